@@ -6,10 +6,10 @@
 
 #include <ulpscope/analysis.h>
 
+#include "analysis/limit.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "analysis/measure/figure.h"
 #include "run/plan/plan.h"
 
 /* No figures: counts of every node (an overflow may be hidden from the outputs: 1 / Inf is 0), of
@@ -41,7 +41,7 @@ static double read_value(const struct ulp_metrics *metrics, int figure)
 }
 
 /* Written so that NaN crosses: a figure that does not exist meets no limit. */
-static bool is_beyond(int figure, double value, double limit)
+bool ulp_limit_is_beyond(int figure, double value, double limit)
 {
     return figure < ULP_FIGURE_COUNT && ulp_figure_rows[figure].worst == ULP_WORST_SMALLEST
                ? !(value >= limit)
@@ -116,7 +116,7 @@ static bool check_output(struct check *check, const struct ulp_audit_lane *lane,
     else if (!has_figures && metrics->unmeasured)
         kind = ULP_CROSSED_NOTHING;
     if (kind != ULP_CROSSED_VALUE ||
-        (values && has_figures && is_beyond(check->figure, value, check->limit)))
+        (values && has_figures && ulp_limit_is_beyond(check->figure, value, check->limit)))
         add_crossing(check, kind, value, output, find_node(lane, output->name));
     return has_figures || kind != ULP_CROSSED_VALUE;
 }
@@ -152,7 +152,7 @@ static void check_nodes(struct check *check, const struct ulp_audit_lane *lane)
             if (!is_meant(check->output, output->name))
                 continue;
             const double value = read_value(ulp_view_limit_get(output, check->view), check->figure);
-            if (is_beyond(check->figure, value, check->limit))
+            if (ulp_limit_is_beyond(check->figure, value, check->limit))
                 add_crossing(check, ULP_CROSSED_VALUE, value, output, lane->nodes[n].name);
         }
 }
@@ -383,5 +383,22 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
         free(out->items);
         *out = (struct ulp_crossing_list){0};
     }
+    return status;
+}
+
+enum ulp_status ulp_limit_read(const char *text, const struct ulp_model *model,
+                               struct ulp_limit *out, struct ulp_error *error)
+{
+    struct check check = {0};
+    const struct names lanes = {0, planned_lane, NULL},
+                       outputs = {ulp_model_output_count(model), planned_output, model};
+    enum ulp_status status = read_limit(text, &check, error);
+    if (status == ULP_OK)
+        status = find_scope(text, &lanes, &outputs, &check, error);
+    if (status == ULP_OK && (check.figure >= ULP_FIGURE_COUNT || check.view != ULP_VIEW_ENTIRE))
+        status =
+            ulp_fail(error, ULP_ERROR_USAGE,
+                     "tolerance '%s': expected a figure of the whole error, as sqnr_db=60", text);
+    *out = (struct ulp_limit){check.output, check.figure, check.limit};
     return status;
 }

@@ -4,5 +4,7 @@ include analysis/measure/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/compare/local.mk
+include analysis/lint/local.mk
+include analysis/plan/local.mk
 include analysis/forecast/local.mk
 include analysis/report/local.mk

@@ -10,5 +10,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/run.h \
 	include/ulpscope/analysis.h \
 	include/ulpscope/compare.h \
+	include/ulpscope/lint.h \
+	include/ulpscope/plan.h \
 	include/ulpscope/forecast.h \
 	include/ulpscope/report.h

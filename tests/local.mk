@@ -1,10 +1,18 @@
-# One check program a module; each module's fragment adds it. make check-long runs the same programs with their
-# exhaustive cases (ULPSCOPE_TEST_LONG=1).
+# A test program is a name in its folder's test_programs and its sources; what several share is in libtest.a. make
+# check-long runs the same programs with their exhaustive cases (ULPSCOPE_TEST_LONG=1).
+test_programs =
+check_PROGRAMS += $(test_programs)
+TESTS += $(test_programs)
 check_LIBRARIES += libtest.a
-libtest_a_SOURCES = %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h %D%/support/test.c %D%/support/test.h
-libtest_a_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
-test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support $(CHECK_CFLAGS)
-test_libs = libtest.a libcore.la $(CHECK_LIBS)
+libtest_a_SOURCES = %D%/support/line_model.c %D%/support/line_model.h %D%/support/lower.c %D%/support/lower.h \
+	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h \
+	%D%/support/test.c %D%/support/test.h %D%/support/text_model.c %D%/support/text_model.h \
+	%D%/fuzz/fuzz_formula.c %D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/mutate.c
+libtest_a_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
+AM_CPPFLAGS += $(CHECK_CFLAGS)
+LDADD = libtest.a libcore.la $(CHECK_LIBS)
+test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support
+test_libs = $(LDADD)
 # Check's time-outs only catch hangs; ten times longer, a sanitizer build or a busy machine does not trip them.
 AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; CK_TIMEOUT_MULTIPLIER=10; export CK_TIMEOUT_MULTIPLIER; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
 

@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "base/budget.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/scratch.h"
 #include "run/sweep.h"
 
 static const char no_error[] = "the outputs equal the reference's",
-                  no_output[] = "no float output of the graph is computed";
+                  no_output[] = "no float output of the graph is computed",
+                  no_memory[] =
+                      "going back through the graph needs more memory: raise --max-memory";
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -23,6 +27,7 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     struct ulp_arena *memory = attributor->memory;
     double **const sums[] = {&lane->share, &lane->gain, &lane->condition, &lane->worst};
     lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
+    lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
     lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
     lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
     lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
@@ -31,8 +36,8 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (!(*sums[i] = ulp_arena_take(memory, nodes, sizeof **sums[i])))
             return false;
-    return lane->values && lane->errors && lane->norms && lane->introduced && lane->decided &&
-           lane->stops;
+    return lane->values && lane->kept && lane->errors && lane->norms && lane->introduced &&
+           lane->decided && lane->stops;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
@@ -48,6 +53,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the attribution");
     attributor->plan = plan;
     attributor->budget = budget;
+    attributor->file = -1;
     enum ulp_status status = ulp_pool_create(&attributor->pool, thread_count, error);
     if (status == ULP_OK)
         ulp_pool_set_root(attributor->pool, budget);
@@ -64,6 +70,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
         if (!prepare_lane(attributor, &attributor->lanes[l]))
             status = out_of_memory(error);
     }
+    ulp_attribution_limit(attributor);
     if (status == ULP_OK)
         *out = attributor;
     else
@@ -82,6 +89,7 @@ enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
         attributor->lanes[l].nonfinite = false;
     }
     attributor->kept_bytes = 0;
+    attributor->file_end = 0;
     attributor->inputs = inputs;
     return ulp_attribution_inputs(attributor, inputs, error);
 }
@@ -95,7 +103,17 @@ void ulp_attributor_free(struct ulp_attributor *attributor)
             ulp_attribution_drop(attributor, &attributor->lanes[l]);
     ulp_arena_free(attributor->memory);
     ulp_pool_free(attributor->pool);
+    ulp_scratch_close(attributor->file);
     free(attributor);
+}
+
+enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
+                                     struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
+    return attributor->folder ? ULP_OK : out_of_memory(error);
 }
 
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
@@ -112,26 +130,65 @@ struct course {
     double *share, *gain, *condition; /* condition: a sum of squares */
 };
 
-static void add_node(void *context, size_t node, size_t execution, int position,
-                     const double *cotangents, size_t count)
+/* The step's values into memory, for the sweep. */
+static void close_step(void *context, const struct ulp_step *step)
+{
+    const struct course *course = context;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
+            const int slot = side ? step->outputs[i] : step->inputs[i];
+            if (slot < 0)
+                continue;
+            ulp_attribution_release(&course->lane->kept[slot]);
+            course->lane->values[slot].data = course->lane->kept[slot].data;
+        }
+}
+
+static enum ulp_status open_step(void *context, const struct ulp_step *step,
+                                 struct ulp_error *error)
+{
+    const struct course *course = context;
+    enum ulp_status status = ULP_OK;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
+            const int slot = side ? step->outputs[i] : step->inputs[i];
+            if (slot < 0 || status != ULP_OK)
+                continue;
+            status = ulp_attribution_fetch(course->attributor, &course->lane->kept[slot], error);
+            course->lane->values[slot].data = course->lane->kept[slot].data;
+        }
+    return status;
+}
+
+static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
+                                const double *cotangents, size_t count, struct ulp_error *error)
 {
     struct course *course = context;
     const struct ulp_plan_node *where = &course->attributor->plan->nodes[node];
-    const struct ulp_introduced *item = course->lane->introduced[node];
+    struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
         item = item->next;
-    for (size_t i = 0; item && item->count == count && i < count; i++) {
-        course->share[node] += cotangents[i] * (double)item->error[i];
-        course->gain[node] += cotangents[i] * (double)item->gain[i];
+    if (item && item->count == count) {
+        const enum ulp_status status =
+            ulp_attribution_fetch(course->attributor, &item->kept, error);
+        if (status != ULP_OK)
+            return status;
+        const float *introduced = item->kept.data, *gain = introduced + count;
+        for (size_t i = 0; i < count; i++) {
+            course->share[node] += cotangents[i] * (double)introduced[i];
+            course->gain[node] += cotangents[i] * (double)gain[i];
+        }
+        ulp_attribution_release(&item->kept);
     }
     if (where->block != course->attributor->plan->main)
-        return;
+        return ULP_OK;
     const struct ulp_tensor *value = &course->lane->values[where->step->outputs[position]];
     const float *values = value->element == ULP_ELEMENT_F32 ? value->data : NULL;
     for (size_t i = 0; values && i < count; i++) {
         const double product = cotangents[i] * (double)values[i];
         course->condition[node] += isfinite(product) ? product * product : 0;
     }
+    return ULP_OK;
 }
 
 /* <e, e> of a target; its own error of a single element. */
@@ -269,6 +326,8 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
                               .budget = attributor->budget,
                               .pool = attributor->pool,
                               .node = add_node,
+                              .open = open_step,
+                              .close = close_step,
                               .context = &course};
     course.share = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.share);
     course.gain = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.gain);
@@ -306,7 +365,12 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
         if (!attributor->lanes[l].reason) {
+            const size_t refusals = ulp_budget_refusals(attributor->budget);
             status = sweep_lane(attributor, &attributor->lanes[l], error);
+            if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(attributor->budget) > refusals) {
+                attributor->lanes[l].reason = no_memory;
+                status = ULP_OK;
+            }
             ulp_attribution_drop(attributor, &attributor->lanes[l]);
         }
     attributor->verify_count = 0;

@@ -6,20 +6,30 @@
 
 #include "run/plan/plan.h"
 
+/* Bytes kept until the sweep; data NULL and in_file: they are in the attributor's file. */
+struct ulp_kept {
+    void *data;
+    size_t bytes;
+    bool in_file;
+    uint64_t at;
+};
+
 /* What one output of a node introduced, the execution-th time it ran. */
 struct ulp_introduced {
     struct ulp_introduced *next;
     size_t execution, count;
     int position;
-    float *error; /* P(p) - R(p) */
-    float *gain;  /* P(p) less R(p) as it would be stored */
+    /* floats: `count` of P(p) - R(p), then `count` of P(p) less R(p) as it would be stored */
+    struct ulp_kept kept;
 };
 
 extern const char ulp_attribution_nonfinite[];
 
 /* One lane in the current sample. */
 struct ulp_attributed {
-    struct ulp_tensor *values;          /* by slot of the main graph: (P + R) / 2, integers R's */
+    /* by slot of the main graph: (P + R) / 2, integers R's; the data is that of kept[] */
+    struct ulp_tensor *values;
+    struct ulp_kept *kept;
     struct ulp_introduced **introduced; /* by node */
     double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
     double *norms;      /* by slot, of these: the norm of R */
@@ -54,7 +64,11 @@ struct ulp_attributor {
     bool difference; /* the targets are the terms of one number */
     bool *wanted;    /* by slot: its error is kept */
     struct ulp_attributed *lanes;
-    size_t lane_count, kept_bytes;
+    size_t lane_count;
+    size_t kept_bytes, kept_max; /* in memory */
+    char *folder;                /* of the file; NULL: none is to be made */
+    int file;                    /* -1: none yet */
+    uint64_t file_end;
     const struct ulp_tensor_set *inputs; /* of the sample */
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
 };
@@ -69,6 +83,23 @@ enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
 enum ulp_status ulp_attribution_collect(void *attributor, const struct ulp_event *event,
                                         struct ulp_error *error);
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane);
+
+/* store.c. The limit of what is kept in memory. */
+void ulp_attribution_limit(struct ulp_attributor *attributor);
+/* Memory for what is to be kept. NULL with status OK: there is no room, and the lane has a reason.
+ */
+enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                     size_t count, size_t bytes, void *out,
+                                     struct ulp_error *error);
+/* kept->data is complete: it stays, or goes to the file; where that fails the lane has a reason. */
+enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
+                                       struct ulp_attributed *lane, struct ulp_kept *kept,
+                                       size_t bytes, struct ulp_error *error);
+/* Back into memory until it is released; nothing to do for what stayed. */
+enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
+                                      struct ulp_kept *kept, struct ulp_error *error);
+void ulp_attribution_release(struct ulp_kept *kept);
+void ulp_attribution_forget(struct ulp_kept *kept);
 
 /* attribution_verify.c: runs without the error of one node of lane l. share, gain: by node,
  * predicted; weights: by slot, of what is explained. */

@@ -10,9 +10,8 @@
 #include "run/lane.h"
 
 const char ulp_attribution_nonfinite[] =
-    "a value is not finite in the lane and is in the reference, or the reverse";
-static const char too_large[] = "the values to be kept are more than a third of the memory limit",
-                  diverged[] = "a value has another shape than the reference's";
+    "a value is not finite; with the options of Try there are shares";
+static const char diverged[] = "a value has another shape than the reference's";
 
 /* ---- differences ---- */
 
@@ -60,31 +59,11 @@ static enum ulp_status form_difference(struct ulp_attributor *attributor, struct
                             error);
 }
 
-/* ---- memory, within its share of the limit ---- */
-
-/* NULL with status OK: it is too much, and the lane has a reason. */
-static enum ulp_status keep_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
-                                 size_t count, size_t bytes, void *out, struct ulp_error *error)
-{
-    const size_t limit = ulp_budget_limit(attributor->budget);
-    void *memory = NULL;
-    enum ulp_status status = ULP_OK;
-    if (limit && attributor->kept_bytes + count * bytes > limit / 3)
-        lane->reason = too_large;
-    else
-        status = ulp_allocate(&memory, count, bytes, attributor->budget, "values of an attribution",
-                              error);
-    if (memory)
-        attributor->kept_bytes += count * bytes;
-    memcpy(out, &memory, sizeof memory);
-    return status;
-}
-
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
     const struct ulp_plan *plan = attributor->plan;
     for (size_t s = 0; lane->values && s < plan->main->slot_count; s++) {
-        ulp_free(lane->values[s].data);
+        ulp_attribution_forget(&lane->kept[s]);
         ulp_free(lane->errors[s]);
         lane->values[s] = (struct ulp_tensor){0};
         lane->errors[s] = NULL;
@@ -92,8 +71,7 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
     for (size_t n = 0; lane->introduced && n < plan->node_count; n++) {
         for (struct ulp_introduced *item = lane->introduced[n], *next; item; item = next) {
             next = item->next;
-            ulp_free(item->error);
-            ulp_free(item->gain);
+            ulp_attribution_forget(&item->kept);
             ulp_free(item);
         }
         lane->introduced[n] = NULL;
@@ -102,38 +80,18 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
 
 /* ---- one value ---- */
 
-static enum ulp_status keep_integers(struct ulp_attributor *attributor, struct ulp_attributed *lane,
-                                     struct ulp_tensor *kept, const struct ulp_tensor *value,
-                                     struct ulp_error *error)
-{
-    *kept = ulp_tensor_view(value);
-    kept->data = NULL;
-    const enum ulp_status status =
-        keep_room(attributor, lane, value->count, value->element_bytes, &kept->data, error);
-    if (status == ULP_OK && kept->data && value->count)
-        memcpy(kept->data, value->data, value->count * value->element_bytes);
-    return status;
-}
-
 /* Where derivatives are taken, and (wanted) the error there. */
-static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_attributed *lane,
-                                  int slot, const struct ulp_tensor *own,
-                                  const struct ulp_tensor *reference, bool wanted,
-                                  struct ulp_error *error)
+static enum ulp_status keep_floats(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                   int slot, const struct ulp_tensor *own,
+                                   const struct ulp_tensor *reference, bool wanted,
+                                   struct ulp_error *error)
 {
-    struct ulp_tensor *kept = &lane->values[slot];
-    struct difference job = {.a = own, .b = reference};
+    struct difference job = {.a = own, .b = reference, .middle = lane->kept[slot].data};
     double norm = 0;
-    if (!ulp_element_is_float(reference->element))
-        return keep_integers(attributor, lane, kept, reference, error);
-    enum ulp_status status = ulp_tensor_describe(kept, reference->type, ULP_ELEMENT_F32, 0,
-                                                 reference->rank, reference->dims, error);
-    if (status == ULP_OK)
-        status = keep_room(attributor, lane, kept->count, sizeof(float), &kept->data, error);
-    job.middle = kept->data;
-    if (status == ULP_OK && wanted)
-        status =
-            keep_room(attributor, lane, kept->count, sizeof(double), &lane->errors[slot], error);
+    enum ulp_status status = ULP_OK;
+    if (wanted)
+        status = ulp_attribution_room(attributor, lane, own->count, sizeof(double),
+                                      &lane->errors[slot], error);
     job.exact = lane->errors[slot];
     if (status == ULP_OK && !lane->reason)
         status = form_difference(attributor, &job, error);
@@ -148,34 +106,49 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
     return status;
 }
 
-/* P(p) - R(p), and P(p) - R(p) rounded to what P stores. */
-static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
-                                       struct ulp_attributed *lane, const struct ulp_event *event,
-                                       size_t l, size_t o, struct ulp_error *error)
+/* What is explained, and the model's inputs (wanted), stay in memory. */
+static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                  int slot, const struct ulp_tensor *own,
+                                  const struct ulp_tensor *reference, bool wanted,
+                                  struct ulp_error *error)
 {
-    const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
-    const struct ulp_tensor *own = value->entire, *here = value->here;
-    const struct ulp_arithmetic *arithmetic = &event->arithmetics[l];
-    struct ulp_introduced *item;
+    struct ulp_tensor *value = &lane->values[slot];
+    struct ulp_kept *kept = &lane->kept[slot];
+    const bool floats = ulp_element_is_float(reference->element);
+    enum ulp_status status = ULP_OK;
+    if (floats)
+        status = ulp_tensor_describe(value, reference->type, ULP_ELEMENT_F32, 0, reference->rank,
+                                     reference->dims, error);
+    else
+        *value = ulp_tensor_view(reference);
+    value->data = NULL;
+    if (status == ULP_OK)
+        status = ulp_attribution_room(attributor, lane, value->count, value->element_bytes,
+                                      &kept->data, error);
+    if (status != ULP_OK || lane->reason)
+        return status;
+    if (floats)
+        status = keep_floats(attributor, lane, slot, own, reference, wanted, error);
+    else if (value->count)
+        memcpy(kept->data, reference->data, value->count * value->element_bytes);
+    if (status == ULP_OK && !lane->reason && !wanted)
+        status = ulp_attribution_settle(attributor, lane, kept, value->count * value->element_bytes,
+                                        error);
+    value->data = kept->data;
+    return status;
+}
+
+/* P(p) - R(p), and P(p) - R(p) rounded to what P stores. */
+static enum ulp_status form_introduced(struct ulp_attributor *attributor,
+                                       struct ulp_attributed *lane,
+                                       const struct ulp_arithmetic *arithmetic,
+                                       const struct ulp_tensor *own, const struct ulp_tensor *here,
+                                       float *out, struct ulp_error *error)
+{
+    struct difference job = {.a = own, .b = here, .out = out};
     struct ulp_format format;
     struct ulp_tensor stored;
-    enum ulp_status status = keep_room(attributor, lane, 1, sizeof *item, &item, error);
-    if (status != ULP_OK || !item)
-        return status;
-    *item = (struct ulp_introduced){.next = lane->introduced[event->index],
-                                    .execution = event->execution,
-                                    .count = own->count,
-                                    .position = event->output_positions[o]};
-    lane->introduced[event->index] = item;
-    struct difference job = {.a = own, .b = here};
-    if ((status = keep_room(attributor, lane, own->count, sizeof(float), &item->error, error)) !=
-            ULP_OK ||
-        (status = keep_room(attributor, lane, own->count, sizeof(float), &item->gain, error)) !=
-            ULP_OK ||
-        lane->reason)
-        return status;
-    job.out = item->error;
-    status = form_difference(attributor, &job, error);
+    enum ulp_status status = form_difference(attributor, &job, error);
     lane->nonfinite |= job.unequal;
     if (status == ULP_OK)
         status = ulp_lane_format(arithmetic, own->type, &format, error);
@@ -188,10 +161,36 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
         return status;
     status = ulp_tensor_convert(&stored, here, &format, arithmetic->rounding, 0, attributor->pool,
                                 error);
-    job = (struct difference){.a = own, .b = &stored, .out = item->gain};
+    job = (struct difference){.a = own, .b = &stored, .out = out + own->count};
     if (status == ULP_OK)
         status = form_difference(attributor, &job, error);
     ulp_tensor_free(&stored);
+    return status;
+}
+
+static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
+                                       struct ulp_attributed *lane, const struct ulp_event *event,
+                                       size_t l, size_t o, struct ulp_error *error)
+{
+    const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
+    const size_t count = value->entire->count;
+    struct ulp_introduced *item;
+    enum ulp_status status = ulp_attribution_room(attributor, lane, 1, sizeof *item, &item, error);
+    if (status != ULP_OK || !item)
+        return status;
+    *item = (struct ulp_introduced){.next = lane->introduced[event->index],
+                                    .execution = event->execution,
+                                    .count = count,
+                                    .position = event->output_positions[o]};
+    lane->introduced[event->index] = item;
+    status =
+        ulp_attribution_room(attributor, lane, count, 2 * sizeof(float), &item->kept.data, error);
+    if (status == ULP_OK && !lane->reason)
+        status = form_introduced(attributor, lane, &event->arithmetics[l], value->entire,
+                                 value->here, item->kept.data, error);
+    if (status == ULP_OK && !lane->reason)
+        status =
+            ulp_attribution_settle(attributor, lane, &item->kept, count * 2 * sizeof(float), error);
     return status;
 }
 

@@ -123,14 +123,19 @@ static enum ulp_status try_kept(struct trial *trial, size_t node, double *const 
 static void put_error(void *context, size_t node, int position, int slot, struct ulp_tensor *value)
 {
     struct trial *trial = context;
-    const struct ulp_introduced *item = trial->lane->introduced[node];
+    struct ulp_introduced *item = trial->lane->introduced[node];
     double *values = value->data;
     if (value->element != ULP_ELEMENT_F64)
         return;
     while (item && (item->execution || item->position != position))
         item = item->next;
-    for (size_t i = 0; item && node != trial->without && i < value->count; i++)
-        values[i] += (double)item->error[i];
+    if (item && node != trial->without && trial->status == ULP_OK) {
+        trial->status = ulp_attribution_fetch(trial->attributor, &item->kept, trial->error);
+        const float *introduced = item->kept.data;
+        for (size_t i = 0; introduced && i < value->count; i++)
+            values[i] += (double)introduced[i];
+        ulp_attribution_release(&item->kept);
+    }
     if (!trial->attributor->wanted[slot] || trial->status != ULP_OK)
         return;
     void *copy;

@@ -244,9 +244,11 @@ void ulp_forecast_judge(const struct ulp_plan *plan, const struct ulp_forecastin
             keep_divisor(plan, from, node);
     }
     for (size_t n = 0; n < plan->node_count; n++) {
-        const struct ulp_forecast_node *node = from->nodes[n];
+        struct ulp_forecast_node *node = from->nodes[n];
         if (!node)
             continue;
+        ulp_forecast_judge_hidden(node);
+        to->narrow_counts[node->narrow]++;
         to->nodes[to->node_count++] = *node;
         to->counts[node->verdict]++;
         to->born_count += node->born;

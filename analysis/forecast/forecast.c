@@ -23,6 +23,8 @@ static enum ulp_status prepare_lane(struct ulp_forecaster *forecaster, size_t l,
     lane->name = copy_text(forecaster, ulp_plan_lane_name(plan, l + 1));
     lane->arithmetic = plan->lanes[l + 1];
     own->nodes = ulp_arena_take(forecaster->memory, plan->node_count + 1, sizeof *own->nodes);
+    own->hidden_capacity =
+        ulp_arena_take(forecaster->memory, plan->node_count + 1, sizeof *own->hidden_capacity);
     own->poisoned =
         ulp_arena_take(forecaster->memory, plan->main->slot_count + 1, sizeof *own->poisoned);
     own->held = ulp_arena_take(forecaster->memory, plan->main->slot_count + 1, sizeof *own->held);
@@ -30,8 +32,8 @@ static enum ulp_status prepare_lane(struct ulp_forecaster *forecaster, size_t l,
         ulp_arena_take(forecaster->memory, plan->main->slot_count + 1, sizeof *own->overflow);
     *audit = (struct ulp_audit_lane){.node_count = plan->node_count};
     audit->nodes = ulp_arena_take(forecaster->memory, plan->node_count + 1, sizeof *audit->nodes);
-    if (!lane->name || !own->nodes || !own->poisoned || !own->held || !own->overflow ||
-        !audit->nodes)
+    if (!lane->name || !own->nodes || !own->hidden_capacity || !own->poisoned || !own->held ||
+        !own->overflow || !audit->nodes)
         return ulp_forecast_memory(error);
     for (size_t n = 0; n < plan->node_count; n++) {
         audit->nodes[n].index = n;
@@ -66,6 +68,8 @@ static enum ulp_status prepare(struct ulp_forecaster *forecaster, const struct u
         ulp_arena_take(forecaster->memory, forecast->lane_count, sizeof *forecaster->lanes);
     if (!forecast->model_path || !forecast->reference || !forecast->lanes || !forecaster->lanes)
         return ulp_forecast_memory(error);
+    forecaster->probe =
+        (struct ulp_probe){.tell = ulp_forecast_tell, .context = forecaster, .budget = budget};
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
         status = prepare_lane(forecaster, l, error);
     return status;
@@ -119,6 +123,8 @@ static enum ulp_status make_outputs(struct ulp_forecaster *forecaster,
     const struct ulp_block *block = forecaster->forward.plan->main;
     const struct ulp_step *step = view->step;
     enum ulp_status status = ULP_OK;
+    if (node->outputs)
+        return ULP_OK;
     node->outputs =
         ulp_arena_take(forecaster->forecast.memory, step->output_count + 1, sizeof *node->outputs);
     if (!node->outputs)
@@ -136,39 +142,12 @@ static enum ulp_status make_outputs(struct ulp_forecaster *forecaster,
     return status;
 }
 
-static enum ulp_status find_node(struct ulp_forecaster *forecaster,
-                                 const struct ulp_forecast_view *view,
-                                 struct ulp_forecast_node **out, struct ulp_error *error)
-{
-    const struct ulp_step *step = view->step;
-    struct ulp_forecast_node **node = &forecaster->lanes[view->lane - 1].nodes[step->number];
-    *out = *node;
-    if (*node)
-        return ULP_OK;
-    *out = *node = ulp_arena_take(forecaster->memory, 1, sizeof **node);
-    if (!*node)
-        return ulp_forecast_memory(error);
-    (*node)->index = step->number;
-    (*node)->name = copy_text(forecaster, step->name);
-    (*node)->op = copy_text(forecaster, step->bound.node->op_type);
-    (*node)->moves = step->bound.op->work == ULP_WORK_MOVE;
-    return (*node)->name && (*node)->op ? make_outputs(forecaster, *node, view, error)
-                                        : ulp_forecast_memory(error);
-}
-
-/* Can a value inside the node overflow before its result does? */
-static bool is_narrow_inside(const struct ulp_arithmetic *arithmetic)
-{
-    return arithmetic->compute.max_finite < 1e38 || arithmetic->accumulator.max_finite < 1e38;
-}
-
 /* Must the lane's own arithmetic decide? */
 static bool is_undecided(struct ulp_forecaster *forecaster, const struct ulp_forecast_view *view)
 {
     const struct ulp_step *step = view->step;
     struct ulp_format format;
-    if (is_narrow_inside(ulp_lane_arithmetic(&forecaster->forward.lanes[view->lane], step)) &&
-        step->bound.op->work != ULP_WORK_MOVE)
+    if (forecaster->near_inside)
         return true;
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0 && ulp_element_is_float(view->exact[o].element) &&
@@ -206,6 +185,26 @@ static void free_tensors(struct ulp_tensor *tensors, size_t count)
         ulp_tensor_free(&tensors[i]);
 }
 
+/* The step in FP64, looked into. */
+static enum ulp_status run_probed(struct ulp_forecaster *forecaster, size_t l,
+                                  const struct ulp_step *step,
+                                  const struct ulp_tensor *const *inputs, struct ulp_tensor *exact,
+                                  struct ulp_error *error)
+{
+    struct ulp_forward *forward = &forecaster->forward;
+    enum ulp_status status =
+        ulp_forward_format(forward, l, step, ULP_TYPE_FLOAT, &forecaster->probe.format, error);
+    if (status != ULP_OK)
+        return status;
+    forecaster->lane = l - 1;
+    forecaster->near_inside = false;
+    forecaster->inside = (struct inside_overflow){0};
+    forward->wide.probe = &forecaster->probe;
+    status = ulp_step_run(step, &forward->wide, inputs, exact, error);
+    forward->wide.probe = NULL;
+    return status;
+}
+
 static enum ulp_status look_at_step(struct ulp_forecaster *forecaster, size_t l,
                                     const struct ulp_step *step, struct ulp_arena *arena,
                                     struct ulp_error *error)
@@ -226,7 +225,7 @@ static enum ulp_status look_at_step(struct ulp_forecaster *forecaster, size_t l,
     if (status == ULP_OK)
         status = ulp_forward_widened(forward, l, step, rounded.at, NULL, arena, &widened, error);
     if (status == ULP_OK)
-        status = ulp_step_run(step, &forward->wide, widened.at, exact, error);
+        status = run_probed(forecaster, l, step, widened.at, exact, error);
     const struct ulp_forecast_view view = {.step = step,
                                            .lane = l,
                                            .rounded = rounded.at,
@@ -237,7 +236,9 @@ static enum ulp_status look_at_step(struct ulp_forecaster *forecaster, size_t l,
     if (status == ULP_OK)
         status = store_results(forecaster, &view, stored, error);
     if (status == ULP_OK)
-        status = find_node(forecaster, &view, &node, error);
+        status = ulp_forecast_node(forecaster, l - 1, step->number, &node, error);
+    if (status == ULP_OK)
+        status = make_outputs(forecaster, node, &view, error);
     if (status == ULP_OK)
         status = ulp_forecast_look(forecaster, node, &view, &born, error);
     if (status == ULP_OK)

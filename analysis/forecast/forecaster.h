@@ -4,11 +4,13 @@
 
 #include <ulpscope/forecast.h>
 
+#include "ops/probe.h"
 #include "run/forward.h"
 
 /* One lane while samples are added. */
 struct ulp_forecasting {
     struct ulp_forecast_node **nodes; /* by number; NULL: not computed yet */
+    size_t *hidden_capacity;          /* by number */
     /* what becomes of overflows, as an audit follows them (audit/overflow.h) */
     struct ulp_audit_lane audit;
     /* by slot of the main graph, in the current sample: what the lane has where it comes from an
@@ -28,6 +30,14 @@ struct ulp_forecaster {
     struct ulp_arena *memory; /* of what only collecting needs */
     struct ulp_forecasting *lanes;
     size_t sample, sample_capacity;
+    struct ulp_probe probe;
+    /* of the node that runs now, in one lane */
+    size_t lane;
+    bool near_inside; /* a hidden value comes near the end of what it is computed in */
+    struct inside_overflow {
+        bool any, sum;
+        char words[160];
+    } inside; /* the first that is beyond it */
 };
 
 /* One node in one lane and sample. */
@@ -54,6 +64,13 @@ static inline const struct ulp_tensor *ulp_forecast_truth(const struct ulp_forec
  * numbers (also where a format has no infinity); *first: the first. */
 size_t ulp_forecast_nonfinite(const struct ulp_tensor *value, const struct ulp_tensor *truth,
                               size_t *first);
+
+/* hidden.c: the node's entry, made when it is new; what is told of its inside; the verdicts. */
+enum ulp_status ulp_forecast_node(struct ulp_forecaster *forecaster, size_t lane, size_t number,
+                                  struct ulp_forecast_node **out, struct ulp_error *error);
+enum ulp_status ulp_forecast_tell(void *forecaster, size_t node, const struct ulp_hidden *hidden,
+                                  bool result, struct ulp_error *error);
+void ulp_forecast_judge_hidden(struct ulp_forecast_node *node);
 
 /* look.c: does some value come so near the format's largest that rounding inside the node could
  * decide? */

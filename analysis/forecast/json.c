@@ -60,9 +60,39 @@ static json_t *make_output(const struct ulp_forecast_lane *lane,
     return json;
 }
 
+static json_t *make_inside(const struct ulp_forecast_inside *inside)
+{
+    json_t *json = json_object();
+    ulp_json_set(&json, "format", json_string(inside->format.name));
+    ulp_json_set(&json, "verdict", json_string(ulp_forecast_verdict_name(inside->verdict)));
+    ulp_json_set(&json, "headroom_bits", ulp_json_number(inside->headroom_bits));
+    return json;
+}
+
+static json_t *make_hidden(const struct ulp_forecast_hidden *hidden)
+{
+    json_t *json = json_object(), *place = json_object();
+    ulp_json_set(&json, "words", ulp_json_text(hidden->words));
+    ulp_json_set(&json, "sum", json_boolean(hidden->sum));
+    ulp_json_set(&json, "largest", ulp_json_number(hidden->largest));
+    ulp_json_set(&json, "smallest", ulp_json_number(hidden->smallest));
+    ulp_json_set(&json, "bound", ulp_json_number(hidden->bound));
+    ulp_json_set(&json, "elements", make_count(hidden->count));
+    ulp_json_set(&json, "subnormal", make_count(hidden->subnormal));
+    ulp_json_set(&json, "zero", make_count(hidden->zero));
+    ulp_json_set(&json, "own", make_inside(&hidden->own));
+    ulp_json_set(&json, "narrow", make_inside(&hidden->narrow));
+    ulp_json_set(&place, "sample", json_integer((json_int_t)hidden->sample));
+    ulp_json_set(&place, "index", json_integer((json_int_t)hidden->index));
+    ulp_json_set(&place, "k", hidden->k < 0 ? json_null() : json_integer(hidden->k));
+    ulp_json_set(&place, "first_k", hidden->first < 0 ? json_null() : json_integer(hidden->first));
+    ulp_json_set(&json, "where", place);
+    return json;
+}
+
 static json_t *make_node(const struct ulp_forecast_lane *lane, const struct ulp_forecast_node *node)
 {
-    json_t *json = json_object(), *outputs = json_array();
+    json_t *json = json_object(), *outputs = json_array(), *hidden = json_array();
     ulp_json_set(&json, "index", json_integer((json_int_t)node->index));
     ulp_json_set(&json, "name", ulp_json_text(node->name));
     ulp_json_set(&json, "op", ulp_json_text(node->op));
@@ -72,7 +102,29 @@ static json_t *make_node(const struct ulp_forecast_lane *lane, const struct ulp_
     for (size_t o = 0; o < node->output_count; o++)
         ulp_json_append(&outputs, make_output(lane, node, &node->outputs[o]));
     ulp_json_set(&json, "outputs", outputs);
+    for (size_t h = 0; h < node->hidden_count; h++)
+        ulp_json_append(&hidden, make_hidden(&node->hidden[h]));
+    ulp_json_set(&json, "hidden", hidden);
+    ulp_json_set(&json, "additions", make_count(node->additions));
+    ulp_json_set(&json, "absorbed", make_count(node->absorbed));
     return json;
+}
+
+static json_t *make_remedies(const struct ulp_forecast_lane *lane)
+{
+    json_t *list = json_array();
+    for (size_t r = 0; r < lane->remedy_count; r++) {
+        const struct ulp_forecast_remedy *remedy = &lane->remedies[r];
+        json_t *json = json_object();
+        ulp_json_set(&json, "what", ulp_json_text(remedy->what));
+        ulp_json_set(&json, "nodes", json_integer((json_int_t)remedy->node_count));
+        ulp_json_set(&json, "casts", json_integer((json_int_t)remedy->cast_count));
+        ulp_json_set(&json, "nonfinite", json_integer((json_int_t)remedy->nonfinite));
+        ulp_json_set(&json, "sqnr_db", ulp_json_number(remedy->sqnr_db));
+        ulp_json_set(&json, "output", remedy->output ? ulp_json_text(remedy->output) : json_null());
+        ulp_json_append(&list, json);
+    }
+    return list;
 }
 
 static json_t *make_lane(const struct ulp_forecast_lane *lane)
@@ -88,6 +140,7 @@ static json_t *make_lane(const struct ulp_forecast_lane *lane)
     ulp_json_set(&json, "born", json_integer((json_int_t)lane->born_count));
     ulp_json_set(&json, "harmful", json_integer((json_int_t)lane->harmful_count));
     ulp_json_set(&json, "computed", ulp_json_number(lane->computed));
+    ulp_json_set(&json, "remedies", make_remedies(lane));
     for (size_t n = 0; n < lane->node_count; n++)
         ulp_json_append(&nodes, make_node(lane, &lane->nodes[n]));
     ulp_json_set(&json, "nodes", nodes);

@@ -96,7 +96,8 @@ static enum ulp_forecast_verdict judge(const struct ulp_forecast_output *output)
 
 struct reason {
     enum ulp_forecast_cause cause;
-    int slot; /* of the culprit; -1: none */
+    int slot;          /* of the culprit; -1: none */
+    const char *words; /* of a hidden one; NULL: none */
 };
 
 static bool is_weight(const struct ulp_step *step, size_t i)
@@ -119,7 +120,7 @@ static bool find_input_reason(const struct ulp_forecaster *forecaster,
                                                                         : ULP_FORECAST_CONSTANT
                            : planned->given  ? ULP_FORECAST_INPUT
                                              : ULP_FORECAST_UPSTREAM,
-                           slot};
+                           slot, NULL};
     return true;
 }
 
@@ -145,7 +146,7 @@ static int find_zero(const struct ulp_forecaster *forecaster, const struct ulp_f
 static struct reason find_reason(const struct ulp_forecaster *forecaster,
                                  const struct ulp_forecast_view *view, size_t o)
 {
-    struct reason found = {ULP_FORECAST_RESULT, -1}, reason;
+    struct reason found = {ULP_FORECAST_RESULT, -1, NULL}, reason;
     size_t first;
     bool any = false;
     for (size_t i = 0; i < view->step->input_count; i++)
@@ -156,7 +157,10 @@ static struct reason find_reason(const struct ulp_forecaster *forecaster,
         return found;
     const struct ulp_tensor *truth = ulp_forecast_truth(forecaster, view->step->outputs[o]);
     if (ulp_forecast_nonfinite(&view->exact[o], truth, &first))
-        return (struct reason){ULP_FORECAST_ZERO, find_zero(forecaster, view)};
+        return (struct reason){ULP_FORECAST_ZERO, find_zero(forecaster, view), NULL};
+    if (forecaster->inside.any)
+        return (struct reason){forecaster->inside.sum ? ULP_FORECAST_SUM : ULP_FORECAST_HIDDEN, -1,
+                               forecaster->inside.words};
     return found;
 }
 
@@ -171,8 +175,10 @@ static enum ulp_status add_overflow(struct ulp_forecaster *forecaster,
         output->sample = forecaster->sample;
         output->index = first;
         output->cause = reason.cause;
-        if (reason.slot >= 0) {
-            const char *name = forecaster->forward.plan->main->slots[reason.slot].name;
+        if (reason.slot >= 0 || reason.words) {
+            const char *name = reason.words
+                                   ? reason.words
+                                   : forecaster->forward.plan->main->slots[reason.slot].name;
             output->culprit = ulp_arena_text(forecaster->forecast.memory, name, strlen(name));
             if (!output->culprit)
                 return ulp_forecast_memory(error);

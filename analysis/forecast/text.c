@@ -9,7 +9,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 
-enum { LISTED = 12, NAMED = 3, KEEPS = 8 };
+enum { LISTED = 12, NAMED = 3, KEEPS = 8, INSIDE = 6 };
 
 static void add_node(const struct ulp_page *page, const struct ulp_forecast_node *node, int used)
 {
@@ -210,6 +210,71 @@ static enum ulp_status add_table(const struct ulp_page *page, const struct ulp_f
     return ULP_OK;
 }
 
+/* ---- what is inside ---- */
+
+static const struct ulp_forecast_hidden *find_worst_hidden(const struct ulp_forecast_node *node)
+{
+    const struct ulp_forecast_hidden *worst = NULL;
+    for (size_t h = 0; h < node->hidden_count; h++) {
+        const struct ulp_forecast_hidden *hidden = &node->hidden[h];
+        if (!worst || hidden->narrow.verdict > worst->narrow.verdict ||
+            (hidden->narrow.verdict == worst->narrow.verdict &&
+             hidden->narrow.headroom_bits < worst->narrow.headroom_bits))
+            worst = hidden;
+    }
+    return worst;
+}
+
+static void add_hidden(const struct ulp_page *page, const struct ulp_forecast_node *node)
+{
+    const struct ulp_forecast_hidden *hidden = find_worst_hidden(node);
+    ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %s%s",
+                 ulp_forecast_verdict_name(hidden->narrow.verdict), hidden->narrow.headroom_bits,
+                 hidden->largest, hidden->sum && strncmp(hidden->words, "sum", 3) ? "sum of " : "",
+                 hidden->words);
+    if (hidden->first >= 0)
+        ulp_text_add(page->out, ", from k = %td on", hidden->first);
+    ulp_text_add(page->out, "\n      in ");
+    add_node(page, node, 9);
+    ulp_text_add(page->out, "\n");
+}
+
+/* Values that no output shows, were they computed in the format of the outputs. */
+static void add_inside(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    const struct ulp_arithmetic *arithmetic = &lane->arithmetic;
+    const bool own = arithmetic->compute.max_finite <= arithmetic->storage.max_finite;
+    size_t listed = 0;
+    if (!lane->narrow_counts[ULP_FORECAST_OVERFLOWS] && !lane->narrow_counts[ULP_FORECAST_1_BIT])
+        return;
+    ulp_text_add(page->out, "  inside operators");
+    if (!own)
+        ulp_text_add(page->out, ", were it computed in %s (here it is %s)",
+                     arithmetic->storage.name, arithmetic->compute.name);
+    ulp_text_add(page->out, ": %zu node%s %zu within 1 bit\n",
+                 lane->narrow_counts[ULP_FORECAST_OVERFLOWS],
+                 lane->narrow_counts[ULP_FORECAST_OVERFLOWS] == 1 ? " overflows," : "s overflow,",
+                 lane->narrow_counts[ULP_FORECAST_1_BIT]);
+    for (int v = ULP_FORECAST_OVERFLOWS; v >= ULP_FORECAST_1_BIT; v--)
+        for (size_t n = 0; n < lane->node_count && listed < INSIDE; n++)
+            if ((int)lane->nodes[n].narrow == v && ++listed)
+                add_hidden(page, &lane->nodes[n]);
+}
+
+static void add_remedies(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    if (lane->remedy_count)
+        ulp_text_add(page->out, "  %stried          worst output  nonfinite  casts%s\n", page->dim,
+                     page->off);
+    for (size_t r = 0; r < lane->remedy_count; r++) {
+        const struct ulp_forecast_remedy *remedy = &lane->remedies[r];
+        ulp_text_add(page->out, "  %22.1f dB %10zu %6zu  ", remedy->sqnr_db, remedy->nonfinite,
+                     remedy->cast_count);
+        ulp_page_name(page, remedy->what, 47);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
 static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_forecast *forecast,
                                 const struct ulp_forecast_lane *lane, struct ulp_error *error)
 {
@@ -218,7 +283,10 @@ static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_fo
                  page->bold, lane->name, page->off, lane->counts[ULP_FORECAST_OVERFLOWS],
                  lane->node_count, lane->counts[ULP_FORECAST_1_BIT],
                  lane->counts[ULP_FORECAST_3_BITS]);
-    return add_table(page, forecast, lane, error);
+    const enum ulp_status status = add_table(page, forecast, lane, error);
+    add_remedies(page, lane);
+    add_inside(page, lane);
+    return status;
 }
 
 enum ulp_status ulp_forecast_summary(const struct ulp_forecast *forecast, int width, bool colour,

@@ -348,8 +348,10 @@ ULP_API void ulp_audit_free(struct ulp_audit *audit);
  * graph, each divided by its own error. For each sample: ulp_attributor_sample with its inputs,
  * which must stay valid until the sweep; the run; ulp_attributor_sweep, which goes back through the
  * graph. At the end ulp_attributor_finish writes into the audit. Values are kept from the run to
- * the sweep, in FP32, within a third of the memory limit. Where they do not fit there are no
- * shares, and ulp_attribution.reason says so. Free with ulp_attributor_free. */
+ * the sweep, in FP32, within a third of the memory limit and half of what the run leaves of it
+ * (1 GiB without a limit). Where they do not fit there are no shares, and ulp_attribution.reason
+ * says so, unless ulp_attributor_spill has named a folder: the rest goes to a file without a name
+ * there, with equal results. Free with ulp_attributor_free. */
 struct ulp_attributor;
 ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
                                               int thread_count, struct ulp_attributor **out,
@@ -359,6 +361,9 @@ ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attri
 ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
                                               const struct ulp_tensor_set *inputs,
                                               struct ulp_error *error);
+/* Before the first sample. */
+ULP_API enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
+                                             struct ulp_error *error);
 /* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
  * random ones, each in runs of its own (struct ulp_verified). */
 ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);

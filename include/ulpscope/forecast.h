@@ -71,6 +71,29 @@ struct ulp_forecast_output {
     size_t sample, index; /* where: the sample and the element */
 };
 
+/* A value inside a node, which no output shows: what an instruction of its formula computes, or the
+ * partial sums of a row or of a product. */
+struct ulp_forecast_hidden {
+    char *words; /* of the formula ("d * d"; ulpscope ops shows it whole); "sum over k" */
+    bool sum;    /* partial sums, in increasing order of their terms */
+    double largest, smallest; /* magnitudes, as of an output */
+    /* of a product: no partial sum is larger, in any order. Partial sums are formed only where that
+     * is more than the format of the outputs holds; elsewhere it is `largest` too */
+    double bound;
+    double count, subnormal, zero; /* as of an output, in the format of the outputs */
+    size_t sample, index;          /* where the largest is: of a sum the row, or the element */
+    ptrdiff_t k;     /* of a sum: the term with which it is largest; -1: not known, or no sum */
+    ptrdiff_t first; /* of a sum: the first term with which one leaves the format of the outputs;
+                        -1: none does */
+    /* own: as the arithmetic computes inside ("fp16": in FP32). narrow: in the format of the
+     * outputs, as kernels do that compute or accumulate in FP16 */
+    struct ulp_forecast_inside {
+        struct ulp_format format;
+        enum ulp_forecast_verdict verdict;
+        double headroom_bits;
+    } own, narrow;
+};
+
 struct ulp_forecast_node {
     size_t index; /* in the plan */
     char *name, *op;
@@ -80,10 +103,27 @@ struct ulp_forecast_node {
     size_t output_count;
     struct ulp_forecast_output *outputs;
     enum ulp_forecast_verdict verdict; /* the worst of its outputs */
-    enum ulp_forecast_effect effect;   /* of its own overflow */
+    size_t hidden_count;
+    struct ulp_forecast_hidden *hidden;
+    enum ulp_forecast_verdict own, narrow; /* the worst of its hidden values */
+    /* additions and subtractions of its formulas (of rows in order, not of products) whose terms
+     * are not zero; those that the format of its outputs rounds to the larger term */
+    double additions, absorbed;
+    enum ulp_forecast_effect effect; /* of its own overflow */
     ptrdiff_t effect_node; /* of the plan: that makes results wrong or absorbs it; -1: none */
     bool keep; /* one of those that would have to be kept in a format of FP32's range, so that no
                 * overflow does harm */
+};
+
+/* Something to try against overflows, and what came of it in a run of the arithmetic, changed like
+ * that. */
+struct ulp_forecast_remedy {
+    char *what;        /* "keep 2 nodes in FP32"; the first: "as it is" */
+    size_t node_count; /* nodes that it changes */
+    size_t cast_count; /* borders (struct ulp_border) */
+    size_t nonfinite;  /* elements of the model's outputs that are not what the reference's are */
+    double sqnr_db;    /* of the worst output; NaN: no element can be compared */
+    char *output;      /* that one; NULL: there is no float output */
 };
 
 /* One arithmetic. */
@@ -96,6 +136,9 @@ struct ulp_forecast_lane {
     size_t harmful_count;            /* those of them whose overflow is not absorbed or unused */
     size_t counts[4];                /* of nodes, by verdict */
     size_t keep_count;               /* nodes to keep */
+    size_t narrow_counts[4];         /* of nodes, by the worst of its hidden values, narrow */
+    size_t remedy_count;             /* 0: none were tried */
+    struct ulp_forecast_remedy *remedies;
     double computed; /* share of nodes that had to be computed in the arithmetic, 0 to 1 */
 };
 
@@ -111,8 +154,8 @@ struct ulp_forecast {
 
 /* Create a forecaster for the plan, which must outlive it and have a reference and one arithmetic
  * or more; add samples; finish. Charged to the model's budget; thread_count 0: all processors. One
- * thread at a time may use it. Nodes inside If, Loop and Scan are seen as part of the node that
- * owns them. */
+ * thread at a time may use it. Of nodes inside If, Loop and Scan only hidden values are
+ * seen, and the outputs of the node that owns them. */
 struct ulp_forecaster;
 ULP_API enum ulp_status ulp_forecaster_create(const struct ulp_plan *plan, int thread_count,
                                               struct ulp_forecaster **out, struct ulp_error *error);
@@ -127,6 +170,16 @@ ULP_API enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster,
  * samples. */
 ULP_API enum ulp_status ulp_forecaster_finish(struct ulp_forecaster *forecaster,
                                               struct ulp_forecast *out, struct ulp_error *error);
+/* Try remedies for lane `lane` (of the forecast) on one sample: FP32 or BF16 for the nodes to keep;
+ * real normalisations instead of decomposed ones; an exact power of two where operators hand a
+ * scale on; finite masks. The plan is the forecaster's. A run with a lane for each; options and
+ * observer (may be NULL) as of ulp_plan_run. */
+ULP_API enum ulp_status ulp_forecast_remedies(struct ulp_forecast *forecast,
+                                              const struct ulp_plan *plan, size_t lane,
+                                              const struct ulp_tensor_set *inputs,
+                                              const struct ulp_run_options *run,
+                                              const struct ulp_observer *observer,
+                                              struct ulp_error *error);
 ULP_API void ulp_forecast_free(struct ulp_forecast *forecast);
 
 /* Write overflow.json into the folder (made when missing); doc/overflow.md has its schema. */

@@ -62,6 +62,7 @@ static bool charge(struct ulp_budget *budget, size_t bytes)
     if (budget->limit_bytes && used > budget->limit_bytes) {
         refused_used = atomic_fetch_sub(&budget->used_bytes, bytes) - bytes;
         refused_limit = budget->limit_bytes;
+        atomic_fetch_add(&budget->refusals, 1);
         return false;
     }
     size_t peak = atomic_load(&budget->peak_bytes);
@@ -210,6 +211,13 @@ static bool charge_both(struct ulp_budget *budget, size_t bytes)
         return true;
     discharge(budget, bytes);
     return false;
+}
+
+size_t ulp_budget_refusals(const struct ulp_budget *budget)
+{
+    if (!budget)
+        return 0;
+    return atomic_load(budget->root ? &budget->root->refusals : &budget->refusals);
 }
 
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)

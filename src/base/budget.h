@@ -18,6 +18,7 @@ struct ulp_budget {
     size_t limit_bytes; /* 0: none */
     _Atomic size_t used_bytes;
     _Atomic size_t peak_bytes;
+    _Atomic size_t refusals;
     bool keeps_blocks;
     struct ulp_budget *root; /* NULL: this is one */
     _Atomic bool locked;     /* guards the kept blocks */
@@ -46,6 +47,10 @@ void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *own
  * NULL. */
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes);
 void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes);
+
+/* How often the limit that holds for the budget has refused memory in the family: what failed in
+ * between for another reason failed because the machine has none. No budget has no limit. */
+size_t ulp_budget_refusals(const struct ulp_budget *budget);
 
 /* The limit that holds for the budget; 0: none. */
 size_t ulp_budget_limit(const struct ulp_budget *budget);

@@ -9,6 +9,7 @@ libcore_la_SOURCES += \
 	%D%/names.c %D%/names.h \
 	%D%/random.c %D%/random.h \
 	%D%/reserve.c %D%/reserve.h \
+	%D%/scratch.c %D%/scratch.h \
 	%D%/shown.c %D%/shown.h \
 	%D%/suggest.c %D%/suggest.h \
 	%D%/text.c %D%/text.h \

@@ -7,7 +7,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "ops/bounds.h"
-#include "ops/trace.h"
+#include "ops/probe.h"
+#include "ops/trace/trace.h"
 #include "tensor/lower.h"
 
 /* ---- attributes and inputs ---- */
@@ -339,7 +340,9 @@ uint64_t ulp_call_stream(struct ulp_call *call)
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error)
 {
-    const enum ulp_status status = ulp_bounds_check_contraction(problem, error);
+    enum ulp_status status = ulp_bounds_check_contraction(problem, error);
+    if (status == ULP_OK && call->probe)
+        status = ulp_probe_contract(call, problem, error);
     if (status != ULP_OK)
         return status;
     problem->node_key = ulp_call_stream(call);
@@ -367,6 +370,8 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                       .outputs = outputs,
                                       .node_key = ulp_call_stream(call),
                                       .pool = call->pool};
+    if (call->probe && (status = ulp_probe_tape(call, &run, error)) != ULP_OK)
+        return status;
     return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
 }
 

@@ -18,6 +18,7 @@ struct ulp_block;
 struct ulp_call;
 struct ulp_lane;
 struct ulp_trace;
+struct ulp_probe;
 
 /* Runs a planned body of If, Loop or Scan in the lane of the call (run/block.c). */
 struct ulp_host {
@@ -119,6 +120,7 @@ struct ulp_call {
     /* records what the call computes, for its derivatives (ops/trace.h): the lane is fp64 then, and
      * floats are names. NULL: none */
     struct ulp_trace *trace;
+    struct ulp_probe *probe; /* is told what the call holds inside (ops/probe.h); NULL: none */
 };
 
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ops/call.h"
 #include "ops/infer.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 
 static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
 {

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/trace.h"
+#include "ops/probe.h"
+#include "ops/trace/trace.h"
 #include "run/lane.h"
 
 static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_block *block,
@@ -50,8 +51,13 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .pool = lane->pool,
                                   .packed = lane->packed,
                                   .trace = lane->trace,
+                                  .probe = lane->probe,
                                   .host = &out->host};
     out->host = (struct ulp_host){.run = run_body, .lane = lane};
+    if (lane->probe) {
+        out->outer = lane->probe->node;
+        lane->probe->node = step->number;
+    }
     memset(outputs, 0, step->output_count * sizeof *outputs);
     enum ulp_status status = ULP_OK;
     if (arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count,
@@ -62,6 +68,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
 
 void ulp_step_close(struct ulp_step_call *call)
 {
+    if (call->call.probe)
+        call->call.probe->node = call->outer;
     ulp_arena_free(call->call.scratch);
     call->call.scratch = NULL;
 }
@@ -210,6 +218,7 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
         ulp_lane_create(&lane, call->host->lane->mix, block, call->budget, call->pool, error);
     lane.packed = call->packed;
     lane.trace = call->trace;
+    lane.probe = call->probe;
     if (status == ULP_OK)
         status = ulp_arena_create(&arena, call->budget, error);
     if (status == ULP_OK)

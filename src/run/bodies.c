@@ -3,7 +3,7 @@
  * one by one and the If, Loop or Scan itself adds no error. A lane that differs runs the whole
  * node alone. */
 #include "base/error.h"
-#include "ops/control.h"
+#include "ops/control/control.h"
 #include "run/walk.h"
 
 struct lane_body {

@@ -71,29 +71,6 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
     return ULP_OK;
 }
 
-/* A copy of the value under the graph output's name, in what the node that computes it stores. */
-static enum ulp_status keep_output(struct ulp_lane *lane, int slot, const char *name,
-                                   struct ulp_budget *budget, struct ulp_tensor_set *outputs,
-                                   struct ulp_error *error)
-{
-    const struct ulp_tensor *value;
-    struct ulp_tensor copy = {0}, converted = {0};
-    const size_t holder = ulp_slot_holder(lane->block, slot);
-    enum ulp_status status =
-        ulp_lane_value(lane, slot,
-                       (struct ulp_reader){.arithmetic = holder == ULP_NO_NODE
-                                                             ? 0
-                                                             : ulp_mix_index(lane->mix, holder)},
-                       &converted, &value, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_copy(&copy, value, budget, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_add(outputs, name, &copy, error);
-    ulp_tensor_free(&copy);
-    ulp_tensor_free(&converted);
-    return status;
-}
-
 static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_set *inputs,
                                 struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
@@ -126,9 +103,9 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = ulp_walk_block(walk, &frame, error);
     for (size_t l = 0; l < plan->lane_count && outputs && status == ULP_OK; l++)
         for (size_t i = 0; i < plan->main->output_count && status == ULP_OK; i++)
-            status = keep_output(&frame.lanes[l], plan->main->outputs[i],
-                                 ulp_model_output(plan->model, i).name,
-                                 ulp_model_budget(plan->model), &outputs[l], error);
+            status = ulp_lane_output(&frame.lanes[l], plan->main->outputs[i],
+                                     ulp_model_output(plan->model, i).name,
+                                     ulp_model_budget(plan->model), &outputs[l], error);
     ulp_frame_free(&frame, walk);
     for (size_t i = 0; fitted && i < input_count; i++)
         ulp_tensor_free(&fitted[i]);

@@ -346,3 +346,25 @@ enum ulp_status ulp_lane_inputs(struct ulp_lane *lane, const struct ulp_step *st
                                 &out->at[i], error);
     return status;
 }
+
+enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *name,
+                                struct ulp_budget *budget, struct ulp_tensor_set *outputs,
+                                struct ulp_error *error)
+{
+    const struct ulp_tensor *value;
+    struct ulp_tensor copy = {0}, converted = {0};
+    const size_t holder = ulp_slot_holder(lane->block, slot);
+    enum ulp_status status =
+        ulp_lane_value(lane, slot,
+                       (struct ulp_reader){.arithmetic = holder == ULP_NO_NODE
+                                                             ? 0
+                                                             : ulp_mix_index(lane->mix, holder)},
+                       &converted, &value, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_copy(&copy, value, budget, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_add(outputs, name, &copy, error);
+    ulp_tensor_free(&copy);
+    ulp_tensor_free(&converted);
+    return status;
+}

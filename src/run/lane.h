@@ -17,6 +17,7 @@ struct ulp_lane {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_trace *trace; /* of its calls (ops/trace.h); NULL: none */
+    struct ulp_probe *probe; /* of its calls (ops/probe.h); NULL: none */
     /* The cache of packed factors, shared by the walk's lanes and their bodies; NULL: none. A
      * constant that is read more than once (repeats) stays in it until its last use; constants of a
      * body stay until its If, Loop or Scan is done. */
@@ -95,6 +96,12 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
 enum ulp_status ulp_lane_inputs(struct ulp_lane *lane, const struct ulp_step *step,
                                 struct ulp_inputs *out, struct ulp_error *error);
 
+/* A copy of the slot's value under the name of a graph output, in what the node that computes it
+ * stores. */
+enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *name,
+                                struct ulp_budget *budget, struct ulp_tensor_set *outputs,
+                                struct ulp_error *error);
+
 /* The format in which a lane of that arithmetic holds a tensor of a float type. */
 enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ulp_type type,
                                 struct ulp_format *out, struct ulp_error *error);
@@ -140,6 +147,7 @@ struct ulp_step_call {
     struct ulp_host host;
     struct ulp_arithmetic declared;
     const struct ulp_tensor *integers[12];
+    size_t outer; /* the node that the lane's probe was in before */
 };
 enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step,
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,

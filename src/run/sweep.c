@@ -1,7 +1,7 @@
 #include "run/sweep.h"
 
 #include "base/error.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 #include "run/lane.h"
 
 /* Outputs of a node inside a body whose cotangents are reported. */
@@ -40,14 +40,17 @@ static bool is_owed(const struct ulp_sweep *sweep, const struct ulp_step *step)
     return false;
 }
 
-static void notify_outputs(const struct ulp_sweep *sweep, const struct ulp_step *step)
+static enum ulp_status notify_outputs(const struct ulp_sweep *sweep, const struct ulp_step *step,
+                                      struct ulp_error *error)
 {
-    for (size_t o = 0; o < step->output_count; o++) {
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
         const int slot = step->outputs[o];
         if (slot >= 0 && sweep->cotangents[slot])
-            sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
-                        sweep->values[slot].count);
+            status = sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
+                                 sweep->values[slot].count, error);
     }
+    return status;
 }
 
 /* A value as names: converted to FP64 on the way. */
@@ -135,8 +138,8 @@ static enum ulp_status notify_bodies(struct course *course, struct ulp_error *er
         if (status != ULP_OK)
             break;
         ulp_trace_cotangents(course->trace, &mark->named, memory);
-        sweep->node(sweep->context, mark->key, execution, mark->position, memory,
-                    mark->named.count);
+        status = sweep->node(sweep->context, mark->key, execution, mark->position, memory,
+                             mark->named.count, error);
         ulp_free(memory);
     }
     ulp_free(counts);
@@ -215,9 +218,12 @@ enum ulp_status ulp_sweep_run(const struct ulp_sweep *sweep, struct ulp_error *e
     for (size_t s = block->step_count; s-- > 0 && status == ULP_OK;) {
         const struct ulp_step *step = &block->steps[s];
         if (!step->folded && is_owed(sweep, step)) {
-            notify_outputs(sweep, step);
-            if (has_variable(sweep, step))
+            status = sweep->open(sweep->context, step, error);
+            if (status == ULP_OK)
+                status = notify_outputs(sweep, step, error);
+            if (status == ULP_OK && has_variable(sweep, step))
                 status = reverse_step(&course, step, error);
+            sweep->close(sweep->context, step);
         }
         for (size_t o = 0; o < step->output_count; o++)
             if (step->outputs[o] >= 0) {

@@ -7,8 +7,9 @@
 #include "run/plan/plan.h"
 
 /* The cotangents of one output of a node, the execution-th time that it ran. */
-typedef void ulp_sweep_fn(void *context, size_t node, size_t execution, int position,
-                          const double *cotangents, size_t count);
+typedef enum ulp_status ulp_sweep_fn(void *context, size_t node, size_t execution, int position,
+                                     const double *cotangents, size_t count,
+                                     struct ulp_error *error);
 
 struct ulp_sweep {
     const struct ulp_plan *plan;
@@ -22,6 +23,10 @@ struct ulp_sweep {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     ulp_sweep_fn *node;
+    /* Before a step is gone back over, and after: its values are brought into memory, and may leave
+     * it. Their shapes are always there. */
+    enum ulp_status (*open)(void *context, const struct ulp_step *step, struct ulp_error *error);
+    void (*close)(void *context, const struct ulp_step *step);
     void *context;
 };
 /* The cotangents of a slot of `count` elements, zero when they are new. */

@@ -1,5 +1,5 @@
 /* analysis: every measure against a direct computation at 400 bits, specials, limits. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <mpfr.h>

@@ -2,7 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "text_model.h"
+#include "analysis/attribution/attribution.h"
+#include "tests/support/text_model.h"
 
 #define LANES 4
 static const char *const lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
@@ -23,6 +24,11 @@ static const struct text_graph unrolled = {
      NODE("MatMul", "2/step", "t1 w", "m2"), NODE("Add", "2/add", "m2 x", "a2"),
      NODE("Tanh", "2/bend", "a2", "y")}};
 
+/* How the next runs keep values: at most so much in memory, and whether a file may hold the rest.
+ */
+static size_t kept_max = SIZE_MAX;
+static bool spills;
+
 static enum ulp_status attribute(const struct text_graph *text, const char *output, double x0,
                                  size_t samples, size_t verify, struct ulp_audit *out,
                                  struct ulp_error *error)
@@ -41,6 +47,10 @@ static enum ulp_status attribute(const struct text_graph *text, const char *outp
     ck_ulp_ok(ulp_plan_create(model, arithmetics, LANES, &options, &plan, error), *error);
     ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
     enum ulp_status status = ulp_attributor_create(plan, output, 1, &attributor, error);
+    if (status == ULP_OK && spills)
+        status = ulp_attributor_spill(attributor, ".", error);
+    if (status == ULP_OK && kept_max < attributor->kept_max)
+        attributor->kept_max = kept_max;
     for (size_t s = 0; s < samples && status == ULP_OK; s++) {
         const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                                  ulp_attributor_observer(attributor)};
@@ -242,6 +252,43 @@ START_TEST(what_has_no_shares_says_why)
 }
 END_TEST
 
+/* What was in a file comes back with the same bits: every figure is equal, wherever values were. */
+START_TEST(a_file_changes_nothing)
+{
+    struct ulp_audit memory, file;
+    struct ulp_error error;
+    static const struct text_graph *const graphs[] = {&chain, &looped};
+    static const size_t limits[] = {0, 300};
+    for (size_t i = 0; i < 4; i++) {
+        kept_max = SIZE_MAX;
+        spills = false;
+        ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &memory, &error), error);
+        kept_max = limits[i % 2];
+        spills = true;
+        ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &file, &error), error);
+        for (size_t l = 0; l < memory.lane_count; l++) {
+            const struct ulp_audit_lane *a = &memory.lanes[l], *b = &file.lanes[l];
+            ck_assert(a->attribution.given && b->attribution.given);
+            ck_assert(a->attribution.sum == b->attribution.sum &&
+                      a->attribution.inputs == b->attribution.inputs);
+            for (size_t n = 0; n < a->node_count; n++)
+                ck_assert(a->nodes[n].share == b->nodes[n].share &&
+                          a->nodes[n].gain == b->nodes[n].gain &&
+                          a->nodes[n].condition == b->nodes[n].condition);
+            for (size_t v = 0; v < a->attribution.verified_count; v++)
+                ck_assert(a->attribution.verified[v].held == b->attribution.verified[v].held);
+        }
+        ulp_audit_free(&memory);
+        ulp_audit_free(&file);
+    }
+    spills = false;
+    ck_ulp_ok(attribute(&chain, NULL, 0, 1, 0, &memory, &error), error);
+    ck_assert_ptr_nonnull(strstr(memory.lanes[0].attribution.reason, "more memory"));
+    ulp_audit_free(&memory);
+    kept_max = SIZE_MAX;
+}
+END_TEST
+
 START_TEST(unknown_outputs_are_refused)
 {
     struct ulp_audit audit;
@@ -266,6 +313,7 @@ int main(void)
     tcase_add_test(tcase, predictions_hold);
     tcase_add_test(tcase, bodies_are_gone_through);
     tcase_add_test(tcase, what_has_no_shares_says_why);
+    tcase_add_test(tcase, a_file_changes_nothing);
     tcase_add_test(tcase, unknown_outputs_are_refused);
     suite_add_tcase(suite, tcase);
     return test_run(suite, NULL);

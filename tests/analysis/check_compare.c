@@ -8,10 +8,10 @@
 #include <ulpscope.h>
 
 #include "analysis/compare/comparing.h"
-#include "networks.h"
+#include "tests/support/networks.h"
 #include "pictures.h"
 #include "tensor/tensor.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static const struct ulp_compared_tensor *first_unexplained(const struct ulp_comparison *comparison)
 {

@@ -7,7 +7,7 @@
 #include "analysis/compare/comparing.h"
 #include "pictures.h"
 #include "tensor/tensor.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 /* Upper 0.1 % points of the F distribution with (freedom, freedom * trials) degrees, by
  * scipy.stats.f.isf: the limit is of the root of F. */

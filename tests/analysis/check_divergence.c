@@ -7,8 +7,8 @@
 #include <ulpscope.h>
 
 #include "load/load.h"
-#include "proto.h"
-#include "test.h"
+#include "tests/support/proto.h"
+#include "tests/support/test.h"
 
 #define COUNT 6
 #define TINY 0x1p-12 /* a quarter of FP16's unit at 1, an eighth at 2 */

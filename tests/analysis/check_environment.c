@@ -1,6 +1,6 @@
 /* Every public function under what a host may have set on its thread: the bits are those of a plain
  * one, and what was set is there when the function returns and when it calls the host. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <fenv.h>
 #include <locale.h>
@@ -419,6 +419,8 @@ static void digest_forecast(struct digest *digest)
     CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
     CALL(ulp_forecaster_finish(forecaster, &forecast, e));
     ck_assert_uint_ge(told, 5);
+    const struct ulp_run_options run = {.thread_count = 1};
+    CALL(ulp_forecast_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
     CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
     CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
     add_bytes(digest, text, strlen(text));
@@ -510,6 +512,35 @@ static void digest_comparison(struct digest *digest)
     ulp_plan_free(plan);
 }
 
+static void digest_plan(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_found found;
+    char *text;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
+    const struct ulp_find_sample sample = {"one", &inputs};
+    const char *const tolerance = "sqnr_db=60.5";
+    find_lanes(lanes);
+    struct ulp_find_options options = {.reference = lanes[0],
+                                       .tolerances = &tolerance,
+                                       .tolerance_count = 1,
+                                       .frontier = true,
+                                       .thread_count = 1,
+                                       .progress = &observer};
+    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
+    CALL(ulp_arithmetic_find("fp32", &options.keep_in, e));
+    CALL(ulp_plan_find(model, &options, &sample, 1, &sample, 1, &found, e));
+    ck_assert_uint_ge(told, 10);
+    CALL(ulp_found_text(&found, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_found_write(&found, test_folder("plan"), e));
+    add_file(digest, test_folder("plan/plan.json"));
+    add_file(digest, test_folder("plan/frontier.svg"));
+    free(text);
+    ulp_found_free(&found);
+}
+
 static const struct subject {
     const char *name;
     void (*digest)(struct digest *digest);
@@ -523,6 +554,7 @@ static const struct subject {
     {"the certificate", digest_certificate},
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
+    {"the plan", digest_plan},
 };
 
 START_TEST(hosts_change_no_bit)

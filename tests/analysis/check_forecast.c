@@ -1,8 +1,9 @@
 /* Forecasts of small graphs: which nodes overflow, by what, and what becomes of it. Expected values
  * follow from the graphs by hand. e4m20's largest value is 256 (1 - 2^-21); "big" is 300. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void forecast(const struct text_graph *graph, const char *lane, const double *x0,
@@ -217,6 +218,58 @@ START_TEST(summary_and_refusal)
 }
 END_TEST
 
+static const struct ulp_forecast_remedy *find_remedy(const struct ulp_forecast_lane *lane,
+                                                     const char *what)
+{
+    for (size_t r = 0; r < lane->remedy_count; r++)
+        if (strncmp(lane->remedies[r].what, what, strlen(what)) == 0)
+            return &lane->remedies[r];
+    return NULL;
+}
+
+/* 20 * 20 / 300 in e4m20: Inf as it is. Kept in FP32 or scaled by 2^-2 (400 has to fit with a bit
+ * to spare) it is right up to roundings: of FP32 or of 21 bits, at most two of half an ulp each,
+ * and 20 log10(2^20) is 120 dB. In BF16, 8 bits, it is above 20 log10(2^7) = 42 dB less 6. */
+START_TEST(remedies_are_tried)
+{
+    const struct text_graph graph = {
+        "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Div", "ratio", "a two", "y")}};
+    struct ulp_arithmetic lanes[2];
+    struct ulp_error error;
+    struct ulp_plan *plan;
+    struct ulp_forecaster *forecaster;
+    struct ulp_forecast got;
+    struct ulp_model *model = text_load(&graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 20.3, true);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1};
+    ck_ulp_ok(ulp_arithmetic_find("fp64", &lanes[0], &error), error);
+    ck_ulp_ok(ulp_arithmetic_find("e4m20,result-only", &lanes[1], &error), error);
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_forecaster_create(plan, 1, &forecaster, &error), error);
+    ck_ulp_ok(ulp_forecaster_sample(forecaster, "sample", &inputs, NULL, &error), error);
+    ck_ulp_ok(ulp_forecaster_finish(forecaster, &got, &error), error);
+    ck_ulp_ok(ulp_forecast_remedies(&got, plan, 0, &inputs, &run, NULL, &error), error);
+    const struct ulp_forecast_lane *lane = &got.lanes[0];
+    const struct ulp_forecast_remedy *as_is = find_remedy(lane, "as it is"),
+                                     *wide = find_remedy(lane, "keep 2 nodes in FP32"),
+                                     *bf16 = find_remedy(lane, "keep 2 nodes in BF16"),
+                                     *scaled = find_remedy(lane, "scale by 2^-2 before square");
+    ck_assert(as_is && wide && bf16 && scaled && lane->remedy_count == 4);
+    ck_assert_uint_eq(as_is->nonfinite, 24);
+    ck_assert_uint_eq(wide->nonfinite + bf16->nonfinite + scaled->nonfinite, 0);
+    ck_assert_msg(wide->sqnr_db >= 114, "%g dB", wide->sqnr_db);
+    ck_assert_msg(scaled->sqnr_db >= 114, "%g dB", scaled->sqnr_db);
+    ck_assert_msg(bf16->sqnr_db >= 36 && bf16->sqnr_db < 70, "%g dB", bf16->sqnr_db);
+    ck_assert_str_eq(scaled->output, "y");
+    ulp_forecast_free(&got);
+    ulp_forecaster_free(forecaster);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("forecast");
@@ -229,6 +282,7 @@ int main(void)
     tcase_add_test(tests, samples_come_together);
     tcase_add_test(tests, saturation_is_an_overflow);
     tcase_add_test(tests, summary_and_refusal);
+    tcase_add_test(tests, remedies_are_tried);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

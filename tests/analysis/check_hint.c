@@ -1,5 +1,5 @@
 /* What an audit says to try: whole sets of nodes, as a shell takes them. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <float.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include <ulpscope.h>
 
-#include "test.h"
+#include "tests/support/test.h"
 
 START_TEST(limits_fail_on_nan_and_in_the_right_direction)
 {

@@ -1,6 +1,6 @@
 /* What becomes of overflows: absorbed, spoiling, reaching an output; by which constant. The lanes
  * have e4m20, whose largest value is 256 (1 - 2^-21); "big" is 300. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <string.h>
 

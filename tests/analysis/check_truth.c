@@ -1,5 +1,5 @@
 /* analysis: a rewritten graph measured against the values of the model it came from. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 #include "tensor/tensor.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define TRIALS 4
 #define FEATURES 6

@@ -1,5 +1,5 @@
 /* base: allocation budgets, arena, threads, random streams, text, files. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Foreign text as messages and reports show it. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <limits.h>
 #include <locale.h>

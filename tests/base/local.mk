@@ -1,10 +1,3 @@
-check_PROGRAMS += check_base
-TESTS += check_base
+test_programs += check_base check_shown
 check_base_SOURCES = %D%/check_base.c
-check_base_CPPFLAGS = $(test_cppflags)
-check_base_LDADD = $(test_libs)
-check_PROGRAMS += check_shown
-TESTS += check_shown
 check_shown_SOURCES = %D%/check_shown.c
-check_shown_CPPFLAGS = $(test_cppflags)
-check_shown_LDADD = $(test_libs)

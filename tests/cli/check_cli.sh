@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run compare ops conformance arith mma; do
+for command in audit run compare plan lint overflow ops conformance arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -36,6 +36,63 @@ shows err max-memory "memory limit"
 
 expect 0 run "$program" run "$model" -i "$inputs" -o out.npz --quiet
 [ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
+expect 0 "rules of the lint" "$program" lint --list
+for rule in $(cut -d" " -f1 out); do
+    grep -q "^| \`$rule\` |" "$source/doc/lint.md" || fail "doc/lint.md does not have the rule $rule"
+done
+expect 0 "a rule explained" "$program" lint --explain cast-down-up
+shows out "Read the value before the first Cast" "a rule explained"
+expect 2 "no such rule" "$program" lint --explain cast
+lines err 1 "no such rule"
+expect 2 "no model to lint" "$program" lint
+expect 2 "no such runtime" "$program" lint "$model" --for trt9
+expect 2 "options trtexec refuses" "$program" lint "$model" --layer-precisions "a:half"
+shows err "it is called fp16" "options trtexec refuses"
+expect 3 "lint of nothing" "$program" lint nowhere.onnx
+expect 0 lint "$program" lint "$model" --layer-precisions "block/norm1/Su:fp32,*:fp16,*:fp32" --json lint.json --sarif lint.sarif
+shows out "errors" lint
+shows out "did you mean" lint
+expect 1 "lint that fails" "$program" lint "$model" --layer-precisions "block/norm9:fp32" --fail-on error
+shows out "FAIL --fail-on error" "lint that fails"
+expect 0 "lint that does not fail" "$program" lint "$model" --fail-on error
+expect 2 "lint over the model" "$program" lint "$model" --json "$model"
+# The objects and properties of SARIF 2.1.0 that are used, from the standard's schema (all closed but property bags).
+python3 - lint.json lint.sarif <<'END' || fail "lint.json and lint.sarif"
+import json, sys
+found, log = (json.load(open(name)) for name in sys.argv[1:])
+def only(thing, needed, allowed=''):
+    keys = set(thing)
+    assert set(needed.split()) <= keys <= set((needed + ' ' + allowed).split()), (keys, needed)
+only(found, 'ulpscope model for nodes counts findings')
+only(log, 'version runs', '$schema')
+assert log['version'] == '2.1.0' and len(log['runs']) == 1
+run = log['runs'][0]
+only(run, 'tool results')
+only(run['tool'], 'driver')
+driver = run['tool']['driver']
+only(driver, 'name', 'version rules')
+assert len({rule['id'] for rule in driver['rules']}) == len(driver['rules'])
+levels = ('none', 'note', 'warning', 'error')
+for rule in driver['rules']:
+    only(rule, 'id', 'shortDescription fullDescription help defaultConfiguration properties')
+    only(rule['defaultConfiguration'], 'level')
+    assert rule['defaultConfiguration']['level'] in levels
+    for text in (rule['shortDescription'], rule['fullDescription'], rule['help']):
+        only(text, 'text')
+assert len(run['results']) == len(found['findings']) == sum(found['counts'].values()) > 2
+for result, finding in zip(run['results'], found['findings']):
+    only(result, 'ruleId ruleIndex level message locations')
+    only(finding, 'rule severity node op value text what fix')
+    assert driver['rules'][result['ruleIndex']]['id'] == result['ruleId'] == finding['rule']
+    assert result['level'] == finding['severity'] in levels
+    only(result['message'], 'text')
+    for place in result['locations']:
+        only(place, 'physicalLocation', 'logicalLocations')
+        only(place['physicalLocation'], 'artifactLocation')
+        only(place['physicalLocation']['artifactLocation'], 'uri')
+        for logical in place.get('logicalLocations', []):
+            only(logical, 'name', 'kind')
+END
 expect 0 "outputs as Polygraphy writes them" "$program" run "$model" -i "$inputs" -o out.json --quiet
 shows out.json '"polygraphy_class": "RunResults"' "outputs as Polygraphy writes them"
 expect 3 "outputs in no folder" "$program" run "$model" -i "$inputs" --outputs nowhere/out.npz
@@ -115,7 +172,7 @@ shows out "no shares of the error: a value is not finite" "why there are no shar
 shows shares/report.json '"residual":' "the sum of shares in report.json"
 shows shares/report.json '"held":' "what was verified in report.json"
 expect 2 "an output there is not" "$program" audit "$model" -i "$inputs" --attribute --output nothing
-expect 2 "--output without --attribute" "$program" audit "$model" -i "$inputs" --output logits
+expect 2 "--output without shares" "$program" audit "$model" -i "$inputs" --output logits --no-attribute
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0
 shows out "limit crossed: nonfinite=0: fp16, output" "where a limit is crossed"
 shows out " of node block/norm1/Sum: nonfinite " "where a limit is crossed"
@@ -185,6 +242,21 @@ expect 3 "no such plan" "$program" audit "$model" -i "$inputs" --plan nowhere.js
 echo '{"keep": []}' >no.json
 expect 3 "a plan without an arithmetic" "$program" audit "$model" -i "$inputs" --plan no.json
 shows err no.json "a plan without an arithmetic"
+
+# A plan that is found is one that --plan takes, and keeps what it promises.
+expect 0 "a plan is found" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --frontier --out found -q --validate "$inputs"
+head -1 out | grep -q '^Keep [0-9]* of [0-9]* nodes in fp32: fp16 then meets sqnr_db=60' || fail "the verdict is not first"
+shows out "1 of 1 held-out samples" "held-out samples"
+for file in plan.json frontier.csv frontier.svg; do [ -s found/$file ] || fail "found/$file is not there"; done
+expect 0 "a found plan is audited" "$program" audit "$model" -i "$inputs" --plan found/plan.json --fail-above sqnr_db=60 -q
+expect 0 "nothing to keep" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=1 -q
+shows out "Keep nothing" "nothing to keep"
+expect 1 "no plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300 -q
+shows out "No plan meets sqnr_db=300" "no plan"
+expect 2 "no tolerance" "$program" plan "$model" -i "$inputs"
+lines err 3 "no tolerance"
+expect 2 "a tolerance of no figure" "$program" plan "$model" -i "$inputs" --tolerance nonfinite=0
+expect 2 "a pattern of no node" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --never nobody
 
 # Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.
 regressions=${ULPSCOPE_TEST_DATA:-/nowhere}/regressions

@@ -1,7 +1,7 @@
 /* Memory that ends at any of the program's requests: it then ends in exit code 5 with one line, or
  * it can do without; nothing is half-written, and what is written is what it always is. Every n-th
  * request, in a process of its own. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "exhaust.h"
-#include "proto.h"
+#include "tests/support/exhaust.h"
+#include "tests/support/proto.h"
 
 #undef main
 int ulpscope_main(int argc, char **argv); /* the program's */
@@ -327,7 +327,8 @@ static void exhaust(size_t command, long processes, bool all_after)
 /* Most requests are for the tables of functions that a process makes when it first needs them. */
 static void make_tables(void)
 {
-    static const char *const names[] = {"mpfr:128", "mpfr:200", "mpfr:256", "fp16", "tf32", "fp32"};
+    static const char *const names[] = {"mpfr:128", "mpfr:200", "mpfr:256", "fp64",
+                                        "fp16",     "tf32",     "fp32"};
     enum { COUNT = sizeof names / sizeof *names };
     struct ulp_arithmetic lanes[COUNT];
     struct ulp_model *model;

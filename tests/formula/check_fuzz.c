@@ -1,6 +1,6 @@
 /* Random formulas, whole and damaged, and a corpus of texts that are near the parser's edges. */
 #include "formula_test.h"
-#include "fuzz_formula.h"
+#include "tests/fuzz/fuzz_formula.h"
 
 #include <string.h>
 

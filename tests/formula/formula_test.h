@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "formula/layout.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 Suite *parse_suite(void);
 Suite *evaluate_suite(void);

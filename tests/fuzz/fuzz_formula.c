@@ -1,4 +1,4 @@
-#include "fuzz_formula.h"
+#include "tests/fuzz/fuzz_formula.h"
 
 #include <math.h>
 #include <stdbool.h>

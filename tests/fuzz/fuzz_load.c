@@ -1,4 +1,4 @@
-#include "fuzz_load.h"
+#include "tests/fuzz/fuzz_load.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "fuzz_load.h"
+#include "tests/fuzz/fuzz_load.h"
 
 static int try_bytes(const char *path, const uint8_t *bytes, size_t count, uint64_t seed,
                      const char *what)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "fuzz_load.h"
-#include "proto.h"
+#include "tests/fuzz/fuzz_load.h"
+#include "tests/support/proto.h"
 
 /* Where a piece is inserted the copy grows by at most this much. */
 #define PIECE_MAX 64

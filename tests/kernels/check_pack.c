@@ -8,7 +8,7 @@
 
 #include "instance.h"
 #include "kernels/operand/pack.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define LINES 70
 #define KS 40

@@ -6,7 +6,7 @@
 #include "instance.h"
 #include "kernels/operand/special.h"
 #include "number/mpfr_record.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define COUNT_MAX 20000
 

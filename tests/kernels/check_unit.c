@@ -12,7 +12,7 @@
 
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS, ROWS = 8 };
 

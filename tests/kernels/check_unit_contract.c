@@ -10,7 +10,7 @@
 #include "kernels/chain/step.h"
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

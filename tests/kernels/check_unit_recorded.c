@@ -8,7 +8,7 @@
 
 #include "kernels/unit/unit.h"
 #include "number/round/round.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 /* The sample and, where there is one, the whole file. Returns how many of paths are set. */
 static size_t find_files(const char *name, const char *paths[2])

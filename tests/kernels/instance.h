@@ -4,8 +4,8 @@
 #define ULP_TESTS_KERNELS_INSTANCE_H
 
 #include "kernels/contract.h"
-#include "stream.h"
-#include "test.h"
+#include "tests/support/stream.h"
+#include "tests/support/test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "fuzz_load.h"
+#include "tests/fuzz/fuzz_load.h"
 
 /* A small model with everything the loader knows: subgraphs, functions, sparse and typed tensors,
  * declarations. */

@@ -10,11 +10,11 @@
 #include "base/random.h"
 #include "base/file.h"
 #include "data/data.h"
-#include "fuzz_load.h"
+#include "tests/fuzz/fuzz_load.h"
 #include "number/mpfr_record.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 #include "tensor/tensor.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 /* An npy file: version, literal, elements. */
 static struct proto npy(int version, const char *literal, const void *elements, size_t bytes)

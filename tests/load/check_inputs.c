@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "data/data.h"
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 #include "tensor/tensor.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static struct ulp_model *load_two_inputs(void)
 {
@@ -280,7 +280,8 @@ START_TEST(integers_take_the_range_of_their_readers)
               error);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct ulp_chosen_range range = ulp_model_input_range(model, i, &options);
-        ck_assert_msg(range.low == 0 && range.high == rows[i].high && strcmp(range.why, rows[i].why) == 0,
+        ck_assert_msg(range.low == 0 && range.high == rows[i].high &&
+                          strcmp(range.why, rows[i].why) == 0,
                       "%s: [%g, %g] %s", rows[i].name, range.low, range.high, range.why);
     }
     const struct ulp_input_range ranges[] = {{"ids", 2, 3}, {NULL, -4, 4}};

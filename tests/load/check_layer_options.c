@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/layer_options.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static struct ulp_arena *arena;
 static struct ulp_layer_options options;
@@ -28,7 +28,7 @@ static void parse(const char *text, enum ulp_layer_option_kind kind)
 }
 
 /* Names, quotes and colons, as splitNameAndValue of sampleOptions.cpp has them. */
-START_TEST(names)
+START_TEST(reading)
 {
     parse("a:fp32,/b/c:0:fp16,'x:y':bf16,p'q':int8", ULP_LAYER_PRECISIONS);
     static const char *const expected[] = {"a", "/b/c:0", "x:y", "pq"};
@@ -132,7 +132,7 @@ int main(void)
     Suite *suite = suite_create("layer options");
     TCase *cases = tcase_create("layer options");
     tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, names);
+    tcase_add_test(cases, reading);
     tcase_add_test(cases, matching);
     tcase_add_test(cases, refused);
     tcase_add_test(cases, writing);

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/data.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static void expect_values(const struct ulp_tensor_set *set, const char *name, enum ulp_type type,
                           size_t count, const double *values)

@@ -3,8 +3,8 @@
 #define ULP_TESTS_LOAD_LOAD_TEST_H
 
 #include "load/load.h"
-#include "proto.h"
-#include "test.h"
+#include "tests/support/proto.h"
+#include "tests/support/test.h"
 
 Suite *load_tensor_suite(void);
 Suite *load_external_suite(void);

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "number/round/round.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static struct ulp_format get_format(const char *name)
 {

@@ -15,7 +15,7 @@
 #include "number/function/estimate.h"
 #include "number/round/round.h"
 #include "strip_oracle.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static double sigmoid_by_libm(double x)
 {

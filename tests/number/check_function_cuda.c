@@ -9,7 +9,7 @@
 #include "number/function/cuda.h"
 #include "number/round/round.h"
 #include "ops/call.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <mpfr.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "kernels/unit/unit.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static struct ulp_arithmetic get_arithmetic(const char *name)
 {

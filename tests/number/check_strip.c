@@ -8,7 +8,7 @@
 #include "number/round/round.h"
 #include "number/strip.h"
 #include "strip_oracle.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define STRIP_BYTES (ULP_STRIP * (sizeof(struct ulp_record) + 64))
 

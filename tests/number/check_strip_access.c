@@ -7,7 +7,7 @@
 #include "number/round/round.h"
 #include "number/strip.h"
 #include "strip_oracle.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define COUNT 64
 #define WIDE_PRECISION 120

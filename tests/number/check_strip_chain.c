@@ -7,7 +7,7 @@
 #include "base/cpu.h"
 #include "number/strip/chain.h"
 #include "strip_oracle.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define ROWS 3
 #define LENGTH 300

@@ -5,7 +5,7 @@
 
 #include "number/strip.h"
 #include "strip_oracle.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define COUNT 700
 #define RECORD_BYTES 48

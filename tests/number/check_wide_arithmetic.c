@@ -8,7 +8,7 @@
 #include "number/fixed/arithmetic.h"
 #include "number/fixed/batch.h"
 #include "strip_oracle.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define COUNT 67 /* batches of eight and a rest */
 #define RECORD_MAX (sizeof(struct ulp_record) + 16 * sizeof(mp_limb_t))

@@ -9,7 +9,7 @@
 #include "number/fixed/function.h"
 #include "number/fixed/series.h"
 #include "strip_oracle.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define COUNT 256
 #define LIMBS_MAX 4

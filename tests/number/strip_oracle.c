@@ -5,7 +5,7 @@
 
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 uint64_t oracle_random(uint64_t *state)
 {

@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "harness/cases.h"
 #include "number/mpfr_record.h"
-#include "ops/trace.h"
-#include "test.h"
+#include "ops/trace/trace.h"
+#include "tests/support/test.h"
 
 /* At 320 bits and h = 2^-100 the difference is good to 2^-200 of values and third derivatives of
  * moderate size. What is compared is FP64: the tolerance is for its roundings. Each of N steps

@@ -14,7 +14,7 @@
 #include "harness/cases.h"
 #include "harness/interval.h"
 #include "harness/watch.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static const char *const lanes[] = {"fp32", "fp16", "fp16-strict", "bf16", "tf32"};
 #define LANE_COUNT (sizeof lanes / sizeof *lanes)

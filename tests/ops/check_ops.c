@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ops/call.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 static struct ulp_arena *arena;
 

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "number/mpfr_record.h"
 #include "ops/call.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define ROUNDS 60
 #define ATTRIBUTES 8

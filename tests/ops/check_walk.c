@@ -20,7 +20,7 @@
 
 #include "base/random.h"
 #include "harness/variants.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #if defined __SANITIZE_ADDRESS__
 #define SECONDS_MAX 30

@@ -1,6 +1,6 @@
 /* A value of one lane given to another (run/lane.h): each element is the one that rounding it to
  * the other's storage gives, whether or not the conversion was left out. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* run and analysis: nodes inside If, Loop and Scan. Their figures are, bit for bit, those of the
  * same graph written without control flow, and the iterations of a Loop or Scan are one row. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <math.h>
 #include <stdio.h>

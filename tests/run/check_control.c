@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 #include "run_test.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -10,7 +10,7 @@
 
 #include "growth_models.h"
 #include "load/load.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 #define FACTOR 8
 #define ATTEMPTS 4

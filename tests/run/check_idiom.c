@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "line_model.h"
+#include "tests/support/line_model.h"
 #include "run/idiom/idiom.h"
 
 struct found {

@@ -1,7 +1,7 @@
 /* run and analysis: lanes that take other branches or iterations than the reference, overflow and
  * lost digits inside bodies, and the joined figures of iterations against one tensor made of them.
  */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <math.h>
 #include <stdio.h>

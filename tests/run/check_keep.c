@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "lower.h"
-#include "networks.h"
+#include "tests/support/lower.h"
+#include "tests/support/networks.h"
 #include "run_test.h"
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 static struct ulp_arithmetic arithmetic(const char *name)
 {
@@ -295,7 +295,8 @@ static void expect_casts(int network, unsigned draw)
                   error);
         run_network(lowered, &inputs, &as_declared, 1, &options, (struct ulp_observer){0},
                     &cast_outputs);
-        ck_assert_uint_ge(kept_outputs.count, 1);expect_same_outputs(&kept_outputs, &cast_outputs);
+        ck_assert_uint_ge(kept_outputs.count, 1);
+        expect_same_outputs(&kept_outputs, &cast_outputs);
         ulp_tensor_set_free(&kept_outputs);
         ulp_tensor_set_free(&cast_outputs);
         ulp_plan_free(plan);
@@ -629,7 +630,8 @@ START_TEST(magika_needs_two_nodes)
     if (!file)
         return;
     ck_ulp_ok(ulp_model_load(file, NULL, &model, &error), error);
-    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs, &error),
+    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs,
+                                  &error),
               error);
     const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16"),
                                            arithmetic("fp16")};

@@ -1,7 +1,7 @@
 /* run: every network of the measured data. Each audits without error in the reference and an
  * emulated lane, recorded outputs agree, the reference agrees with FP64 runs to FP64 accuracy, Cast
  * chains of mixed graphs are obeyed. The short run leaves the large ones out. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,14 +2,14 @@
  * 1 + 2^-9, so x x - c is 2^-20 in FP32, and 0 when x x is rounded to FP16. Each expectation was
  * recorded from ONNX Runtime 1.31 with its optimisations off; tests/compare_ort.py compares whole
  * networks. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <ulpscope.h>
 
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 
 struct node {
     const char *op, *inputs, *outputs;

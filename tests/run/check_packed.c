@@ -1,7 +1,7 @@
 /* Packed factors in whole runs: weights that an audit, a recurrent cell or a loop's body meets
  * again are packed once, whatever the memory limit every bit is the same, and a limit never fails
  * for their sake. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "load/load.h"
-#include "networks.h"
-#include "proto.h"
+#include "tests/support/networks.h"
+#include "tests/support/proto.h"
 
 static void hash_tensor(unsigned long long *hash, const struct ulp_tensor *tensor)
 {

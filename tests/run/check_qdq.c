@@ -1,7 +1,7 @@
 /* run: the two views of an explicit Q/DQ graph. qdq=integer against sums in plain C integers with
  * the scales' three roundings, for every operator, bias and ending that is fused; what must not be
  * fused; and the measured data's INT8 networks, where the recording was made by integer kernels. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "data/data.h"
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 
 /* OTHER: INT32 with a scale that is not x_scale * w_scale */
 enum bias { NO_BIAS, INTEGER_BIAS, FLOAT_BIAS, OTHER_BIAS };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "networks.h"
+#include "tests/support/networks.h"
 #include "number/mpfr_record.h"
 #include "run_test.h"
 

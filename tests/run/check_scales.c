@@ -1,7 +1,7 @@
 /* run: scales of Q/DQ stay as the model declares them, also behind nodes that only move them;
  * qdq-scales=lowered lowers them. The lanes have e4m20, which 300 ("big") is beyond: lowered it is
  * 256. 140 / 300 rounds to 0, 140 / 256 to 1. */
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <string.h>
 

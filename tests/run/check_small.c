@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 #include "run_test.h"
 
 /* axis = 1 */

@@ -1,12 +1,12 @@
 /* load and run: oddities of real model files, each a small model with a result known by hand. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <ulpscope.h>
 
 #include "load/load.h"
-#include "proto.h"
+#include "tests/support/proto.h"
 
 static const float ramp[] = {1, 2, 3, 4, 5, 6, 7, 8};
 

@@ -1,6 +1,6 @@
-/* What an operator's row says of its work, and what follows from it: which nodes `audit --schedules`
- * runs, and the types of weights that a plan knows. One node a model. */
-#include "test.h"
+/* What an operator's row says of its work, and what follows from it: which nodes `audit
+ * --schedules` runs, and the types of weights that a plan knows. One node a model. */
+#include "tests/support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include "base/random.h"
 #include "load/load.h"
-#include "proto.h"
-#include "test.h"
+#include "tests/support/proto.h"
+#include "tests/support/test.h"
 
 /* Inputs as words NAME:TYPE[dims], f FLOAT, u UINT8, i INT64; of a name that starts with x a value
  * of the caller's, else a constant. Attributes as words NAME=VALUE, a text if it starts with a
@@ -146,7 +146,8 @@ static struct ulp_model *make_model(const struct one_node *from, struct ulp_tens
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto bytes = proto_model(10, 23, &graph);
     proto_opset(&bytes, "com.microsoft", 1);
-    ck_ulp_ok(ulp_model_load_bytes("work.onnx", bytes.data, bytes.count, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_model_load_bytes("work.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
     proto_free(&bytes);
     return model;
 }

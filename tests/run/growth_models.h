@@ -4,7 +4,7 @@
 
 #include <ulpscope.h>
 
-#include "proto.h"
+#include "tests/support/proto.h"
 
 struct growth_model {
     const char *name;

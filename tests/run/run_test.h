@@ -5,7 +5,7 @@
 #include <ulpscope.h>
 
 #include "tensor/tensor.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 void find_lanes(struct ulp_arithmetic *lanes, const char *const *names, size_t count);
 /* The model in these arithmetics (at most 8), one set of outputs each unless outputs is NULL. */

@@ -2,7 +2,7 @@
  * Calls of other libraries find these definitions of malloc and its like before libc's; not under
  * AddressSanitizer, which has its own. */
 #define _GNU_SOURCE
-#include "exhaust.h"
+#include "tests/support/exhaust.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -93,8 +93,8 @@ void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 #define __real_aligned_alloc __libc_memalign
 #endif
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*run)(void *), void *context);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *context);
 void *__real_mmap(void *address, size_t length, int protection, int flags, int file, off_t offset);
 
 void *__wrap_malloc(size_t size);
@@ -104,8 +104,8 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *block);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t size);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*run)(void *), void *context);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *context);
 void *__wrap_mmap(void *address, size_t length, int protection, int flags, int file, off_t offset);
 
 void *__wrap_malloc(size_t size)
@@ -160,8 +160,8 @@ char *__wrap_strdup(const char *text)
     return copy_text(text, strlen(text));
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*run)(void *), void *context)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *context)
 {
     return fails() ? EAGAIN : __real_pthread_create(thread, attributes, run, context);
 }

@@ -1,4 +1,4 @@
-#include "line_model.h"
+#include "tests/support/line_model.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "load/load.h"
 
 struct writer {

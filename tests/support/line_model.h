@@ -5,8 +5,8 @@
 
 #include <ulpscope.h>
 
-#include "proto.h"
-#include "test.h"
+#include "tests/support/proto.h"
+#include "tests/support/test.h"
 
 /* Lines are separated by '\n'; the last one's result is the output. Values are FLOAT. An argument
  * that is a number is a scalar constant, "[1,-2,3]" an INT64 vector; wN is a constant of shape [N],

@@ -1,11 +1,11 @@
-#include "lower.h"
+#include "tests/support/lower.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
 #include "tensor/tensor.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 enum { OTHER, WIDE, NARROW };
 

@@ -1,10 +1,10 @@
-#include "networks.h"
+#include "tests/support/networks.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 #include "data/data.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 /* clang-format off */
 const struct network networks[] = {

@@ -1,4 +1,4 @@
-#include "proto.h"
+#include "tests/support/proto.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <stdarg.h>
 #include <stdio.h>

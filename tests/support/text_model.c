@@ -1,4 +1,4 @@
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 #include <stdio.h>
 #include <string.h>

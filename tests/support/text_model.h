@@ -5,8 +5,8 @@
 
 #include <ulpscope.h>
 
-#include "proto.h"
-#include "test.h"
+#include "tests/support/proto.h"
+#include "tests/support/test.h"
 
 /* A graph as text. A name that starts with i_ is INT64, with b_ BOOL, others FLOAT. */
 struct text_node {

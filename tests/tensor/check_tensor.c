@@ -1,5 +1,5 @@
 /* tensor: shapes, hostile sizes, broadcasting, and conversion between every pair of elements. */
-#include "test.h"
+#include "tests/support/test.h"
 
 #include <math.h>
 #include <stdint.h>

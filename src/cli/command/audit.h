@@ -10,7 +10,9 @@ struct audit_options {
     const char *arithmetics, *reference, *out, *reference_model, *junit;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
-    bool certify, schedules, allow_nonfinite_inputs, attribute;
+    bool certify, schedules, allow_nonfinite_inputs;
+    /* by default within memory, if the reference is the model's own; asked for: also by a file */
+    enum { ATTRIBUTE_DEFAULT, ATTRIBUTE_YES, ATTRIBUTE_NO } attribute;
     const char *output; /* that is attributed; NULL: all */
     const char *group;  /* shares by groups; NULL: no groups */
     size_t verify;      /* so many of the largest, and random ones */

@@ -61,11 +61,22 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
         refuse(state, "--junit writes the limits of --fail-above: give at least one");
     if (options->junit && count_shapes(&options->common) > 1)
         refuse(state, "--junit is of one audit: give one --shape of each input");
-    if (options->attribute && options->reference_model)
+    if ((options->output || options->verify || options->group) &&
+        options->attribute == ATTRIBUTE_NO)
+        refuse(state, "--output, --group-by and --verify are of shares: leave out --no-attribute");
+    if (options->attribute == ATTRIBUTE_YES && options->reference_model)
         refuse(state, "--attribute is of the model's own reference: leave out "
                       "--reference-model");
-    if ((options->output || options->verify || options->group) && !options->attribute)
-        refuse(state, "--output, --group-by and --verify are of --attribute: give it");
+}
+
+/* What other options say of shares. */
+static void settle_attribute(struct audit_options *options)
+{
+    if (options->attribute == ATTRIBUTE_DEFAULT &&
+        (options->output || options->verify || options->group))
+        options->attribute = ATTRIBUTE_YES;
+    if (options->attribute == ATTRIBUTE_DEFAULT && options->reference_model)
+        options->attribute = ATTRIBUTE_NO;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -76,7 +87,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->keep;
         return 0;
-    case ARGP_KEY_END: check_combinations(state, options); return 0;
+    case ARGP_KEY_END:
+        settle_attribute(options);
+        check_combinations(state, options);
+        return 0;
 #define OPTION(NAME, letter, name, value, action, help) \
     case ((letter) ? (letter) : OPTION_##NAME): action; \
         return 0;
@@ -116,7 +130,7 @@ static const char documentation[] =
     "      a converted graph compared with the FP32 model it was made from\n"
     "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
     "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
-    "  ulpscope audit model.onnx --arith fp16 --attribute --output 'logits[0,2]-logits[0,5]'\n"
+    "  ulpscope audit model.onnx --arith fp16 --output 'logits[0,2]-logits[0,5]'\n"
     "      which nodes cause the error of a margin between two classes\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
     "      in CI: exit code 1 when FP16 overflows or leaves less than 40 dB\n"

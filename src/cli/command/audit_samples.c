@@ -60,7 +60,7 @@ struct session {
     const struct ulp_arithmetic *reference;
     struct ulp_plan *plan;
     struct ulp_auditor *auditor;
-    struct ulp_attributor *attributor; /* NULL: no --attribute */
+    struct ulp_attributor *attributor; /* NULL: --no-attribute */
     struct original original;
     struct ulp_certificate certificate;
     struct progress progress;
@@ -85,9 +85,12 @@ static enum ulp_status open_session(struct session *session, const struct lane_l
         status = ulp_auditor_create(session->plan, &session->auditor, error);
     if (status == ULP_OK)
         status = ulp_auditor_threads(session->auditor, threads, error);
-    if (status == ULP_OK && options->attribute)
+    if (status == ULP_OK && options->attribute != ATTRIBUTE_NO)
         status = ulp_attributor_create(session->plan, options->output, threads,
                                        &session->attributor, error);
+    if (status == ULP_OK && options->attribute == ATTRIBUTE_YES)
+        status = ulp_attributor_spill(session->attributor,
+                                      getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", error);
     if (session->attributor)
         ulp_attributor_verify(session->attributor, options->verify);
     if (status == ULP_OK && options->reference_model)

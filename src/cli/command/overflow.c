@@ -7,12 +7,13 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_FAIL };
+enum { OPTION_REFERENCE = 512, OPTION_FAIL, OPTION_NO_REMEDIES };
 
 struct overflow_options {
     struct common_options common;
     struct keep_options keep;
     const char *formats, *reference, *out;
+    bool no_remedies;
     int fail_on; /* the least verdict that fails; 0: none */
 };
 
@@ -28,6 +29,8 @@ static const struct argp_option option_list[] = {
      "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
      "last two only", 0},
+    {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
+     "Do not try remedies where something overflows (each is one more lane of a run)", 0},
     {"out", 'o', "FOLDER", 0, "Write overflow.json into FOLDER", 0},
     {0},
 };
@@ -64,6 +67,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'a': options->formats = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_NO_REMEDIES: options->no_remedies = true; return 0;
     case OPTION_FAIL: options->fail_on = read_limit(state, argument); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -88,6 +92,26 @@ static const char documentation[] =
     "      what is left when a node is kept in FP32\n"
     "  ulpscope overflow model.onnx -i in.npz --format fp16,constants=ieee --fail-on 1bit\n"
     "      in CI: weights are rounded to infinity, as PyTorch's half() does";
+
+/* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
+static enum ulp_status try_remedies(const struct overflow_options *options,
+                                    const struct ulp_plan *plan, const struct sample_list *samples,
+                                    struct ulp_forecast *forecast, struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = options->common.threads};
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++) {
+        const struct ulp_forecast_lane *lane = &forecast->lanes[l];
+        size_t sample = 0;
+        for (size_t n = lane->node_count; n-- > 0;)
+            if (lane->nodes[n].born && lane->nodes[n].output_count)
+                sample = lane->nodes[n].outputs[0].sample;
+        if (lane->harmful_count)
+            status = ulp_forecast_remedies(forecast, plan, l, &samples->items[sample].inputs, &run,
+                                           NULL, error);
+    }
+    return status;
+}
 
 static enum ulp_status run_samples(const struct overflow_options *options,
                                    const struct ulp_model *model, const struct lane_list *lanes,
@@ -114,6 +138,8 @@ static enum ulp_status run_samples(const struct overflow_options *options,
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_forecaster_finish(forecaster, forecast, error);
+    if (status == ULP_OK && !options->no_remedies)
+        status = try_remedies(options, plan, samples, forecast, error);
     ulp_forecaster_free(forecaster);
     ulp_plan_free(plan);
     return status;

@@ -5,24 +5,7 @@
 #ifndef ULP_OPS_ATTENTION_ATTENTION_H
 #define ULP_OPS_ATTENTION_ATTENTION_H
 
-#include "ops/call.h"
-
-/* Heads are fewer, so that their number times a dimension fits int64. */
-#define ULP_HEADS_MAX (1 << 20)
-
-/* Where element (batch, head, position, feature) lies: the steps count elements, features are
- * neighbours. */
-struct ulp_heads {
-    int64_t batch, heads, length, size;
-    int64_t batch_step, head_step, step;
-};
-/* batch x heads x length x size without gaps, and batch x length x heads x size. */
-struct ulp_heads ulp_heads_first(int64_t batch, int64_t heads, int64_t length, int64_t size);
-struct ulp_heads ulp_heads_packed(int64_t batch, int64_t heads, int64_t length, int64_t size);
-/* A 4-D (heads first) or 3-D (heads packed in the features) tensor; `heads` counts those of the
- * latter. */
-enum ulp_status ulp_heads_read(const struct ulp_tensor *tensor, int64_t heads,
-                               struct ulp_heads *out, struct ulp_error *error);
+#include "ops/attention/heads.h"
 
 struct ulp_attention {
     const struct ulp_tensor *query, *key, *value;
@@ -53,26 +36,12 @@ struct ulp_attention {
     const char *show;
 };
 
-/* What rows with ulp_attend, and with ulp_rotate, list. */
-extern const struct ulp_formula ulp_attend_average, ulp_rotate_pairs;
+/* What rows with ulp_attend list. */
+extern const struct ulp_formula ulp_attend_average;
 
 /* Do query, key, value and past fit each other? */
 enum ulp_status ulp_attention_check(const struct ulp_attention *a, struct ulp_error *error);
 enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
-                           struct ulp_error *error);
-
-/* Pairs of the first `turned` features turned by the angle of their position: row ids[batch,
- * position] of the caches; ids NULL: row batch * length + position. Pairs are neighbours
- * (interleaved) or `turned` / 2 apart. */
-struct ulp_rotation {
-    const struct ulp_tensor *cosines, *sines;
-    const struct ulp_tensor *ids; /* integers, batch x length */
-    int64_t turned;
-    bool interleaved;
-};
-enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rotation,
-                           struct ulp_tensor *out, const struct ulp_heads *out_heads,
-                           const struct ulp_tensor *in, const struct ulp_heads *in_heads,
                            struct ulp_error *error);
 
 #endif

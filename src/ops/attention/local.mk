@@ -1,2 +1,3 @@
 libcore_la_SOURCES += \
-	%D%/attention.c %D%/attention.h %D%/state.c
+	%D%/attend.c %D%/attention.c %D%/attention.h %D%/heads.c %D%/heads.h %D%/mask.c %D%/mask.h %D%/rotary.c \
+	%D%/rotary.h %D%/state.c

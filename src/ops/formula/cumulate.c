@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "ops/combine.h"
 #include "ops/move.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 /* Values of the input's type as sums hold them, and the arithmetic that rounds to that. */
 static enum ulp_status make_accumulator(struct ulp_call *call, enum ulp_type type, int rank,

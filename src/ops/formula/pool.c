@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "ops/compare.h"
 #include "ops/move.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/interpolate.h"
+#include "ops/spatial/interpolate.h"
 
 /* Of the matrix of roots; a longer transform would need a fast one. */
 #define ROOTS_MAX ((size_t)1 << 26)

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "ops/interpolate.h"
+#include "ops/spatial/interpolate.h"
 
 /* ---- the request ---- */
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/compare.h"
-#include "ops/interpolate.h"
+#include "ops/spatial/interpolate.h"
 
 /* Of a region along one axis. */
 #define BINS_MAX (1 << 20)

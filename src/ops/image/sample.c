@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "ops/interpolate.h"
+#include "ops/spatial/interpolate.h"
 #include "ops/move.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 /* ---- GridSample ---- */
 

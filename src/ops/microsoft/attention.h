@@ -3,6 +3,7 @@
 #define ULP_OPS_MICROSOFT_ATTENTION_H
 
 #include "ops/attention/attention.h"
+#include "ops/attention/rotary.h"
 
 /* 1 / sqrt(H) unless the node says otherwise; 0 is the attribute's default. */
 float ulp_microsoft_scale(const struct ulp_call *call);

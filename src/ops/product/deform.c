@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/contraction.h"
-#include "ops/interpolate.h"
-#include "ops/window.h"
+#include "ops/spatial/interpolate.h"
+#include "ops/spatial/window.h"
 
 struct deform {
     struct ulp_windows w;

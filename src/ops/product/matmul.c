@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "ops/move.h"
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 /* ---- MatMul: numpy.matmul ---- */
 

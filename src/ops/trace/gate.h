@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "formula/adjoint.h"
-#include "ops/trace.h"
+#include "ops/trace/trace.h"
 
 /* Names lie in the binade of 2^1022, which no model's values reach; ordered as their indexes. */
 #define ULP_NAME_EXPONENT 0x7FDu

@@ -108,25 +108,31 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
     return peak;
 }
 
-enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
-                                      struct ulp_error *error)
+double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node)
 {
     double live = (double)plan->model->budget.used_bytes + (double)plan->budget.used_bytes +
                   (double)plan->constants.used_bytes;
     const struct ulp_block *block = plan->main;
-    const size_t limit_bytes = ulp_budget_limit(&plan->budget);
-    if (!limit_bytes)
-        return ULP_OK;
     for (size_t i = 0; i < block->input_count; i++)
         live += lanes_bytes(plan, block, block->inputs[i]);
     const struct peak peak = find_peak(plan, block, audit, live);
-    if (peak.bytes <= (double)limit_bytes)
+    if (node)
+        *node = peak.node;
+    return peak.bytes;
+}
+
+enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
+                                      struct ulp_error *error)
+{
+    const size_t limit_bytes = ulp_budget_limit(&plan->budget);
+    const char *node = NULL;
+    const double bytes = limit_bytes ? ulp_plan_peak(plan, audit, &node) : 0;
+    if (bytes <= (double)limit_bytes)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_MEMORY,
                     "%s: at node '%s' the model and the values of %zu lane%s need %.1f MiB, more "
                     "than the memory limit of %.1f MiB; raise --max-memory or audit fewer "
                     "arithmetics at once",
-                    plan->model->path, peak.node, plan->lane_count,
-                    plan->lane_count == 1 ? "" : "s", peak.bytes / 0x1p20,
-                    (double)limit_bytes / 0x1p20);
+                    plan->model->path, node, plan->lane_count, plan->lane_count == 1 ? "" : "s",
+                    bytes / 0x1p20, (double)limit_bytes / 0x1p20);
 }

@@ -303,5 +303,7 @@ enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturb
  * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error);
+/* That bound, and (when node is not NULL) the node of the step. */
+double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node);
 
 #endif

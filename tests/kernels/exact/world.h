@@ -5,8 +5,8 @@
 
 #include "kernels/reference.h"
 #include "number/mpfr_record.h"
-#include "stream.h"
-#include "test.h"
+#include "tests/support/stream.h"
+#include "tests/support/test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

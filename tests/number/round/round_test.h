@@ -3,7 +3,7 @@
 #define ULP_TESTS_ROUND_ROUND_TEST_H
 
 #include "number/round/round.h"
-#include "test.h"
+#include "tests/support/test.h"
 
 enum { MODE_COUNT = ULP_ROUND_STOCHASTIC }; /* the deterministic ones */
 extern const char *const mode_names[ULP_ROUND_STOCHASTIC + 1];

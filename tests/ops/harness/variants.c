@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test.h"
+#include "tests/support/test.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 #define BIG(bits) (INT64_C(1) << (bits))

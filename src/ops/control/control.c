@@ -1,11 +1,11 @@
 /* If, Loop and Scan: iterations of a body, whose results are handed on or gathered along an axis.
  */
-#include "ops/control.h"
+#include "ops/control/control.h"
 
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/control/parts.h"
 
 /* Nothing is known before a body has run. */
 static enum ulp_status infer_nothing(struct ulp_call *call, struct ulp_error *error)
@@ -27,75 +27,7 @@ static const struct ulp_block *find_body(const struct ulp_call *call, const char
     return NULL;
 }
 
-static void free_all(struct ulp_tensor *tensors, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        ulp_tensor_free(&tensors[i]);
-}
-
-/* ---- parts ---- */
-
-static enum ulp_status gather_part(struct ulp_call *call, struct ulp_gathered *gathered,
-                                   struct ulp_tensor *part, struct ulp_error *error)
-{
-    if (gathered->count == gathered->room) {
-        struct ulp_tensor *parts;
-        size_t room = gathered->room ? 2 * gathered->room : 16;
-        enum ulp_status status = ulp_call_take(call, room, sizeof *parts, &parts, error);
-        if (status != ULP_OK)
-            return status;
-        if (gathered->count)
-            memcpy(parts, gathered->parts, gathered->count * sizeof *parts);
-        gathered->parts = parts;
-        gathered->room = room;
-    }
-    gathered->parts[gathered->count++] = *part;
-    *part = (struct ulp_tensor){0};
-    return ULP_OK;
-}
-
-/* Stack the parts along a new axis; without parts the shape is what the body declares, unknown
- * sizes 0. */
-static enum ulp_status stack(struct ulp_call *call, struct ulp_tensor *out,
-                             const struct ulp_gathered *gathered, int64_t axis, bool reverse,
-                             const struct ulp_value_info *declared, struct ulp_error *error)
-{
-    const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
-    int64_t dims[ULP_RANK_MAX + 1];
-    int at, rank = first ? first->rank : declared->rank < 0 ? 0 : declared->rank;
-    enum ulp_status status = rank < ULP_RANK_MAX
-                                 ? ulp_call_axis(axis, rank + 1, &at, error)
-                                 : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                            "at most %d dimensions are supported", ULP_RANK_MAX);
-    if (status != ULP_OK)
-        return status;
-    for (int d = 0, from = 0; d <= rank; d++) {
-        dims[d] = d == at                    ? (int64_t)gathered->count
-                  : first                    ? first->dims[from]
-                  : declared->dims[from] < 0 ? 0
-                                             : declared->dims[from];
-        from += d != at;
-    }
-    status = ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1,
-                                      dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, call->budget, error);
-    if (status != ULP_OK)
-        return status;
-    const struct ulp_split split = ulp_split_at(out, at);
-    for (size_t i = 0; i < gathered->count; i++) {
-        const struct ulp_tensor *part = &gathered->parts[reverse ? gathered->count - 1 - i : i];
-        if (part->element_bytes != out->element_bytes || !ulp_tensor_same_shape(part, first)) {
-            ulp_tensor_free(out);
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "a scan output changes its shape between iterations");
-        }
-        for (size_t o = 0; o < split.outer; o++)
-            ulp_move_run(out, (o * split.size + i) * split.inner, part, o * split.inner,
-                         split.inner);
-    }
-    return ULP_OK;
-}
+/* ---- what the kinds begin with ---- */
 
 /* Entry i of a list attribute, 0 when it is absent. */
 static int64_t list_entry(const struct ulp_call *call, const char *name, size_t i)
@@ -103,42 +35,6 @@ static int64_t list_entry(const struct ulp_call *call, const char *name, size_t 
     const struct ulp_attribute_value *list = ulp_call_attribute(call, name);
     return i < list->count ? list->ints[i] : 0;
 }
-
-/* Slice number `at` of `in` along an axis, as a temporary that the next call overwrites. */
-static enum ulp_status take_slice(struct ulp_call *call, struct ulp_tensor *out,
-                                  const struct ulp_tensor *in, int axis, size_t at,
-                                  struct ulp_error *error)
-{
-    const struct ulp_split split = ulp_split_at(in, axis);
-    if (!out->data) {
-        *out = *in;
-        out->rank--;
-        memmove(out->dims + axis, in->dims + axis + 1,
-                (size_t)(in->rank - axis - 1) * sizeof *out->dims);
-        out->count = split.outer * split.inner;
-        enum ulp_status status = ulp_call_temporary(call, out, error);
-        if (status != ULP_OK)
-            return status;
-    }
-    for (size_t o = 0; o < split.outer && split.inner; o++)
-        memcpy(ulp_element_at(out, o * split.inner),
-               ulp_element_at(in, (o * split.size + at) * split.inner),
-               split.inner * in->element_bytes);
-    return ULP_OK;
-}
-
-/* Item b of a batch, a view. */
-static struct ulp_tensor batch_item(const struct ulp_tensor *in, size_t b)
-{
-    struct ulp_tensor item = ulp_tensor_view(in);
-    item.rank--;
-    memmove(item.dims, in->dims + 1, (size_t)item.rank * sizeof *item.dims);
-    item.count = in->dims[0] ? in->count / (size_t)in->dims[0] : 0;
-    item.data = ulp_element_at(in, b * item.count);
-    return item;
-}
-
-/* ---- what the kinds begin with ---- */
 
 static enum ulp_status begin_if(struct ulp_control *control, struct ulp_error *error)
 {
@@ -239,14 +135,14 @@ static enum ulp_status begin_item(struct ulp_control *control, struct ulp_error 
     for (size_t i = 0; i < control->carried_count && control->kind != ULP_CONTROL_IF; i++) {
         const struct ulp_tensor *in = call->in[control->first_input + i];
         if (in)
-            control->carried[i] = batch ? batch_item(in, control->item) : ulp_tensor_view(in);
+            control->carried[i] = batch ? ulp_part_item(in, control->item) : ulp_tensor_view(in);
     }
     control->iteration = 0;
     if (!is_scan(control))
         return ULP_OK;
     for (size_t i = 0; i < control->scan_input_count; i++) {
         const struct ulp_tensor *in = call->in[control->first_input + control->carried_count + i];
-        control->views[i] = batch ? batch_item(in, control->item) : ulp_tensor_view(in);
+        control->views[i] = batch ? ulp_part_item(in, control->item) : ulp_tensor_view(in);
     }
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < control->scan_input_count && status == ULP_OK; i++) {
@@ -282,11 +178,11 @@ static enum ulp_status take_slices(struct ulp_control *control, struct ulp_error
         int axis;
         status = scan_axis(control, i, &axis, error);
         if (status == ULP_OK)
-            status = take_slice(control->call, &control->slices[i], in, axis,
-                                (size_t)(list_entry(control->call, directions, i)
-                                             ? control->iteration_count - 1 - control->iteration
-                                             : control->iteration),
-                                error);
+            status = ulp_part_slice(control->call, &control->slices[i], in, axis,
+                                    (size_t)(list_entry(control->call, directions, i)
+                                                 ? control->iteration_count - 1 - control->iteration
+                                                 : control->iteration),
+                                    error);
         control->inputs[control->carried_count + i] = &control->slices[i];
     }
     return status;
@@ -301,16 +197,17 @@ static enum ulp_status end_item(struct ulp_control *control, struct ulp_error *e
         struct ulp_tensor result = {0};
         size_t scan = i - control->carried_count;
         if (i >= control->carried_count)
-            status = stack(call, &result, &control->scans[scan], 0, false,
-                           &control->graph->values[control->graph->outputs[i]].info, error);
+            status =
+                ulp_parts_stack(call, &result, &control->scans[scan], 0, false,
+                                &control->graph->values[control->graph->outputs[i]].info, error);
         else
             status = ulp_tensor_copy(&result, &control->carried[i], call->budget, error);
         if (status == ULP_OK)
-            status = gather_part(call, &control->items[i], &result, error);
+            status = ulp_part_gather(call, &control->items[i], &result, error);
     }
-    free_all(control->carried, control->carried_count);
+    ulp_parts_free(control->carried, control->carried_count);
     for (size_t i = 0; i < control->scan_count; i++) {
-        free_all(control->scans[i].parts, control->scans[i].count);
+        ulp_parts_free(control->scans[i].parts, control->scans[i].count);
         control->scans[i].count = 0;
     }
     return status;
@@ -396,9 +293,10 @@ enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *
         results[control->first_result + i] = (struct ulp_tensor){0};
     }
     for (size_t i = 0; i < control->scan_count && status == ULP_OK; i++)
-        status = gather_part(control->call, &control->scans[i],
-                             &results[control->first_result + control->carried_count + i], error);
-    free_all(results, control->result_count);
+        status =
+            ulp_part_gather(control->call, &control->scans[i],
+                            &results[control->first_result + control->carried_count + i], error);
+    ulp_parts_free(results, control->result_count);
     control->iteration++;
     return status == ULP_OK ? prepare_iteration(control, error) : status;
 }
@@ -439,7 +337,7 @@ static enum ulp_status end_empty_batch(struct ulp_control *control, struct ulp_e
             return ulp_fail(error, ULP_ERROR_INPUT, "the scan inputs have no steps");
         memmove(info.dims + 1, info.dims, (size_t)(info.rank - 1) * sizeof *info.dims);
         info.dims[0] = steps->dims[1];
-        status = stack(call, &call->out[i], &none, 0, false, &info, error);
+        status = ulp_parts_stack(call, &call->out[i], &none, 0, false, &info, error);
     }
     return status;
 }
@@ -455,10 +353,11 @@ enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *e
          i++) {
         const size_t s = i - control->carried_count;
         const int value = control->graph->outputs[control->first_result + i];
-        status = stack(call, &call->out[i], batch ? &control->items[i] : &control->scans[s],
-                       scan ? list_entry(call, "scan_output_axes", s) : 0,
-                       scan && list_entry(call, "scan_output_directions", s),
-                       &control->graph->values[value].info, error);
+        status =
+            ulp_parts_stack(call, &call->out[i], batch ? &control->items[i] : &control->scans[s],
+                            scan ? list_entry(call, "scan_output_axes", s) : 0,
+                            scan && list_entry(call, "scan_output_directions", s),
+                            &control->graph->values[value].info, error);
     }
     return status;
 }
@@ -468,13 +367,13 @@ void ulp_control_free(struct ulp_control *control)
     if (!control->call)
         return;
     if (control->results)
-        free_all(control->results, control->result_count);
+        ulp_parts_free(control->results, control->result_count);
     if (control->carried)
-        free_all(control->carried, control->carried_count);
+        ulp_parts_free(control->carried, control->carried_count);
     for (size_t i = 0; control->scans && i < control->scan_count; i++)
-        free_all(control->scans[i].parts, control->scans[i].count);
+        ulp_parts_free(control->scans[i].parts, control->scans[i].count);
     for (size_t i = 0; control->items && i < control->call->output_count; i++)
-        free_all(control->items[i].parts, control->items[i].count);
+        ulp_parts_free(control->items[i].parts, control->items[i].count);
     *control = (struct ulp_control){0};
 }
 

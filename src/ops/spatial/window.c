@@ -1,5 +1,5 @@
 /* Reading the geometry of sliding windows. */
-#include "ops/window.h"
+#include "ops/spatial/window.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Interpolation at real coordinates. */
-#include "ops/interpolate.h"
+#include "ops/spatial/interpolate.h"
 
 #include <math.h>
 #include <stdio.h>

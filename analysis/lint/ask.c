@@ -1,0 +1,146 @@
+/* What rules ask of a view, and their findings. */
+#include <stdio.h>
+
+#include "analysis/lint/lint.h"
+#include "ops/operator.h"
+#include "tensor/tensor.h"
+
+const char *ulp_lint_node_name(struct ulp_lint *lint, const struct ulp_lint_graph *graph,
+                               const char *name)
+{
+    if (!graph->prefix || (!graph->function && name[0] == '/'))
+        return name;
+    const size_t length = strlen(graph->prefix) + strlen(name) + 2;
+    char *joined = ulp_arena_take(lint->arena, length, 1);
+    if (joined)
+        snprintf(joined, length, "%s/%s", graph->prefix, name);
+    return joined;
+}
+
+bool ulp_lint_is_any(struct ulp_lint_place place, const char *const *ops)
+{
+    for (size_t i = 0; place.node && ops[i]; i++)
+        if (strcmp(place.node->op_type, ops[i]) == 0)
+            return true;
+    return false;
+}
+
+struct ulp_lint_place ulp_lint_producer(const struct ulp_lint_graph *graph, int value)
+{
+    while (value >= 0 && graph->graph->values[value].outer >= 0 && graph->parent) {
+        value = graph->graph->values[value].outer;
+        graph = graph->parent;
+    }
+    const int producer = value >= 0 ? graph->graph->values[value].producer : -1;
+    return (struct ulp_lint_place){graph, producer >= 0 ? &graph->graph->nodes[producer] : NULL};
+}
+
+struct ulp_lint_place ulp_lint_source(struct ulp_lint_place place, size_t input)
+{
+    return ulp_lint_producer(place.graph, ulp_lint_input(place, input));
+}
+
+enum ulp_type ulp_lint_type(const struct ulp_lint_graph *graph, int value)
+{
+    return value >= 0 ? (enum ulp_type)graph->types[value] : ULP_TYPE_UNDEFINED;
+}
+
+const struct ulp_tensor *ulp_lint_constant(const struct ulp_lint_graph *graph, int value)
+{
+    return value >= 0 ? graph->constants[value] : NULL;
+}
+
+const struct ulp_lint_figures *ulp_lint_figures(const struct ulp_lint_graph *graph, int value)
+{
+    return value >= 0 ? graph->figures[value] : NULL;
+}
+
+bool ulp_lint_scalar(const struct ulp_lint_graph *graph, int value, double *out)
+{
+    const struct ulp_tensor *tensor = ulp_lint_constant(graph, value);
+    if (!tensor || tensor->count != 1)
+        return false;
+    *out = ulp_tensor_get(tensor, 0);
+    return true;
+}
+
+size_t ulp_lint_reader_count(const struct ulp_lint_graph *graph, int value)
+{
+    return value >= 0 ? graph->first_reader[value + 1] - graph->first_reader[value] : 0;
+}
+
+struct ulp_lint_place ulp_lint_reader(const struct ulp_lint_graph *graph, int value, size_t i)
+{
+    const int node = graph->readers[graph->first_reader[value] + i];
+    return (struct ulp_lint_place){graph, &graph->graph->nodes[node]};
+}
+
+struct ulp_lint_place ulp_lint_only_reader(struct ulp_lint_place place)
+{
+    const int out = ulp_lint_output(place, 0);
+    if (ulp_lint_reader_count(place.graph, out) != 1 || place.graph->is_output[out])
+        return (struct ulp_lint_place){0};
+    return ulp_lint_reader(place.graph, out, 0);
+}
+
+const char *ulp_lint_value_name(const struct ulp_lint_graph *graph, int value)
+{
+    return value >= 0 ? graph->graph->values[value].name : NULL;
+}
+
+int64_t ulp_lint_opset(struct ulp_lint_place place)
+{
+    return ulp_opset_find(place.graph->opsets, place.graph->opset_count, place.node->domain);
+}
+
+int64_t ulp_lint_int(struct ulp_lint_place place, const char *attribute, int64_t fallback)
+{
+    const struct ulp_attribute *found = ulp_node_attribute(place.node, attribute);
+    return found && found->kind == ULP_ATTRIBUTE_INT && !found->reference ? found->i : fallback;
+}
+
+bool ulp_lint_moves(struct ulp_lint_place place)
+{
+    const struct ulp_operator *row =
+        place.node
+            ? ulp_operator_find(place.node->domain, place.node->op_type, ulp_lint_opset(place))
+            : NULL;
+    return row && row->work == ULP_WORK_MOVE;
+}
+
+bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type)
+{
+    return type == ULP_TYPE_FLOAT16 || (type == ULP_TYPE_FLOAT && !lint->declares_half);
+}
+
+void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
+                  const char *format, ...)
+{
+    struct ulp_text text = {0};
+    va_list list;
+    va_start(list, format);
+    ulp_text_show_list(&text, format, list);
+    va_end(list);
+    const size_t capacity = lint->finding_capacity ? 2 * lint->finding_capacity : 64;
+    if (lint->finding_count == lint->finding_capacity) {
+        struct ulp_finding *grown = ulp_arena_take(lint->arena, capacity, sizeof *grown);
+        if (grown && lint->finding_count)
+            memcpy(grown, lint->findings, lint->finding_count * sizeof *grown);
+        lint->findings = grown ? grown : lint->findings;
+        lint->finding_capacity = grown ? capacity : lint->finding_capacity;
+    }
+    const char *kept =
+        text.data && !text.failed ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
+    ulp_text_free(&text);
+    const char *node = place.node ? ulp_lint_node_name(lint, place.graph, place.node->name) : NULL;
+    const char *names[3] = {node, place.node ? place.node->op_type : NULL, value};
+    bool copied = kept && (!place.node || node) && lint->finding_count < lint->finding_capacity;
+    for (int i = 0; i < 3 && copied; i++)
+        copied = !names[i] || (names[i] = ulp_arena_text(lint->arena, names[i], strlen(names[i])));
+    if (!copied) {
+        lint->failed = true;
+        return;
+    }
+    lint->findings[lint->finding_count++] = (struct ulp_finding){
+        .rule = lint->rule, .node = names[0], .op = names[1], .value = names[2], .text = kept};
+}

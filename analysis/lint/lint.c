@@ -1,0 +1,143 @@
+/* Running the rules. */
+#include "analysis/lint/lint.h"
+
+#include <stdlib.h>
+#include <ulpscope/run.h>
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+#define ULP_LINT_WEAK (ULP_LINT_TRT8 | ULP_LINT_TRT10)
+#define ULP_LINT_TRT (ULP_LINT_TRT8 | ULP_LINT_TRT10 | ULP_LINT_TRT11)
+#define RULE_node(function) .node = function
+#define RULE_once(function) .once = function
+#define RULE(id, kind, function, severity, runtimes, what, why, fix, source) \
+    {{id, ULP_SEVERITY_##severity, runtimes, what, why, fix, source}, RULE_##kind(function)},
+const struct ulp_lint_row ulp_lint_rows[] = {
+#include "analysis/lint/rule.def"
+};
+const size_t ulp_lint_row_count = sizeof ulp_lint_rows / sizeof *ulp_lint_rows;
+
+static const struct {
+    const char *name;
+    unsigned runtime;
+} runtimes[] = {{"trt8", ULP_LINT_TRT8},
+                {"trt10", ULP_LINT_TRT10},
+                {"trt11", ULP_LINT_TRT11},
+                {"ort", ULP_LINT_ORT}};
+
+unsigned ulp_lint_runtime_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+        if (strcmp(runtimes[i].name, name) == 0)
+            return runtimes[i].runtime;
+    return 0;
+}
+
+const char *ulp_lint_runtime_name(unsigned runtime)
+{
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+        if (runtimes[i].runtime == runtime)
+            return runtimes[i].name;
+    return NULL;
+}
+
+const char *ulp_severity_name(enum ulp_severity severity)
+{
+    static const char *const names[] = {"note", "warning", "error"};
+    return names[severity];
+}
+
+bool ulp_lint_rule(size_t index, struct ulp_lint_rule *out)
+{
+    if (index < ulp_lint_row_count)
+        *out = ulp_lint_rows[index].rule;
+    return index < ulp_lint_row_count;
+}
+
+ptrdiff_t ulp_lint_rule_find(const char *id)
+{
+    for (size_t i = 0; i < ulp_lint_row_count; i++)
+        if (strcmp(ulp_lint_rows[i].rule.id, id) == 0)
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+static enum ulp_status read_options(struct ulp_lint *lint, struct ulp_error *error)
+{
+    const struct ulp_lint_options *options = lint->options;
+    enum ulp_status status = ULP_OK;
+    if (options->layer_precisions)
+        status = ulp_layer_options_parse(options->layer_precisions, ULP_LAYER_PRECISIONS,
+                                         lint->arena, &lint->precisions, error);
+    if (options->layer_output_types && status == ULP_OK)
+        status = ulp_layer_options_parse(options->layer_output_types, ULP_LAYER_OUTPUT_TYPES,
+                                         lint->arena, &lint->output_types, error);
+    return status;
+}
+
+static void run_rules(struct ulp_lint *lint)
+{
+    for (lint->rule = 0; lint->rule < ulp_lint_row_count; lint->rule++) {
+        const struct ulp_lint_row *row = &ulp_lint_rows[lint->rule];
+        if (!(row->rule.runtimes & lint->runtimes))
+            continue;
+        if (row->once)
+            row->once(lint);
+        for (size_t n = 0; n < lint->node_count && row->node; n++)
+            row->node(lint, lint->places[n]);
+    }
+}
+
+static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
+                            struct ulp_error *error)
+{
+    enum ulp_status status = ulp_lint_view(lint, error);
+    if (status == ULP_OK)
+        status = read_options(lint, error);
+    if (status != ULP_OK)
+        return status;
+    run_rules(lint);
+    out->model_path = ulp_arena_text(lint->arena, lint->model->path, strlen(lint->model->path));
+    if (lint->failed || !out->model_path)
+        return ulp_fail_memory(error, "out of memory for the lint");
+    out->runtimes = lint->runtimes;
+    out->node_count = lint->node_count;
+    out->findings = lint->findings;
+    out->finding_count = lint->finding_count;
+    for (size_t f = 0; f < out->finding_count; f++)
+        out->counts[ulp_lint_rows[out->findings[f].rule].rule.severity]++;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_lint_model(const struct ulp_model *model,
+                               const struct ulp_lint_options *options, struct ulp_lint_result *out,
+                               struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    static const struct ulp_lint_options defaults;
+    const double started = ulp_seconds_now();
+    struct ulp_lint lint = {.model = model, .options = options ? options : &defaults};
+    lint.runtimes = lint.options->runtimes ? lint.options->runtimes : ULP_LINT_ALL;
+    *out = (struct ulp_lint_result){0};
+    enum ulp_status status = ulp_arena_create(&lint.arena, ulp_model_budget(model), error);
+    out->memory = lint.arena;
+    if (status == ULP_OK)
+        status = look(&lint, out, error);
+    ulp_plan_free(lint.plan);
+    ulp_layer_options_free(&lint.precisions);
+    ulp_layer_options_free(&lint.output_types);
+    ulp_names_free(&lint.names);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_lint_free(out);
+    return status;
+}
+
+void ulp_lint_free(struct ulp_lint_result *result)
+{
+    ulp_arena_free(result->memory);
+    *result = (struct ulp_lint_result){0};
+}

@@ -1,0 +1,166 @@
+/* The lint inside: a view of the model that answers what rules ask (who computes a value, who reads
+ * it, its type, its constant), and the rules, which are functions called for every node or once.
+ * A view is made in one pass over nodes and one over constants; every question then takes constant
+ * time, so that a lint takes time proportional to the model. */
+#ifndef ULP_ANALYSIS_LINT_H
+#define ULP_ANALYSIS_LINT_H
+
+#include <string.h>
+#include <ulpscope/lint.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "data/layer_options.h"
+#include "graph/graph.h"
+
+/* What a float constant holds, and what FP16 makes of it. */
+struct ulp_lint_figures {
+    size_t count, nonfinite, zeros;
+    double largest;       /* magnitude of the finite elements */
+    double smallest;      /* magnitude of those that are not zero; infinity: there are none */
+    size_t overflowing;   /* finite, at or beyond 65520, where FP16 rounds to infinity */
+    size_t vanishing;     /* not zero, at most 2^-25, where FP16 rounds to zero */
+    size_t subnormal;     /* beyond that and below 2^-14 */
+    double squares;       /* sum of squares of the finite elements */
+    double tiny_error;    /* sum of squares of the errors of the vanishing and subnormal ones */
+    size_t rounded_twice; /* of FP64: FP32 and then FP16 give another FP16 value than FP16 gives */
+};
+
+/* A graph: the model's, a body in it, or a function's. */
+struct ulp_lint_graph {
+    const struct ulp_graph *graph;
+    const struct ulp_lint_graph *parent; /* NULL: none */
+    const struct ulp_node *owner;        /* in the parent, of a body */
+    const char *prefix;                  /* of its nodes' names; NULL: none */
+    bool function;                       /* it is a function's body, or in one */
+    const struct ulp_opset *opsets;
+    size_t opset_count;
+    size_t first_place; /* of its nodes, which follow each other there */
+    /* by value: */
+    unsigned char *types; /* enum ulp_type, inferred or else declared */
+    const struct ulp_tensor **constants;
+    const struct ulp_lint_figures **figures; /* of float constants */
+    size_t *first_reader;                    /* readers[first_reader[v] .. first_reader[v + 1]) */
+    int *readers;                            /* nodes, ascending; one for each input that it is */
+    bool *is_output;
+};
+
+/* A node where it stands. node NULL: none. */
+struct ulp_lint_place {
+    const struct ulp_lint_graph *graph;
+    const struct ulp_node *node;
+};
+
+struct ulp_plan;
+struct ulp_block;
+struct ulp_idiom;
+
+struct ulp_lint {
+    const struct ulp_model *model;
+    const struct ulp_lint_options *options;
+    struct ulp_arena *arena;
+    struct ulp_lint_graph *graphs; /* the model's first; a body after the graph it stands in */
+    size_t graph_count;
+    size_t node_count;
+    bool declares_half; /* some value is FP16 or BF16 */
+    unsigned runtimes;
+    struct ulp_layer_options precisions, output_types;
+    struct ulp_lint_place *places; /* every node, in the order of graphs */
+    struct ulp_names names;        /* of nodes outside functions: places, by number */
+    /* operators written out as several nodes (rules_idiom.c), looked for when a rule asks */
+    bool looked_for_idioms;
+    struct ulp_plan *plan; /* NULL: the model cannot be planned, and there are none */
+    struct ulp_lint_idioms {
+        const struct ulp_block *block;
+        struct ulp_idiom *items;
+        size_t count;
+    } * idioms;
+    size_t idiom_block_count;
+    bool *in_idiom; /* by place */
+    size_t rule;    /* the one that runs */
+    struct ulp_finding *findings;
+    size_t finding_count, finding_capacity;
+    bool failed; /* out of memory */
+};
+
+/* A rule: called for each node of each graph, or once. */
+struct ulp_lint_row {
+    struct ulp_lint_rule rule;
+    void (*node)(struct ulp_lint *lint, struct ulp_lint_place place);
+    void (*once)(struct ulp_lint *lint);
+};
+extern const struct ulp_lint_row ulp_lint_rows[];
+extern const size_t ulp_lint_row_count;
+
+#define RULE_node(function) void function(struct ulp_lint *lint, struct ulp_lint_place place);
+#define RULE_once(function) void function(struct ulp_lint *lint);
+#define RULE(id, kind, function, ...) RULE_##kind(function)
+#include "analysis/lint/rule.def"
+#undef RULE
+#undef RULE_node
+#undef RULE_once
+
+/* A finding of the rule that runs; place.node and value may be NULL. */
+void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
+                  const char *format, ...) ULP_PRINTF(4, 5);
+
+/* view.c */
+enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error);
+/* The types of a graph's values, its bodies' included (types.c). */
+void ulp_lint_infer(struct ulp_lint *lint, struct ulp_lint_graph *graph);
+
+/* ---- ask.c ---- */
+
+/* "owner/inner"; outside functions a name with a leading '/' is a path of its own, as in a plan. */
+const char *ulp_lint_node_name(struct ulp_lint *lint, const struct ulp_lint_graph *graph,
+                               const char *name);
+static inline bool ulp_lint_is(struct ulp_lint_place place, const char *op)
+{
+    return place.node && strcmp(place.node->op_type, op) == 0;
+}
+/* Whether the operator is one of a list that ends in NULL. */
+bool ulp_lint_is_any(struct ulp_lint_place place, const char *const *ops);
+/* The number of a node's input, or -1: it is omitted. */
+static inline int ulp_lint_input(struct ulp_lint_place place, size_t i)
+{
+    return i < place.node->input_count ? place.node->inputs[i] : -1;
+}
+static inline int ulp_lint_output(struct ulp_lint_place place, size_t i)
+{
+    return i < place.node->output_count ? place.node->outputs[i] : -1;
+}
+/* Who computes the value, captured ones followed outwards. */
+struct ulp_lint_place ulp_lint_producer(const struct ulp_lint_graph *graph, int value);
+/* Of a node's input. */
+struct ulp_lint_place ulp_lint_source(struct ulp_lint_place place, size_t input);
+enum ulp_type ulp_lint_type(const struct ulp_lint_graph *graph, int value);
+/* The value's constant, also behind Identity; NULL: it is computed, or has no numbers. */
+const struct ulp_tensor *ulp_lint_constant(const struct ulp_lint_graph *graph, int value);
+const struct ulp_lint_figures *ulp_lint_figures(const struct ulp_lint_graph *graph, int value);
+/* Whether the value is a constant of one float or integer: into *out. */
+bool ulp_lint_scalar(const struct ulp_lint_graph *graph, int value, double *out);
+size_t ulp_lint_reader_count(const struct ulp_lint_graph *graph, int value);
+struct ulp_lint_place ulp_lint_reader(const struct ulp_lint_graph *graph, int value, size_t i);
+/* The readers of a node's output 0, when there is exactly one and the graph does not return it. */
+struct ulp_lint_place ulp_lint_only_reader(struct ulp_lint_place place);
+const char *ulp_lint_value_name(const struct ulp_lint_graph *graph, int value);
+int64_t ulp_lint_opset(struct ulp_lint_place place);
+int64_t ulp_lint_int(struct ulp_lint_place place, const char *attribute, int64_t fallback);
+/* Whether the operator only moves elements, by the operator table. */
+bool ulp_lint_moves(struct ulp_lint_place place);
+
+/* Would an engine hold a value of the type in FP16? As it is declared; of a model without FP16 and
+ * BF16 every FP32 value, because it may be converted. */
+bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type);
+/* Whether the node is part of an operator that is written out (rules_idiom.c). */
+bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place);
+/* The name of a type as prose has it: "FP16". */
+const char *ulp_lint_type_text(enum ulp_type type);
+static inline bool ulp_lint_is_half(enum ulp_type type)
+{
+    return type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16;
+}
+/* Whether every value of `narrow` is one of `wide`: floats only. */
+bool ulp_lint_type_holds(enum ulp_type wide, enum ulp_type narrow);
+
+#endif

@@ -1,0 +1,159 @@
+/* Rules about the range of FP16: epsilons, and operators that leave it. */
+#include "analysis/lint/lint.h"
+
+#include <math.h>
+
+#include "tensor/tensor.h"
+
+/* ---- epsilons ---- */
+
+/* Is the value of the node a divisor, or under a root or logarithm? */
+static bool protects(struct ulp_lint_place place)
+{
+    static const char *const inverse[] = {"Sqrt", "Reciprocal", "Log", "Pow", NULL};
+    const int out = ulp_lint_output(place, 0);
+    for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
+        const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
+        if (ulp_lint_is_any(reader, inverse) ||
+            (ulp_lint_is(reader, "Div") && ulp_lint_input(reader, 1) == out))
+            return true;
+    }
+    return false;
+}
+
+/* The epsilon that the node adds, or bounds by, in FP16. */
+static bool find_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, double *out)
+{
+    static const char *const adding[] = {"Add", "Max", "Clip", "Sub", NULL};
+    /* (BatchNormalization is folded into products, LayerNormalization computes in FP32) */
+    static const char *const norms[] = {"InstanceNormalization", "GroupNormalization",
+                                        "RMSNormalization", NULL};
+    const struct ulp_attribute *epsilon = ulp_node_attribute(place.node, "epsilon");
+    const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
+    if (ulp_lint_is_any(place, norms) && type == ULP_TYPE_FLOAT16) {
+        *out = epsilon && epsilon->kind == ULP_ATTRIBUTE_FLOAT ? epsilon->f : 1e-5;
+        return true;
+    }
+    if (!ulp_lint_is_any(place, adding) || !ulp_lint_in_half(lint, type) || !protects(place))
+        return false;
+    for (size_t i = 0; i < place.node->input_count && i < 2; i++)
+        if (ulp_lint_scalar(place.graph, place.node->inputs[i], out))
+            return true;
+    return false;
+}
+
+void ulp_lint_eps_zero(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    double epsilon;
+    if (!find_epsilon(lint, place, &epsilon) || !(fabs(epsilon) <= 0x1p-25))
+        return;
+    if (epsilon != 0)
+        ulp_lint_add(lint, place, NULL, "epsilon %.3g is 0 in FP16", epsilon);
+    else if (ulp_lint_type(place.graph, ulp_lint_output(place, 0)) == ULP_TYPE_FLOAT16)
+        ulp_lint_add(lint, place, NULL, "the epsilon in FP16 is 0: a conversion has lost it");
+}
+
+void ulp_lint_eps_subnormal(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    double epsilon;
+    if (find_epsilon(lint, place, &epsilon) && fabs(epsilon) > 0x1p-25 && fabs(epsilon) < 0x1p-14)
+        ulp_lint_add(lint, place, NULL, "epsilon %.3g is subnormal in FP16", epsilon);
+}
+
+/* ---- operators ---- */
+
+void ulp_lint_pow(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    double exponent;
+    if (ulp_lint_is(place, "Pow") &&
+        ulp_type_is_float(ulp_lint_type(place.graph, ulp_lint_input(place, 0))) &&
+        ulp_lint_scalar(place.graph, ulp_lint_input(place, 1), &exponent) &&
+        exponent == rint(exponent) && fabs(exponent) <= 8 && exponent != 1 &&
+        !ulp_lint_in_idiom(lint, place))
+        ulp_lint_add(lint, place, NULL, "the exponent is %g", exponent);
+}
+
+static bool is_square(struct ulp_lint_place place)
+{
+    double exponent;
+    return (ulp_lint_is(place, "Mul") && ulp_lint_input(place, 0) == ulp_lint_input(place, 1)) ||
+           (ulp_lint_is(place, "Pow") &&
+            ulp_lint_scalar(place.graph, ulp_lint_input(place, 1), &exponent) && exponent == 2);
+}
+
+/* In declared FP16: what the graph says will happen. */
+static bool reads_half(struct ulp_lint_place place)
+{
+    return ulp_lint_type(place.graph, ulp_lint_input(place, 0)) == ULP_TYPE_FLOAT16;
+}
+
+void ulp_lint_square(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    static const char *const reductions[] = {"ReduceSum", "ReduceMean", "GlobalAveragePool", NULL};
+    if (ulp_lint_is_any(place, reductions) && reads_half(place) &&
+        is_square(ulp_lint_source(place, 0)))
+        ulp_lint_add(lint, place, NULL, "adds up the squares of '%s'",
+                     ulp_lint_source(place, 0).node->name);
+}
+
+void ulp_lint_reduce(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    static const char *const sums[] = {"ReduceSum",  "ReduceSumSquare", "ReduceL2", "ReduceL1",
+                                       "ReduceProd", "CumSum",          NULL};
+    /* at most 1 each, and most of them far less: their sums are small */
+    static const char *const shares[] = {"Softmax", "Sigmoid", "HardSigmoid", "Exp", NULL};
+    if (ulp_lint_is_any(place, sums) && reads_half(place) &&
+        !is_square(ulp_lint_source(place, 0)) &&
+        !ulp_lint_is_any(ulp_lint_source(place, 0), shares))
+        ulp_lint_add(lint, place, NULL, "%s in FP16", place.node->op_type);
+}
+
+void ulp_lint_exp(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    static const char *const bounding[] = {"Clip", "Min", "LogSoftmax", "Tanh", "Sigmoid", NULL};
+    if (!ulp_lint_is(place, "Exp") || !reads_half(place))
+        return;
+    const struct ulp_lint_place source = ulp_lint_source(place, 0);
+    const bool shifted =
+        ulp_lint_is(source, "Sub") && ulp_lint_is(ulp_lint_source(source, 1), "ReduceMax");
+    if (!shifted && !ulp_lint_is_any(source, bounding))
+        ulp_lint_add(lint, place, NULL, "Exp in FP16 of what '%s' gives",
+                     source.node ? source.node->name : "an input");
+}
+
+/* The value's producer behind operators that only move elements. */
+static struct ulp_lint_place behind_moves(struct ulp_lint_place place, size_t input)
+{
+    struct ulp_lint_place source = ulp_lint_source(place, input);
+    for (int depth = 0; depth < 8 && source.node && source.node->input_count &&
+                        (ulp_lint_moves(source) || ulp_lint_is(source, "Cast"));
+         depth++)
+        source = ulp_lint_source(source, 0);
+    return source;
+}
+
+static bool is_scaled(struct ulp_lint_place place)
+{
+    double scale;
+    return (ulp_lint_is(place, "Mul") || ulp_lint_is(place, "Div")) &&
+           (ulp_lint_scalar(place.graph, ulp_lint_input(place, 1), &scale) ||
+            ulp_lint_scalar(place.graph, ulp_lint_input(place, 0), &scale) ||
+            ulp_lint_is(ulp_lint_source(place, 1), "Sqrt"));
+}
+
+void ulp_lint_softmax(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    if (!ulp_lint_is(place, "Softmax") || !reads_half(place))
+        return;
+    struct ulp_lint_place source = behind_moves(place, 0);
+    if (ulp_lint_is(source, "Add")) /* a mask */
+        source = ulp_lint_is(behind_moves(source, 0), "MatMul") ? behind_moves(source, 0)
+                                                                : behind_moves(source, 1);
+    if (!ulp_lint_is(source, "MatMul"))
+        return;
+    for (size_t i = 0; i < 2; i++)
+        if (ulp_lint_constant(source.graph, ulp_lint_input(source, i)) ||
+            is_scaled(behind_moves(source, i)))
+            return;
+    ulp_lint_add(lint, place, NULL, "the scores are those of '%s'", source.node->name);
+}

@@ -1,0 +1,103 @@
+/* Rules about operators that are written out as several nodes. They are found on a plan
+ * (run/idiom): a model that cannot be planned has none. */
+#include <ulpscope/run.h>
+
+#include "analysis/lint/lint.h"
+#include "run/idiom/idiom.h"
+
+/* The node of a step: where it stands; node NULL: in a function that was expanded. */
+static struct ulp_lint_place find_place(const struct ulp_lint *lint, const struct ulp_step *step)
+{
+    const struct ulp_node *node = step->bound.node;
+    for (size_t g = 0; g < lint->graph_count; g++) {
+        const struct ulp_graph *graph = lint->graphs[g].graph;
+        if (node >= graph->nodes && node < graph->nodes + graph->node_count)
+            return (struct ulp_lint_place){&lint->graphs[g], node};
+    }
+    return (struct ulp_lint_place){0};
+}
+
+/* Find the idioms of every block, once. */
+static void find_idioms(struct ulp_lint *lint)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    lint->looked_for_idioms = true;
+    if (ulp_arithmetic_find("model", &arithmetic, &error) != ULP_OK ||
+        ulp_plan_create(lint->model, &arithmetic, 1, NULL, &lint->plan, &error) != ULP_OK)
+        return;
+    lint->idioms = ulp_arena_take(lint->arena, lint->plan->block_count + 1, sizeof *lint->idioms);
+    lint->in_idiom = ulp_arena_take(lint->arena, lint->node_count + 1, sizeof *lint->in_idiom);
+    if (!lint->idioms || !lint->in_idiom) {
+        lint->failed = true;
+        return;
+    }
+    for (size_t b = 0; b < lint->plan->block_count && !lint->failed; b++) {
+        const struct ulp_block *block = lint->plan->blocks[b];
+        struct ulp_lint_idioms *found = &lint->idioms[lint->idiom_block_count];
+        if (block->inlined_in)
+            continue;
+        lint->failed =
+            ulp_idioms_find(block, lint->arena, &found->items, &found->count, &error) != ULP_OK;
+        found->block = block;
+        lint->idiom_block_count++;
+        for (size_t i = 0; i < found->count && !lint->failed; i++)
+            for (size_t s = 0; s < found->items[i].step_count; s++) {
+                const struct ulp_lint_place place =
+                    find_place(lint, &block->steps[found->items[i].steps[s]]);
+                if (place.node)
+                    lint->in_idiom[place.graph->first_place +
+                                   (size_t)(place.node - place.graph->graph->nodes)] = true;
+            }
+    }
+}
+
+bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    if (!lint->looked_for_idioms)
+        find_idioms(lint);
+    return lint->in_idiom && lint->in_idiom[place.graph->first_place +
+                                            (size_t)(place.node - place.graph->graph->nodes)];
+}
+
+/* Report the idioms of kinds first to last. An attention has its Softmax reported with it. */
+static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_idiom_kind last,
+                   const char *what)
+{
+    if (!lint->looked_for_idioms)
+        find_idioms(lint);
+    for (size_t b = 0; b < lint->idiom_block_count; b++)
+        for (size_t i = 0; i < lint->idioms[b].count; i++) {
+            const struct ulp_idiom *idiom = &lint->idioms[b].items[i];
+            const struct ulp_step *root = &lint->idioms[b].block->steps[idiom->root];
+            if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2)
+                continue;
+            ulp_lint_add(lint, find_place(lint, root), NULL, "%zu nodes that end in '%s' are %s",
+                         idiom->step_count, root->name, what);
+        }
+}
+
+void ulp_lint_layer_norm(struct ulp_lint *lint)
+{
+    report(lint, ULP_IDIOM_LAYER_NORM, ULP_IDIOM_LAYER_NORM, "one LayerNormalization");
+}
+
+void ulp_lint_rms_norm(struct ulp_lint *lint)
+{
+    report(lint, ULP_IDIOM_RMS_NORM, ULP_IDIOM_RMS_NORM, "one RMSNormalization");
+}
+
+void ulp_lint_gelu(struct ulp_lint *lint)
+{
+    report(lint, ULP_IDIOM_GELU_ERF, ULP_IDIOM_GELU_TANH, "one Gelu");
+}
+
+void ulp_lint_softmax_nodes(struct ulp_lint *lint)
+{
+    report(lint, ULP_IDIOM_SOFTMAX, ULP_IDIOM_SOFTMAX, "one Softmax");
+}
+
+void ulp_lint_attention(struct ulp_lint *lint)
+{
+    report(lint, ULP_IDIOM_ATTENTION, ULP_IDIOM_ATTENTION, "one Attention");
+}

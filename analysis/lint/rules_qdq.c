@@ -1,0 +1,172 @@
+/* Rules about quantised models. */
+#include "analysis/lint/lint.h"
+
+#include "tensor/tensor.h"
+
+static bool is_quantizing(struct ulp_lint_place place)
+{
+    return ulp_lint_is(place, "QuantizeLinear") || ulp_lint_is(place, "DequantizeLinear");
+}
+
+void ulp_lint_qdq_asymmetric(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const struct ulp_tensor *zero =
+        is_quantizing(place) ? ulp_lint_constant(place.graph, ulp_lint_input(place, 2)) : NULL;
+    for (size_t i = 0; zero && i < zero->count; i++) {
+        const double value = ulp_tensor_get(zero, i);
+        if (value != 0) {
+            ulp_lint_add(lint, place, NULL, "the zero point is %g (%s)", value,
+                         ulp_type_name(zero->type));
+            return;
+        }
+    }
+}
+
+/* The axis along which the reader's factor has its output channels; -1: it has none there. */
+static int find_channel_axis(struct ulp_lint_place reader, int value)
+{
+    if (ulp_lint_input(reader, 1) != value)
+        return -1;
+    const struct ulp_tensor *constant = ulp_lint_constant(reader.graph, value);
+    if (ulp_lint_is(reader, "Conv"))
+        return 0;
+    if (ulp_lint_is(reader, "ConvTranspose"))
+        return 1;
+    if (ulp_lint_is(reader, "Gemm"))
+        return ulp_lint_int(reader, "transB", 0) ? 0 : 1;
+    return ulp_lint_is(reader, "MatMul") ? (constant ? constant->rank - 1 : 1) : -1;
+}
+
+/* Behind QuantizeLinear and DequantizeLinear: is it a constant? */
+static const struct ulp_tensor *find_quantized_constant(struct ulp_lint_place place)
+{
+    for (int depth = 0; depth < 8 && is_quantizing(place); depth++) {
+        const struct ulp_tensor *constant =
+            ulp_lint_constant(place.graph, ulp_lint_input(place, 0));
+        if (constant)
+            return constant;
+        place = ulp_lint_source(place, 0);
+    }
+    return NULL;
+}
+
+void ulp_lint_qdq_axis(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const struct ulp_tensor *scale =
+        is_quantizing(place) ? ulp_lint_constant(place.graph, ulp_lint_input(place, 1)) : NULL;
+    if (!scale || scale->rank != 1 || scale->count < 2 || ulp_lint_int(place, "block_size", 0))
+        return;
+    const struct ulp_tensor *constant = find_quantized_constant(place);
+    int64_t axis = ulp_lint_int(place, "axis", 1);
+    if (!constant) {
+        ulp_lint_add(lint, place, NULL, "an activation has %zu scales along axis %lld",
+                     scale->count, (long long)axis);
+        return;
+    }
+    axis += axis < 0 ? constant->rank : 0;
+    const int out = ulp_lint_output(place, 0);
+    for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
+        const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
+        int wanted = find_channel_axis(reader, out);
+        if (ulp_lint_is(reader, "MatMul") && wanted >= 0)
+            wanted = constant->rank - 1;
+        if (wanted >= 0 && wanted != axis) {
+            ulp_lint_add(lint, place, NULL,
+                         "axis %lld, while the output channels of '%s' (%s) are along axis %d",
+                         (long long)axis, reader.node->name, reader.node->op_type, wanted);
+            return;
+        }
+    }
+}
+
+/* A product of quantised factors, to whose sum a kernel adds the other branch. */
+static bool is_fused_product(struct ulp_lint_place place)
+{
+    static const char *const products[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
+    static const char *const after[] = {"BatchNormalization", "Add", NULL};
+    if (ulp_lint_is_any(place, after)) /* a bias */
+        place = ulp_lint_is_any(ulp_lint_source(place, 0), products) ? ulp_lint_source(place, 0)
+                                                                     : ulp_lint_source(place, 1);
+    return ulp_lint_is_any(place, products) &&
+           ulp_lint_is(ulp_lint_source(place, 0), "DequantizeLinear");
+}
+
+void ulp_lint_qdq_branch(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const bool add = ulp_lint_is(place, "Add");
+    struct ulp_lint_place quantized = {0}, other = {0};
+    if (!add && !ulp_lint_is(place, "Concat"))
+        return;
+    for (size_t i = 0; i < place.node->input_count; i++) {
+        const int input = place.node->inputs[i];
+        const struct ulp_lint_place source = ulp_lint_source(place, i);
+        if (input < 0 || ulp_lint_constant(place.graph, input))
+            continue;
+        if (ulp_lint_is(source, "DequantizeLinear")) {
+            if (!find_quantized_constant(source))
+                quantized = source;
+        } else if (!add || !is_fused_product(source)) {
+            other = source.node ? source : place;
+        }
+    }
+    if (quantized.node && other.node)
+        ulp_lint_add(lint, place, NULL, "'%s' is quantised, '%s' is not", quantized.node->name,
+                     other.node == place.node ? "an input" : other.node->name);
+}
+
+void ulp_lint_qdq_unfused(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    static const char *const integer[] = {"Conv",        "ConvTranspose",
+                                          "Gemm",        "MatMul",
+                                          "Add",         "Mul",
+                                          "Sub",         "Concat",
+                                          "AveragePool", "GlobalAveragePool",
+                                          "MaxPool",     "Resize",
+                                          "Upsample",    "Relu",
+                                          "LeakyRelu",   "Clip",
+                                          "Sigmoid",     "HardSigmoid",
+                                          "HardSwish",   "Tanh",
+                                          "Softmax",     "QuantizeLinear",
+                                          "ReduceMean",  "Where",
+                                          "Div",         "Sum",
+                                          "PRelu",       NULL};
+    const int out = ulp_lint_output(place, 0);
+    if (!ulp_lint_is(place, "DequantizeLinear") || find_quantized_constant(place) ||
+        place.graph->is_output[out >= 0 ? out : 0] ||
+        !ulp_lint_is(ulp_lint_source(place, 0), "QuantizeLinear"))
+        return;
+    const size_t count = ulp_lint_reader_count(place.graph, out);
+    for (size_t i = 0; i < count; i++) {
+        const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
+        if (ulp_lint_is_any(reader, integer) || ulp_lint_moves(reader))
+            return;
+    }
+    if (count) {
+        const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, 0);
+        ulp_lint_add(lint, place, NULL, "read by '%s' (%s)%s", reader.node->name,
+                     reader.node->op_type, count > 1 ? " and others like it" : "");
+    }
+}
+
+static bool same_numbers(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    bool same = (!a && !b) || (a && b && a->count == b->count);
+    for (size_t i = 0; same && a && i < a->count; i++)
+        same = ulp_tensor_get(a, i) == ulp_tensor_get(b, i);
+    return same;
+}
+
+void ulp_lint_qdq_twice(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const struct ulp_lint_place before = ulp_lint_source(place, 0);
+    if (!ulp_lint_is(place, "QuantizeLinear") || !ulp_lint_is(before, "DequantizeLinear") ||
+        !find_quantized_constant(before))
+        return;
+    for (size_t i = 1; i < 3; i++)
+        if (!same_numbers(ulp_lint_constant(place.graph, ulp_lint_input(place, i)),
+                          ulp_lint_constant(before.graph, ulp_lint_input(before, i)))) {
+            ulp_lint_add(lint, place, NULL, "what '%s' dequantises is quantised again",
+                         before.node->name);
+            return;
+        }
+}

@@ -1,0 +1,297 @@
+/* Finding a plan: the audit, the search, the held-out samples, and what is reported of them. */
+#include "analysis/plan/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for a plan");
+}
+
+/* Nodes that compute something. */
+static bool computes(const struct ulp_plan_node *node)
+{
+    return !node->step->folded && !node->step->constant;
+}
+
+static enum ulp_status choose(struct ulp_search *search, struct ulp_error *error)
+{
+    const struct ulp_find_options *options = search->options;
+    const size_t nodes = search->plan->node_count;
+    bool *chosen = ulp_arena_take(search->memory, nodes + 1, sizeof *chosen);
+    enum ulp_status status = chosen ? ULP_OK : out_of_memory(error);
+    for (size_t n = 0; n < nodes; n++)
+        search->free[n] = computes(&search->plan->nodes[n]);
+    for (size_t p = 0; p < options->never_count + options->always_count && status == ULP_OK; p++) {
+        const bool never = p < options->never_count;
+        const char *pattern = never ? options->never[p] : options->always[p - options->never_count];
+        memset(chosen, 0, nodes * sizeof *chosen);
+        status = ulp_pattern_choose(search->plan, pattern, chosen, search->memory, error);
+        for (size_t n = 0; n < nodes && status == ULP_OK; n++)
+            if (chosen[n] && computes(&search->plan->nodes[n])) {
+                search->free[n] = false;
+                search->always[n] = !never;
+            }
+    }
+    return status;
+}
+
+static enum ulp_status open_search(struct ulp_search *search, const struct ulp_model *model,
+                                   struct ulp_error *error)
+{
+    const struct ulp_find_options *options = search->options;
+    const struct ulp_arithmetic lanes[] = {options->reference, options->arithmetic};
+    const struct ulp_plan_options plan_options = {.inputs = search->samples[0].inputs};
+    enum ulp_status status = ulp_plan_create(model, lanes, 2, &plan_options, &search->plan, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&search->memory, ulp_model_budget(model), error);
+    if (status != ULP_OK)
+        return status;
+    const size_t nodes = search->plan->node_count + 1;
+    bool **const flags[] = {&search->always, &search->free, &search->required, &search->kept,
+                            &search->passes};
+    double **const numbers[] = {&search->without, &search->seen};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!(*flags[i] = ulp_arena_take(search->memory, nodes, sizeof **flags[i])))
+            return out_of_memory(error);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!(*numbers[i] = ulp_arena_take(search->memory, nodes, sizeof **numbers[i])))
+            return out_of_memory(error);
+    for (size_t e = 0; e < ULP_ESTIMATE_COUNT; e++) {
+        search->own[e] = ulp_arena_take(search->memory, nodes, sizeof **search->own);
+        search->stored[e] = ulp_arena_take(search->memory, nodes, sizeof **search->stored);
+        if (!search->own[e] || !search->stored[e])
+            return out_of_memory(error);
+    }
+    for (size_t n = 0; n < nodes; n++)
+        search->without[n] = search->seen[n] = NAN;
+    const size_t samples = search->sample_count + 1;
+    search->truths = ulp_arena_take(search->memory, samples, sizeof *search->truths);
+    search->before = ulp_arena_take(search->memory, samples, sizeof *search->before);
+    search->after = ulp_arena_take(search->memory, samples, sizeof *search->after);
+    if (!search->truths || !search->before || !search->after)
+        return out_of_memory(error);
+    status = ulp_search_limits(search, error);
+    if (status == ULP_OK)
+        status = choose(search, error);
+    return status;
+}
+
+static void close_search(struct ulp_search *search)
+{
+    for (size_t s = 0; search->truths && s < search->sample_count; s++)
+        ulp_tensor_set_free(&search->truths[s]);
+    ulp_trial_free(search->trial);
+    ulp_plan_free(search->plan);
+    ulp_arena_free(search->memory);
+}
+
+static enum ulp_status open_trial(struct ulp_search *search, struct ulp_error *error)
+{
+    enum ulp_status status =
+        ulp_trial_create(search->plan, 1, &search->options->keep_in, search->sample_count,
+                         search->options->thread_count, &search->trial, error);
+    for (size_t s = 0; s < search->sample_count && status == ULP_OK; s++)
+        status = ulp_trial_add(search->trial, search->samples[s].inputs, error);
+    return status;
+}
+
+/* ---- the report ---- */
+
+static char *copy_text(struct ulp_found *found, const char *text)
+{
+    return ulp_arena_text(found->memory, text, strlen(text));
+}
+
+static enum ulp_status report_nodes(const struct ulp_search *search, struct ulp_found *found,
+                                    struct ulp_error *error)
+{
+    const struct ulp_plan *plan = search->plan;
+    found->kept = ulp_arena_take(found->memory, plan->node_count + 1, sizeof *found->kept);
+    if (!found->kept)
+        return out_of_memory(error);
+    for (size_t n = 0; n < plan->node_count; n++) {
+        found->node_count += computes(&plan->nodes[n]);
+        if (!search->kept[n])
+            continue;
+        struct ulp_found_node *node = &found->kept[found->kept_count++];
+        *node = (struct ulp_found_node){.index = n,
+                                        .name = copy_text(found, ulp_plan_node_name(plan, n)),
+                                        .op = copy_text(found, ulp_plan_node_op(plan, n)),
+                                        .always = search->always[n],
+                                        .without = search->always[n] ? NAN : search->without[n]};
+        if (!node->name || !node->op)
+            return out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
+/* What the plan's lane, which keeps what was found, converts. */
+static enum ulp_status report_casts(const struct ulp_search *search, struct ulp_found *found,
+                                    struct ulp_error *error)
+{
+    struct ulp_border *borders;
+    enum ulp_status status = ulp_plan_borders(search->plan, 1, &borders, &found->cast_count, error);
+    found->casts = ulp_arena_take(found->memory, found->cast_count + 1, sizeof *found->casts);
+    if (status == ULP_OK && !found->casts)
+        status = out_of_memory(error);
+    for (size_t b = 0; b < found->cast_count && status == ULP_OK; b++) {
+        found->casts[b] =
+            (struct ulp_found_cast){.value = copy_text(found, borders[b].value),
+                                    .up = strcmp(borders[b].to->name, found->keep_in.name) == 0,
+                                    .elements = borders[b].elements,
+                                    .reader_count = borders[b].reader_count};
+        if (!found->casts[b].value)
+            status = out_of_memory(error);
+        const int bits =
+            borders[b].from->storage.storage_bits + borders[b].to->storage.storage_bits;
+        found->cast_elements += borders[b].elements;
+        found->cast_bytes += borders[b].elements * (size_t)bits / 8;
+    }
+    ulp_borders_free(borders);
+    return status;
+}
+
+static enum ulp_status report_samples(const struct ulp_search *search, struct ulp_found *found,
+                                      struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    found->samples =
+        ulp_arena_take(found->memory, search->sample_count + 1, sizeof *found->samples);
+    if (!found->samples)
+        return out_of_memory(error);
+    for (size_t s = 0; s < search->sample_count && status == ULP_OK; s++) {
+        struct ulp_found_sample *to = &found->samples[found->sample_count++];
+        if (!(to->name = copy_text(found, search->samples[s].name)))
+            return out_of_memory(error);
+        status = ulp_found_figure_set(&to->before, &search->before[s], found->memory, error);
+        if (status == ULP_OK)
+            status = ulp_found_figure_set(&to->after, &search->after[s], found->memory, error);
+    }
+    return status;
+}
+
+/* More nodes with a larger error are no point of the frontier. */
+static enum ulp_status report_frontier(const struct ulp_search *search, struct ulp_found *found,
+                                       struct ulp_error *error)
+{
+    double least = INFINITY;
+    found->frontier =
+        ulp_arena_take(found->memory, search->plan->node_count + 2, sizeof *found->frontier);
+    if (!found->frontier)
+        return out_of_memory(error);
+    for (size_t n = 0; n <= search->plan->node_count; n++)
+        if (search->seen[n] < least || (!found->frontier_count && !isnan(search->seen[n]))) {
+            least = search->seen[n];
+            found->frontier[found->frontier_count++] = (struct ulp_frontier_point){n, least};
+        }
+    return ULP_OK;
+}
+
+static enum ulp_status report_options(const struct ulp_model *model,
+                                      const struct ulp_find_options *options,
+                                      struct ulp_found *found, struct ulp_error *error)
+{
+    *found = (struct ulp_found){.arithmetic = options->arithmetic,
+                                .keep_in = options->keep_in,
+                                .reference = options->reference};
+    enum ulp_status status = ulp_arena_create(&found->memory, ulp_model_budget(model), error);
+    if (status != ULP_OK)
+        return status;
+    found->model_path = copy_text(found, ulp_model_path(model));
+    found->tolerances =
+        ulp_arena_take(found->memory, options->tolerance_count + 1, sizeof *found->tolerances);
+    if (!found->model_path || !found->tolerances)
+        return out_of_memory(error);
+    for (size_t t = 0; t < options->tolerance_count; t++)
+        if (!(found->tolerances[found->tolerance_count++] =
+                  copy_text(found, options->tolerances[t])))
+            return out_of_memory(error);
+    return ULP_OK;
+}
+
+static enum ulp_status report(struct ulp_search *search, struct ulp_found *found,
+                              struct ulp_error *error)
+{
+    enum ulp_status status = ulp_search_keep(search, search->kept, error);
+    if (status == ULP_OK)
+        status = report_nodes(search, found, error);
+    if (status == ULP_OK)
+        status = ulp_search_entries(search, found, error);
+    if (status == ULP_OK)
+        status = report_casts(search, found, error);
+    if (status == ULP_OK)
+        status = report_samples(search, found, error);
+    if (status == ULP_OK && search->options->frontier)
+        status = report_frontier(search, found, error);
+    found->runs = search->runs;
+    found->work = ulp_trial_work(search->trial);
+    found->audit_seconds = search->audit_seconds;
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static enum ulp_status check_options(const struct ulp_find_options *options, size_t sample_count,
+                                     struct ulp_error *error)
+{
+    if (!sample_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs a sample");
+    if (options->arithmetic.half_as_float || options->arithmetic.schedule.qdq_integer ||
+        options->keep_in.half_as_float || options->keep_in.schedule.qdq_integer)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a plan is of one arithmetic for all nodes: not of ort-cpu or qdq=integer");
+    return ULP_OK;
+}
+
+static enum ulp_status find(struct ulp_search *search, const struct ulp_model *model,
+                            const struct ulp_find_sample *held_out, size_t held_count,
+                            struct ulp_found *out, struct ulp_error *error)
+{
+    enum ulp_status status = check_options(search->options, search->sample_count, error);
+    if (status == ULP_OK)
+        status = open_search(search, model, error);
+    if (status == ULP_OK)
+        status = ulp_search_audit(search, error);
+    if (status == ULP_OK)
+        status = open_trial(search, error);
+    if (status == ULP_OK)
+        status = ulp_search_run(search, out, error);
+    if (status == ULP_OK)
+        status = report(search, out, error);
+    return status == ULP_OK ? ulp_search_validate(search, held_out, held_count, out, error)
+                            : status;
+}
+
+enum ulp_status ulp_plan_find(const struct ulp_model *model, const struct ulp_find_options *options,
+                              const struct ulp_find_sample *samples, size_t sample_count,
+                              const struct ulp_find_sample *held_out, size_t held_count,
+                              struct ulp_found *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const double started = ulp_seconds_now();
+    struct ulp_search search = {.options = options,
+                                .samples = samples,
+                                .sample_count = sample_count};
+    enum ulp_status status = report_options(model, options, out, error);
+    if (status == ULP_OK)
+        status = find(&search, model, held_out, held_count, out, error);
+    close_search(&search);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_found_free(out);
+    return status;
+}
+
+void ulp_found_free(struct ulp_found *found)
+{
+    ulp_arena_free(found->memory);
+    *found = (struct ulp_found){0};
+}

@@ -1,0 +1,182 @@
+/* What an audit says of each node: what overflows, and how much error it adds to the outputs. */
+#include "analysis/plan/search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for a plan");
+}
+
+static enum ulp_status run_sample(struct ulp_search *search, size_t sample,
+                                  struct ulp_auditor *auditor, struct ulp_attributor *attributor,
+                                  struct ulp_error *error)
+{
+    const struct ulp_find_sample *given = &search->samples[sample];
+    const struct ulp_run_options run = {.thread_count = search->options->thread_count,
+                                        .audit = true};
+    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                             ulp_attributor_observer(attributor),
+                                             search->options->progress ? *search->options->progress
+                                                                       : (struct ulp_observer){0}};
+    struct ulp_tensor_set outputs[2];
+    enum ulp_status status = ulp_auditor_sample(auditor, given->name, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_sample(attributor, given->inputs, error);
+    if (status == ULP_OK)
+        status =
+            ulp_plan_run(search->plan, given->inputs, &run, observers, 3, outputs, NULL, error);
+    if (status != ULP_OK)
+        return status;
+    if (!search->truths[sample].count)
+        search->truths[sample] = outputs[0];
+    else
+        ulp_tensor_set_free(&outputs[0]);
+    ulp_tensor_set_free(&outputs[1]);
+    return ulp_attributor_sweep(attributor, error);
+}
+
+static enum ulp_status audit_once(struct ulp_search *search, struct ulp_audit *out,
+                                  struct ulp_error *error)
+{
+    struct ulp_auditor *auditor = NULL;
+    struct ulp_attributor *attributor = NULL;
+    enum ulp_status status = ulp_auditor_create(search->plan, &auditor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_threads(auditor, search->options->thread_count, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_create(search->plan, NULL, search->options->thread_count,
+                                       &attributor, error);
+    for (size_t s = 0; s < search->sample_count && status == ULP_OK; s++)
+        status = run_sample(search, s, auditor, attributor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_finish(auditor, out, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_finish(attributor, out, error);
+    ulp_attributor_free(attributor);
+    ulp_auditor_free(auditor);
+    return status;
+}
+
+static bool is_beyond(const struct ulp_audit_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++)
+        if (node->outputs[o].range.headroom_bits < 0)
+            return true;
+    return false;
+}
+
+/* The nodes where overflows begin, those whose exact results are too large, and those that read
+ * such a result. */
+static size_t require(struct ulp_search *search, const struct ulp_audit_lane *lane)
+{
+    size_t added = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        const bool wanted = node->born || node->reads_overflow || is_beyond(node);
+        if (wanted && search->free[n] && !search->required[n]) {
+            search->required[n] = true;
+            added++;
+        }
+    }
+    return added;
+}
+
+/* How far a float result of the node is from exact arithmetic on its inputs, relative, as a power:
+ * the whole. */
+static double introduced_power(const struct ulp_audit_node *node)
+{
+    double power = 0;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        const double relative = output->introduced.rms / output->range.ref_rms;
+        if (ulp_type_is_float(output->type) && isfinite(relative))
+            power = fmax(power, relative * relative);
+    }
+    return power;
+}
+
+/* Rounding to nearest spreads the error over half an ulp on both sides: relative to a value whose
+ * binade is not known, u / sqrt(3) times the mean of 1 / m^2 over 1 <= m < 2, which is 1 / 2. */
+static double rounding_power(const struct ulp_arithmetic *arithmetic)
+{
+    return ldexp(1, -2 * arithmetic->storage.precision) / 6;
+}
+
+static void set_powers(struct ulp_search *search, const struct ulp_audit_lane *lane)
+{
+    const bool given = lane->attribution.given;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        const double whole = introduced_power(node),
+                     rounding = fmin(rounding_power(&search->plan->lanes[1]), whole),
+                     condition = given && isfinite(node->condition) ? node->condition : !given,
+                     share = given && node->share > 0 ? node->share : 0,
+                     gain = given && node->gain > 0 ? fmin(node->gain, share) : 0;
+        search->passes[n] = whole == 0;
+        search->own[ULP_ESTIMATE_CONDITION][n] = condition * condition * (whole - rounding);
+        search->stored[ULP_ESTIMATE_CONDITION][n] = condition * condition * rounding;
+        search->own[ULP_ESTIMATE_SHARE][n] = gain;
+        search->stored[ULP_ESTIMATE_SHARE][n] = share - gain;
+        search->own[ULP_ESTIMATE_SHARE_ALONE][n] = share;
+        search->own[ULP_ESTIMATE_INTRODUCED][n] = whole;
+    }
+}
+
+enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
+                                struct ulp_error *error)
+{
+    size_t *nodes = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *nodes),
+           count = 0;
+    if (!nodes)
+        return out_of_memory(error);
+    for (size_t n = 0; n < search->plan->node_count; n++)
+        if (kept[n])
+            nodes[count++] = n;
+    const struct ulp_keep keep = {.nodes = nodes,
+                                  .node_count = count,
+                                  .arithmetic = search->options->keep_in};
+    const struct ulp_keeps keeps = {.count = count > 0, .items = &keep};
+    return ulp_plan_keep(search->plan, 1, &keeps, error);
+}
+
+static enum ulp_status keep_required(struct ulp_search *search, struct ulp_error *error)
+{
+    bool *kept = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *kept);
+    if (!kept)
+        return out_of_memory(error);
+    for (size_t n = 0; n < search->plan->node_count; n++)
+        kept[n] = search->always[n] || search->required[n];
+    return ulp_search_keep(search, kept, error);
+}
+
+/* An overflow hides those behind it, and shares are of lanes without any: again with what
+ * overflowed kept. */
+#define AUDITS_MAX 4
+
+enum ulp_status ulp_search_audit(struct ulp_search *search, struct ulp_error *error)
+{
+    const double started = ulp_seconds_now();
+    enum ulp_status status = ULP_OK;
+    for (int round = 0; round < AUDITS_MAX && status == ULP_OK; round++) {
+        struct ulp_audit audit = {0};
+        bool again = false;
+        status = keep_required(search, error);
+        if (status == ULP_OK)
+            status = audit_once(search, &audit, error);
+        if (status == ULP_OK) {
+            set_powers(search, &audit.lanes[0]);
+            again = require(search, &audit.lanes[0]) > 0 && !audit.lanes[0].attribution.given;
+            if (round == 0)
+                search->audit_seconds = ulp_seconds_now() - started;
+        }
+        ulp_audit_free(&audit);
+        if (!again)
+            break;
+    }
+    return status;
+}

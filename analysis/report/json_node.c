@@ -1,0 +1,130 @@
+/* A node and its figures in report.json; its schema is in doc/report.md. */
+#include "analysis/report/json_node.h"
+
+#include <math.h>
+
+#include "analysis/audit/overflow.h"
+#include "analysis/measure/figure.h"
+
+#define SET(object, values, NAME) ulp_json_set(object, #NAME, ulp_json_number((values)->NAME))
+
+static json_t *make_metrics(const struct ulp_metrics *m)
+{
+    json_t *object = json_object();
+    for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+        ulp_json_set(&object, ulp_figure_rows[f].name, ulp_json_number(ulp_figure_get(m, f)));
+    ulp_json_set(&object, "nonfinite", json_integer((json_int_t)m->nonfinite));
+    ulp_json_set(&object, "worst_index", json_integer((json_int_t)m->worst_index));
+    if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
+        ulp_json_set(&object, "exact", json_true()); /* sqnr_db is infinite: null */
+    if (m->diverged)
+        ulp_json_set(&object, "diverged", json_true());
+    return object;
+}
+
+static json_t *make_divergence(const struct ulp_divergence *divergence)
+{
+    json_t *object = json_object(), *matched = json_object();
+    if (divergence->reshaped)
+        ulp_json_set(&object, "reshaped", json_true());
+    if (divergence->count) {
+        ulp_json_set(&object, "differing", json_integer((json_int_t)divergence->differing));
+        ulp_json_set(&object, "count", json_integer((json_int_t)divergence->count));
+        ulp_json_set(&object, "first",
+                     divergence->differing ? json_integer((json_int_t)divergence->first)
+                                           : json_null());
+    }
+    if (!isnan(divergence->margin)) {
+        ulp_json_set(&object, "margin", ulp_json_number(divergence->margin));
+        ulp_json_set(&object, "margin_error", ulp_json_number(divergence->margin_error));
+    }
+    if (divergence->followed.given)
+        ulp_json_set(&object, "followed", make_metrics(&divergence->followed.metrics));
+    ulp_json_set(&matched, "rms", ulp_json_number(divergence->matched.rms));
+    ulp_json_set(&matched, "max_abs", ulp_json_number(divergence->matched.max_abs));
+    ulp_json_set(&matched, "rows", json_integer((json_int_t)divergence->matched.rows));
+    ulp_json_set(&matched, "moved", json_integer((json_int_t)divergence->matched.moved));
+    ulp_json_set(&matched, "differing", json_integer((json_int_t)divergence->matched.differing));
+    if (divergence->matched.given)
+        ulp_json_set(&object, "matched", matched);
+    else
+        json_decref(matched);
+    return object;
+}
+
+static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
+{
+    json_t *object = json_object(), *shape = json_array(), *range = json_object();
+    ulp_json_set(&object, "name", ulp_json_text(output->name));
+    ulp_json_set(&object, "type", json_string(ulp_type_name(output->type)));
+    for (int d = 0; d < output->rank; d++)
+        ulp_json_append(&shape, json_integer(output->dims[d]));
+    ulp_json_set(&object, "shape", shape);
+    if (output->unpaired)
+        ulp_json_set(&object, "unpaired", json_true());
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        ulp_json_set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
+    if (output->divergence)
+        ulp_json_set(&object, "divergence", make_divergence(output->divergence));
+    SET(&range, &output->range, ref_rms);
+    SET(&range, &output->range, ref_max);
+    SET(&range, &output->range, ref_min_nonzero);
+    SET(&range, &output->range, headroom_bits);
+    ulp_json_set(&object, "range", range);
+    if (audit->sample_count > 1) {
+        json_t *mean = json_object();
+        for (int v = 0; v < ULP_VIEW_COUNT; v++)
+            ulp_json_set(&mean, ulp_view_names[v], make_metrics(ulp_view_mean_get(output, v)));
+        ulp_json_set(&object, "mean_over_samples", mean);
+        ulp_json_set(&object, "worst_sample",
+                     ulp_json_text(audit->sample_names[output->worst_sample]));
+    }
+    return object;
+}
+
+json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_node *node)
+{
+    json_t *array = json_array();
+    for (size_t o = 0; o < node->output_count; o++)
+        ulp_json_append(&array, make_output(audit, &node->outputs[o]));
+    return array;
+}
+
+json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *node)
+{
+    json_t *entry = json_object();
+    ulp_json_set(&entry, "index", json_integer((json_int_t)node->index));
+    ulp_json_set(&entry, "name", ulp_json_text(node->name));
+    ulp_json_set(&entry, "op", ulp_json_text(node->op));
+    if (node->kept >= 0)
+        ulp_json_set(&entry, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
+    if (ulp_audit_is_absorbed(lane, node))
+        ulp_json_set(&entry, "overflow_absorbed", json_true());
+    if (node->types.product) {
+        ulp_json_set(&entry, "weight_type",
+                     node->types.weight == ULP_TYPE_UNDEFINED
+                         ? json_null()
+                         : ulp_json_text(ulp_type_name(node->types.weight)));
+        ulp_json_set(&entry, "compute_type", ulp_json_text(node->types.compute));
+    }
+    if (node->executions != audit->sample_count)
+        ulp_json_set(&entry, "executions", json_integer((json_int_t)node->executions));
+    if (node->born)
+        ulp_json_set(&entry, "nonfinite_born", json_true());
+    if (node->poisoned)
+        ulp_json_set(&entry, "nonfinite_poisoned", json_true());
+    if (isfinite(node->grew))
+        ulp_json_set(&entry, "grew", ulp_json_number(node->grew));
+    if (lane->attribution.given) {
+        ulp_json_set(&entry, "share", ulp_json_number(node->share));
+        ulp_json_set(&entry, "gain", ulp_json_number(node->gain));
+        ulp_json_set(&entry, "condition", ulp_json_number(node->condition));
+        if (lane->attribution.sample_count > 1)
+            ulp_json_set(&entry, "share_worst", ulp_json_number(node->share_worst));
+        if (node->stops)
+            ulp_json_set(&entry, "derivative_stops", json_true());
+    }
+    ulp_json_set(&entry, "outputs", ulp_json_outputs(audit, node));
+    return entry;
+}

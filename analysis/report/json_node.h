@@ -1,0 +1,13 @@
+/* A node and its figures in report.json. */
+#ifndef ULP_ANALYSIS_REPORT_JSON_NODE_H
+#define ULP_ANALYSIS_REPORT_JSON_NODE_H
+
+#include <ulpscope.h>
+
+#include "analysis/report/json_value.h"
+
+json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_node *node);
+json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *node);
+
+#endif

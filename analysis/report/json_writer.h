@@ -1,0 +1,24 @@
+/* Writing a JSON document as it is made: one value of it at a time is in memory. */
+#ifndef ULP_ANALYSIS_REPORT_JSON_WRITER_H
+#define ULP_ANALYSIS_REPORT_JSON_WRITER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/text.h"
+
+/* What is open: the writer stands in an object or array at that depth. */
+struct ulp_json_writer {
+    struct ulp_text *out;
+    int depth;
+    bool empty;  /* nothing is in it yet */
+    bool failed; /* out of memory */
+};
+
+/* An object ('{') or array ('['); key: in an object, else NULL. */
+void ulp_json_open(struct ulp_json_writer *writer, const char *key, char bracket);
+void ulp_json_close(struct ulp_json_writer *writer, char bracket);
+/* Write a value and free it; NULL: there was no memory for it. */
+void ulp_json_put(struct ulp_json_writer *writer, const char *key, json_t *value);
+
+#endif

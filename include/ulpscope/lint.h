@@ -1,0 +1,91 @@
+/* The lint: what in a model, or in trtexec's options for it, is known to cost accuracy or to be
+ * ignored in a low-precision engine. It reads the model only: nothing is computed and no inputs are
+ * needed, so it also reads models with operators that cannot be planned.
+ *
+ * Rules are rows of a table (doc/lint.md): each has an id, a severity, and says what it found, why
+ * it matters, what to do about it and where that is documented. Findings are told with the names of
+ * the nodes they are at. A model that declares FP16 or BF16 values is judged as it stands; of any
+ * other its constants are judged as FP16, which it may be converted to. */
+#ifndef ULPSCOPE_LINT_H
+#define ULPSCOPE_LINT_H
+
+#include <ulpscope/model.h>
+
+enum ulp_severity {
+    ULP_SEVERITY_NOTE,    /* could be better; results stay right */
+    ULP_SEVERITY_WARNING, /* likely to lose accuracy or range */
+    ULP_SEVERITY_ERROR,   /* refused, ignored in silence, or wrong */
+    ULP_SEVERITY_COUNT
+};
+/* "note", "warning", "error". */
+ULP_API const char *ulp_severity_name(enum ulp_severity severity);
+
+/* Runtimes that rules are about, as bits. */
+enum ulp_lint_runtime {
+    ULP_LINT_TRT8 = 1,  /* TensorRT 8 */
+    ULP_LINT_TRT10 = 2, /* TensorRT 10 */
+    ULP_LINT_TRT11 = 4, /* TensorRT 11: strongly typed networks only */
+    ULP_LINT_ORT = 8,   /* ONNX Runtime */
+    ULP_LINT_ALL = 15
+};
+/* "trt8", ... or 0: there is no such runtime. The name of a single one, or NULL. */
+ULP_API unsigned ulp_lint_runtime_find(const char *name);
+ULP_API const char *ulp_lint_runtime_name(unsigned runtime);
+
+struct ulp_lint_rule {
+    const char *id; /* "cast-down-up" */
+    enum ulp_severity severity;
+    unsigned runtimes; /* that it applies to */
+    const char *what, *why, *fix;
+    const char *source; /* where this is documented, reported or derived */
+};
+/* Rule 0, 1, ... until false; the index of an id, or -1. Static storage. */
+ULP_API bool ulp_lint_rule(size_t index, struct ulp_lint_rule *out);
+ULP_API ptrdiff_t ulp_lint_rule_find(const char *id);
+
+struct ulp_finding {
+    size_t rule; /* index */
+    const char
+        *node;      /* as an audit names it; NULL: it is about an input, a constant or an option */
+    const char *op; /* of the node, else NULL */
+    const char *value; /* a tensor or an option's entry it is about, or NULL */
+    const char *text;  /* one sentence; never NULL */
+};
+
+/* Initialise with zeros. */
+struct ulp_lint_options {
+    unsigned runtimes; /* rules about none of them are left out; 0: ULP_LINT_ALL */
+    /* what trtexec is given after --layerPrecisions= and --layerOutputTypes=, or NULL */
+    const char *layer_precisions, *layer_output_types;
+};
+
+struct ulp_lint_result {
+    char *model_path;
+    unsigned runtimes;
+    size_t node_count; /* looked at: of the graph, of bodies and functions */
+    size_t counts[ULP_SEVERITY_COUNT];
+    size_t finding_count;
+    const struct ulp_finding *findings; /* by rule, in the table's order; then in graph order */
+    double seconds;
+    struct ulp_arena *memory; /* private: holds the rest */
+};
+
+/* Look for everything the rules know. ULP_ERROR_USAGE: an option's text is one that trtexec
+ * refuses. Charged to the model's budget. Free *out with ulp_lint_free. */
+ULP_API enum ulp_status ulp_lint_model(const struct ulp_model *model,
+                                       const struct ulp_lint_options *options,
+                                       struct ulp_lint_result *out, struct ulp_error *error);
+ULP_API void ulp_lint_free(struct ulp_lint_result *result);
+
+/* The result as text: the verdict first, then the findings of each rule, at most `shown` of one
+ * rule by name (0: all). Free *out with free(); width and colour as in ulp_report_summary. */
+ULP_API enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t shown,
+                                         int width, bool colour, char **out,
+                                         struct ulp_error *error);
+/* Write the result as JSON (schema: doc/lint.md), or as SARIF 2.1.0. */
+ULP_API enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
+                                            struct ulp_error *error);
+ULP_API enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
+                                             struct ulp_error *error);
+
+#endif

@@ -1,0 +1,196 @@
+/* ulpscope lint: options, the rules, the result. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_FOR = 512,
+    OPTION_PRECISIONS,
+    OPTION_OUTPUT_TYPES,
+    OPTION_JSON,
+    OPTION_SARIF,
+    OPTION_FAIL_ON,
+    OPTION_EXPLAIN,
+    OPTION_LIST,
+    OPTION_SHOW
+};
+
+struct lint_options {
+    struct ulp_lint_options lint;
+    const char *model, *json, *sarif, *explain;
+    bool list;
+    size_t shown;
+    int fail_on; /* a severity; -1: none */
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"for", OPTION_FOR, "RUNTIME", 0,
+     "Only rules that matter for trt8, trt10, trt11 or ort (TensorRT, ONNX Runtime); may be repeated. Default: all", 0},
+    {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
+     "What trtexec is given as --layerPrecisions=TEXT: NAME:TYPE,...", 0},
+    {"layer-output-types", OPTION_OUTPUT_TYPES, "TEXT", 0,
+     "What trtexec is given as --layerOutputTypes=TEXT: NAME:TYPE[+TYPE],...", 0},
+    {"fail-on", OPTION_FAIL_ON, "SEVERITY", 0,
+     "Exit with code 1 when there is a finding of this severity or a higher one: note, warning or error", 0},
+    {"json", OPTION_JSON, "FILE", 0, "Write all findings as JSON", 0},
+    {"sarif", OPTION_SARIF, "FILE", 0, "Write all findings as SARIF 2.1.0, for code review services", 0},
+    {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
+    {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
+    {"list", OPTION_LIST, 0, 0, "List the rules; no model is read", 1},
+    {0},
+};
+/* clang-format on */
+
+static int read_severity(const struct argp_state *state, const char *text)
+{
+    for (int s = 0; s < ULP_SEVERITY_COUNT; s++)
+        if (strcmp(text, ulp_severity_name((enum ulp_severity)s)) == 0)
+            return s;
+    refuse(state, "--fail-on %s: expected note, warning or error", text);
+    return -1;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct lint_options *options = state->input;
+    int64_t count = 0;
+    switch (key) {
+    case OPTION_FOR:
+        if (!ulp_lint_runtime_find(argument))
+            refuse(state, "--for %s: expected trt8, trt10, trt11 or ort", argument);
+        options->lint.runtimes |= ulp_lint_runtime_find(argument);
+        return 0;
+    case OPTION_PRECISIONS: options->lint.layer_precisions = argument; return 0;
+    case OPTION_OUTPUT_TYPES: options->lint.layer_output_types = argument; return 0;
+    case OPTION_JSON: options->json = argument; return 0;
+    case OPTION_SARIF: options->sarif = argument; return 0;
+    case OPTION_FAIL_ON: options->fail_on = read_severity(state, argument); return 0;
+    case OPTION_EXPLAIN: options->explain = argument; return 0;
+    case OPTION_LIST: options->list = true; return 0;
+    case OPTION_SHOW:
+        if (!parse_integer(argument, 0, INT64_MAX, &count))
+            refuse(state, "--show %s: expected a whole number", argument);
+        options->shown = (size_t)count;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->model)
+            refuse(state, "one model at a time: '%s' and '%s'", options->model, argument);
+        options->model = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->model && !options->explain && !options->list)
+            refuse(state, "no model: give the path of an .onnx file");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Look through a model, and trtexec's options for it, for what is known to cost accuracy in "
+    "FP16 or "
+    "to be ignored in silence: Casts that round twice, masks and epsilons that FP16 does not hold, "
+    "weights that vanish, decomposed normalisations, layer names that match nothing, Q/DQ that no "
+    "kernel takes. Nothing is computed and no inputs are needed."
+    "\vExit code 1: --fail-on. doc/lint.md has the table of rules.\n\n"
+    "Examples:\n"
+    "  ulpscope lint model.onnx\n"
+    "  ulpscope lint model.onnx --for trt10 --layer-precisions '/norm/*:fp32' --layer-output-types "
+    "'/norm/*:fp32'\n"
+    "      does trtexec obey these options, and what do they leave out?\n"
+    "  ulpscope lint mixed.onnx --fail-on warning --sarif lint.sarif\n"
+    "      in CI: fail, and annotate\n"
+    "  ulpscope lint --explain cast-down-up";
+
+static void print_runtimes(unsigned runtimes)
+{
+    for (unsigned bit = 1, any = 0; bit <= ULP_LINT_ALL; bit <<= 1)
+        if (runtimes & bit)
+            say(stdout, "%s%s", any++ ? ", " : "", ulp_lint_runtime_name(bit));
+}
+
+static int explain(const char *id)
+{
+    struct ulp_lint_rule rule;
+    struct ulp_error error;
+    const ptrdiff_t index = ulp_lint_rule_find(id);
+    if (index < 0) {
+        ulp_fail(&error, ULP_ERROR_USAGE, "there is no rule '%s' (ulpscope lint --list)", id);
+        return fail(&error);
+    }
+    ulp_lint_rule((size_t)index, &rule);
+    say(stdout, "%s (%s, for ", rule.id, ulp_severity_name(rule.severity));
+    print_runtimes(rule.runtimes);
+    say(stdout, ")\n  finds   %s\n  why     %s\n  do      %s\n  source  %s\n", rule.what, rule.why,
+        rule.fix, rule.source);
+    return ULP_OK;
+}
+
+static int list_rules(void)
+{
+    struct ulp_lint_rule rule;
+    for (size_t r = 0; ulp_lint_rule(r, &rule); r++)
+        say(stdout, "%-22s %-8s %s\n", rule.id, ulp_severity_name(rule.severity), rule.what);
+    return ULP_OK;
+}
+
+static int report(const struct lint_options *options, const struct ulp_lint_result *result)
+{
+    struct ulp_error error;
+    char *summary;
+    if (ulp_lint_summary(result, options->shown, terminal_width(STDOUT_FILENO),
+                         use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->json && ulp_lint_write_json(result, options->json, &error) != ULP_OK)
+        return fail(&error);
+    if (options->sarif && ulp_lint_write_sarif(result, options->sarif, &error) != ULP_OK)
+        return fail(&error);
+    size_t failing = 0;
+    for (int s = options->fail_on; s >= 0 && s < ULP_SEVERITY_COUNT; s++)
+        failing += result->counts[s];
+    if (!failing)
+        return ULP_OK;
+    say(stdout, "\nFAIL --fail-on %s: %zu finding%s\n",
+        ulp_severity_name((enum ulp_severity)options->fail_on), failing, failing == 1 ? "" : "s");
+    return ULP_ERROR_LIMIT;
+}
+
+/* Files to write must not be the model. */
+static enum ulp_status spare_model(const struct lint_options *options,
+                                   const struct ulp_model *model, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (options->json)
+        status = spare_inputs(options->json, model, NULL, 0, error);
+    if (options->sarif && status == ULP_OK)
+        status = spare_inputs(options->sarif, model, NULL, 0, error);
+    return status;
+}
+
+int command_lint(int argc, char **argv)
+{
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     NULL,        NULL,         NULL};
+    struct lint_options options = {.shown = 5, .fail_on = -1};
+    struct ulp_lint_result result = {0};
+    struct ulp_model *model = NULL;
+    struct ulp_error error;
+    int code = parse_arguments(&argp, argc, argv, &options);
+    if (code != ULP_OK || options.list || options.explain)
+        return code != ULP_OK ? code : options.list ? list_rules() : explain(options.explain);
+    enum ulp_status status = ulp_model_load(options.model, NULL, &model, &error);
+    if (status == ULP_OK)
+        status = spare_model(&options, model, &error);
+    if (status == ULP_OK)
+        status = ulp_lint_model(model, &options.lint, &result, &error);
+    code = status == ULP_OK ? report(&options, &result) : fail(&error);
+    ulp_lint_free(&result);
+    ulp_model_free(model);
+    return code;
+}

@@ -1,0 +1,254 @@
+/* ulpscope plan: find the nodes to keep in a wider arithmetic. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_TOLERANCE = 512,
+    OPTION_KEEP_IN,
+    OPTION_REFERENCE,
+    OPTION_VALIDATE,
+    OPTION_ALWAYS,
+    OPTION_NEVER,
+    OPTION_BUDGET,
+    OPTION_FRONTIER
+};
+
+/* Texts given by an option that may be repeated. */
+struct texts {
+    char **items;
+    size_t count;
+};
+
+struct plan_options {
+    struct common_options common;
+    const char *arithmetic, *keep_in, *reference, *out;
+    struct texts tolerances, always, never, validate;
+    size_t budget;
+    bool frontier;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"arith", 'a', "ARITH", 0,
+     "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
+    {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
+     "What every graph output of every sample must meet, as --fail-above of audit takes it: "
+     "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
+     "output. May be repeated", 0},
+    {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
+     "What nodes are kept in: fp32 (the default), tf32, bf16, ...", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "The arithmetic that outputs are compared with (default mpfr:128)", 0},
+    {"validate", OPTION_VALIDATE, "FILE", 0,
+     "Samples that are not searched by, only judged with the plan found, as --inputs takes them. "
+     "May be repeated", 0},
+    {"always", OPTION_ALWAYS, "PATTERN", 0,
+     "Nodes to keep whatever happens, as --keep of audit names them; may be repeated", 0},
+    {"never", OPTION_NEVER, "PATTERN", 0, "Nodes not to keep; may be repeated", 0},
+    {"budget", OPTION_BUDGET, "N", 0,
+     "Keep N nodes at most: the least error found for so many", 0},
+    {"frontier", OPTION_FRONTIER, 0, 0,
+     "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
+     "as frontier.csv and frontier.svg", 0},
+    {"out", 'o', "FOLDER", 0, 
+     "Write into FOLDER plan.json, which audit --plan reads, and the plan for trtexec and Polygraphy "
+     "up to TensorRT 10, for AutoCast, and for TensorRT 11", 0},
+    {0},
+};
+/* clang-format on */
+
+static void add_text(struct argp_state *state, struct texts *texts, char *text)
+{
+    char **items = realloc(texts->items, (texts->count + 1) * sizeof *items);
+    if (!items)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    texts->items = items;
+    items[texts->count++] = text;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct plan_options *options = state->input;
+    struct ulp_error error;
+    int64_t count;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_END:
+        if (!options->tolerances.count)
+            refuse(state, "give a --tolerance, as --tolerance sqnr_db=60");
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "plan takes one --shape of each input");
+        return 0;
+    case 'a': options->arithmetic = argument; return 0;
+    case 'o': options->out = argument; return 0;
+    case OPTION_TOLERANCE:
+        if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
+            refuse(state, "--tolerance: %s", error.message);
+        add_text(state, &options->tolerances, argument);
+        return 0;
+    case OPTION_KEEP_IN: options->keep_in = argument; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_VALIDATE: add_text(state, &options->validate, argument); return 0;
+    case OPTION_ALWAYS: add_text(state, &options->always, argument); return 0;
+    case OPTION_NEVER: add_text(state, &options->never, argument); return 0;
+    case OPTION_BUDGET:
+        if (!parse_integer(argument, 1, 1000000, &count))
+            refuse(state, "--budget %s: expected 1 to 1000000", argument);
+        options->budget = (size_t)count;
+        return 0;
+    case OPTION_FRONTIER: options->frontier = true; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Find the smallest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
+    "ARITH and every output "
+    "meets a tolerance. Nodes are chosen by what an audit says of them; each plan that is "
+    "considered is run, and "
+    "in the end every kept node has been released once in vain."
+    "\vExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
+    "Examples:\n"
+    "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
+    "      the nodes to keep so that every output is within 1e-3 of its rms\n"
+    "  ulpscope audit model.onnx -i samples/ --plan plan/plan.json\n"
+    "      the plan, node by node\n"
+    "  ulpscope plan model.onnx -i a.npz -i b.npz --validate c.npz --tolerance "
+    "logits:max_abs=0.01\n"
+    "      found with two samples, judged by a third\n"
+    "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
+    "      where TF32 loses accuracy, besides convolutions";
+
+static struct ulp_find_sample *list_samples(const struct sample_list *samples)
+{
+    struct ulp_find_sample *list = calloc(samples->count + 1, sizeof *list);
+    for (size_t s = 0; s < samples->count && list; s++)
+        list[s] = (struct ulp_find_sample){samples->items[s].name, &samples->items[s].inputs};
+    return list;
+}
+
+/* What is searched by and what is held out. */
+struct plan_samples {
+    struct sample_list given, held_out;
+    struct ulp_find_sample *searched, *validated;
+};
+
+static void free_plan_samples(struct plan_samples *samples)
+{
+    free(samples->searched);
+    free(samples->validated);
+    free_samples(&samples->given);
+    free_samples(&samples->held_out);
+}
+
+static enum ulp_status read_plan_samples(const struct plan_options *options,
+                                         const struct ulp_model *model, struct plan_samples *out,
+                                         struct ulp_error *error)
+{
+    struct common_options held_out = options->common;
+    held_out.inputs = options->validate.items;
+    held_out.input_count = options->validate.count;
+    enum ulp_status status = read_samples(model, &options->common, &out->given, error);
+    if (status == ULP_OK && !options->common.quiet)
+        note_choices(model, &out->given);
+    if (status == ULP_OK && held_out.input_count)
+        status = read_samples(model, &held_out, &out->held_out, error);
+    out->searched = list_samples(&out->given);
+    out->validated = list_samples(&out->held_out);
+    if (status == ULP_OK && (!out->searched || !out->validated))
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return status;
+}
+
+static enum ulp_status find(const struct plan_options *options, const struct ulp_model *model,
+                            struct ulp_found *found, struct ulp_error *error)
+{
+    struct progress progress;
+    struct plan_samples samples = {0};
+    struct ulp_find_options search = {.tolerances = (const char *const *)options->tolerances.items,
+                                      .tolerance_count = options->tolerances.count,
+                                      .always = (const char *const *)options->always.items,
+                                      .always_count = options->always.count,
+                                      .never = (const char *const *)options->never.items,
+                                      .never_count = options->never.count,
+                                      .budget = options->budget,
+                                      .frontier = options->frontier,
+                                      .thread_count = options->common.threads};
+    enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &search.arithmetic, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->keep_in, &search.keep_in, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->reference, &search.reference, error);
+    if (status == ULP_OK)
+        status = read_plan_samples(options, model, &samples, error);
+    progress_init(&progress, options->common.quiet, samples.given.count);
+    const struct ulp_observer observer = progress_observer(&progress);
+    search.progress = &observer;
+    if (status == ULP_OK)
+        status = ulp_plan_find(model, &search, samples.searched, samples.given.count,
+                               samples.validated, samples.held_out.count, found, error);
+    progress_clear(&progress);
+    free_plan_samples(&samples);
+    return status;
+}
+
+static int report(const struct plan_options *options, const struct ulp_found *found)
+{
+    struct ulp_error error;
+    char *text;
+    if (ulp_found_text(found, &text, &error) != ULP_OK)
+        return fail(&error);
+    fputs(text, stdout);
+    free(text);
+    if (options->out && ulp_found_write(found, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (options->out)
+        say(stdout, "plan: %s/plan.json, and the same for TensorRT's tools beside it\n",
+            options->out);
+    return found->met && found->validated_met == found->validated_count ? ULP_OK : ULP_ERROR_LIMIT;
+}
+
+static int run_plan(const struct plan_options *options)
+{
+    struct ulp_error error = {0};
+    struct ulp_model *model = NULL;
+    struct ulp_found found = {0};
+    char *shape = NULL;
+    enum ulp_status status = ULP_OK;
+    if (options->out)
+        status = ulp_report_prepare(options->out, &error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
+    if (status == ULP_OK)
+        status = set_shapes(model, &options->common, 0, &shape, &error);
+    if (status == ULP_OK)
+        status = find(options, model, &found, &error);
+    const int code = status == ULP_OK ? report(options, &found) : fail(&error);
+    ulp_found_free(&found);
+    ulp_model_free(model);
+    free(shape);
+    return code;
+}
+
+int command_plan(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct plan_options options = {.arithmetic = "fp16",
+                                   .keep_in = "fp32",
+                                   .reference = "mpfr:128"};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run_plan(&options);
+    common_free(&options.common);
+    free(options.tolerances.items);
+    free(options.always.items);
+    free(options.never.items);
+    free(options.validate.items);
+    return code;
+}

@@ -1,0 +1,24 @@
+/* Rotary position embeddings. */
+#ifndef ULP_OPS_ATTENTION_ROTARY_H
+#define ULP_OPS_ATTENTION_ROTARY_H
+
+#include "ops/attention/heads.h"
+
+/* What rows with ulp_rotate list. */
+extern const struct ulp_formula ulp_rotate_pairs;
+
+/* Pairs of the first `turned` features turned by the angle of their position: row ids[batch,
+ * position] of the caches; ids NULL: row batch * length + position. Pairs are neighbours
+ * (interleaved) or `turned` / 2 apart. */
+struct ulp_rotation {
+    const struct ulp_tensor *cosines, *sines;
+    const struct ulp_tensor *ids; /* integers, batch x length */
+    int64_t turned;
+    bool interleaved;
+};
+enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rotation,
+                           struct ulp_tensor *out, const struct ulp_heads *out_heads,
+                           const struct ulp_tensor *in, const struct ulp_heads *in_heads,
+                           struct ulp_error *error);
+
+#endif

@@ -1,0 +1,144 @@
+/* The partial sums of a contraction: |A||B| bounds them in any order; only where that leaves the
+ * format they are formed one by one. */
+#include <math.h>
+
+#include "base/error.h"
+#include "ops/operator.h"
+#include "ops/probe.h"
+
+/* *in, floats of any element, as magnitudes in FP64; the largest of them. */
+static enum ulp_status take_magnitudes(const struct ulp_call *call, const struct ulp_tensor *in,
+                                       struct ulp_tensor *out, double *largest,
+                                       struct ulp_error *error)
+{
+    enum ulp_status status =
+        ulp_tensor_describe(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, in->rank, in->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, call->budget, error);
+    double *data = out->data;
+    *largest = 0;
+    for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
+        data[i] = fabs(ulp_tensor_get(in, i));
+        *largest = fmax(*largest, data[i]);
+    }
+    return status;
+}
+
+struct place {
+    size_t g, i, j;
+};
+
+static int64_t offset(const int64_t *table, size_t i)
+{
+    return table ? table[i] : 0;
+}
+
+static size_t out_place(const struct ulp_contraction *p, struct place at)
+{
+    return (size_t)(offset(p->out_batch_offset, at.g) + p->out_row_offset[at.i] +
+                    p->out_column_offset[at.j]);
+}
+
+/* Element k of a line, 0 where it does not exist. */
+static double element(const struct ulp_factor *factor, size_t g, size_t line, size_t k)
+{
+    const size_t at =
+        (size_t)(offset(factor->batch_offset, g) + factor->line_offset[line] + factor->k_offset[k]);
+    return factor->padding && factor->padding[at] ? 0 : ulp_tensor_get(factor->tensor, at);
+}
+
+/* The sums of one element of the result, exact in FP64 but for its own rounding, in increasing
+ * k. */
+static void look_at_sums(struct ulp_hidden *hidden, const struct ulp_probe *probe,
+                         const struct ulp_contraction *p, struct place at)
+{
+    double sum = 0;
+    for (size_t k = 0; k < p->k; k++) {
+        sum += element(&p->a, at.g, at.i, k) * element(&p->b, at.g, at.j, k);
+        if (!isfinite(sum))
+            return;
+        if (fabs(sum) > probe->format.max_finite &&
+            (hidden->first < 0 || (ptrdiff_t)k < hidden->first))
+            hidden->first = (ptrdiff_t)k;
+        if (fabs(sum) > hidden->largest) {
+            hidden->largest = fabs(sum);
+            hidden->index = out_place(p, at);
+            hidden->k = (ptrdiff_t)k;
+        }
+    }
+}
+
+static void look_at_bounds(struct ulp_hidden *hidden, const struct ulp_probe *probe,
+                           const struct ulp_contraction *p, const struct ulp_tensor *bounds)
+{
+    const double *data = bounds->data;
+    bool exceeds = false;
+    for (size_t g = 0; g < p->batch_count; g++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++) {
+                const struct place at = {g, i, j};
+                const double bound = data[out_place(p, at)];
+                if (isfinite(bound) && bound > hidden->bound) {
+                    hidden->bound = bound;
+                    hidden->index = exceeds ? hidden->index : out_place(p, at);
+                }
+                if (bound > probe->format.max_finite && isfinite(bound)) {
+                    exceeds = true;
+                    look_at_sums(hidden, probe, p, at);
+                }
+            }
+    if (!exceeds)
+        hidden->largest = hidden->bound;
+}
+
+/* |A||B| itself, rounded up by what its FP64 sums may lose: k roundings of 2^-53 each. */
+static enum ulp_status find_bounds(const struct ulp_call *call, const struct ulp_contraction *p,
+                                   const struct ulp_tensor *a, const struct ulp_tensor *b,
+                                   struct ulp_tensor *bounds, struct ulp_error *error)
+{
+    struct ulp_contraction magnitudes = *p;
+    enum ulp_status status = ulp_tensor_describe(bounds, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0,
+                                                 p->out->rank, p->out->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(bounds, call->budget, error);
+    magnitudes.a.tensor = a;
+    magnitudes.b.tensor = b;
+    magnitudes.out = bounds;
+    magnitudes.packed = NULL;
+    magnitudes.store = false;
+    if (status == ULP_OK)
+        status = ulp_contract(call->arithmetic, &magnitudes, call->pool, error);
+    double *data = bounds->data;
+    for (size_t i = 0; i < bounds->count && status == ULP_OK; i++)
+        data[i] *= 1 + (double)p->k * 0x1p-52;
+    return status;
+}
+
+enum ulp_status ulp_probe_contract(const struct ulp_call *call,
+                                   const struct ulp_contraction *problem, struct ulp_error *error)
+{
+    const struct ulp_probe *probe = call->probe;
+    struct ulp_hidden hidden = {.words = "sum over k", .sum = true, .k = -1, .first = -1};
+    struct ulp_tensor a = {0}, b = {0}, bounds = {0};
+    double most_a = 0, most_b = 0;
+    if (!ulp_element_is_float(problem->a.tensor->element) ||
+        !ulp_element_is_float(problem->b.tensor->element) || !problem->batch_count || !problem->m ||
+        !problem->n || !problem->k || problem->out->element != ULP_ELEMENT_F64)
+        return ULP_OK;
+    hidden.count = problem->batch_count * problem->m * problem->n;
+    enum ulp_status status = take_magnitudes(call, problem->a.tensor, &a, &most_a, error);
+    if (status == ULP_OK)
+        status = take_magnitudes(call, problem->b.tensor, &b, &most_b, error);
+    if (most_a * most_b * (double)problem->k <= probe->format.max_finite / 8) {
+        hidden.largest = hidden.bound = most_a * most_b * (double)problem->k; /* safe, and cheap */
+    } else if (status == ULP_OK) {
+        status = find_bounds(call, problem, &a, &b, &bounds, error);
+        if (status == ULP_OK)
+            look_at_bounds(&hidden, probe, problem, &bounds);
+    }
+    ulp_tensor_free(&bounds);
+    ulp_tensor_free(&a);
+    ulp_tensor_free(&b);
+    return status == ULP_OK ? probe->tell(probe->context, probe->node, &hidden, false, error)
+                            : status;
+}

@@ -1,0 +1,223 @@
+/* run/trial: a lane run again with other nodes kept gives the bits of a plain run, whatever ran
+ * before, and computes no more than what the change reaches. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "tests/support/networks.h"
+#include "run/trial.h"
+#include "run_test.h"
+#include "tests/support/text_model.h"
+
+static struct ulp_arithmetic arithmetic(const char *name)
+{
+    struct ulp_arithmetic out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
+    return out;
+}
+
+static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return a->element == b->element && ulp_tensor_same_shape(a, b) &&
+           memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+}
+
+/* The oracle: the plan itself, told to keep the nodes. */
+static void expect_plain(struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                         const bool *kept, const struct ulp_arithmetic *keep_in,
+                         const struct ulp_tensor_set *outputs)
+{
+    size_t *nodes = calloc(ulp_plan_node_count(plan) + 1, sizeof *nodes), count = 0;
+    struct ulp_tensor_set plain;
+    struct ulp_error error;
+    for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+        if (kept[n])
+            nodes[count++] = n;
+    const struct ulp_keep keep = {.nodes = nodes, .node_count = count, .arithmetic = *keep_in};
+    const struct ulp_keeps keeps = {count > 0, &keep, NULL};
+    ck_ulp_ok(ulp_plan_keep(plan, 0, &keeps, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, &plain, NULL, &error), error);
+    ck_assert_uint_eq(plain.count, outputs->count);
+    for (size_t o = 0; o < plain.count; o++)
+        ck_assert_msg(same_bits(&plain.items[o].tensor, &outputs->items[o].tensor),
+                      "%s with %zu nodes kept", plain.items[o].name, count);
+    ulp_tensor_set_free(&plain);
+    free(nodes);
+}
+
+/* Random sets, each from the one before by a few nodes or from none, accepted or forgotten. */
+static void expect_random_sets(const struct ulp_model *model, const struct ulp_tensor_set *samples,
+                               size_t sample_count, const char *base, const char *kept_in,
+                               int rounds)
+{
+    const struct ulp_arithmetic lane = arithmetic(base), keep_in = arithmetic(kept_in);
+    const struct ulp_plan_options options = {.inputs = &samples[0]};
+    struct ulp_plan *plan;
+    struct ulp_trial *trial;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, sample_count, 2, &trial, &error), error);
+    for (size_t s = 0; s < sample_count; s++)
+        ck_ulp_ok(ulp_trial_add(trial, &samples[s], &error), error);
+    const size_t nodes = ulp_plan_node_count(plan);
+    bool *kept = calloc(nodes + 1, sizeof *kept);
+    for (int round = 0; round < rounds; round++) {
+        const uint64_t seed = (uint64_t)round + 7;
+        const double change = round % 4 == 0 ? 0.5 : 1.5 / (double)nodes;
+        for (size_t n = 0; n < nodes; n++)
+            if (ulp_random_uniform(seed, n) < change)
+                kept[n] = !kept[n];
+        const size_t sample = (size_t)round % sample_count;
+        struct ulp_tensor_set outputs;
+        ck_ulp_ok(ulp_trial_run(trial, sample, kept, &outputs, &error), error);
+        expect_plain(plan, &samples[sample], kept, &keep_in, &outputs);
+        ulp_tensor_set_free(&outputs);
+        if (round % 3)
+            ulp_trial_accept(trial);
+    }
+    free(kept);
+    ulp_trial_free(trial);
+    ulp_plan_free(plan);
+}
+
+START_TEST(trials_are_plain_runs)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    if (!network_load(_i, &model, &inputs))
+        return;
+    expect_random_sets(model, &inputs, 1, "fp16", "fp32", 6);
+    if (_i == 0)
+        expect_random_sets(model, &inputs, 1, "tf32", "fp32", 6);
+    if (_i == 0)
+        expect_random_sets(model, &inputs, 1, "fp16", "bf16", 6);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+static const struct text_graph then_body = {
+    "", "t", {NODE("Mul", "scale", "h x", "s"), NODE("MatMul", "project", "s w", "t")}};
+static const struct text_graph else_body = {"", "e", {NODE("Exp", "power", "h", "e")}};
+static const struct text_graph loop_body = {"i_n b_c s",
+                                            "b_d u r",
+                                            {NODE("Mul", "half", "s h", "p"),
+                                             NODE("MatMul", "turn", "p w", "q"),
+                                             NODE("Softmax", "soft", "q", "r"),
+                                             NODE("Add", "sum", "s r", "u"),
+                                             NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph with_bodies = {
+    "x b_flag i_count",
+    "y z",
+    {NODE("MatMul", "first", "x w", "h"),
+     CONTROL("If", "if", "b_flag", "v", &then_body, &else_body),
+     CONTROL("Loop", "loop", "i_count b_yes v", "y z", &loop_body)}};
+
+START_TEST(bodies_too)
+{
+    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_tensor_set samples[] = {text_inputs(model, 1, 0, false),
+                                       text_inputs(model, 2, 0, true)};
+    expect_random_sets(model, samples, 2, "fp16", "fp32", 40);
+    ulp_tensor_set_free(&samples[0]);
+    ulp_tensor_set_free(&samples[1]);
+    ulp_model_free(model);
+}
+END_TEST
+
+static const struct text_graph chain = {
+    "x",
+    "y q",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Add", "sum", "a x", "b"),
+     NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
+     NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
+
+/* Of six nodes the last two each reach nothing else. */
+START_TEST(only_what_a_change_reaches_is_computed)
+{
+    struct ulp_model *model = text_load(&chain);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
+    const struct ulp_arithmetic lane = arithmetic("fp16"), keep_in = arithmetic("fp32");
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    struct ulp_plan *plan;
+    struct ulp_trial *trial;
+    struct ulp_error error;
+    bool kept[6] = {false};
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_assert_uint_eq(ulp_plan_node_count(plan), 6);
+    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
+    ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+    ulp_trial_accept(trial);
+    ulp_tensor_set_free(&outputs);
+    ck_assert_double_eq_tol(ulp_trial_work(trial), 1, 1e-12);
+    for (size_t n = 0; n < 6; n++) {
+        const double before = ulp_trial_work(trial);
+        kept[n] = true;
+        ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+        ulp_tensor_set_free(&outputs);
+        kept[n] = false;
+        const bool is_last = strcmp(ulp_plan_node_name(plan, n), "bend") == 0 ||
+                             strcmp(ulp_plan_node_name(plan, n), "square") == 0;
+        ck_assert_msg(!is_last || ulp_trial_work(trial) - before < 0.5, "%s: %.3f of a run",
+                      ulp_plan_node_name(plan, n), ulp_trial_work(trial) - before);
+        ck_assert_double_gt(ulp_trial_work(trial), before);
+    }
+    const double before = ulp_trial_work(trial);
+    ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+    ulp_tensor_set_free(&outputs);
+    ck_assert_double_eq(ulp_trial_work(trial), before);
+    ulp_trial_free(trial);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Where values do not fit the memory limit, each run computes all of it, with the same bits. */
+START_TEST(without_room_nothing_is_held)
+{
+    struct ulp_budget *budget;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_budget_create((size_t)256 << 20, &budget, &error), error);
+    struct ulp_model *model = text_load_within(&chain, budget);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    expect_random_sets(model, &inputs, 1, "fp16", "fp32", 8);
+    const struct ulp_arithmetic lane = arithmetic("fp16"), keep_in = arithmetic("fp32");
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    struct ulp_plan *plan;
+    struct ulp_trial *trial;
+    bool kept[6] = {true};
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1000000, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
+    for (int round = 0; round < 3; round++) {
+        struct ulp_tensor_set outputs;
+        kept[round] = !kept[round];
+        ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+        ulp_trial_accept(trial);
+        expect_plain(plan, &inputs, kept, &keep_in, &outputs);
+        ulp_tensor_set_free(&outputs);
+    }
+    ck_assert_double_eq_tol(ulp_trial_work(trial), 3, 1e-12);
+    ulp_trial_free(trial);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    ulp_budget_free(budget);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("trial");
+    TCase *tests = tcase_create("trial");
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 300);
+    tcase_add_loop_test(tests, trials_are_plain_runs, 0, network_count);
+    tcase_add_test(tests, bodies_too);
+    tcase_add_test(tests, only_what_a_change_reaches_is_computed);
+    tcase_add_test(tests, without_room_nothing_is_held);
+    return test_run(suite, NULL);
+}

@@ -1,0 +1,322 @@
+#include "tests/support/onnx_text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "load/load.h"
+#include "tests/support/test.h"
+
+/* The rest of the text. */
+static const char *at;
+
+static const struct {
+    const char *name;
+    int type, bytes;
+} types[] = {
+    {"float", ULP_TYPE_FLOAT, 4},     {"double", ULP_TYPE_DOUBLE, 8},
+    {"float16", ULP_TYPE_FLOAT16, 2}, {"bfloat16", ULP_TYPE_BFLOAT16, 2},
+    {"int8", ULP_TYPE_INT8, 1},       {"uint8", ULP_TYPE_UINT8, 1},
+    {"int32", ULP_TYPE_INT32, 4},     {"int64", ULP_TYPE_INT64, 8},
+    {"bool", ULP_TYPE_BOOL, 1},
+};
+
+static void skip_spaces(void)
+{
+    at += strspn(at, " \t\n");
+}
+
+static bool take(const char *word)
+{
+    skip_spaces();
+    const bool found = strncmp(at, word, strlen(word)) == 0;
+    at += found ? strlen(word) : 0;
+    return found;
+}
+
+static void need(const char *word)
+{
+    if (!take(word))
+        ck_abort_msg("expected '%s' before: %.60s", word, at);
+}
+
+static const char *read_name(char out[64])
+{
+    size_t length = 0;
+    skip_spaces();
+    while (isalnum((unsigned char)at[length]) || (at[length] && strchr("_./:-", at[length])))
+        length++;
+    ck_assert_msg(length < 64, "a long name: %.80s", at);
+    memcpy(out, at, length);
+    out[length] = 0;
+    at += length;
+    return out;
+}
+
+/* Which type the text begins with; -1: none. */
+static int take_type(void)
+{
+    skip_spaces();
+    const size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789");
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        if (strlen(types[t].name) == length && strncmp(at, types[t].name, length) == 0) {
+            at += length;
+            return (int)t;
+        }
+    return -1;
+}
+
+/* -1: there are no brackets. */
+static int read_dims(int64_t dims[8])
+{
+    int rank = 0;
+    char name[64];
+    if (!take("["))
+        return -1;
+    while (!take("]")) {
+        skip_spaces();
+        if (isdigit((unsigned char)*at)) {
+            dims[rank++] = strtoll(at, (char **)(uintptr_t)&at, 10);
+        } else {
+            read_name(name);
+            dims[rank++] = -1;
+        }
+        take(",");
+    }
+    return rank;
+}
+
+static double read_number(void)
+{
+    char *end;
+    skip_spaces();
+    const double value = strtod(at, &end);
+    ck_assert_msg(end > at, "expected a number before: %.60s", at);
+    at = end[-1] == '.' && *end == '.' ? end - 1 : end; /* "1..." */
+    return value;
+}
+
+/* The bits of a normal number, zero or infinity in a 16-bit format, which holds it. */
+static uint16_t half_bits(double value, int fraction_bits)
+{
+    const int exponent_bits = 15 - fraction_bits, bias = (1 << (exponent_bits - 1)) - 1;
+    const uint16_t sign = (uint16_t)(signbit(value) ? 0x8000 : 0);
+    int exponent;
+    if (value == 0)
+        return sign;
+    if (isinf(value))
+        return (uint16_t)(sign | ((1 << exponent_bits) - 1) << fraction_bits);
+    const double fraction = frexp(fabs(value), &exponent);
+    return (uint16_t)(sign + ((exponent - 2 + bias) << fraction_bits) +
+                      (int)ldexp(fraction, fraction_bits + 1));
+}
+
+static void add_element(struct proto *bytes, int type, double value)
+{
+    const float single = (float)value;
+    const int64_t integer = (int64_t)value;
+    const uint16_t bits = half_bits(value, types[type].type == ULP_TYPE_FLOAT16 ? 10 : 7);
+    const void *from =
+        types[type].type == ULP_TYPE_FLOAT    ? (const void *)&single
+        : types[type].type == ULP_TYPE_DOUBLE ? (const void *)&value
+        : types[type].type == ULP_TYPE_FLOAT16 || types[type].type == ULP_TYPE_BFLOAT16
+            ? (const void *)&bits
+            : &integer; /* little-endian */
+    proto_raw(bytes, from, (size_t)types[type].bytes);
+}
+
+/* {1, 2...} */
+static struct proto read_tensor(int type, const char *name, int rank, const int64_t *dims)
+{
+    struct proto tensor = proto_tensor(name, types[type].type, rank < 0 ? 0 : rank, dims),
+                 bytes = {0};
+    size_t count = 1, given = 0;
+    double last = 0;
+    for (int d = 0; d < rank; d++)
+        count *= (size_t)dims[d];
+    need("{");
+    while (!take("}")) {
+        if (take("...")) {
+            for (; given < count; given++)
+                add_element(&bytes, type, last);
+        } else {
+            last = read_number();
+            add_element(&bytes, type, last);
+            given++;
+        }
+        take(",");
+    }
+    ck_assert_msg(given == count, "%s: %zu elements of %zu", name, given, count);
+    proto_bytes(&tensor, TENSOR_RAW, bytes.data, bytes.count);
+    proto_free(&bytes);
+    return tensor;
+}
+
+static struct proto read_graph(void);
+
+static bool is_float(void)
+{
+    const size_t length = strcspn(at, " ,>]\n");
+    for (size_t i = 0; i < length; i++)
+        if (strchr(".ein", at[i]))
+            return true;
+    return false;
+}
+
+static void add_list(struct proto *attribute)
+{
+    bool floats = false;
+    while (!take("]")) {
+        skip_spaces();
+        floats |= is_float();
+        const double value = read_number();
+        if (floats)
+            proto_float(attribute, ATTRIBUTE_FLOATS, (float)value);
+        else
+            proto_int(attribute, ATTRIBUTE_INTS, (int64_t)value);
+        take(",");
+    }
+    proto_int(attribute, ATTRIBUTE_TYPE, floats ? 6 : 7);
+}
+
+static void add_text(struct proto *attribute)
+{
+    char text[64];
+    const size_t length = strcspn(at, "\"");
+    snprintf(text, sizeof text, "%.*s", (int)length, at);
+    at += length;
+    need("\"");
+    proto_text(attribute, ATTRIBUTE_S, text);
+    proto_int(attribute, ATTRIBUTE_TYPE, 3);
+}
+
+static void add_attribute(struct proto *node)
+{
+    struct proto attribute = {0}, part;
+    int64_t dims[8];
+    char name[64];
+    proto_text(&attribute, ATTRIBUTE_NAME, read_name(name));
+    need("=");
+    skip_spaces();
+    const int type = take_type();
+    if (type >= 0) {
+        const int rank = read_dims(dims);
+        part = read_tensor(type, "", rank, dims);
+        proto_message(&attribute, ATTRIBUTE_T, &part);
+        proto_int(&attribute, ATTRIBUTE_TYPE, 4);
+    } else if (*at == '(') {
+        part = read_graph();
+        proto_message(&attribute, ATTRIBUTE_G, &part);
+        proto_int(&attribute, ATTRIBUTE_TYPE, 5);
+    } else if (take("[")) {
+        add_list(&attribute);
+    } else if (take("\"")) {
+        add_text(&attribute);
+    } else if (is_float()) {
+        proto_float(&attribute, ATTRIBUTE_F, (float)read_number());
+        proto_int(&attribute, ATTRIBUTE_TYPE, 1);
+    } else {
+        proto_int(&attribute, ATTRIBUTE_I, (int64_t)read_number());
+        proto_int(&attribute, ATTRIBUTE_TYPE, 2);
+    }
+    proto_message(node, NODE_ATTRIBUTE, &attribute);
+}
+
+/* Names up to `end`, as fields of the message. */
+static void read_names(struct proto *node, int field, const char *end)
+{
+    char name[64];
+    while (!take(end)) {
+        proto_text(node, field, read_name(name));
+        take(",");
+    }
+}
+
+static struct proto read_node(void)
+{
+    struct proto node = {0};
+    char name[64] = "", op[64];
+    if (take("[")) {
+        read_name(name);
+        need("]");
+    }
+    read_names(&node, NODE_OUTPUT, "=");
+    read_name(op);
+    char *dot = strrchr(op, '.');
+    if (dot) {
+        *dot = 0;
+        proto_text(&node, NODE_DOMAIN, op);
+    }
+    if (*name)
+        proto_text(&node, NODE_NAME, name);
+    proto_text(&node, NODE_OP, dot ? dot + 1 : op);
+    if (take("<"))
+        while (!take(">")) {
+            add_attribute(&node);
+            take(",");
+        }
+    need("(");
+    read_names(&node, NODE_INPUT, ")");
+    return node;
+}
+
+/* "float[2] x" as a value, or with "= {...}" as an initializer, up to `end`. */
+static void read_values(struct proto *graph, int field, const char *end)
+{
+    int64_t dims[8];
+    char name[64];
+    while (!take(end)) {
+        const int type = take_type();
+        ck_assert_msg(type >= 0, "expected a type before: %.60s", at);
+        const int rank = read_dims(dims);
+        read_name(name);
+        if (take("=")) {
+            struct proto tensor = read_tensor(type, name, rank, dims);
+            proto_message(graph, GRAPH_INITIALIZER, &tensor);
+        } else {
+            proto_value(graph, field, name, types[type].type, rank, dims);
+        }
+        take(",");
+    }
+}
+
+static struct proto read_graph(void)
+{
+    struct proto graph = {0};
+    proto_text(&graph, GRAPH_NAME, "g");
+    need("(");
+    read_values(&graph, GRAPH_INPUT, ")");
+    need("=>");
+    need("(");
+    read_values(&graph, GRAPH_OUTPUT, ")");
+    if (take("<"))
+        read_values(&graph, GRAPH_VALUE_INFO, ">");
+    need("{");
+    while (!take("}")) {
+        struct proto node = read_node();
+        proto_message(&graph, GRAPH_NODE, &node);
+    }
+    return graph;
+}
+
+struct proto onnx_text(int64_t opset, const char *text)
+{
+    at = text;
+    struct proto graph = read_graph(), model = proto_model(10, opset, &graph);
+    proto_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+struct ulp_model *onnx_text_load(int64_t opset, const char *text)
+{
+    struct proto bytes = onnx_text(opset, text);
+    struct ulp_model *model = NULL;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_load_bytes("text.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
+    proto_free(&bytes);
+    return model;
+}

@@ -1,0 +1,26 @@
+/* Models written in ONNX's textual syntax (a part of it), for tests that need many small ones:
+ *
+ *     (float[N,8] x) => (float[N,8] y)
+ *     <float[8] w = {1, 2...}, float eps = {1e-12}, float16[N] t>
+ *     {
+ *         t = Cast<to=10>(x)
+ *         [named] y = Relu(t)
+ *     }
+ *
+ * Types: float double float16 bfloat16 int8 uint8 int32 int64 bool. "..." repeats the last number.
+ * A node's name stands before it in brackets. Attributes: numbers (with '.', 'e' or "inf" a float),
+ * [lists], "texts", tensors (float {1}), and graphs as above. Names may hold letters, digits and
+ * _ . / : and -. */
+#ifndef ULP_TESTS_SUPPORT_ONNX_TEXT_H
+#define ULP_TESTS_SUPPORT_ONNX_TEXT_H
+
+#include <ulpscope.h>
+
+#include "tests/support/proto.h"
+
+/* The model as a message, for proto_free. A mistake in the text ends the test. */
+struct proto onnx_text(int64_t opset, const char *text);
+/* The same, loaded, for ulp_model_free. */
+struct ulp_model *onnx_text_load(int64_t opset, const char *text);
+
+#endif
