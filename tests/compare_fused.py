@@ -7,7 +7,7 @@ h200_fused_outputs.npz).
 For every output of every network two figures: the rms error against the exact outputs, ours over the GPU's, for the
 arithmetic NAME against the fused run and, for comparison, node by node against the eager one; and whether our output is
 nearer to the GPU's than the GPU's is to the exact one. The exact outputs are those of the arithmetic fp64. The
-recordings are PyTorch's: epilogue=rounded, for a bias is added in a kernel of its own; constants=ieee.
+recordings are PyTorch's: epilogue=rounded, for a bias is added in a kernel of its own; constants=ieee. Needs numpy.
 Exit code 1 when the share of fused outputs inside [low, high] is below --share.
 """
 import argparse
@@ -61,7 +61,6 @@ def compare(options, recorded, mode, kept, totals):
     eager = run(options.ulpscope, model, inputs, base)
     fused = run(options.ulpscope, model, inputs, options.arith.get(mode, base + ",fuse=reduce"))
     for name, figures in outputs.items():
-        # exported names may differ in characters that files cannot have
         if name not in fused or not figures["fused"]["rms"]:
             continue
         ratio = rms(fused[name], exact[name]) / figures["fused"]["rms"]

@@ -297,8 +297,8 @@ static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct u
     out->fuse =
         request->given[PART_FUSE] ? (enum ulp_fuse)request->choice[PART_FUSE] : ULP_FUSE_NONE;
     out->inner = request->given[PART_INNER] ? request->inner : out->compute;
-    out->inner_constants =
-        request->given[PART_INNER_CONSTANTS] && request->choice[PART_INNER_CONSTANTS];
+    out->inner_constants = out->fuse != ULP_FUSE_NONE && (!request->given[PART_INNER_CONSTANTS] ||
+                                                          request->choice[PART_INNER_CONSTANTS]);
     if ((request->given[PART_INNER] || request->given[PART_INNER_CONSTANTS]) &&
         out->fuse == ULP_FUSE_NONE)
         return ulp_fail(error, ULP_ERROR_USAGE,

@@ -143,3 +143,13 @@ enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, struct ulp_mix *mix,
     }
     return status;
 }
+
+void ulp_plan_node_kernel(const struct ulp_plan *plan, size_t lane, size_t index,
+                          struct ulp_node_kernel *out)
+{
+    const struct ulp_fusion *fusion = plan->mixes[lane].fusion;
+    *out = (struct ulp_node_kernel){0};
+    if (fusion)
+        *out = (struct ulp_node_kernel){fusion->nodes[index].kernel,
+                                        fusion->nodes[index].held && !fusion->nodes[index].stored};
+}
