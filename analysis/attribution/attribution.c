@@ -25,9 +25,11 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     const size_t slots = attributor->plan->main->slot_count + 1,
                  nodes = attributor->plan->node_count + 1;
     struct ulp_arena *memory = attributor->memory;
-    double **const sums[] = {&lane->share, &lane->gain, &lane->condition, &lane->worst};
+    double **const sums[] = {&lane->share, &lane->gain, &lane->condition, &lane->worst,
+                             &lane->decision};
     lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
     lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
+    lane->differences = ulp_arena_take(memory, slots, sizeof *lane->differences);
     lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
     lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
     lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
@@ -36,8 +38,8 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (!(*sums[i] = ulp_arena_take(memory, nodes, sizeof **sums[i])))
             return false;
-    return lane->values && lane->kept && lane->errors && lane->norms && lane->introduced &&
-           lane->decided && lane->stops;
+    return lane->values && lane->kept && lane->differences && lane->errors && lane->norms &&
+           lane->introduced && lane->decided && lane->stops;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
@@ -128,6 +130,7 @@ struct course {
     const struct ulp_attributor *attributor;
     const struct ulp_attributed *lane;
     double *share, *gain, *condition; /* condition: a sum of squares */
+    double *decision;
 };
 
 /* The step's values into memory, for the sweep. */
@@ -140,7 +143,7 @@ static void close_step(void *context, const struct ulp_step *step)
             if (slot < 0)
                 continue;
             ulp_attribution_release(&course->lane->kept[slot]);
-            course->lane->values[slot].data = course->lane->kept[slot].data;
+            ulp_attribution_show(course->lane, slot);
         }
 }
 
@@ -155,13 +158,14 @@ static enum ulp_status open_step(void *context, const struct ulp_step *step,
             if (slot < 0 || status != ULP_OK)
                 continue;
             status = ulp_attribution_fetch(course->attributor, &course->lane->kept[slot], error);
-            course->lane->values[slot].data = course->lane->kept[slot].data;
+            ulp_attribution_show(course->lane, slot);
         }
     return status;
 }
 
 static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
-                                const double *cotangents, size_t count, struct ulp_error *error)
+                                const double *cotangents, size_t count, double *part,
+                                struct ulp_error *error)
 {
     struct course *course = context;
     const struct ulp_plan_node *where = &course->attributor->plan->nodes[node];
@@ -174,10 +178,13 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
         if (status != ULP_OK)
             return status;
         const float *introduced = item->kept.data, *gain = introduced + count;
+        double share = 0;
         for (size_t i = 0; i < count; i++) {
-            course->share[node] += cotangents[i] * (double)introduced[i];
+            share += cotangents[i] * (double)introduced[i];
             course->gain[node] += cotangents[i] * (double)gain[i];
         }
+        course->share[node] += share;
+        *part += share;
         ulp_attribution_release(&item->kept);
     }
     if (where->block != course->attributor->plan->main)
@@ -255,6 +262,9 @@ static double sum_inputs(const struct ulp_attributor *attributor, const struct u
     return sum;
 }
 
+/* A decision that shows. */
+#define DECIDED 1e-4
+
 /* Values that are not finite may be absorbed, and then the sum is whole without them. */
 #define WHOLE 0.02
 
@@ -262,24 +272,30 @@ static void add_sample(const struct ulp_attributor *attributor, struct ulp_attri
                        const struct course *course, const bool *stopped, double inputs,
                        double scale)
 {
-    double sum = inputs;
-    for (size_t n = 0; n < attributor->plan->node_count; n++)
+    double sum = inputs, decisions = 0;
+    for (size_t n = 0; n < attributor->plan->node_count; n++) {
         sum += course->share[n];
+        decisions += course->decision[n];
+    }
     if (lane->nonfinite && !(fabs(1 - sum) <= WHOLE)) {
         lane->reason = ulp_attribution_nonfinite;
         return;
     }
+    sum += decisions;
     for (size_t n = 0; n < attributor->plan->node_count; n++) {
         const struct ulp_operator *op = attributor->plan->nodes[n].step->bound.op;
         lane->share[n] += course->share[n];
         lane->gain[n] += course->gain[n];
+        lane->decision[n] += course->decision[n];
         lane->condition[n] += sqrt(course->condition[n]) * scale;
         if (fabs(course->share[n]) > fabs(lane->worst[n]))
             lane->worst[n] = course->share[n];
-        lane->stops[n] |= stopped[n] || lane->decided[n] || (op->stops && course->condition[n] > 0);
+        lane->stops[n] |= stopped[n] || fabs(course->decision[n]) > DECIDED || lane->decided[n] ||
+                          (op->stops && course->condition[n] > 0);
     }
     lane->sum += sum;
     lane->inputs += inputs;
+    lane->decisions += decisions;
     if (fabs(1 - sum) > fabs(lane->residual_worst))
         lane->residual_worst = 1 - sum;
     lane->sample_count++;
@@ -323,6 +339,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     struct course course = {.attributor = attributor, .lane = lane};
     struct ulp_sweep sweep = {.plan = plan,
                               .values = lane->values,
+                              .errors = lane->differences,
                               .budget = attributor->budget,
                               .pool = attributor->pool,
                               .node = add_node,
@@ -332,14 +349,20 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     course.share = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.share);
     course.gain = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.gain);
     course.condition = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.condition);
+    course.decision = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.decision);
     sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
     sweep.stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.stopped);
-    if (!course.share || !course.gain || !course.condition || !sweep.cotangents || !sweep.stopped)
+    sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
+    if (!course.share || !course.gain || !course.condition || !course.decision ||
+        !sweep.cotangents || !sweep.stopped || !sweep.remainders)
         status = out_of_memory(error);
     if (status == ULP_OK)
         status = seed_targets(attributor, lane, &sweep, &scale, &any, error);
     if (status == ULP_OK && any)
         status = ulp_sweep_run(&sweep, error);
+    if (status == ULP_OK && any)
+        status = ulp_attribution_decisions(attributor, lane, sweep.stopped, sweep.remainders,
+                                           course.decision, error);
     if (status == ULP_OK && any && attributor->verify_count)
         status = verify_lane(attributor, lane, &course, error);
     if (status == ULP_OK && any)
@@ -393,7 +416,8 @@ enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct 
                                        .sum = from->sum / count,
                                        .residual = 1 - from->sum / count,
                                        .worst = from->residual_worst,
-                                       .inputs = from->inputs / count};
+                                       .inputs = from->inputs / count,
+                                       .decisions = from->decisions / count};
         if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
                                                                 strlen(attributor->output))))
             return out_of_memory(error);
@@ -408,6 +432,7 @@ enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct 
             struct ulp_audit_node *node = &lane->nodes[n];
             node->share = from->share[n] / count;
             node->gain = from->gain[n] / count;
+            node->decision = from->decision[n] / count;
             node->condition = from->condition[n] / count;
             node->share_worst = from->worst[n];
             node->stops = from->stops[n];

@@ -27,9 +27,11 @@ extern const char ulp_attribution_nonfinite[];
 
 /* One lane in the current sample. */
 struct ulp_attributed {
-    /* by slot of the main graph: (P + R) / 2, integers R's; the data is that of kept[] */
+    /* by slot of the main graph: (P + R) / 2, integers R's; the data is that of kept[], where P - R
+     * follows, as floats */
     struct ulp_tensor *values;
     struct ulp_kept *kept;
+    const float **differences;          /* by slot: P - R, while it is in memory */
     struct ulp_introduced **introduced; /* by node */
     double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
     double *norms;      /* by slot, of these: the norm of R */
@@ -37,9 +39,9 @@ struct ulp_attributed {
     const char *reason; /* why this sample has no shares */
     bool nonfinite;     /* somewhere only one of P and R is finite */
     /* sums over samples, by node */
-    double *share, *gain, *condition, *worst;
+    double *share, *gain, *condition, *worst, *decision;
     bool *stops;
-    double sum, inputs, residual_worst;
+    double sum, inputs, decisions, residual_worst;
     size_t sample_count;
     struct ulp_verified *verified;
     size_t verified_count;
@@ -82,6 +84,8 @@ enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
                                        struct ulp_error *error);
 enum ulp_status ulp_attribution_collect(void *attributor, const struct ulp_event *event,
                                         struct ulp_error *error);
+/* Where values[slot] and differences[slot] lie, after kept[slot] has come or gone. */
+void ulp_attribution_show(const struct ulp_attributed *lane, int slot);
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane);
 
 /* store.c. The limit of what is kept in memory. */
@@ -101,10 +105,23 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
 void ulp_attribution_release(struct ulp_kept *kept);
 void ulp_attribution_forget(struct ulp_kept *kept);
 
+/* decide.c: decisions[node], from the sweep's remainders. */
+enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributor,
+                                          const struct ulp_attributed *lane, const bool *stopped,
+                                          const double *remainders, double *decisions,
+                                          struct ulp_error *error);
+
 /* attribution_verify.c: runs without the error of one node of lane l. share, gain: by node,
  * predicted; weights: by slot, of what is explained. */
 enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t l,
                                        const double *share, const double *gain,
                                        double *const *weights, struct ulp_error *error);
+
+/* bound.c. How far the errors of all nodes of lane l reach at one element of a value of the main
+ * graph, by their derivatives: as independent errors (*random), and if all add up (*bound;
+ * ulpscope/tolerance.h). The lane has no reason not to. */
+enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t l, int slot,
+                                      size_t element, double *random, double *bound,
+                                      struct ulp_error *error);
 
 #endif

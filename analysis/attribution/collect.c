@@ -59,6 +59,15 @@ static enum ulp_status form_difference(struct ulp_attributor *attributor, struct
                             error);
 }
 
+void ulp_attribution_show(const struct ulp_attributed *lane, int slot)
+{
+    const struct ulp_tensor *value = &lane->values[slot];
+    const float *middle = lane->kept[slot].data;
+    lane->values[slot].data = lane->kept[slot].data;
+    lane->differences[slot] =
+        middle && ulp_element_is_float(value->element) ? middle + value->count : NULL;
+}
+
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
     const struct ulp_plan *plan = attributor->plan;
@@ -66,6 +75,7 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
         ulp_attribution_forget(&lane->kept[s]);
         ulp_free(lane->errors[s]);
         lane->values[s] = (struct ulp_tensor){0};
+        lane->differences[s] = NULL;
         lane->errors[s] = NULL;
     }
     for (size_t n = 0; lane->introduced && n < plan->node_count; n++) {
@@ -86,7 +96,11 @@ static enum ulp_status keep_floats(struct ulp_attributor *attributor, struct ulp
                                    const struct ulp_tensor *reference, bool wanted,
                                    struct ulp_error *error)
 {
-    struct difference job = {.a = own, .b = reference, .middle = lane->kept[slot].data};
+    float *middle = lane->kept[slot].data;
+    struct difference job = {.a = own,
+                             .b = reference,
+                             .middle = middle,
+                             .out = middle + own->count};
     double norm = 0;
     enum ulp_status status = ULP_OK;
     if (wanted)
@@ -122,9 +136,9 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
     else
         *value = ulp_tensor_view(reference);
     value->data = NULL;
+    const size_t bytes = floats ? 2 * sizeof(float) : value->element_bytes;
     if (status == ULP_OK)
-        status = ulp_attribution_room(attributor, lane, value->count, value->element_bytes,
-                                      &kept->data, error);
+        status = ulp_attribution_room(attributor, lane, value->count, bytes, &kept->data, error);
     if (status != ULP_OK || lane->reason)
         return status;
     if (floats)
@@ -132,9 +146,8 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
     else if (value->count)
         memcpy(kept->data, reference->data, value->count * value->element_bytes);
     if (status == ULP_OK && !lane->reason && !wanted)
-        status = ulp_attribution_settle(attributor, lane, kept, value->count * value->element_bytes,
-                                        error);
-    value->data = kept->data;
+        status = ulp_attribution_settle(attributor, lane, kept, value->count * bytes, error);
+    ulp_attribution_show(lane, slot);
     return status;
 }
 

@@ -72,7 +72,8 @@ static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane
         groups[n] =
             (struct ulp_share_group){ulp_arena_text(audit->memory, name,
                                                     parts ? cut_name(name, parts) : strlen(name)),
-                                     node->share, node->share != 0};
+                                     node->share + node->decision,
+                                     node->share != 0 || node->decision != 0};
         if (!groups[n].name)
             groups = NULL;
     }

@@ -113,6 +113,7 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     ulp_json_set(&object, "sum", ulp_json_number(attribution->sum));
     ulp_json_set(&object, "residual", ulp_json_number(attribution->residual));
     ulp_json_set(&object, "inputs", ulp_json_number(attribution->inputs));
+    ulp_json_set(&object, "decisions", ulp_json_number(attribution->decisions));
     ulp_json_set(&object, "samples", json_integer((json_int_t)attribution->sample_count));
     if (attribution->sample_count > 1)
         ulp_json_set(&object, "residual_worst", ulp_json_number(attribution->worst));

@@ -126,6 +126,8 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
         ulp_json_set(&entry, "condition", ulp_json_number(node->condition));
         if (lane->attribution.sample_count > 1)
             ulp_json_set(&entry, "share_worst", ulp_json_number(node->share_worst));
+        if (node->decision != 0)
+            ulp_json_set(&entry, "decision", ulp_json_number(node->decision));
         if (node->stops)
             ulp_json_set(&entry, "derivative_stops", json_true());
     }

@@ -6,24 +6,35 @@
 #include "analysis/report/page.h"
 
 #define SHARES_SHOWN 10
+#define DECISION_SHOWN 5e-4
 
 static int by_share(const void *a, const void *b)
 {
     const struct ulp_audit_node *x = *(const struct ulp_audit_node *const *)a,
                                 *y = *(const struct ulp_audit_node *const *)b;
-    if (fabs(x->share) != fabs(y->share))
-        return fabs(x->share) < fabs(y->share) ? 1 : -1;
+    const double a_size = fmax(fabs(x->share), fabs(x->decision)),
+                 b_size = fmax(fabs(y->share), fabs(y->decision));
+    if (a_size != b_size)
+        return a_size < b_size ? 1 : -1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void add_node(const struct ulp_page *page, const struct ulp_audit_node *node, bool several)
+/* Which of the columns that are not always there the table has. */
+struct columns {
+    bool several, decided;
+};
+
+static void add_node(const struct ulp_page *page, const struct ulp_audit_node *node,
+                     struct columns columns)
 {
-    char worst[24] = "";
-    if (several)
+    char worst[24] = "", decision[24] = "";
+    if (columns.several)
         snprintf(worst, sizeof worst, "%8.1f%%", 100 * node->share_worst);
-    ulp_text_add(page->out, "  %9.1f%%%8.1f%%%s%11.3g  %-14.14s ", 100 * node->share,
+    if (columns.decided)
+        snprintf(decision, sizeof decision, "%9.1f%%", 100 * node->decision);
+    ulp_text_add(page->out, "  %9.1f%%%s%8.1f%%%s%11.3g  %-14.14s ", 100 * node->share, decision,
                  100 * node->gain, worst, node->condition, node->op);
-    ulp_page_name(page, node->name, 48 + (several ? 9 : 0));
+    ulp_page_name(page, node->name, 48 + (columns.several ? 9 : 0) + (columns.decided ? 10 : 0));
     ulp_text_add(page->out, "\n");
 }
 
@@ -84,29 +95,33 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     }
     size_t count = 0;
     for (size_t n = 0; n < lane->node_count; n++)
-        if (lane->nodes[n].share != 0)
+        if (lane->nodes[n].share != 0 || lane->nodes[n].decision != 0)
             order[count++] = &lane->nodes[n];
     qsort(order, count, sizeof *order, by_share);
-    const bool several = attribution->sample_count > 1;
+    struct columns columns = {.several = attribution->sample_count > 1};
+    for (size_t i = 0; i < count; i++)
+        columns.decided |= fabs(order[i]->decision) >= DECISION_SHOWN;
     ulp_text_add(page->out, "  %swhat causes the error of ", page->bold);
     if (attribution->output)
         ulp_page_name(page, attribution->output, 40);
     else
         ulp_text_add(page->out, "the outputs");
-    ulp_text_add(page->out, "%s%s\n", page->off, several ? ", means over the samples" : "");
-    ulp_text_add(page->out, "  %s%10s%9s%s%11s  %-14s %s%s\n", page->dim, "share", "gain",
-                 several ? "    worst" : "", "condition", "op", "node", page->off);
+    ulp_text_add(page->out, "%s%s\n", page->off, columns.several ? ", means over the samples" : "");
+    ulp_text_add(page->out, "  %s%10s%s%9s%s%11s  %-14s %s%s\n", page->dim, "share",
+                 columns.decided ? "  decision" : "", "gain", columns.several ? "    worst" : "",
+                 "condition", "op", "node", page->off);
     for (size_t i = 0; i < count && i < SHARES_SHOWN; i++)
-        add_node(page, order[i], several);
+        add_node(page, order[i], columns);
     double rest = 0;
     for (size_t i = SHARES_SHOWN; i < count; i++)
-        rest += order[i]->share;
+        rest += order[i]->share + order[i]->decision;
     if (count > SHARES_SHOWN)
         ulp_text_add(page->out, "  %9.1f%%  %zu more nodes\n", 100 * rest, count - SHARES_SHOWN);
     ulp_text_add(page->out,
-                 "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum (what is missing is of second "
-                 "order, or lies behind a stop)\n",
-                 100 * attribution->inputs, 100 * attribution->sum);
+                 "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum%s (what is missing is of second "
+                 "order)\n",
+                 100 * attribution->inputs, 100 * attribution->sum,
+                 columns.decided ? " with decisions" : "");
     add_groups(page, attribution);
     add_verified(page, lane);
     add_stops(page, lane);

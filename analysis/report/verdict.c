@@ -56,14 +56,20 @@ static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lan
 /* Beyond this much that they do not explain, shares are no answer (doc/attribution.md). */
 #define RESIDUAL_MAX 0.25
 
-/* The node of the largest share in the error of the outputs; NULL: shares are not known. */
+static double largest_part(const struct ulp_audit_node *node)
+{
+    return fmax(node->share, node->decision);
+}
+
+/* The node of the largest share in the error of the outputs, or of the largest decision; NULL: they
+ * are not known. */
 static const struct ulp_audit_node *find_cause(const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_node *cause = NULL;
     if (!lane->attribution.given || !(fabs(lane->attribution.residual) <= RESIDUAL_MAX))
         return NULL;
     for (size_t n = 0; n < lane->node_count; n++)
-        if (lane->nodes[n].share > (cause ? cause->share : 0))
+        if (largest_part(&lane->nodes[n]) > (cause ? largest_part(cause) : 0))
             cause = &lane->nodes[n];
     return cause;
 }
@@ -73,10 +79,11 @@ static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane);
     if (cause)
-        ulp_text_show(out, "; node %zu %s (%s) causes %.0f %% of %s%s", cause->index, cause->name,
-                      cause->op, 100 * cause->share,
+        ulp_text_show(out, "; node %zu %s (%s) causes %.0f %% of %s%s%s", cause->index, cause->name,
+                      cause->op, 100 * largest_part(cause),
                       lane->attribution.output ? "the error of " : "it",
-                      lane->attribution.output ? lane->attribution.output : "");
+                      lane->attribution.output ? lane->attribution.output : "",
+                      cause->decision > cause->share ? ", by deciding otherwise" : "");
     else if (source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);

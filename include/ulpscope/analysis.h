@@ -130,6 +130,10 @@ struct ulp_audit_node {
      * for a relative change of 1 in this value whose elements change independently */
     double share, gain, condition;
     double share_worst; /* the share of the sample where it is largest in magnitude */
+    /* the part of the outputs' error that no derivative explains because here a rounding to
+     * integers, a comparison or an order comes out otherwise than in the reference, for the errors
+     * of the node's inputs: what its results carry less what derivatives make of these */
+    double decision;
     /* derivatives stop here: nodes before it have no share through it */
     bool stops;
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest
@@ -139,8 +143,8 @@ struct ulp_audit_node {
 
 /* Which nodes the error of the outputs comes from. With e = P - R at the outputs, d the error that
  * a node introduces and J the derivative of the outputs by it at (P + R) / 2, the node's share is
- * <e, J d> / <e, e>. All shares and `inputs` add up to 1 except for the residual. With several
- * outputs, the mean of theirs. */
+ * <e, J d> / <e, e>. All shares, decisions and `inputs` add up to 1 except for the residual. With
+ * several outputs, the mean of theirs. */
 struct ulp_attribution {
     bool given;
     const char *reason; /* why there is none; NULL: it was not asked for */
@@ -149,11 +153,12 @@ struct ulp_attribution {
     double sum, residual; /* means over samples; residual = 1 - sum */
     double worst;         /* the residual of the sample where it is largest in magnitude */
     double inputs;        /* share of rounding the model's inputs */
+    double decisions;     /* all nodes' */
     /* the largest first, when they were asked for (ulp_audit_group_shares) */
     size_t group_count;
     struct ulp_share_group {
         char *name;
-        double share;
+        double share;      /* with decisions */
         size_t node_count; /* that have a share */
     } * groups;
     /* nodes of the main graph that were tried in the first sample; figures are shares of its error.

@@ -34,6 +34,13 @@
 #define ULP_TUNE_ARENA_BLOCK_BYTES ((size_t)1 << 20)
 /* Freed blocks from here on are kept for the next tensors: malloc would give their pages back. */
 #define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
+/* Plans and texts of formulas that one node, or nodes with equal formulas, keeps; and of the memory
+ * limit, or without one in bytes, what they take at most (instructions of repeated runs: gtcrn needs
+ * 1/3 fewer). */
+#define ULP_TUNE_PLANS_MAX 256
+#define ULP_TUNE_TEXTS_MAX 64
+#define ULP_TUNE_PREPARED_SHARE 64
+#define ULP_TUNE_PREPARED_BYTES ((size_t)64 << 20)
 /* A text that goes to a file is written when it has grown to this. */
 #define ULP_TUNE_FLUSHED_BYTES ((size_t)64 << 10)
 

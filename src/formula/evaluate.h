@@ -1,17 +1,44 @@
-/* Running a tape, inside formula/: rows in evaluate.c, and in evaluate_X.c the plan of one run, its
- * memory, a worker's memory, tiles of rows.
+/* Running a tape, inside formula/. A case is what a plan follows from (evaluate_case.c); the plan
+ * (evaluate_plan.c, evaluate_memory.c, evaluate_chain.c) never changes; a run is one call with a
+ * plan (evaluate.c), in which each worker has memory of its own (evaluate_worker.c) and computes
+ * tiles (evaluate_tile.c).
  *
  * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
- * on them only), for a row, or for an element. Elements are computed a strip at a time; a fold's
- * result is known one phase after the strips it sums, so a row longer than a strip is walked once
- * per phase and its elements are computed again: the same instructions on the same operands at the
- * same places of the stochastic stream, hence the same bits. */
+ * on them only), for a row, or for an element. A tile is a number of rows side by side, often one.
+ * Its elements are computed a strip at a time, all rows of a position together; a fold's result is
+ * known one phase after the strips it sums, so a tile longer than a strip is walked once per phase
+ * and its elements are computed again: the same instructions on the same operands at the same
+ * places of the stochastic stream, hence the same bits. */
 #ifndef ULP_FORMULA_EVALUATE_H
 #define ULP_FORMULA_EVALUATE_H
 
 #include "base/alloc.h"
 #include "formula/tape.h"
 #include "number/strip/chain.h"
+
+/* How an operand's or output's elements are addressed and stored. */
+struct ulp_tape_access {
+    bool given;           /* there is a tensor or a constant */
+    const char *constant; /* NULL: a tensor */
+    enum ulp_type type;
+    enum ulp_element element;
+    int precision;
+    bool empty; /* the tensor has no elements */
+    bool row_table, position_table;
+    int64_t row_step, position_step; /* the stride; of a table from the first to the second entry */
+    const struct ulp_format *storage;
+};
+
+/* All that a plan depends on. */
+struct ulp_tape_case {
+    const struct ulp_tape *tape;
+    const struct ulp_arithmetic *arithmetic;
+    size_t row_count, row_length;
+    bool windows, window_classes;
+    size_t window_runs[2]; /* how many rows the first two have; 0: not known */
+    int worker_count;
+    struct ulp_tape_access *operands, *outputs;
+};
 
 enum ulp_reach { ULP_REACH_RUN, ULP_REACH_ROW, ULP_REACH_ELEMENT };
 
@@ -23,7 +50,7 @@ struct ulp_tape_chain {
     struct ulp_chain_link links[ULP_TAPE_LINKS_MAX]; /* without operands */
 };
 
-/* One instruction prepared for this run. Slots are byte offsets in a worker's memory. */
+/* One instruction as it is run. Slots are byte offsets in a worker's memory. */
 struct ulp_tape_step {
     enum ulp_tape_kind kind;
     enum ulp_reach reach;
@@ -39,9 +66,8 @@ struct ulp_tape_step {
     struct ulp_tape_chain *chain; /* that ends with this step; NULL: the function */
     enum ulp_fold fold_kind;
     ulp_strip_fn *function;
-    const struct ulp_operand *operand;
-    const char *constant;
-    uint64_t stream;
+    int operand;       /* number; -1: none, or a constant */
+    const void *value; /* of a constant; NULL: none */
     /* ULP_REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
     size_t one;
     /* ULP_REACH_ELEMENT: a register, or all positions kept; spread and ULP_REACH_RUN: the value
@@ -51,13 +77,11 @@ struct ulp_tape_step {
 };
 
 struct ulp_tape_output {
-    const struct ulp_operand *operand;
-    struct ulp_tensor tensor;
+    int number;                       /* among the tape's */
     const struct ulp_format *storage; /* NULL: the value is stored as it is */
     int step;
     bool per_position; /* one value per position, else one per row */
     bool native;       /* the tensor's elements are the carrier's, byte for byte */
-    uint64_t stream;
 };
 
 /* Instructions in order of dependency. */
@@ -67,7 +91,9 @@ struct ulp_tape_steps {
 };
 
 struct ulp_tape_plan {
-    const struct ulp_rows *rows;
+    struct ulp_tape_case made_for;
+    struct ulp_arena *arena; /* of all that the plan has; NULL: the caller's */
+    struct ulp_tape_plan *next;
     struct ulp_strip_rule rule, sum_rule; /* of the compute format and of the accumulator */
     /* the accumulator's carrier, rounding to the compute format */
     struct ulp_strip_rule narrow_rule;
@@ -84,13 +110,14 @@ struct ulp_tape_plan {
     /* partial results of scans pass through it; of type UNDEFINED: they are the accumulator's */
     struct ulp_tensor partial;
     struct ulp_format partial_format;
-    bool has_folds; /* or scans: rows are walked from their beginning */
-    bool tiles;     /* strips hold positions of several rows, tile_rows at most */
-    bool keep;      /* all positions of a tile fit in memory at once */
-    size_t tile_rows;
-    size_t
-        rows_ahead; /* without folds ULP_REACH_ROW values are computed for so many rows at once */
-    size_t width;   /* values in a strip */
+    bool has_folds;   /* or scans: rows are walked from their beginning */
+    bool tiles;       /* folds of several rows, tile_rows at most, are formed side by side */
+    bool keep;        /* all positions of a tile fit in memory at once */
+    size_t tile_rows; /* 1 without tiles */
+    /* without folds ULP_REACH_ROW values are computed for so many rows at once */
+    size_t rows_ahead;
+    size_t width; /* values in a strip */
+    size_t grain; /* items that one worker takes at least: strips without folds, else rows */
     int step_count, output_count, phase_count;
     struct ulp_tape_step *steps;
     struct ulp_tape_output *outputs;  /* the wanted ones */
@@ -104,20 +131,16 @@ struct ulp_tape_plan {
         positions_slot, offsets_slot;
     size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
     size_t worker_bytes;
-    struct ulp_budget *scratch; /* what workers' memory is charged to */
-    int worker_count;
-    struct ulp_tape_worker **workers; /* NULL until used */
 };
 
-/* One worker's memory: this, then the slots. */
-struct ulp_tape_worker {
+/* One call with a plan. */
+struct ulp_tape_run {
     const struct ulp_tape_plan *plan;
-    const void **values;      /* by instruction: what strips of elements read */
-    size_t row, length;       /* the row and its number of positions */
-    const int32_t *positions; /* those that exist; NULL: all of them */
-    /* rows whose ULP_REACH_ROW values are there, in a tape without folds */
-    size_t prepared_row, prepared_count;
-    size_t ahead; /* this row's place among them */
+    const struct ulp_rows *rows;
+    const struct ulp_operand *operands, *outputs;
+    uint64_t *streams;                /* by instruction, then by output of the tape */
+    struct ulp_budget *scratch;       /* what workers' memory is charged to */
+    struct ulp_tape_worker **workers; /* NULL until used */
 };
 
 /* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */
@@ -126,21 +149,46 @@ struct ulp_row_address {
     const int64_t *offsets;
 };
 
+/* One worker's memory: this, then the slots. */
+struct ulp_tape_worker {
+    const struct ulp_tape_run *run;
+    const struct ulp_tape_plan *plan;
+    const void **values; /* by instruction: what strips of elements read */
+    /* the tile: rows first_row .. first_row + row_count - 1, or those of indices */
+    size_t first_row, row_count;
+    const size_t *indices; /* NULL: consecutive */
+    size_t position_count;
+    const int32_t *positions;          /* those that exist; NULL: all of them */
+    size_t span_count;                 /* positions in a strip */
+    struct ulp_row_address *addresses; /* of several rows, by instruction, then by output */
+    /* rows whose ULP_REACH_ROW values are there, in a tape without folds */
+    size_t prepared_row, prepared_count;
+    size_t ahead; /* the tile's row among them */
+};
+
 /* Rows of a tile whose windows have the same positions. */
 struct ulp_window_class {
     uint64_t id;
-    int first_row, last_row; /* a chain through the tile's rows */
+    int first_row, last_row; /* a list through the tile's rows */
 };
 
-/* Check and prepare; everything in the arena. */
-enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
+/* The case of a call, into memory for its accesses: one for each operand and output. */
+void ulp_evaluate_describe(struct ulp_tape_case *out, const struct ulp_tape_call *call,
+                           struct ulp_tape_access *accesses);
+/* A copy that depends on the tape alone. False: out of memory. */
+bool ulp_evaluate_copy_case(struct ulp_tape_case *out, const struct ulp_tape_case *in,
+                            struct ulp_arena *arena);
+bool ulp_evaluate_is_case(const struct ulp_tape_case *a, const struct ulp_tape_case *b);
+bool ulp_evaluate_same_format(const struct ulp_format *a, const struct ulp_format *b);
+
+/* Check and prepare; everything in the arena, *made_for there, too. */
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_case *made_for,
                                   struct ulp_arena *arena, struct ulp_error *error);
 /* Its second half: memory and orders. False: out of memory. */
 bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena);
 /* Joins instructions to chains. False: out of memory. */
-bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
-                              struct ulp_arena *arena);
-/* The chain that ends with `step`, on n elements of the worker's row or tile. */
+bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, struct ulp_arena *arena);
+/* The chain that ends with `step`, on n elements of the worker's tile. */
 void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
                         void *out, size_t n);
 /* May the first phase be the fold of an operand's windows, straight from the tensor? Tiles are
@@ -151,10 +199,19 @@ bool ulp_evaluate_is_batch(const struct ulp_tape_plan *plan);
 /* The worker's row and those after it; their ULP_REACH_ROW values are there. */
 void ulp_evaluate_batch(const struct ulp_tape_worker *worker, size_t row_count);
 /* The worker of that number, allocated and its constants filled at first use. */
-enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_plan *plan,
+enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_run *run,
                                     int number, struct ulp_error *error);
-/* Rows [first, last) in tiles; context is the plan. */
-ulp_work_fn ulp_evaluate_tiles;
+
+/* The worker's tile: every phase, and the outputs. */
+void ulp_evaluate_tile(struct ulp_tape_worker *worker);
+/* Without folds: `count` positions from `first` on of the worker's row, one strip at most. */
+void ulp_evaluate_strip(struct ulp_tape_worker *worker, size_t first, size_t count);
+/* Without folds: the ULP_REACH_ROW values of the worker's row, computed for more rows, below
+ * `last`, when they are not there. */
+void ulp_evaluate_prepare(struct ulp_tape_worker *worker, size_t last);
+/* The outputs with one value a row. */
+void ulp_evaluate_store_rows(struct ulp_tape_worker *worker);
+
 /* `count` positions from `first` on of a scan of row_count rows side by side. */
 void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
                        void *out, const void *values, size_t row_count, size_t first, size_t count,
@@ -181,17 +238,27 @@ static inline void *ulp_row_value(const struct ulp_tape_worker *worker,
 {
     return (char *)ulp_slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
 }
+static inline const struct ulp_operand *ulp_step_operand(const struct ulp_tape_worker *worker,
+                                                         const struct ulp_tape_step *step)
+{
+    return &worker->run->operands[step->operand];
+}
+static inline const struct ulp_operand *ulp_output_operand(const struct ulp_tape_worker *worker,
+                                                           const struct ulp_tape_output *output)
+{
+    return &worker->run->outputs[output->number];
+}
 static inline int64_t ulp_row_base(const struct ulp_operand *operand, size_t row)
 {
     return operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride;
 }
-static inline bool ulp_has_positions(const struct ulp_operand *operand)
+static inline bool ulp_has_positions(const struct ulp_tape_access *access)
 {
-    return operand->position_offset || operand->position_stride;
+    return access->position_table || access->position_step;
 }
-static inline bool ulp_has_rows(const struct ulp_operand *operand)
+static inline bool ulp_has_rows(const struct ulp_tape_access *access)
 {
-    return operand->row_offset || operand->row_stride;
+    return access->row_table || access->row_step;
 }
 static inline void *ulp_tape_element(const struct ulp_tensor *tensor, int64_t index)
 {

@@ -33,9 +33,9 @@ static void add_link(struct ulp_tape_plan *plan, struct ulp_tape_chain *chain, i
                                        (reach == ULP_REACH_ROW && !plan->tiles)};
 }
 
-bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
-                              struct ulp_arena *arena)
+bool ulp_evaluate_find_chains(struct ulp_tape_plan *plan, struct ulp_arena *arena)
 {
+    const struct ulp_tape *tape = plan->made_for.tape;
     int *uses = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *uses);
     if (!uses)
         return false;
@@ -101,31 +101,31 @@ void ulp_evaluate_chain(const struct ulp_tape_worker *worker, const struct ulp_t
 
 ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan)
 {
+    const struct ulp_tape_case *made_for = &plan->made_for;
     const struct ulp_tape_step *fold = NULL;
-    if (!plan->tiles || !plan->rows->window_run || !plan->same_carrier || plan->order.parts > 1)
+    if (!plan->tiles || !made_for->window_runs[0] || !plan->same_carrier || plan->order.parts > 1)
         return NULL;
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_tape_step *step = &plan->steps[i];
         if (!step->needed)
             continue;
         /* The number of positions is that of the whole window unless all windows have it. */
-        if (step->kind == ULP_TAPE_ROW_SIZE && plan->rows->window)
+        if (step->kind == ULP_TAPE_ROW_SIZE && made_for->windows)
             return NULL;
         if (step->kind == ULP_TAPE_FOLD && fold)
             return NULL;
         if (step->kind == ULP_TAPE_FOLD)
             fold = step;
         else if (step->reach == ULP_REACH_ELEMENT &&
-                 !(step->native && step->operand->row_offset && step->operand->position_offset))
+                 !(step->native && made_for->operands[step->operand].row_table &&
+                   made_for->operands[step->operand].position_table))
             return NULL;
     }
     for (int i = 0; i < plan->output_count; i++)
         if (plan->outputs[i].per_position)
             return NULL;
-    const size_t first = plan->rows->window_run(plan->rows->window_context, 0);
-    if (first < ULP_TUNE_WINDOW_RUN_MIN &&
-        (first >= plan->rows->row_count ||
-         plan->rows->window_run(plan->rows->window_context, first) < ULP_TUNE_WINDOW_RUN_MIN))
+    if (made_for->window_runs[0] < ULP_TUNE_WINDOW_RUN_MIN &&
+        made_for->window_runs[1] < ULP_TUNE_WINDOW_RUN_MIN)
         return NULL;
     const bool sum = fold && fold->fold_kind == ULP_FOLD_SUM && !plan->sum_rule.each_step;
     if (!fold || !(sum || fold->fold_kind == ULP_FOLD_MAX || fold->fold_kind == ULP_FOLD_MIN) ||
@@ -135,22 +135,23 @@ ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan)
 }
 
 /* Elements of row r lie at base + r * row_stride. */
-static bool is_regular(const struct ulp_operand *operand)
+static bool is_regular(const struct ulp_tape_access *access)
 {
-    return operand && !operand->row_offset;
+    return !access->row_table;
 }
 
 bool ulp_evaluate_is_batch(const struct ulp_tape_plan *plan)
 {
     const struct ulp_tape_steps *elements = &plan->element_part[0];
-    if (!plan->chain || plan->has_folds || plan->rows->window || plan->output_count != 1 ||
-        plan->rows->row_length > plan->width)
+    if (!plan->chain || plan->has_folds || plan->made_for.windows || plan->output_count != 1 ||
+        plan->made_for.row_length > plan->width ||
+        !is_regular(&plan->made_for.outputs[plan->outputs[0].number]))
         return false;
     for (int i = 0; i < elements->count; i++) {
         const struct ulp_tape_step *step = &plan->steps[elements->items[i]];
         if (step->kind == ULP_TAPE_OPERAND
-                ? !step->direct || !is_regular(step->operand)
-                : !step->chain || step->direct_output < 0 || !is_regular(plan->outputs[0].operand))
+                ? !step->direct || !is_regular(&plan->made_for.operands[step->operand])
+                : !step->chain || step->direct_output < 0)
             return false;
     }
     return elements->count > 0 && plan->steps[elements->items[elements->count - 1]].chain;
@@ -161,7 +162,7 @@ void ulp_evaluate_batch(const struct ulp_tape_worker *worker, size_t row_count)
     const struct ulp_tape_plan *plan = worker->plan;
     const struct ulp_tape_steps *elements = &plan->element_part[0];
     const struct ulp_tape_chain *chain = plan->steps[elements->items[elements->count - 1]].chain;
-    const struct ulp_tape_output *output = &plan->outputs[0];
+    const struct ulp_operand *output = ulp_output_operand(worker, &plan->outputs[0]);
     struct ulp_chain_link links[ULP_TAPE_LINKS_MAX];
     for (int i = 0; i < chain->link_count; i++) {
         const int argument = chain->arguments[i];
@@ -170,19 +171,20 @@ void ulp_evaluate_batch(const struct ulp_tape_worker *worker, size_t row_count)
             continue;
         const struct ulp_tape_step *step = &plan->steps[argument];
         if (step->reach == ULP_REACH_ELEMENT) {
+            const struct ulp_operand *operand = ulp_step_operand(worker, step);
             links[i].operand =
-                ulp_tape_element(step->operand->tensor, ulp_row_base(step->operand, worker->row));
-            links[i].row_step = (size_t)step->operand->row_stride;
+                ulp_tape_element(operand->tensor, ulp_row_base(operand, worker->first_row));
+            links[i].row_step = (size_t)operand->row_stride;
         } else {
             links[i].operand = step->reach == ULP_REACH_ROW ? ulp_row_value(worker, step)
                                                             : worker->values[argument];
             links[i].row_step = step->reach == ULP_REACH_ROW;
         }
     }
-    const struct ulp_operand *input = plan->steps[chain->input].operand;
-    plan->chain(ulp_tape_element(&output->tensor, ulp_row_base(output->operand, worker->row)),
-                (size_t)output->operand->row_stride,
-                ulp_tape_element(input->tensor, ulp_row_base(input, worker->row)),
+    const struct ulp_operand *input = ulp_step_operand(worker, &plan->steps[chain->input]);
+    plan->chain(ulp_tape_element(output->tensor, ulp_row_base(output, worker->first_row)),
+                (size_t)output->row_stride,
+                ulp_tape_element(input->tensor, ulp_row_base(input, worker->first_row)),
                 (size_t)input->row_stride, links, chain->link_count, row_count,
-                plan->rows->row_length);
+                plan->made_for.row_length);
 }

@@ -50,7 +50,7 @@ static void assign_registers(struct ulp_tape_plan *plan, int *last_use, size_t *
         free_registers(plan, i, last_use, free_slots, &free_count);
         if (step->kept)
             step->strip =
-                take_slot(plan, plan->tile_rows * plan->rows->row_length * plan->element_bytes);
+                take_slot(plan, plan->tile_rows * plan->made_for.row_length * plan->element_bytes);
         else if (step->reach == ULP_REACH_ELEMENT && !step->direct && step->direct_output < 0)
             step->strip = free_count ? free_slots[--free_count] : take_slot(plan, strip_bytes);
     }
@@ -59,11 +59,11 @@ static void assign_registers(struct ulp_tape_plan *plan, int *last_use, size_t *
 /* What tiles need besides: addresses of every operand and output, classes of windows. */
 static void lay_tiles(struct ulp_tape_plan *plan)
 {
-    const size_t lanes = (size_t)plan->step_count + (size_t)plan->output_count;
-    plan->addresses_slot = take_slot(plan, lanes * sizeof(struct ulp_row_address));
-    if (!plan->rows->window)
+    const size_t tensors = (size_t)plan->step_count + (size_t)plan->output_count;
+    plan->addresses_slot = take_slot(plan, tensors * sizeof(struct ulp_row_address));
+    if (!plan->made_for.windows)
         return;
-    plan->gathered_slot = take_slot(plan, lanes * plan->tile_rows * sizeof(int64_t));
+    plan->gathered_slot = take_slot(plan, tensors * plan->tile_rows * sizeof(int64_t));
     plan->classes_slot = take_slot(plan, plan->tile_rows * sizeof(struct ulp_window_class));
     plan->members_slot = take_slot(plan, plan->tile_rows * sizeof(int));
     plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));
@@ -93,12 +93,12 @@ static void lay_worker(struct ulp_tape_plan *plan)
     }
     plan->partial_slot = take_slot(plan, rows * plan->partial.element_bytes);
     plan->size_slot = take_slot(plan, plan->element_bytes);
-    const size_t offset_count = plan->fold_windows && plan->rows->row_length > plan->width
-                                    ? plan->rows->row_length
+    const size_t offset_count = plan->fold_windows && plan->made_for.row_length > plan->width
+                                    ? plan->made_for.row_length
                                     : plan->width;
     plan->offsets_slot = take_slot(plan, offset_count * sizeof(int64_t));
-    if (plan->rows->window)
-        plan->positions_slot = take_slot(plan, plan->rows->row_length * sizeof(int32_t));
+    if (plan->made_for.windows)
+        plan->positions_slot = take_slot(plan, plan->made_for.row_length * sizeof(int32_t));
     if (plan->tiles)
         lay_tiles(plan);
     if (!plan->has_folds)

@@ -5,33 +5,44 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/random.h"
-#include "number/round/round.h"
 #include "base/tuning.h"
+#include "number/round/round.h"
 
 static enum ulp_status fail_memory(struct ulp_error *error)
 {
     return ulp_fail_memory(error, "out of memory while preparing a formula's run");
 }
 
+static bool is_tensor(const struct ulp_tape_access *access)
+{
+    return access->given && !access->constant;
+}
+
+/* Of a step that reads a tensor; NULL: it does not, or is not needed. */
+static const struct ulp_tape_access *access_of(const struct ulp_tape_plan *plan,
+                                               const struct ulp_tape_step *step)
+{
+    return step->needed && step->operand >= 0 ? &plan->made_for.operands[step->operand] : NULL;
+}
+
 /* Rule and table of the compute format and of the accumulator. Integers when no tensor is a
  * float. */
-static bool choose_integers(struct ulp_tape_plan *plan, const struct ulp_operand *operands,
-                            int operand_count)
+static bool choose_integers(struct ulp_tape_plan *plan)
 {
+    const struct ulp_tape *tape = plan->made_for.tape;
     enum ulp_type type = ULP_TYPE_UNDEFINED;
     bool unsigned64 = false;
-    for (int i = 0; i < plan->output_count + operand_count; i++) {
-        const struct ulp_tensor *tensor = i < plan->output_count
-                                              ? &plan->outputs[i].tensor
-                                              : operands[i - plan->output_count].tensor;
-        if (!tensor)
+    for (int i = 0; i < tape->output_count + tape->operand_count; i++) {
+        const struct ulp_tape_access *access =
+            i < tape->output_count ? &plan->made_for.outputs[i]
+                                   : &plan->made_for.operands[i - tape->output_count];
+        if (!is_tensor(access))
             continue;
-        if (ulp_element_is_float(tensor->element))
+        if (ulp_element_is_float(access->element))
             return false;
-        if (type == ULP_TYPE_UNDEFINED && tensor->type != ULP_TYPE_BOOL)
-            type = tensor->type;
-        unsigned64 = unsigned64 || tensor->type == ULP_TYPE_UINT64;
+        if (type == ULP_TYPE_UNDEFINED && access->type != ULP_TYPE_BOOL)
+            type = access->type;
+        unsigned64 = unsigned64 || access->type == ULP_TYPE_UINT64;
     }
     plan->rule = plan->sum_rule = plan->narrow_rule =
         ulp_strip_rule_integer(unsigned64                   ? ULP_TYPE_UINT64
@@ -51,14 +62,14 @@ static void describe_partial(struct ulp_tape_plan *plan, const struct ulp_format
                               accumulator->precision, 0, NULL, NULL);
 }
 
-static void choose_rules(struct ulp_tape_plan *plan, const struct ulp_arithmetic *arithmetic,
-                         const struct ulp_operand *operands, int operand_count)
+static void choose_rules(struct ulp_tape_plan *plan)
 {
+    const struct ulp_arithmetic *arithmetic = plan->made_for.arithmetic;
     plan->order = (struct ulp_fold_order){.order = arithmetic->reduce,
                                           .block = arithmetic->reduce_block,
                                           .parts = 1,
                                           .group = 1};
-    if (!choose_integers(plan, operands, operand_count)) {
+    if (!choose_integers(plan)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
         plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
         plan->narrow = !ulp_format_holds(&arithmetic->compute, &arithmetic->accumulator);
@@ -87,10 +98,10 @@ static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
 }
 
 /* Elements of the tensor are values of the carrier, byte for byte. */
-static bool is_native(const struct ulp_tape_plan *plan, const struct ulp_tensor *tensor)
+static bool is_native(const struct ulp_tape_plan *plan, const struct ulp_tape_access *access)
 {
-    return tensor->element == carrier_element(plan->rule.carrier) &&
-           (tensor->element != ULP_ELEMENT_WIDE || tensor->precision == plan->rule.precision);
+    return access->element == carrier_element(plan->rule.carrier) &&
+           (access->element != ULP_ELEMENT_WIDE || access->precision == plan->rule.precision);
 }
 
 /* The carrier's own rounding is the format's. */
@@ -106,68 +117,55 @@ static bool rounds_natively(const struct ulp_tape_plan *plan, const struct ulp_f
            format->overflow == ULP_OVERFLOW_INFINITY;
 }
 
-static bool is_same_format(const struct ulp_format *a, const struct ulp_format *b)
-{
-    return a->precision == b->precision && a->emin == b->emin && a->emax == b->emax &&
-           a->max_finite == b->max_finite && a->overflow == b->overflow &&
-           a->subnormals == b->subnormals && a->signed_zero == b->signed_zero;
-}
-
 /* What the store must do: nothing when the value is already one of the storage format. */
 static const struct ulp_format *choose_storage(const struct ulp_tape_plan *plan,
                                                const struct ulp_tape_output *output,
-                                               const struct ulp_arithmetic *arithmetic,
                                                const struct ulp_instruction *instruction)
 {
+    const struct ulp_tape_access *access = &plan->made_for.outputs[output->number];
     const struct ulp_format *storage =
-        output->operand->storage ? output->operand->storage : &arithmetic->storage;
-    if (!ulp_element_is_float(output->tensor.element) || rounds_natively(plan, storage))
+        access->storage ? access->storage : &plan->made_for.arithmetic->storage;
+    if (!ulp_element_is_float(access->element) || rounds_natively(plan, storage))
         return NULL;
     if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE &&
         ulp_primitive_rows[instruction->primitive].result != ULP_RESULT_EXACT &&
-        is_same_format(&plan->rule.format, storage))
+        ulp_evaluate_same_format(&plan->rule.format, storage))
         return NULL;
     return storage;
 }
 
-/* Streams of different instructions and nodes must not meet. */
-static uint64_t make_stream(uint64_t node_key, int number)
+static enum ulp_status find_outputs(struct ulp_tape_plan *plan, struct ulp_error *error)
 {
-    return ulp_mix(node_key + UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(number + 1));
-}
-
-static enum ulp_status find_outputs(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
-                                    const struct ulp_operand *outputs, uint64_t node_key,
-                                    struct ulp_error *error)
-{
+    const struct ulp_tape *tape = plan->made_for.tape;
     for (int i = 0; i < tape->output_count; i++) {
-        if (!outputs[i].tensor)
+        if (!is_tensor(&plan->made_for.outputs[i]))
             continue;
         if (tape->outputs[i] < 0)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "formula:1: output %d is wanted, but the formula does not give it", i);
         plan->outputs[plan->output_count++] =
-            (struct ulp_tape_output){.operand = &outputs[i],
-                                     .tensor = ulp_tensor_view(outputs[i].tensor),
+            (struct ulp_tape_output){.number = i,
                                      .step = tape->outputs[i],
-                                     .per_position = ulp_has_positions(&outputs[i]),
-                                     .stream = make_stream(node_key, tape->instruction_count + i)};
+                                     .per_position = ulp_has_positions(&plan->made_for.outputs[i]),
+                                     .native = is_native(plan, &plan->made_for.outputs[i])};
     }
     return ULP_OK;
 }
 
 /* How often an operand's value changes. One without elements, beside rows without positions, must
  * not be loaded for a row: it counts as changing from position to position. */
-static enum ulp_reach operand_reach(const struct ulp_rows *rows, const struct ulp_operand *operand)
+static enum ulp_reach operand_reach(const struct ulp_tape_case *made_for,
+                                    const struct ulp_tape_access *access)
 {
-    if (!operand->tensor)
+    if (!is_tensor(access))
         return ULP_REACH_RUN;
-    if (ulp_has_positions(operand) || (operand->tensor->count == 0 && rows->row_count > 0))
+    if (ulp_has_positions(access) || (access->empty && made_for->row_count > 0))
         return ULP_REACH_ELEMENT;
-    return ulp_has_rows(operand) && rows->row_count > 1 ? ULP_REACH_ROW : ULP_REACH_RUN;
+    return ulp_has_rows(access) && made_for->row_count > 1 ? ULP_REACH_ROW : ULP_REACH_RUN;
 }
 
-static enum ulp_reach find_reach(const struct ulp_tape_plan *plan, const struct ulp_tape_step *step)
+static enum ulp_reach find_reach(const struct ulp_tape_plan *plan,
+                                 const struct ulp_instruction *step)
 {
     enum ulp_reach reach = ULP_REACH_RUN;
     if (step->kind == ULP_TAPE_FOLD)
@@ -175,73 +173,101 @@ static enum ulp_reach find_reach(const struct ulp_tape_plan *plan, const struct 
     if (step->kind == ULP_TAPE_SCAN)
         return ULP_REACH_ELEMENT;
     if (step->kind == ULP_TAPE_ROW_SIZE)
-        return plan->rows->window ? ULP_REACH_ROW : ULP_REACH_RUN;
+        return plan->made_for.windows ? ULP_REACH_ROW : ULP_REACH_RUN;
     if (step->kind == ULP_TAPE_OPERAND)
-        return operand_reach(plan->rows, step->operand);
+        return operand_reach(&plan->made_for, &plan->made_for.operands[step->index]);
     for (int k = 0; k < 3; k++)
         if (step->arguments[k] >= 0 && plan->steps[step->arguments[k]].reach > reach)
             reach = plan->steps[step->arguments[k]].reach;
     return reach;
 }
 
-static enum ulp_status make_steps(struct ulp_tape_plan *plan, const struct ulp_tape *tape,
-                                  const struct ulp_operand *operands, uint64_t node_key,
-                                  struct ulp_error *error)
+static void mark_needed(struct ulp_tape_plan *plan)
 {
+    const struct ulp_instruction *instructions = plan->made_for.tape->instructions;
     for (int i = 0; i < plan->output_count; i++)
         plan->steps[plan->outputs[i].step].needed = true;
-    for (int i = tape->instruction_count - 1; i >= 0; i--)
+    for (int i = plan->step_count - 1; i >= 0; i--)
         for (int k = 0; k < 3; k++)
-            if (plan->steps[i].needed && tape->instructions[i].arguments[k] >= 0)
-                plan->steps[tape->instructions[i].arguments[k]].needed = true;
-    for (int i = 0; i < tape->instruction_count; i++) {
-        const struct ulp_instruction *instruction = &tape->instructions[i];
-        struct ulp_tape_step *step = &plan->steps[i];
-        if (!step->needed)
-            continue;
-        *step = (struct ulp_tape_step){.kind = instruction->kind,
-                                       .phase = instruction->phase,
-                                       .needed = true,
-                                       .direct_output = -1,
-                                       .fold_kind = instruction->fold,
-                                       .stream = make_stream(node_key, i)};
-        memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
-        if (step->kind == ULP_TAPE_OPERAND) {
-            step->operand = &operands[instruction->index];
-            step->constant = step->operand->tensor ? NULL : step->operand->constant;
-            if (!step->operand->tensor && !step->constant)
-                return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value",
-                                instruction->column, instruction->index);
-        } else if (step->kind == ULP_TAPE_CONSTANT) {
-            step->constant = tape->constants[instruction->index];
-        } else if (step->kind == ULP_TAPE_PRIMITIVE) {
-            step->function = plan->table->primitive[instruction->primitive];
-            if (!step->function)
-                return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                "formula:%d: '%s' has no meaning for integers", instruction->column,
-                                ulp_primitive_rows[instruction->primitive].name);
-        } else if (step->kind == ULP_TAPE_FOLD || step->kind == ULP_TAPE_SCAN) {
-            plan->has_folds = true;
-            step->function = plan->table->primitive[ulp_fold_rows[step->fold_kind].combine];
-        }
-        step->reach = find_reach(plan, step);
-        if (step->phase >= plan->phase_count)
-            plan->phase_count = step->phase + 1;
-    }
+            if (plan->steps[i].needed && instructions[i].arguments[k] >= 0)
+                plan->steps[instructions[i].arguments[k]].needed = true;
+}
+
+/* The constant's value, once. */
+static enum ulp_status make_value(const struct ulp_tape_plan *plan, struct ulp_tape_step *step,
+                                  const char *text, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    void *value = ulp_arena_take(arena, 1, plan->element_bytes);
+    if (!value)
+        return fail_memory(error);
+    plan->table->constant(&plan->rule, value, text, 1);
+    step->value = value;
     return ULP_OK;
 }
 
-static enum ulp_status check_addresses(struct ulp_tape_plan *plan,
-                                       const struct ulp_arithmetic *arithmetic,
-                                       const struct ulp_tape *tape, struct ulp_error *error)
+static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_step *step,
+                                 const struct ulp_instruction *instruction, struct ulp_arena *arena,
+                                 struct ulp_error *error)
 {
+    enum ulp_status status = ULP_OK;
+    *step = (struct ulp_tape_step){.kind = instruction->kind,
+                                   .phase = instruction->phase,
+                                   .needed = true,
+                                   .operand = -1,
+                                   .direct_output = -1,
+                                   .fold_kind = instruction->fold,
+                                   .reach = find_reach(plan, instruction)};
+    memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
+    if (step->kind == ULP_TAPE_OPERAND) {
+        const struct ulp_tape_access *access = &plan->made_for.operands[instruction->index];
+        if (!access->given)
+            return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value",
+                            instruction->column, instruction->index);
+        if (access->constant)
+            status = make_value(plan, step, access->constant, arena, error);
+        else
+            step->operand = instruction->index;
+    } else if (step->kind == ULP_TAPE_CONSTANT) {
+        status = make_value(plan, step, plan->made_for.tape->constants[instruction->index], arena,
+                            error);
+    } else if (step->kind == ULP_TAPE_PRIMITIVE) {
+        step->function = plan->table->primitive[instruction->primitive];
+        if (!step->function)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "formula:%d: '%s' has no meaning for integers", instruction->column,
+                            ulp_primitive_rows[instruction->primitive].name);
+    } else if (step->kind == ULP_TAPE_FOLD || step->kind == ULP_TAPE_SCAN) {
+        plan->has_folds = true;
+        step->function = plan->table->primitive[ulp_fold_rows[step->fold_kind].combine];
+    }
+    if (step->phase >= plan->phase_count)
+        plan->phase_count = step->phase + 1;
+    return status;
+}
+
+static enum ulp_status make_steps(struct ulp_tape_plan *plan, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    mark_needed(plan);
+    for (int i = 0; i < plan->step_count && status == ULP_OK; i++)
+        if (plan->steps[i].needed)
+            status = make_step(plan, &plan->steps[i], &plan->made_for.tape->instructions[i], arena,
+                               error);
+    return status;
+}
+
+static enum ulp_status check_addresses(struct ulp_tape_plan *plan, struct ulp_error *error)
+{
+    const struct ulp_tape_case *made_for = &plan->made_for;
+    const struct ulp_tape *tape = made_for->tape;
     for (int i = 0; i < plan->output_count; i++) {
         struct ulp_tape_output *output = &plan->outputs[i];
         const struct ulp_tape_step *step = &plan->steps[output->step];
-        output->storage =
-            choose_storage(plan, output, arithmetic, &tape->instructions[output->step]);
+        output->storage = choose_storage(plan, output, &tape->instructions[output->step]);
         if (step->reach == ULP_REACH_ELEMENT) {
-            if (!output->per_position && plan->rows->row_length > 1)
+            if (!output->per_position && made_for->row_length > 1)
                 return ulp_fail(
                     error, ULP_ERROR_USAGE,
                     "formula:%d: an output with one element a row is given one value per position",
@@ -254,9 +280,8 @@ static enum ulp_status check_addresses(struct ulp_tape_plan *plan,
             plan->phase_count = step->phase + 2;
     }
     for (int i = 0; i < plan->step_count; i++) {
-        const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
-        if (operand && operand->tensor && operand->tensor->count == 0 &&
-            plan->rows->row_length > 0 && plan->rows->row_count > 0)
+        const struct ulp_tape_access *access = access_of(plan, &plan->steps[i]);
+        if (access && access->empty && made_for->row_length > 0 && made_for->row_count > 0)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "formula:%d: the operand is empty, but the rows are not",
                             tape->instructions[i].column);
@@ -268,13 +293,8 @@ static enum ulp_status check_addresses(struct ulp_tape_plan *plan,
 static bool is_contiguous(const struct ulp_tape_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
-        const struct ulp_operand *operand = plan->steps[i].needed ? plan->steps[i].operand : NULL;
-        if (!operand || !operand->tensor || !ulp_has_positions(operand) ||
-            plan->rows->row_length < 2)
-            continue;
-        if (operand->position_offset
-                ? operand->position_offset[1] - operand->position_offset[0] == 1
-                : operand->position_stride == 1)
+        const struct ulp_tape_access *access = access_of(plan, &plan->steps[i]);
+        if (access && plan->made_for.row_length > 1 && access->position_step == 1)
             return true;
     }
     return false;
@@ -282,17 +302,18 @@ static bool is_contiguous(const struct ulp_tape_plan *plan)
 
 /* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is
  * summed by one thread, in order. */
-static void choose_order(struct ulp_tape_plan *plan, const struct ulp_tape *tape)
+static void choose_order(struct ulp_tape_plan *plan)
 {
+    const struct ulp_tape *tape = plan->made_for.tape;
     const bool integers =
         plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
     if (plan->order.order != ULP_ORDER_WARP)
         return;
-    if (integers || plan->rows->window || plan->rows->window_classes) {
+    if (integers || plan->made_for.windows || plan->made_for.window_classes) {
         plan->order.order = ULP_ORDER_SEQUENTIAL;
         return;
     }
-    plan->order = ulp_fold_order_warp(plan->rows->row_length, is_contiguous(plan));
+    plan->order = ulp_fold_order_warp(plan->made_for.row_length, is_contiguous(plan));
     for (int i = 0; i < plan->step_count; i++) {
         const int *arguments = tape->instructions[i].arguments;
         if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_PRIMITIVE &&
@@ -307,12 +328,13 @@ static void choose_order(struct ulp_tape_plan *plan, const struct ulp_tape *tape
  * at a time. */
 static bool can_tile(const struct ulp_tape_plan *plan)
 {
-    const struct ulp_rows *rows = plan->rows;
+    const struct ulp_tape_case *made_for = &plan->made_for;
     const enum ulp_order order = plan->order.order;
     const bool wide =
         plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR;
-    if (!plan->has_folds || rows->row_count < ULP_TUNE_TILE_ROWS_MIN || rows->row_length == 0 ||
-        plan->rule.rounding == ULP_ROUND_STOCHASTIC || (rows->window && !rows->window_classes))
+    if (!plan->has_folds || made_for->row_count < ULP_TUNE_TILE_ROWS_MIN ||
+        made_for->row_length == 0 || plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
+        (made_for->windows && !made_for->window_classes))
         return false;
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_tape_step *step = &plan->steps[i];
@@ -329,51 +351,64 @@ static bool can_tile(const struct ulp_tape_plan *plan)
  * stay in the first-level cache while their positions are walked. */
 static void choose_tiles(struct ulp_tape_plan *plan)
 {
-    const struct ulp_rows *rows = plan->rows;
-    bool adjacent = rows->window;
+    const size_t row_count = plan->made_for.row_count, row_length = plan->made_for.row_length,
+                 worker_count = (size_t)plan->made_for.worker_count;
+    bool adjacent = plan->made_for.windows;
     plan->tiles = can_tile(plan);
+    plan->tile_rows = 1;
     if (!plan->tiles)
         return;
     for (int i = 0; i < plan->step_count; i++) {
         const struct ulp_tape_step *step = &plan->steps[i];
-        if (step->needed && step->kind == ULP_TAPE_OPERAND && step->reach == ULP_REACH_ELEMENT)
-            adjacent =
-                adjacent || ulp_row_base(step->operand, 1) - ulp_row_base(step->operand, 0) == 1;
+        if (access_of(plan, step) && step->reach == ULP_REACH_ELEMENT)
+            adjacent = adjacent || access_of(plan, step)->row_step == 1;
     }
     const size_t least = adjacent ? ULP_TUNE_TILE_ROWS_ADJACENT : ULP_TUNE_TILE_ROWS_APART,
                  most = adjacent ? ULP_STRIP : ULP_TUNE_TILE_ROWS_APART_MAX;
-    const size_t keeping = ULP_TUNE_TILE_ELEMENTS / rows->row_length;
+    const size_t keeping = ULP_TUNE_TILE_ELEMENTS / row_length;
     size_t count = keeping < least || plan->phase_count == 1 ? most
                    : keeping < most                          ? keeping
                                                              : most;
-    const size_t share =
-        (rows->row_count + (size_t)plan->worker_count - 1) / (size_t)plan->worker_count;
+    const size_t share = (row_count + worker_count - 1) / worker_count;
     if (count > ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts)
         count = ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts;
     if (count > share)
         count = share > ULP_TUNE_TILE_ROWS_MIN ? share : ULP_TUNE_TILE_ROWS_MIN;
     plan->tile_rows = count;
-    plan->keep = plan->phase_count > 1 && count * rows->row_length <= ULP_TUNE_TILE_ELEMENTS;
+    plan->keep = plan->phase_count > 1 && count * row_length <= ULP_TUNE_TILE_ELEMENTS;
+}
+
+/* How many values are in a strip. */
+static void choose_width(struct ulp_tape_plan *plan)
+{
+    const size_t length = plan->made_for.row_length, rows = plan->tile_rows;
+    plan->width = length < 1                  ? 1
+                  : length < ULP_STRIP / rows ? rows * length
+                                              : ULP_STRIP / rows * rows;
+    /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
+    plan->rows_ahead =
+        plan->has_folds || plan->made_for.windows || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
+        : plan->width < ULP_TUNE_ROWS_AHEAD ? plan->width
+                                            : ULP_TUNE_ROWS_AHEAD;
 }
 
 /* Operands that lie in memory as a strip does, and the one result that can be computed where it
  * belongs. */
 static void choose_direct(struct ulp_tape_plan *plan)
 {
+    const bool whole = !plan->tiles && !plan->made_for.windows;
     int last = -1;
-    for (int i = 0; i < plan->output_count; i++)
-        plan->outputs[i].native = is_native(plan, &plan->outputs[i].tensor);
     for (int i = 0; i < plan->step_count; i++) {
         struct ulp_tape_step *step = &plan->steps[i];
+        const struct ulp_tape_access *access = access_of(plan, step);
         if (!step->needed || step->reach != ULP_REACH_ELEMENT)
             continue;
         last = i;
-        step->native = step->kind == ULP_TAPE_OPERAND && is_native(plan, step->operand->tensor);
-        step->direct = step->native && !plan->tiles && !plan->rows->window &&
-                       step->operand->position_stride == 1 && !step->operand->position_offset;
+        step->native = access && is_native(plan, access);
+        step->direct =
+            step->native && whole && access->position_step == 1 && !access->position_table;
     }
-    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || plan->tiles ||
-        plan->rows->window)
+    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || !whole)
         return;
     for (int i = last + 1; i < plan->step_count; i++)
         if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_FOLD &&
@@ -385,52 +420,72 @@ static void choose_direct(struct ulp_tape_plan *plan)
             users++;
             found = i;
         }
-    const struct ulp_tape_output *output = found < 0 ? NULL : &plan->outputs[found];
-    if (users == 1 && !output->storage && output->native && output->operand->position_stride == 1 &&
-        !output->operand->position_offset)
+    if (users != 1 || plan->outputs[found].storage || !plan->outputs[found].native)
+        return;
+    const struct ulp_tape_access *access = &plan->made_for.outputs[plan->outputs[found].number];
+    if (access->position_step == 1 && !access->position_table)
         plan->steps[last].direct_output = found;
 }
 
-enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
+/* Nanoseconds of all instructions on one element, roughly (doc/performance.md): only who works on
+ * it depends on them. */
+static double estimate_element(const struct ulp_tape_plan *plan)
+{
+    static const struct cost {
+        double step, function;
+    } costs[ULP_STRIP_CARRIER_COUNT] = {[ULP_STRIP_FLOAT] = {0.2, 2},
+                                        [ULP_STRIP_DOUBLE] = {1, 20},
+                                        [ULP_STRIP_MPFR] = {60, 2000},
+                                        [ULP_STRIP_INT64] = {0.5, 0.5},
+                                        [ULP_STRIP_UINT64] = {0.5, 0.5}},
+      few_limbs = {6, 130};
+    const bool fast = plan->rule.carrier == ULP_STRIP_MPFR && plan->rule.precision <= 256;
+    const struct cost *cost = fast ? &few_limbs : &costs[plan->rule.carrier];
+    double sum = 0;
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_instruction *instruction = &plan->made_for.tape->instructions[i];
+        const bool function =
+            instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
+            ulp_primitive_rows[instruction->primitive].result == ULP_RESULT_FUNCTION;
+        sum += function ? cost->function : cost->step;
+    }
+    return sum;
+}
+
+static void choose_grain(struct ulp_tape_plan *plan)
+{
+    const size_t row = plan->made_for.row_length;
+    const bool strips = !plan->has_folds && !plan->made_for.windows;
+    const size_t length = strips && row > plan->width ? plan->width : row;
+    const size_t grain =
+        ulp_grain(estimate_element(plan) * (double)length + 20 * (double)plan->step_count);
+    plan->grain = grain < plan->tile_rows ? plan->tile_rows : grain;
+}
+
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_case *made_for,
                                   struct ulp_arena *arena, struct ulp_error *error)
 {
-    const struct ulp_tape *tape = call->tape;
-    const struct ulp_rows *rows = call->rows;
-    const size_t step_count = (size_t)tape->instruction_count;
-    *plan = (struct ulp_tape_plan){.rows = rows,
-                                   .step_count = tape->instruction_count,
-                                   .worker_count = ulp_pool_thread_count(call->pool)};
-    plan->steps = ulp_arena_take(arena, step_count, sizeof *plan->steps);
+    const struct ulp_tape *tape = made_for->tape;
+    *plan = (struct ulp_tape_plan){.made_for = *made_for, .step_count = tape->instruction_count};
+    plan->steps = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *plan->steps);
     plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
-    plan->workers = ulp_arena_take(arena, (size_t)plan->worker_count, sizeof *plan->workers);
-    if (!plan->steps || !plan->outputs || !plan->workers)
+    if (!plan->steps || !plan->outputs)
         return fail_memory(error);
-    enum ulp_status status = find_outputs(plan, tape, call->outputs, call->node_key, error);
-    if (status != ULP_OK)
-        return status;
-    choose_rules(plan, call->arithmetic, call->operands, tape->operand_count);
-    status = make_steps(plan, tape, call->operands, call->node_key, error);
+    choose_rules(plan);
+    enum ulp_status status = find_outputs(plan, error);
     if (status == ULP_OK)
-        status = check_addresses(plan, call->arithmetic, tape, error);
+        status = make_steps(plan, arena, error);
+    if (status == ULP_OK)
+        status = check_addresses(plan, error);
     if (status != ULP_OK)
         return status;
-    choose_order(plan, tape);
+    choose_order(plan);
     choose_tiles(plan);
-    plan->width = rows->row_length < 1           ? 1
-                  : rows->row_length < ULP_STRIP ? rows->row_length
-                                                 : ULP_STRIP;
-    if (plan->tiles)
-        plan->width = rows->row_length < ULP_STRIP / plan->tile_rows
-                          ? plan->tile_rows * rows->row_length
-                          : ULP_STRIP / plan->tile_rows * plan->tile_rows;
-    /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
-    plan->rows_ahead =
-        plan->has_folds || rows->window || plan->rule.rounding == ULP_ROUND_STOCHASTIC ? 1
-        : plan->width < ULP_TUNE_ROWS_AHEAD                                            ? plan->width
-                                            : ULP_TUNE_ROWS_AHEAD;
+    choose_width(plan);
     choose_direct(plan);
+    choose_grain(plan);
     plan->fold_windows = ulp_evaluate_find_windows(plan);
-    return ulp_evaluate_find_chains(plan, tape, arena) && ulp_evaluate_lay(plan, arena)
+    return ulp_evaluate_find_chains(plan, arena) && ulp_evaluate_lay(plan, arena)
                ? ULP_OK
                : fail_memory(error);
 }

@@ -35,7 +35,7 @@ void ulp_evaluate_row_size(const struct ulp_tape_worker *worker, void *out, size
                            struct ulp_strip_place place)
 {
     const struct ulp_tape_plan *plan = worker->plan;
-    const int64_t length = (int64_t)worker->length;
+    const int64_t length = (int64_t)worker->position_count;
     const struct ulp_tensor size = {.type = ULP_TYPE_INT64,
                                     .element = ULP_ELEMENT_I64,
                                     .count = 1,
@@ -121,15 +121,15 @@ static void fill_once(struct ulp_tape_worker *worker)
         const struct ulp_tape_step *step = &plan->steps[plan->once.items[i]];
         void *out = ulp_slot_of(worker, step->strip);
         const void *arguments[3] = {NULL};
-        const struct ulp_strip_place place = {.stream = step->stream};
+        const struct ulp_strip_place place = {.stream = worker->run->streams[plan->once.items[i]]};
         for (int k = 0; k < 3; k++)
             if (step->arguments[k] >= 0)
                 arguments[k] = ulp_slot_of(worker, plan->steps[step->arguments[k]].strip);
-        if (step->constant)
-            plan->table->constant(rule, out, step->constant, 1);
+        if (step->value)
+            memcpy(out, step->value, plan->element_bytes);
         else if (step->kind == ULP_TAPE_OPERAND)
-            plan->table->load(rule, out, step->operand->tensor, ulp_row_base(step->operand, 0),
-                              NULL, 0, 1);
+            plan->table->load(rule, out, ulp_step_operand(worker, step)->tensor,
+                              ulp_row_base(ulp_step_operand(worker, step), 0), NULL, 0, 1);
         else if (step->kind == ULP_TAPE_ROW_SIZE)
             ulp_evaluate_row_size(worker, out, 1, place);
         else
@@ -142,27 +142,32 @@ static void fill_once(struct ulp_tape_worker *worker)
     }
 }
 
-enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_plan *plan,
+enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_run *run,
                                     int number, struct ulp_error *error)
 {
+    const struct ulp_tape_plan *plan = run->plan;
     /* Work that runs inside another pool's worker comes with that worker's number, and alone. */
-    struct ulp_tape_worker **place = &plan->workers[number < plan->worker_count ? number : 0];
+    struct ulp_tape_worker **place =
+        &run->workers[number < plan->made_for.worker_count ? number : 0];
     if (!*place) {
         void *memory;
-        const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, plan->scratch,
+        const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
                                                     "scratch memory of a formula", error);
         if (status != ULP_OK)
             return status;
         struct ulp_tape_worker *worker = memory;
-        *worker = (struct ulp_tape_worker){.plan = plan,
+        *worker = (struct ulp_tape_worker){.run = run,
+                                           .plan = plan,
                                            .values = ulp_slot_of(memory, plan->values_slot),
-                                           .length = plan->rows->row_length};
+                                           .addresses = ulp_slot_of(memory, plan->addresses_slot),
+                                           .row_count = 1,
+                                           .position_count = plan->made_for.row_length};
         for (int i = 0; i < plan->step_count; i++)
             worker->values[i] =
                 plan->steps[i].strip ? ulp_slot_of(worker, plan->steps[i].strip) : NULL;
         if (plan->narrow && plan->has_folds)
             plan->sum_table->constant(&plan->sum_rule, ulp_slot_of(worker, plan->unit_slot), "1",
-                                      plan->tiles ? plan->tile_rows : 1);
+                                      plan->tile_rows);
         fill_once(worker);
         *place = worker;
     }

@@ -538,6 +538,9 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     const struct binding b = {out, arena, scratch, error};
     const struct ulp_slot *outputs = NULL;
     size_t output_count = 0;
+    out->prepared = ulp_arena_take(arena, 1, sizeof *out->prepared);
+    if (status == ULP_OK && !out->prepared)
+        status = fail_memory(&b);
     if (status == ULP_OK && !row)
         status = choose_row(&b, opset);
     if (status == ULP_OK)
@@ -574,6 +577,7 @@ bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
     ulp_unbind(bound);
     bound->tape = other->tape;
     bound->formulas = other->formulas;
+    bound->prepared = other->prepared;
     bound->shares_tapes = true;
     return true;
 }
@@ -586,6 +590,9 @@ void ulp_unbind(struct ulp_bound *bound)
         ulp_tape_free(bound->tape);
     for (size_t i = 0; !bound->shares_tapes && bound->formulas && bound->op->formulas[i]; i++)
         ulp_tape_free(bound->formulas[i]);
+    if (!bound->shares_tapes && bound->prepared)
+        ulp_prepared_free(bound->prepared);
     bound->tape = NULL;
     bound->formulas = NULL;
+    bound->prepared = NULL;
 }

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "base/text.h"
 #include "ops/bounds.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"
@@ -188,43 +187,30 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
                   : ulp_fail_memory(error, "out of memory for %zu elements of scratch", count);
 }
 
-/* A tensor, or the tape of a text. Its memory is not the scratch's, which may be a step's alone. */
+/* Its memory is not the scratch's, which may be a step's alone. */
 struct ulp_temporary {
     struct ulp_tensor tensor;
-    struct ulp_tape *tape;
-    char *key; /* of the tape: names and text, behind this struct */
     struct ulp_temporary *next;
 };
-
-static enum ulp_status add_temporary(struct ulp_call *call, const struct ulp_temporary *made,
-                                     const char *key, struct ulp_error *error)
-{
-    void *memory;
-    const size_t length = key ? strlen(key) + 1 : 0;
-    const enum ulp_status status = ulp_allocate(&memory, 1, sizeof *made + length, call->budget,
-                                                "what a node keeps while it runs", error);
-    if (status != ULP_OK)
-        return status;
-    struct ulp_temporary *temporary = memory;
-    *temporary = *made;
-    temporary->next = *call->temporaries;
-    if (key)
-        temporary->key = memcpy(temporary + 1, key, length);
-    *call->temporaries = temporary;
-    return ULP_OK;
-}
 
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
                                    struct ulp_error *error)
 {
+    void *memory;
     enum ulp_status status = ulp_tensor_allocate(tensor, call->budget, error);
     if (status != ULP_OK)
         return status;
-    status = add_temporary(call, &(struct ulp_temporary){.tensor = *tensor}, NULL, error);
-    if (status != ULP_OK)
+    status = ulp_allocate(&memory, 1, sizeof(struct ulp_temporary), call->budget,
+                          "what a node keeps while it runs", error);
+    if (status != ULP_OK) {
         ulp_tensor_free(tensor);
+        return status;
+    }
+    struct ulp_temporary *temporary = memory;
+    *temporary = (struct ulp_temporary){.tensor = *tensor, .next = *call->temporaries};
+    *call->temporaries = temporary;
     tensor->owned = false;
-    return status;
+    return ULP_OK;
 }
 
 void ulp_call_free_temporaries(struct ulp_temporary *list)
@@ -232,7 +218,6 @@ void ulp_call_free_temporaries(struct ulp_temporary *list)
     for (struct ulp_temporary *next; list; list = next) {
         next = list->next;
         ulp_tensor_free(&list->tensor);
-        ulp_tape_free(list->tape);
         ulp_free(list);
     }
 }
@@ -352,7 +337,9 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
                : ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
+/* plans NULL: the tape is for this run alone. */
 static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *tape,
+                                struct ulp_tape_plans *plans,
                                 const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_rows *rows, const struct ulp_operand *operands,
                                 const struct ulp_operand *outputs, struct ulp_error *error)
@@ -369,7 +356,8 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                       .operands = operands,
                                       .outputs = outputs,
                                       .node_key = ulp_call_stream(call),
-                                      .pool = call->pool};
+                                      .pool = call->pool,
+                                      .plans = plans};
     if (call->probe && (status = ulp_probe_tape(call, &run, error)) != ULP_OK)
         return status;
     return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
@@ -432,38 +420,9 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula
                         formula->text);
     const enum ulp_status status =
         lay_named(call, tape, operands, output_count, outputs, &laid, error);
-    return status == ULP_OK
-               ? run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error)
-               : status;
-}
-
-/* The tape of a text that this call has met before with the same names, or one more. */
-static enum ulp_status find_text(struct ulp_call *call, const char *text, const char *const *names,
-                                 size_t operand_count, size_t output_count,
-                                 const struct ulp_tape **out, struct ulp_error *error)
-{
-    struct ulp_text key = {0};
-    for (size_t i = 0; i < operand_count + output_count; i++)
-        ulp_text_add(&key, i == operand_count ? "> %s " : "%s ", names[i]);
-    ulp_text_add(&key, ": %s", text);
-    enum ulp_status status =
-        key.failed ? ulp_fail_memory(error, "out of memory for a formula's names") : ULP_OK;
-    struct ulp_temporary *found = *call->temporaries;
-    while (status == ULP_OK && found && !(found->key && strcmp(found->key, key.data) == 0))
-        found = found->next;
-    if (status == ULP_OK && !found) {
-        struct ulp_temporary made = {.tape = NULL};
-        status = ulp_tape_create(&made.tape, text, names, (int)operand_count, names + operand_count,
-                                 (int)output_count, call->budget, error);
-        if (status == ULP_OK)
-            status = add_temporary(call, &made, key.data, error);
-        if (status != ULP_OK)
-            ulp_tape_free(made.tape);
-        found = *call->temporaries;
-    }
-    *out = status == ULP_OK ? found->tape : NULL;
-    ulp_text_free(&key);
-    return status;
+    return status == ULP_OK ? run_tape(call, tape, &call->bound->prepared->plans, arithmetic, rows,
+                                       laid, laid + operand_count, error)
+                            : status;
 }
 
 enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
@@ -472,21 +431,28 @@ enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
                               size_t output_count, const struct ulp_named_operand *outputs,
                               struct ulp_error *error)
 {
+    struct ulp_prepared *prepared = call->bound->prepared;
     const char **names;
     struct ulp_operand *laid;
-    const struct ulp_tape *tape;
+    struct ulp_tape *tape;
+    bool kept;
     enum ulp_status status =
         ulp_call_take(call, operand_count + output_count, sizeof *names, &names, error);
     if (status != ULP_OK)
         return status;
     for (size_t i = 0; i < operand_count + output_count; i++)
         names[i] = i < operand_count ? operands[i].name : outputs[i - operand_count].name;
-    status = find_text(call, text, names, operand_count, output_count, &tape, error);
+    status = ulp_prepared_tape(prepared, text, names, operand_count, output_count, call->budget,
+                               &tape, &kept, error);
+    if (status != ULP_OK)
+        return status;
+    status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
     if (status == ULP_OK)
-        status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
-    return status == ULP_OK
-               ? run_tape(call, tape, arithmetic, rows, laid, laid + operand_count, error)
-               : status;
+        status = run_tape(call, tape, kept ? &prepared->plans : NULL, arithmetic, rows, laid,
+                          laid + operand_count, error);
+    if (!kept)
+        ulp_tape_free(tape);
+    return status;
 }
 
 void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands)
@@ -509,7 +475,7 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(call->out[0].type))
         status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
-    return status == ULP_OK
-               ? run_tape(call, call->bound->tape, &arithmetic, rows, operands, outputs, error)
-               : status;
+    return status == ULP_OK ? run_tape(call, call->bound->tape, &call->bound->prepared->plans,
+                                       &arithmetic, rows, operands, outputs, error)
+                            : status;
 }

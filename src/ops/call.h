@@ -121,7 +121,7 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula
                                  const struct ulp_rows *rows, size_t operand_count,
                                  const struct ulp_named_operand *operands, size_t output_count,
                                  const struct ulp_named_operand *outputs, struct ulp_error *error);
-/* Evaluate a text that depends on shapes or attributes, parsed once a call. Outputs are the
+/* Evaluate a text that depends on shapes or attributes, parsed once a node. Outputs are the
  * formula's in order, then its locals named in outputs[i].name. */
 enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
                               const struct ulp_arithmetic *arithmetic, const struct ulp_rows *rows,

@@ -1,11 +1,12 @@
 libcore_la_SOURCES += \
 	%D%/bind.c %D%/bounds.c %D%/bounds.h %D%/call.c %D%/call.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h %D%/family.def %D%/infer.c %D%/infer.h %D%/move.c %D%/move.h \
-	%D%/operator.h %D%/registry.c %D%/run.c \
+	%D%/operator.h %D%/prepared.c %D%/prepared.h %D%/registry.c %D%/run.c \
 	%D%/control/control.c %D%/control/control.h %D%/control/parts.c %D%/control/parts.h \
 	%D%/probe.h %D%/probe/contract.c %D%/probe/tape.c \
 	%D%/spatial/interpolate.c %D%/spatial/interpolate.h %D%/spatial/window.c %D%/spatial/window.h \
-	%D%/trace/adjoint.c %D%/trace/gate.h %D%/trace/names.c %D%/trace/record.c %D%/trace/reverse.c %D%/trace/trace.h
+	%D%/trace/adjoint.c %D%/trace/enclose.c %D%/trace/enclose.h %D%/trace/enclose_contract.c %D%/trace/enclose_tape.c \
+	%D%/trace/enclosing.c %D%/trace/enclosing.h %D%/trace/gate.h %D%/trace/names.c %D%/trace/record.c %D%/trace/reverse.c %D%/trace/trace.h
 include src/ops/movement/local.mk
 include src/ops/formula/local.mk
 include src/ops/product/local.mk

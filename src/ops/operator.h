@@ -12,6 +12,7 @@
 #include "formula/tape.h"
 #include "graph/graph.h"
 #include "kernels/contract.h"
+#include "ops/prepared.h"
 
 struct ulp_operator;
 struct ulp_block;
@@ -86,7 +87,8 @@ struct ulp_bound {
     /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
     struct ulp_tape *tape;
     struct ulp_tape **formulas; /* parallel to op->formulas */
-    bool shares_tapes;          /* another's, which are freed with that one */
+    struct ulp_prepared *prepared;
+    bool shares_tapes; /* another's, with what is prepared of them, which is freed with that one */
     uint64_t key;               /* of the node's stochastic stream */
     /* planned bodies of graph attributes, in attribute order; NULL when there are none */
     struct ulp_block *const *blocks;
@@ -117,7 +119,7 @@ struct ulp_call {
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
-    /* records what the call computes, for its derivatives (ops/trace.h): the lane is fp64 then, and
+    /* records what the call computes, for its derivatives (ops/trace/trace.h): the lane is fp64 then, and
      * floats are names. NULL: none */
     struct ulp_trace *trace;
     struct ulp_probe *probe; /* is told what the call holds inside (ops/probe.h); NULL: none */
@@ -223,7 +225,8 @@ const struct ulp_operator *ulp_operator_find(const char *domain, const char *nam
 const struct ulp_operator *ulp_operator_row(size_t index);
 
 /* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with
- * the node by itself is found here. Memory from arena, except for the tape: ulp_unbind frees it. */
+ * the node by itself is found here. Memory from arena, except for the tape and what calls
+ * prepare: ulp_unbind frees it. */
 enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset,
                          struct ulp_arena *arena, struct ulp_error *error);
 /* The same to a given row; NULL: the table's. */

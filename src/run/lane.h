@@ -16,7 +16,7 @@ struct ulp_lane {
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
-    struct ulp_trace *trace; /* of its calls (ops/trace.h); NULL: none */
+    struct ulp_trace *trace; /* of its calls (ops/trace/trace.h); NULL: none */
     struct ulp_probe *probe; /* of its calls (ops/probe.h); NULL: none */
     /* The cache of packed factors, shared by the walk's lanes and their bodies; NULL: none. A
      * constant that is read more than once (repeats) stays in it until its last use; constants of a

@@ -1,5 +1,7 @@
 #include "run/sweep.h"
 
+#include <math.h>
+
 #include "base/error.h"
 #include "ops/trace/trace.h"
 #include "run/lane.h"
@@ -41,23 +43,25 @@ static bool is_owed(const struct ulp_sweep *sweep, const struct ulp_step *step)
 }
 
 static enum ulp_status notify_outputs(const struct ulp_sweep *sweep, const struct ulp_step *step,
-                                      struct ulp_error *error)
+                                      double *introduced, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
         const int slot = step->outputs[o];
         if (slot >= 0 && sweep->cotangents[slot])
             status = sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
-                                 sweep->values[slot].count, error);
+                                 sweep->values[slot].count, introduced, error);
     }
     return status;
 }
 
 /* A value as names: converted to FP64 on the way. */
-static enum ulp_status name_value(struct course *course, const struct ulp_tensor *value,
+static enum ulp_status name_value(struct course *course, int slot, double at,
                                   struct ulp_tensor *named, struct ulp_error *error)
 {
     const struct ulp_sweep *sweep = course->sweep;
+    const struct ulp_tensor *value = &sweep->values[slot];
+    const float *errors = at != 0 ? sweep->errors[slot] : NULL;
     struct ulp_tensor wide;
     enum ulp_status status = ulp_tensor_describe(&wide, value->type, ULP_ELEMENT_F64, 0,
                                                  value->rank, value->dims, error);
@@ -66,13 +70,15 @@ static enum ulp_status name_value(struct course *course, const struct ulp_tensor
     if (status != ULP_OK)
         return status;
     status = ulp_tensor_convert(&wide, value, NULL, ULP_ROUND_NEAREST_EVEN, 0, sweep->pool, error);
+    for (size_t i = 0; status == ULP_OK && errors && i < wide.count; i++)
+        ((double *)wide.data)[i] += at * (double)errors[i];
     if (status == ULP_OK)
         status = ulp_trace_name(course->trace, named, &wide, error);
     ulp_tensor_free(&wide);
     return status;
 }
 
-static enum ulp_status find_inputs(struct course *course, const struct ulp_step *step,
+static enum ulp_status find_inputs(struct course *course, const struct ulp_step *step, double at,
                                    struct ulp_tensor *named, const struct ulp_tensor **in,
                                    struct ulp_error *error)
 {
@@ -90,7 +96,7 @@ static enum ulp_status find_inputs(struct course *course, const struct ulp_step 
             status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "value '%s' has not been kept",
                               block->slots[slot].name);
         } else if (ulp_element_is_float(value->element)) {
-            status = name_value(course, value, &named[i], error);
+            status = name_value(course, slot, at, &named[i], error);
             in[i] = &named[i];
         }
     }
@@ -116,7 +122,8 @@ static enum ulp_status seed_outputs(struct course *course, const struct ulp_step
 }
 
 /* What was remembered of the bodies. Executions are counted as the walk counts them. */
-static enum ulp_status notify_bodies(struct course *course, struct ulp_error *error)
+static enum ulp_status notify_bodies(struct course *course, double *introduced,
+                                     struct ulp_error *error)
 {
     const struct ulp_sweep *sweep = course->sweep;
     const struct ulp_trace_mark *first = ulp_trace_remembered(course->trace);
@@ -137,32 +144,35 @@ static enum ulp_status notify_bodies(struct course *course, struct ulp_error *er
                                    "cotangents", error);
         if (status != ULP_OK)
             break;
-        ulp_trace_cotangents(course->trace, &mark->named, memory);
+        ulp_trace_cotangents(course->trace, &mark->named, 1, memory);
         status = sweep->node(sweep->context, mark->key, execution, mark->position, memory,
-                             mark->named.count, error);
+                             mark->named.count, introduced, error);
         ulp_free(memory);
     }
     ulp_free(counts);
     return status;
 }
 
-static enum ulp_status hand_on(struct course *course, const struct ulp_step *step,
-                               const struct ulp_tensor *named, struct ulp_error *error)
+/* ---- one step ---- */
+
+/* What a step hands on to its inputs, all points on the way together. */
+struct handed {
+    double **owed; /* by input; NULL: it is no float */
+    bool derived;
+};
+
+static double multiply(const double *cotangents, const float *errors, size_t count)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
-        double *owed;
-        if (!named[i].data)
-            continue;
-        status = ulp_sweep_cotangents(course->sweep, step->inputs[i], named[i].count, &owed, error);
-        if (status == ULP_OK)
-            ulp_trace_cotangents(course->trace, &named[i], owed);
-    }
-    return status;
+    double sum = 0;
+    for (size_t i = 0; cotangents && errors && i < count; i++)
+        sum += cotangents[i] * (double)errors[i];
+    return sum;
 }
 
-static enum ulp_status reverse_step(struct course *course, const struct ulp_step *step,
-                                    struct ulp_error *error)
+/* Backwards at one point: the middle and `at` times the error. */
+static enum ulp_status reverse_at(struct course *course, const struct ulp_step *step, double at,
+                                  double weight, struct handed *handed, double *introduced,
+                                  struct ulp_error *error)
 {
     struct ulp_arena *arena;
     bool derived = false;
@@ -172,7 +182,7 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     const struct ulp_tensor **in = ulp_arena_take(arena, step->input_count + 1, sizeof *in);
     struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
                       *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    status = in && named && outputs ? find_inputs(course, step, named, in, error)
+    status = in && named && outputs ? find_inputs(course, step, at, named, in, error)
                                     : ulp_fail_memory(error, "out of memory");
     if (status == ULP_OK)
         status = ulp_step_run(step, &course->lane, in, outputs, error);
@@ -180,18 +190,123 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
         status = seed_outputs(course, step, outputs, &derived, error);
     if (status == ULP_OK && derived)
         status = ulp_trace_reverse(course->trace, error);
-    if (status == ULP_OK && derived)
-        status = notify_bodies(course, error);
-    if (status == ULP_OK && derived)
-        status = hand_on(course, step, named, error);
-    for (size_t i = 0; named && outputs && i < step->input_count; i++) {
-        course->sweep->stopped[step->number] |= !derived && named[i].data;
-        ulp_tensor_free(&named[i]);
+    if (status == ULP_OK && derived && introduced)
+        status = notify_bodies(course, introduced, error);
+    for (size_t i = 0; status == ULP_OK && i < step->input_count; i++) {
+        void *owed = handed->owed[i];
+        if (!named[i].data)
+            continue;
+        if (!owed)
+            status = ulp_allocate_zero(&owed, named[i].count, sizeof(double), course->sweep->budget,
+                                       "cotangents", error);
+        handed->owed[i] = owed;
+        if (status == ULP_OK && derived)
+            ulp_trace_cotangents(course->trace, &named[i], weight, owed);
     }
+    handed->derived = derived;
+    for (size_t i = 0; named && outputs && i < step->input_count; i++)
+        ulp_tensor_free(&named[i]);
     for (size_t o = 0; named && outputs && o < step->output_count; o++)
         ulp_tensor_free(&outputs[o]);
     ulp_trace_clear(course->trace);
     ulp_lane_clear(&course->lane);
+    ulp_arena_free(arena);
+    return status;
+}
+
+/* What is handed on, as shares. */
+static double measure_handed(const struct ulp_sweep *sweep, const struct ulp_step *step,
+                             const struct handed *handed)
+{
+    double sum = 0;
+    for (size_t i = 0; i < step->input_count; i++)
+        if (handed->owed[i])
+            sum += multiply(handed->owed[i], sweep->errors[step->inputs[i]],
+                            sweep->values[step->inputs[i]].count);
+    return sum;
+}
+
+static void free_handed(const struct ulp_step *step, struct handed *handed)
+{
+    for (size_t i = 0; handed->owed && i < step->input_count; i++)
+        ulp_free(handed->owed[i]);
+}
+
+/* A node whose derivative changes on the way between both ends, by so much that it shows (1 is the
+ * whole error of the outputs), is gone over at the middles of POINTS parts of the way: the mean of
+ * the derivatives times the way is what it carries, also across a kink, but not across a jump. */
+#define CURVED 1e-4
+#define POINTS 8
+
+static enum ulp_status refine(struct course *course, const struct ulp_step *step,
+                              struct ulp_arena *arena, double wanted, struct handed *handed,
+                              struct ulp_error *error)
+{
+    const struct ulp_sweep *sweep = course->sweep;
+    struct handed mean = {.owed = ulp_arena_take(arena, step->input_count + 1, sizeof *mean.owed)};
+    if (!mean.owed)
+        return ulp_fail_memory(error, "out of memory");
+    enum ulp_status status = ULP_OK;
+    for (int p = 0; p < POINTS && status == ULP_OK; p++)
+        status =
+            reverse_at(course, step, (p + 0.5) / POINTS - 0.5, 1.0 / POINTS, &mean, NULL, error);
+    if (status == ULP_OK && fabs(wanted - measure_handed(sweep, step, &mean)) <
+                                fabs(wanted - measure_handed(sweep, step, handed))) {
+        const struct handed before = *handed;
+        handed->owed = mean.owed;
+        mean.owed = before.owed;
+    }
+    free_handed(step, &mean);
+    return status;
+}
+
+static enum ulp_status hand_on(const struct ulp_sweep *sweep, const struct ulp_step *step,
+                               const struct handed *handed, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
+        double *owed;
+        const size_t count = handed->owed[i] ? sweep->values[step->inputs[i]].count : 0;
+        if (!handed->owed[i])
+            continue;
+        status = ulp_sweep_cotangents(sweep, step->inputs[i], count, &owed, error);
+        for (size_t e = 0; status == ULP_OK && e < count; e++)
+            owed[e] += handed->owed[i][e];
+    }
+    return status;
+}
+
+/* introduced: of the step's own outputs. */
+static enum ulp_status reverse_step(struct course *course, const struct ulp_step *step,
+                                    double introduced, struct ulp_error *error)
+{
+    const struct ulp_sweep *sweep = course->sweep;
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, sweep->budget, error);
+    if (status != ULP_OK)
+        return status;
+    struct handed handed = {.owed =
+                                ulp_arena_take(arena, step->input_count + 1, sizeof *handed.owed)};
+    double entire = 0, wanted = 0;
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0)
+            entire += multiply(sweep->cotangents[step->outputs[o]], sweep->errors[step->outputs[o]],
+                               sweep->values[step->outputs[o]].count);
+    status = handed.owed ? reverse_at(course, step, 0, 1, &handed, &introduced, error)
+                         : ulp_fail_memory(error, "out of memory");
+    if (status == ULP_OK) {
+        wanted = entire - introduced;
+        if (handed.derived && !step->bound.blocks &&
+            fabs(wanted - measure_handed(sweep, step, &handed)) > CURVED)
+            status = refine(course, step, arena, wanted, &handed, error);
+    }
+    for (size_t i = 0; status == ULP_OK && i < step->input_count; i++)
+        sweep->stopped[step->number] |= !handed.derived && handed.owed[i];
+    if (status == ULP_OK) {
+        sweep->remainders[step->number] = wanted - measure_handed(sweep, step, &handed);
+        status = hand_on(sweep, step, &handed, error);
+    }
+    free_handed(step, &handed);
     ulp_arena_free(arena);
     return status;
 }
@@ -218,11 +333,12 @@ enum ulp_status ulp_sweep_run(const struct ulp_sweep *sweep, struct ulp_error *e
     for (size_t s = block->step_count; s-- > 0 && status == ULP_OK;) {
         const struct ulp_step *step = &block->steps[s];
         if (!step->folded && is_owed(sweep, step)) {
+            double introduced = 0;
             status = sweep->open(sweep->context, step, error);
             if (status == ULP_OK)
-                status = notify_outputs(sweep, step, error);
+                status = notify_outputs(sweep, step, &introduced, error);
             if (status == ULP_OK && has_variable(sweep, step))
-                status = reverse_step(&course, step, error);
+                status = reverse_step(&course, step, introduced, error);
             sweep->close(sweep->context, step);
         }
         for (size_t o = 0; o < step->output_count; o++)

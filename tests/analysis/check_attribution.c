@@ -81,7 +81,7 @@ static void expect_whole(const struct ulp_audit *audit)
         double sum = a->inputs;
         ck_assert_msg(a->given, "%s: %s", audit->lanes[l].name, a->reason);
         for (size_t n = 0; n < audit->lanes[l].node_count; n++)
-            sum += audit->lanes[l].nodes[n].share;
+            sum += audit->lanes[l].nodes[n].share + audit->lanes[l].nodes[n].decision;
         ck_assert_msg(fabs(a->sum - 1) <= 0.02, "%s: sum %.4f", audit->lanes[l].name, a->sum);
         ck_assert_msg(fabs(a->sum - sum) <= 1e-12 && fabs(a->residual - (1 - sum)) <= 1e-12,
                       "%s: the sum is not that of the nodes", audit->lanes[l].name);
@@ -289,6 +289,44 @@ START_TEST(a_file_changes_nothing)
 }
 END_TEST
 
+static const struct text_graph rounds = {"x",
+                                         "y",
+                                         {NODE("MatMul", "first", "x w", "a"),
+                                          NODE("Mul", "up", "a big", "b"),
+                                          NODE("Round", "y", "b", "y")}};
+static const struct text_graph chooses = {
+    "x",
+    "y",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Mul", "up", "a big", "b"),
+     NODE("Round", "cut", "b", "c"), NODE("Less", "less", "b c", "b_d"),
+     NODE("Identity", "pass", "b_d", "b_e"), NODE("Where", "y", "b_e a x", "y")}};
+
+/* Products of some hundreds err by up to 1/4 in FP16, so that many round to another integer. y is
+ * made of integers below 2048, which FP16 holds: all of its error is what rounding decided, and no
+ * derivative passes. In the second graph only conditions jump: the node that compares has what its
+ * choices change, not those that pass them on, and the rest is that of `a` through Where. */
+START_TEST(decisions_are_named)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&rounds, NULL, 0, 1, 0, &audit, &error), error);
+    const struct ulp_attribution *a = &audit.lanes[0].attribution;
+    ck_assert_msg(a->given, "fp16: %s", a->reason);
+    /* sums of 24 products of floats, which are kept with 24 bits */
+    ck_assert_double_eq_tol(audit_node(&audit, 0, "y")->decision, 1, 24 * 0x1p-23);
+    ck_assert_double_eq_tol(a->decisions, 1, 24 * 0x1p-23);
+    ck_assert(audit_node(&audit, 0, "up")->share == 0 && audit_node(&audit, 0, "y")->stops);
+    ulp_audit_free(&audit);
+    ck_ulp_ok(attribute(&chooses, NULL, 0, 1, 0, &audit, &error), error);
+    a = &audit.lanes[0].attribution;
+    ck_assert_msg(a->given && fabs(a->residual) <= 1e-4, "residual %g", a->residual);
+    ck_assert_double_gt(audit_node(&audit, 0, "less")->decision, 0.5);
+    ck_assert(audit_node(&audit, 0, "pass")->decision == 0 &&
+              audit_node(&audit, 0, "y")->decision == 0);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
 START_TEST(unknown_outputs_are_refused)
 {
     struct ulp_audit audit;
@@ -314,6 +352,7 @@ int main(void)
     tcase_add_test(tcase, bodies_are_gone_through);
     tcase_add_test(tcase, what_has_no_shares_says_why);
     tcase_add_test(tcase, a_file_changes_nothing);
+    tcase_add_test(tcase, decisions_are_named);
     tcase_add_test(tcase, unknown_outputs_are_refused);
     suite_add_tcase(suite, tcase);
     return test_run(suite, NULL);

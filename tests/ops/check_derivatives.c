@@ -1,5 +1,5 @@
 /* One harness for the derivatives of every operator: walks the table, makes a node of each row, and
- * compares the derivative that the row's own gates give going back (ops/trace.h), along a random
+ * compares the derivative that the row's own gates give going back (ops/trace/trace.h), along a random
  * direction v and for random cotangents g, with a central difference of the row in MPFR. A row
  * without a case fails; one that says that derivatives stop is listed. */
 #include <math.h>
@@ -239,7 +239,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
             continue;
         double *d = calloc(names[i].count + 1, sizeof *d);
         ck_assert_ptr_nonnull(d);
-        ulp_trace_cotangents(trace, &names[i], d);
+        ulp_trace_cotangents(trace, &names[i], 1, d);
         for (size_t k = 0; k < names[i].count && is_variable(c, bound, i); k++) {
             const double term = d[k] * draw(&directions);
             sum += term;

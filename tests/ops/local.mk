@@ -1,4 +1,4 @@
-test_programs += check_derivatives check_operators check_ops check_ops_numbers check_probe check_walk
+test_programs += check_derivatives check_enclosures check_operators check_ops check_ops_numbers check_probe check_walk
 check_derivatives_SOURCES = %D%/check_derivatives.c %D%/harness/cases.c %D%/harness/cases.h \
 	%D%/harness/hints.c
 # Every formula that any operator runs passes through the harness.
@@ -14,3 +14,4 @@ TESTS += %D%/conformance.sh %D%/check_microsoft.sh
 dist_check_SCRIPTS += %D%/conformance.sh
 dist_check_SCRIPTS += %D%/check_microsoft.sh
 EXTRA_DIST += tests/data/microsoft scripts/record_microsoft_ops.py
+check_enclosures_SOURCES = %D%/check_enclosures.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c

@@ -29,6 +29,7 @@ static const struct argp_option options[] = {
     {"val-range", OPTION_RANGE, "[NAME=]LOW,HIGH", 0,
      "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
      "size of the table). May be repeated", 1},
+    {"input-range", OPTION_RANGE, 0, OPTION_ALIAS, 0, 1},
     {"seed", OPTION_SEED, "N", 0, "Seed of random inputs (default 0)", 1},
     {"threads", 't', "N", 0, "Number of threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,

@@ -64,9 +64,18 @@ static REAL real_of_wide(const struct ulp_strip_rule *rule, const struct ulp_ten
         break;                                                       \
     }
 
-static void load_contiguous(REAL *restrict y, const REAL *restrict in, size_t n)
+/* Elements that are the carrier's. */
+static void load_native(REAL *restrict y, const REAL *restrict in, const int64_t *offset,
+                        int64_t stride, size_t n)
 {
-    memcpy(y, in, n * sizeof *y);
+    if (offset)
+        for (size_t i = 0; i < n; i++)
+            y[i] = in[offset[i]];
+    else if (stride == 1)
+        memcpy(y, in, n * sizeof *y);
+    else
+        for (size_t i = 0; i < n; i++, in += stride)
+            y[i] = *in;
 }
 
 /* False: some number needs rounding. */
@@ -87,8 +96,8 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
                  int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
     REAL *y = out;
-    if (tensor->element == REAL_ELEMENT && !offset && stride == 1) {
-        load_contiguous(y, (const REAL *)tensor->data + base, n);
+    if (tensor->element == REAL_ELEMENT) {
+        load_native(y, (const REAL *)tensor->data + base, offset, stride, n);
         return;
     }
     if (tensor->element == ULP_ELEMENT_I32 && !offset && stride == 1 &&

@@ -72,7 +72,19 @@ struct ulp_trace_gate {
     size_t *order;
 };
 
+/* What a trace does at the gates instead of recording (ops/trace/enclose.h). */
+struct ulp_trace_gates {
+    enum ulp_status (*tape)(struct ulp_trace *, const struct ulp_tape_call *, struct ulp_error *);
+    enum ulp_status (*contract)(struct ulp_trace *, const struct ulp_arithmetic *,
+                                const struct ulp_contraction *, struct ulp_pool *,
+                                struct ulp_error *);
+    enum ulp_status (*numbers)(struct ulp_trace *, const struct ulp_tensor **, struct ulp_error *);
+    void (*free)(struct ulp_trace *);
+};
+
 struct ulp_trace {
+    const struct ulp_trace_gates *instead; /* NULL: it records */
+    struct ulp_enclosing *enclosing;
     struct ulp_arithmetic arithmetic; /* fp64 */
     struct ulp_budget *budget;
     struct ulp_pool *pool;

@@ -34,6 +34,8 @@ void ulp_trace_free(struct ulp_trace *trace)
     if (!trace)
         return;
     ulp_trace_clear(trace);
+    if (trace->instead)
+        trace->instead->free(trace);
     for (struct ulp_trace_kept_adjoint *kept = trace->kept, *next; kept; kept = next) {
         next = kept->next;
         ulp_tape_free(kept->adjoint);
@@ -141,6 +143,8 @@ enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tens
     struct ulp_tensor *out;
     if (!ulp_trace_is_named(*in))
         return ULP_OK;
+    if (trace->instead)
+        return trace->instead->numbers(trace, in, error);
     enum ulp_status status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
     if (status == ULP_OK)
         status = ulp_part_take(trace, &part, *in, 0, (int64_t)(*in)->count - 1, error);
@@ -224,6 +228,8 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
     const size_t count = (*in)->count;
     if (!ulp_trace_is_named(*in))
         return ULP_OK;
+    if (trace->instead)
+        return trace->instead->numbers(trace, in, error);
     enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
     if (status == ULP_OK)
         status = ulp_trace_take(trace, 1, sizeof *gate->parts, &gate->parts, error);

@@ -197,6 +197,8 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
     struct ulp_tape_call own = *call;
     uint64_t spread = 0;
     bool named = false, real = false;
+    if (trace->instead)
+        return trace->instead->tape(trace, call, error);
     enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
     if (status != ULP_OK)
         return status;
@@ -289,6 +291,8 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
     if (!problem->batch_count || !problem->m || !problem->n || !problem->k ||
         problem->out->element != ULP_ELEMENT_F64)
         return ulp_contract(arithmetic, problem, pool, error);
+    if (trace->instead)
+        return trace->instead->contract(trace, arithmetic, problem, pool, error);
     enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
     if (status != ULP_OK)
         return status;

@@ -26,12 +26,12 @@ void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
 }
 
 void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
-                          double *out)
+                          double weight, double *out)
 {
     const double *names = named->data;
     for (size_t i = 0; named->element == ULP_ELEMENT_F64 && i < named->count; i++)
         if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
-            out[i] += trace->cotangents[ulp_number_of(names[i])];
+            out[i] += weight * trace->cotangents[ulp_number_of(names[i])];
 }
 
 static bool is_owed(const struct ulp_trace *trace, size_t start, size_t count)

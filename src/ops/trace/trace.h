@@ -43,7 +43,7 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
                                 struct ulp_error *error);
 
 /* Go back: begin, seed (cotangents[i] is of element i, those of elements without a name are left
- * out), reverse; then ulp_trace_cotangents adds those of a tensor's names to out[]. */
+ * out), reverse; then ulp_trace_cotangents adds those of a tensor's names, times a weight, to out[]. */
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error);
 void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
                     const double *cotangents);
@@ -61,6 +61,6 @@ enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int posi
 const struct ulp_trace_mark *ulp_trace_remembered(const struct ulp_trace *trace);
 
 void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
-                          double *out);
+                          double weight, double *out);
 
 #endif

@@ -372,6 +372,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     if (status != ULP_OK)
         return ulp_fail_lines(error, status, problem.message);
     step.bound.key = ulp_hash(step.name, strlen(step.name));
+    ulp_plan_charge_prepared(plan, &step.bound);
     share_tape(block, &step.bound);
     status = bind_bodies(scope, &step, node, inputs, input_capacity, error);
     if (status == ULP_OK)

@@ -168,6 +168,7 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
                      product->opset, arena, error);
     if (status != ULP_OK)
         return status;
+    ulp_plan_charge_prepared(fuse->plan, &form->bound);
     form->bound.key = step->bound.key;
     step->integer = form;
     step->inputs = inputs;

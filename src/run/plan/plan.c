@@ -79,6 +79,7 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     plan->model = model;
     ulp_budget_open(&plan->budget, ulp_model_budget(model));
     ulp_budget_open(&plan->constants, ulp_model_budget(model));
+    ulp_budget_open(&plan->prepared, ulp_model_budget(model));
     enum ulp_status status =
         fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
     if (status == ULP_OK)
@@ -112,6 +113,7 @@ void ulp_plan_free(struct ulp_plan *plan)
     ulp_pool_free(plan->pool);
     ulp_budget_close(&plan->budget);
     ulp_budget_close(&plan->constants);
+    ulp_budget_close(&plan->prepared);
     free(plan);
 }
 

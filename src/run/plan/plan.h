@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/names.h"
+#include "base/tuning.h"
 #include "graph/graph.h"
 #include "ops/operator.h"
 
@@ -186,6 +187,7 @@ struct ulp_plan {
     struct ulp_block **blocks; /* every block, for freeing */
     size_t block_count, block_capacity;
     struct ulp_budget budget, constants; /* of the plan, and of constants computed for it */
+    struct ulp_budget prepared;          /* of what runs prepare for further ones */
     struct ulp_pool *pool;               /* of one thread, while planning */
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
@@ -198,6 +200,14 @@ struct ulp_plan {
         struct ulp_perturbed *before;
     } * perturbed; /* constants that were changed, the last first */
 };
+
+/* What calls of the node prepare is charged to the plan. */
+static inline void ulp_plan_charge_prepared(struct ulp_plan *plan, const struct ulp_bound *bound)
+{
+    const size_t limit = ulp_budget_limit(&plan->prepared);
+    ulp_prepared_charge(bound->prepared, &plan->prepared,
+                        limit ? limit / ULP_TUNE_PREPARED_SHARE : ULP_TUNE_PREPARED_BYTES);
+}
 
 /* Which of its arithmetics the lane computes a node in. */
 static inline size_t ulp_mix_index(const struct ulp_mix *mix, size_t node)

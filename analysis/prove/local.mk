@@ -1,0 +1,2 @@
+libcore_la_SOURCES += \
+	%D%/json.c %D%/prove.c %D%/text.c

@@ -1,0 +1,333 @@
+/* From bounds of all values to what is proven, and where the bounds grew. */
+#include <math.h>
+#include <string.h>
+
+#include <ulpscope/prove.h>
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "run/enclose.h"
+
+/* Hidden values of a node that are kept when they are proven: the largest. */
+#define HIDDEN_KEPT 1
+
+struct prover {
+    const struct ulp_plan *plan;
+    struct ulp_proof *proof;
+    size_t node_capacity;
+    double *bounds; /* by slot; of what is not known INFINITY */
+    int *makers;    /* by slot: position in proof->nodes of what computes it; -1: none */
+    double limit;
+};
+
+const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict)
+{
+    static const char *const names[] = {[ULP_PROOF_PROVEN] = "proven",
+                                        [ULP_PROOF_CONDITIONAL] = "conditional",
+                                        [ULP_PROOF_NOT_PROVEN] = "not proven"};
+    return names[verdict];
+}
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory while proving");
+}
+
+static char *copy(struct prover *prover, const char *text)
+{
+    return ulp_arena_text(prover->proof->memory, text, strlen(text));
+}
+
+/* ---- nodes ---- */
+
+static void set_output(struct prover *prover, const struct ulp_enclosed *from,
+                       struct ulp_proof_output *out)
+{
+    *out = (struct ulp_proof_output){.name = copy(prover, from->name),
+                                     .verdict = from->unknown   ? ULP_PROOF_NOT_PROVEN
+                                                : from->assumed ? ULP_PROOF_CONDITIONAL
+                                                                : ULP_PROOF_PROVEN,
+                                     .bound = from->unknown ? fmax(from->bound, from->reached)
+                                                            : from->bound,
+                                     .low = from->low,
+                                     .high = from->high,
+                                     .elements = from->count,
+                                     .unproven = from->unknown,
+                                     .infinite = from->infinite};
+    prover->bounds[from->slot] = out->bound;
+    prover->makers[from->slot] = (int)prover->proof->node_count;
+    prover->proof->output_count++;
+    prover->proof->counts[out->verdict]++;
+}
+
+/* The formula's words around an instruction. */
+static char *describe_hidden(struct prover *prover, const struct ulp_hidden_bound *hidden)
+{
+    struct ulp_text text = {0};
+    if (!hidden->tape) {
+        ulp_text_add(&text, "sums of products");
+    } else {
+        const int column = hidden->tape->instructions[hidden->instruction].column;
+        ulp_text_add(&text, "column %d of %s", column, hidden->tape->text);
+    }
+    char *copied = text.failed ? NULL : copy(prover, text.data);
+    ulp_text_free(&text);
+    return copied;
+}
+
+static bool is_output(const struct ulp_hidden_bound *hidden)
+{
+    for (int o = 0; hidden->tape && o < hidden->tape->output_count; o++)
+        if (hidden->tape->outputs[o] == hidden->instruction)
+            return true;
+    return false;
+}
+
+/* Those that may be too large; when there are none the largest. */
+static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclosed_node *from,
+                                  struct ulp_proof_node *node, struct ulp_error *error)
+{
+    const struct ulp_hidden_bound *largest = NULL;
+    node->hidden =
+        ulp_arena_take(prover->proof->memory, from->hidden_count + 1, sizeof *node->hidden);
+    if (!node->hidden)
+        return out_of_memory(error);
+    for (size_t h = 0; h <= from->hidden_count; h++) {
+        const struct ulp_hidden_bound *hidden = h < from->hidden_count ? &from->hidden[h] : largest;
+        if (!hidden || (h < from->hidden_count && is_output(hidden)))
+            continue;
+        const bool proven = hidden->largest <= hidden->limit;
+        if (proven && (!largest || hidden->largest > largest->largest))
+            largest = hidden;
+        if (proven == (h < from->hidden_count))
+            continue;
+        struct ulp_proof_hidden *out = &node->hidden[node->hidden_count++];
+        *out = (struct ulp_proof_hidden){.what = describe_hidden(prover, hidden),
+                                         .bound = hidden->largest,
+                                         .limit = hidden->limit,
+                                         .proven = proven};
+        prover->proof->hidden_unproven += !proven;
+        if (!out->what)
+            return out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
+/* Back along the inputs with the largest bounds, as long as these are known: the node whose result
+ * is bounded by most times its inputs' bound. */
+static void find_growth(const struct prover *prover, const struct ulp_enclosed_node *from,
+                        struct ulp_proof_node *node, double reached)
+{
+    const struct ulp_step *step = from->step;
+    double best = 0;
+    ptrdiff_t at = (ptrdiff_t)node->index;
+    for (int steps = 0; steps < 64; steps++) {
+        int widest = -1;
+        double inputs = 0;
+        for (size_t i = 0; i < step->own_input_count; i++) {
+            const int slot = step->inputs[i];
+            if (slot >= 0 && prover->bounds[slot] > inputs) {
+                inputs = prover->bounds[slot];
+                widest = slot;
+            }
+        }
+        if (isfinite(inputs) && !(reached / fmax(inputs, 1) <= best)) {
+            best = reached / fmax(inputs, 1);
+            node->grew = at;
+            node->grew_from = inputs;
+        }
+        if (widest < 0 || prover->makers[widest] < 0 || inputs < sqrt(prover->limit))
+            return;
+        const struct ulp_proof_node *maker = &prover->proof->nodes[prover->makers[widest]];
+        at = (ptrdiff_t)maker->index;
+        step = prover->plan->nodes[maker->index].step;
+        reached = inputs;
+    }
+}
+
+static bool has_float_output(const struct ulp_enclosed_node *from)
+{
+    for (size_t o = 0; o < from->output_count; o++)
+        if (from->outputs[o].is_float)
+            return true;
+    return false;
+}
+
+static enum ulp_status grow_nodes(struct prover *prover, struct ulp_error *error)
+{
+    struct ulp_proof *proof = prover->proof;
+    if (proof->node_count < prover->node_capacity)
+        return ULP_OK;
+    const size_t capacity = prover->node_capacity ? 2 * prover->node_capacity : 64;
+    struct ulp_proof_node *nodes = ulp_arena_take(proof->memory, capacity, sizeof *nodes);
+    if (!nodes)
+        return out_of_memory(error);
+    if (proof->node_count)
+        memcpy(nodes, proof->nodes, proof->node_count * sizeof *nodes);
+    proof->nodes = nodes;
+    prover->node_capacity = capacity;
+    return ULP_OK;
+}
+
+static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
+                                struct ulp_error *error)
+{
+    struct prover *prover = context;
+    double reached = 0;
+    bool proven = true;
+    if (!has_float_output(from))
+        return ULP_OK;
+    enum ulp_status status = grow_nodes(prover, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_proof_node *node = &prover->proof->nodes[prover->proof->node_count];
+    *node = (struct ulp_proof_node){.index = from->node,
+                                    .name = copy(prover, from->step->name),
+                                    .op = copy(prover, from->step->bound.node->op_type),
+                                    .inputs = from->inputs,
+                                    .normalised = from->normalised != NULL,
+                                    .grew = -1};
+    node->outputs =
+        ulp_arena_take(prover->proof->memory, from->output_count, sizeof *node->outputs);
+    if (!node->name || !node->op || !node->outputs)
+        return out_of_memory(error);
+    for (size_t o = 0; o < from->output_count; o++) {
+        if (!from->outputs[o].is_float)
+            continue;
+        struct ulp_proof_output *out = &node->outputs[node->output_count++];
+        set_output(prover, &from->outputs[o], out);
+        if (!out->name)
+            return out_of_memory(error);
+        proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
+        reached = fmax(reached, out->bound);
+    }
+    if (!proven && from->reason && !(node->reason = copy(prover, from->reason)))
+        return out_of_memory(error);
+    if (!proven)
+        find_growth(prover, from, node, reached);
+    status = add_hidden(prover, from, node, error);
+    prover->proof->node_count++;
+    return status;
+}
+
+/* ---- the box ---- */
+
+static enum ulp_status set_range(struct prover *prover, const struct ulp_model *model, size_t i,
+                                 const struct ulp_random_options *options,
+                                 struct ulp_proof_input *out, struct ulp_error *error)
+{
+    const struct ulp_chosen_range range = ulp_model_input_range(model, i, options);
+    *out = (struct ulp_proof_input){.name = copy(prover, ulp_model_input(model, i).name),
+                                    .low = range.low,
+                                    .high = range.high,
+                                    .why = copy(prover, range.why)};
+    if (!out->name || !out->why)
+        return out_of_memory(error);
+    for (size_t r = 0; r < options->range_count; r++) {
+        const struct ulp_input_range *given = &options->ranges[r];
+        out->given |= !given->name || strcmp(given->name, out->name) == 0;
+    }
+    if (!(range.low <= range.high) || !isfinite(range.low) || !isfinite(range.high))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "the range of input '%s' is %g to %g: expected two finite numbers, the "
+                        "smaller first",
+                        out->name, range.low, range.high);
+    return ULP_OK;
+}
+
+static enum ulp_status set_box(struct prover *prover, const struct ulp_model *model,
+                               const struct ulp_input_range *ranges, size_t range_count,
+                               struct ulp_input_range **out, struct ulp_error *error)
+{
+    const struct ulp_random_options options = {.ranges = ranges, .range_count = range_count};
+    const struct ulp_block *block = prover->plan->main;
+    struct ulp_proof *proof = prover->proof;
+    proof->input_count = ulp_model_input_count(model);
+    proof->inputs = ulp_arena_take(proof->memory, proof->input_count + 1, sizeof *proof->inputs);
+    *out = ulp_arena_take(proof->memory, block->input_count + 1, sizeof **out);
+    if (!proof->inputs || !*out)
+        return out_of_memory(error);
+    for (size_t r = 0; r < range_count; r++) {
+        bool known = !ranges[r].name;
+        for (size_t i = 0; i < proof->input_count; i++)
+            known |= ranges[r].name && strcmp(ranges[r].name, ulp_model_input(model, i).name) == 0;
+        if (!known)
+            return ulp_fail(error, ULP_ERROR_USAGE, "the model has no input '%s'", ranges[r].name);
+    }
+    for (size_t i = 0; i < proof->input_count; i++) {
+        const enum ulp_status status =
+            set_range(prover, model, i, &options, &proof->inputs[i], error);
+        if (status != ULP_OK)
+            return status;
+    }
+    for (size_t b = 0; b < block->input_count; b++)
+        for (size_t i = 0; i < proof->input_count; i++)
+            if (strcmp(block->slots[block->inputs[b]].name, proof->inputs[i].name) == 0) {
+                (*out)[b] = (struct ulp_input_range){proof->inputs[i].name, proof->inputs[i].low,
+                                                     proof->inputs[i].high};
+                prover->bounds[block->inputs[b]] =
+                    fmax(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high));
+            }
+    return ULP_OK;
+}
+
+static enum ulp_status fill(struct prover *prover, const struct ulp_model *model,
+                            const struct ulp_input_range *ranges, size_t range_count,
+                            int thread_count, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = prover->plan;
+    struct ulp_proof *proof = prover->proof;
+    struct ulp_input_range *box;
+    struct ulp_pool *pool = NULL;
+    proof->model_path = copy(prover, ulp_model_path(model));
+    proof->arithmetic = copy(prover, plan->lanes[0].name);
+    proof->format = plan->lanes[0].storage;
+    prover->limit = proof->format.max_finite;
+    prover->bounds =
+        ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->bounds);
+    prover->makers =
+        ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->makers);
+    if (!proof->model_path || !proof->arithmetic || !prover->bounds || !prover->makers)
+        return out_of_memory(error);
+    for (size_t s = 0; s < plan->main->slot_count; s++)
+        prover->makers[s] = -1;
+    enum ulp_status status = set_box(prover, model, ranges, range_count, &box, error);
+    if (status == ULP_OK)
+        status = ulp_pool_create(&pool, thread_count, error);
+    if (status == ULP_OK)
+        status = ulp_enclose_run(&(struct ulp_enclose){plan, box, add_node, prover,
+                                                       ulp_model_budget(model), pool},
+                                 error);
+    ulp_pool_free(pool);
+    return status;
+}
+
+enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *plan,
+                          const struct ulp_input_range *ranges, size_t range_count,
+                          int thread_count, struct ulp_proof *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct prover prover = {.plan = plan, .proof = out};
+    const double started = ulp_seconds_now();
+    *out = (struct ulp_proof){0};
+    if (plan->lanes[0].as_declared || plan->mixes[0].of_node)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a proof is in one arithmetic for all nodes: not '%s'",
+                        ulp_plan_lane_name(plan, 0));
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = fill(&prover, model, ranges, range_count, thread_count, error);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_proof_free(out);
+    return status;
+}
+
+void ulp_proof_free(struct ulp_proof *proof)
+{
+    ulp_arena_free(proof->memory);
+    *proof = (struct ulp_proof){0};
+}

@@ -1,0 +1,91 @@
+/* Proofs that nothing overflows: for every input of a box, not for samples.
+ *
+ * A proof bounds all values of a model by intervals and norms that hold for every input whose
+ * elements lie in given ranges (indexes into tables: any valid index), in one arithmetic and with
+ * all its roundings (doc/prove.md has the theorem). Where a bound is below the format's largest
+ * number, no input of the box makes that value overflow, or NaN. Where it is not, nothing is said
+ * about whether it does: `ulpscope overflow` and the audit look at samples.
+ *
+ * Shapes are those of the plan. Of the bodies of If, Loop and Scan nothing is known. */
+#ifndef ULPSCOPE_PROVE_H
+#define ULPSCOPE_PROVE_H
+
+#include <ulpscope/run.h>
+
+enum ulp_proof_verdict {
+    ULP_PROOF_PROVEN, /* no input of the box makes it overflow */
+    /* none that does not make one of the nodes overflow that are not proven, before it */
+    ULP_PROOF_CONDITIONAL,
+    ULP_PROOF_NOT_PROVEN,
+};
+/* "proven", "conditional", "not proven". */
+ULP_API const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict);
+
+/* A float output of a node. */
+struct ulp_proof_output {
+    char *name;
+    enum ulp_proof_verdict verdict;
+    /* No magnitude is larger, of any finite element; of a value that is not proven what it would be
+     * without the format's limit, INFINITY when that is not known */
+    double bound;
+    double low, high; /* its finite elements lie between; low > high: there are none */
+    size_t elements; /* 0: its shape is not known */
+    size_t unproven; /* elements that are not proven */
+    size_t infinite; /* elements that may be an infinity that the model itself writes, as a mask */
+};
+/* Something inside a node: an instruction of its formula, or the partial sums of its product. */
+struct ulp_proof_hidden {
+    char *what;
+    double bound, limit; /* limit: the largest number of the format in which it is computed */
+    bool proven;
+};
+struct ulp_proof_node {
+    size_t index; /* as in ulp_plan_node_name */
+    char *name, *op;
+    size_t output_count, hidden_count;
+    struct ulp_proof_output *outputs;
+    struct ulp_proof_hidden *hidden; /* those that are not proven, then the largest */
+    double inputs;                   /* the largest bound of its inputs */
+    bool normalised;  /* its bound does not depend on its input's: a written out normalisation */
+    char *reason;     /* why it is not proven, when that is known; NULL: by its bound */
+    ptrdiff_t grew;   /* of a node that is not proven: the node at which the bound grew; else -1 */
+    double grew_from; /* the bound of that node's inputs */
+};
+/* A range of one of the model's inputs. */
+struct ulp_proof_input {
+    char *name;
+    double low, high;
+    char *why; /* for indexes the table ("Gather emb picks one of 30522"), else empty */
+    bool given;
+};
+struct ulp_proof {
+    char *model_path, *arithmetic;
+    struct ulp_format format; /* the storage */
+    size_t input_count;
+    struct ulp_proof_input *inputs;
+    size_t node_count;
+    struct ulp_proof_node *nodes; /* those with a float output that depends on the inputs */
+    size_t output_count;          /* their float outputs */
+    size_t counts[3];             /* of outputs, by verdict */
+    size_t hidden_unproven;
+    double seconds;
+    struct ulp_arena *memory; /* private: holds the rest */
+};
+
+/* Prove, in the arithmetic of the plan's only lane. ranges: of inputs of the model, the later of
+ * two for one input counts; those not named are as in ulp_model_input_range. thread_count 0: all
+ * processors. Free *out with ulp_proof_free. ULP_ERROR_USAGE: a range is empty, or of no input. */
+ULP_API enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *plan,
+                                  const struct ulp_input_range *ranges, size_t range_count,
+                                  int thread_count, struct ulp_proof *out, struct ulp_error *error);
+ULP_API void ulp_proof_free(struct ulp_proof *proof);
+
+/* Write proof.json into the folder (made when missing); doc/prove.md has its schema. */
+ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, const char *folder,
+                                        struct ulp_error *error);
+/* The proof as text, the verdict first. Free *out with free(). width and colour as in
+ * ulp_report_summary. */
+ULP_API enum ulp_status ulp_proof_summary(const struct ulp_proof *proof, int width, bool colour,
+                                          char **out, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,143 @@
+/* ulpscope prove: options, the plan, the proof. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum { OPTION_FAIL = 512 };
+
+struct prove_options {
+    struct common_options common;
+    const char *format, *out;
+    bool fail_on_unproven;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"format", 'f', "ARITH", 0,
+     "The format, or any arithmetic, in which the model runs (default fp16; ulpscope arith explains "
+     "them)", 0},
+    {"arith", 'a', "ARITH", OPTION_ALIAS, 0, 0},
+    {"fail-on", OPTION_FAIL, "WHAT", 0,
+     "Exit with code 1 when an output of a node is not proven (unproven)", 0},
+    {"out", 'o', "FOLDER", 0, "Write proof.json into FOLDER", 0},
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct prove_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_END:
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "prove takes one --shape of each input");
+        return 0;
+    case 'f':
+    case 'a': options->format = argument; return 0;
+    case 'o': options->out = argument; return 0;
+    case OPTION_FAIL:
+        if (strcmp(argument, "unproven") != 0)
+            refuse(state, "--fail-on %s: expected unproven", argument);
+        options->fail_on_unproven = true;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Prove what cannot overflow in a format, for every input and not for samples: each value of "
+    "the "
+    "model is bounded by intervals and norms that hold for all inputs of the given ranges "
+    "(indexes: "
+    "any index), every rounding of the format included."
+    "\vWords of the report:\n"
+    "  proven       no input of the ranges makes this output overflow, or NaN\n"
+    "  conditional  none that does not first make an output overflow that is not proven\n"
+    "  not proven   the bound is larger than the format's largest number; whether an input\n"
+    "               reaches it is not known\n\n"
+    "Shapes are the model's; --dim and --shape set those that it leaves open, --inputs takes them "
+    "from a sample, whose values are not used.\n\n"
+    "Examples:\n"
+    "  ulpscope prove bert.onnx --dim sequence=128\n"
+    "      FP16, for any tokens\n"
+    "  ulpscope prove vit.onnx --input-range 0,1 --format fp16 --out report/\n"
+    "      for every image; all bounds in report/proof.json\n"
+    "  ulpscope prove model.onnx --input-range x=-3,3 --format fp8-e4m3 --fail-on unproven\n"
+    "      in CI";
+
+static enum ulp_status run_proof(const struct prove_options *options, struct ulp_proof *proof,
+                                 struct ulp_error *error)
+{
+    const struct common_options *common = &options->common;
+    struct ulp_arithmetic arithmetic;
+    struct ulp_model *model = NULL;
+    struct ulp_plan *plan = NULL;
+    struct sample_list samples = {0};
+    char *shape = NULL;
+    enum ulp_status status = ulp_arithmetic_find(options->format, &arithmetic, error);
+    if (status == ULP_OK && options->out)
+        status = ulp_report_prepare(options->out, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(common->model, common->budget, &model, error);
+    if (status == ULP_OK)
+        status = set_shapes(model, common, 0, &shape, error);
+    if (status == ULP_OK && options->out)
+        status =
+            spare_inputs_of_report(options->out, model, common->inputs, common->input_count, error);
+    if (status == ULP_OK)
+        status = read_samples(model, common, &samples, error);
+    if (status == ULP_OK) {
+        const struct ulp_plan_options plan_options = {.dims = common->dims,
+                                                      .dim_count = common->dim_count,
+                                                      .inputs = &samples.items[0].inputs};
+        status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
+    }
+    if (status == ULP_OK)
+        status = ulp_prove(model, plan, common->ranges, common->range_count, common->threads, proof,
+                           error);
+    free(shape);
+    free_samples(&samples);
+    ulp_plan_free(plan);
+    return status;
+}
+
+static int report(const struct prove_options *options, const struct ulp_proof *proof)
+{
+    struct ulp_error error;
+    char *summary;
+    if (ulp_proof_summary(proof, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
+                          &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->out && ulp_proof_write(proof, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (options->out)
+        say(stdout, "report: %s/proof.json\n", options->out);
+    return options->fail_on_unproven && proof->counts[ULP_PROOF_PROVEN] < proof->output_count
+               ? ULP_ERROR_LIMIT
+               : ULP_OK;
+}
+
+int command_prove(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct prove_options options = {.format = "fp16"};
+    struct ulp_proof proof = {0};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code =
+            run_proof(&options, &proof, &error) == ULP_OK ? report(&options, &proof) : fail(&error);
+    ulp_proof_free(&proof);
+    common_free(&options.common);
+    return code;
+}

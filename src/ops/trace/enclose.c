@@ -1,0 +1,63 @@
+/* A trace that encloses: what it does at the gates. */
+#include "ops/trace/enclosing.h"
+
+static enum ulp_status give_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
+                                    struct ulp_error *error)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    struct ulp_tensor *out;
+    double *data;
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, (*in)->count, sizeof *data, &data, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t i = 0; i < (*in)->count; i++) {
+        data[i] = ((const double *)(*in)->data)[i];
+        const size_t number = ulp_enclosing_number(e, data[i]);
+        if (number == ULP_NO_NUMBER)
+            continue;
+        if (e->at.may[number] || e->at.lo[number] != e->at.hi[number])
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "what it does depends on numbers that are not known");
+        data[i] = e->at.lo[number];
+    }
+    *out = ulp_tensor_view(*in);
+    out->data = data;
+    *in = out;
+    return ULP_OK;
+}
+
+static void free_enclosing(struct ulp_trace *trace)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    ulp_free(e->at.lo);
+    ulp_free(e->at.hi);
+    ulp_free(e->at.may);
+    ulp_free(e->joint);
+    ulp_free(e->stamp);
+    ulp_free(e->joints);
+    ulp_free(e->hidden);
+    ulp_free(e);
+    trace->enclosing = NULL;
+    trace->instead = NULL;
+}
+
+static const struct ulp_trace_gates gates = {ulp_enclosing_tape, ulp_enclosing_contract,
+                                             give_numbers, free_enclosing};
+
+enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
+                                  struct ulp_error *error)
+{
+    void *memory = trace->enclosing;
+    enum ulp_status status = ULP_OK;
+    if (!memory)
+        status = ulp_allocate_zero(&memory, 1, sizeof *trace->enclosing, trace->budget,
+                                   "bounds of a node", error);
+    if (status != ULP_OK)
+        return status;
+    trace->enclosing = memory;
+    trace->enclosing->lane = *arithmetic;
+    trace->instead = &gates;
+    return ULP_OK;
+}

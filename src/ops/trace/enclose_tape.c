@@ -1,0 +1,393 @@
+/* A formula of intervals. Without row functions every element is by itself, so elements are taken
+ * together as they are known together: by the joint of one of the operands. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "formula/enclose.h"
+#include "ops/trace/enclosing.h"
+
+/* Elements without a joint, that are taken at once. */
+#define PIECE 512
+/* Elements with one: more of it are taken as parts, whose norms are no larger. */
+#define TOGETHER_MAX 8192
+
+struct evaluation {
+    struct ulp_trace *trace;
+    const struct ulp_tape_call *call;
+    struct ulp_arithmetic arithmetic; /* of the lane, here */
+    struct ulp_interval_rule rule;
+    size_t capacity;
+    struct ulp_intervals *values; /* by instruction */
+    double *largest, *l1, *l2;    /* by instruction */
+    int *same;
+    size_t *rows; /* of the elements that are taken together */
+    int32_t *positions;
+    int64_t *places;
+};
+
+static int64_t place_of(const struct ulp_operand *operand, size_t row, int64_t position)
+{
+    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
+           (operand->position_offset ? operand->position_offset[position]
+                                     : position * operand->position_stride);
+}
+
+static bool is_named(const struct ulp_operand *operand)
+{
+    return operand->tensor && operand->tensor->element == ULP_ELEMENT_F64;
+}
+
+static bool are_same(const struct ulp_operand *a, const struct ulp_operand *b)
+{
+    return a->tensor && b->tensor && a->tensor->data == b->tensor->data &&
+           a->tensor->count == b->tensor->count && a->row_offset == b->row_offset &&
+           a->position_offset == b->position_offset && a->row_stride == b->row_stride &&
+           a->position_stride == b->position_stride;
+}
+
+/* Operands that are one tensor, laid alike: x * x as Mul(x, x). */
+static void find_same(struct evaluation *v)
+{
+    const struct ulp_instruction *in = v->call->tape->instructions;
+    for (int i = 0; i < v->call->tape->instruction_count; i++) {
+        v->same[i] = i;
+        for (int j = 0; j < i && in[i].kind == ULP_TAPE_OPERAND && v->same[i] == i; j++)
+            if (in[j].kind == ULP_TAPE_OPERAND &&
+                are_same(&v->call->operands[in[i].index], &v->call->operands[in[j].index]))
+                v->same[i] = j;
+    }
+}
+
+static enum ulp_status take_memory(struct evaluation *v, size_t n, struct ulp_error *error)
+{
+    const size_t instructions = (size_t)v->call->tape->instruction_count;
+    struct ulp_trace *trace = v->trace;
+    enum ulp_status status =
+        ulp_trace_take(trace, instructions, sizeof *v->values, &v->values, error);
+    for (size_t i = 0; i < instructions && status == ULP_OK; i++) {
+        status = ulp_trace_take(trace, n, sizeof(double), &v->values[i].lo, error);
+        if (status == ULP_OK)
+            status = ulp_trace_take(trace, n, sizeof(double), &v->values[i].hi, error);
+        if (status == ULP_OK)
+            status = ulp_trace_take(trace, n, 1, &v->values[i].may, error);
+    }
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, instructions, sizeof *v->largest, &v->largest, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, instructions, sizeof *v->l1, &v->l1, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, instructions, sizeof *v->l2, &v->l2, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, instructions, sizeof *v->same, &v->same, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, n, sizeof *v->rows, &v->rows, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, n, sizeof *v->positions, &v->positions, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, n, sizeof *v->places, &v->places, error);
+    v->capacity = n;
+    if (status == ULP_OK)
+        find_same(v);
+    return status;
+}
+
+/* ---- operands ---- */
+
+static void load_text(struct evaluation *v, int i, size_t n, const char *text)
+{
+    const struct ulp_intervals *x = &v->values[i];
+    const double value = strcmp(text, "pi") == 0 ? 3.14159265358979323846 : strtod(text, NULL);
+    ulp_interval_set_point(x, 0, value);
+    if (isfinite(value))
+        ulp_interval_set_step(&v->rule, x, 0, value, value, 0, v->rule.unit, &v->largest[i]);
+    for (size_t k = 1; k < n; k++)
+        ulp_interval_copy(x, k, x, 0);
+    v->l1[i] = v->l2[i] = INFINITY;
+}
+
+static void load_operand(struct evaluation *v, int i, size_t n)
+{
+    struct ulp_enclosing *e = v->trace->enclosing;
+    const struct ulp_operand *operand = &v->call->operands[v->call->tape->instructions[i].index];
+    const struct ulp_intervals *x = &v->values[i];
+    v->l1[i] = v->l2[i] = INFINITY;
+    if (!operand->tensor) {
+        load_text(v, i, n, operand->constant ? operand->constant : "nan");
+        return;
+    }
+    for (size_t k = 0; k < n; k++)
+        v->places[k] = place_of(operand, v->rows[k], v->positions[k]);
+    if (operand->tensor->element != ULP_ELEMENT_F64) {
+        for (size_t k = 0; k < n; k++)
+            ulp_interval_set_point(x, k, ulp_tensor_get(operand->tensor, (size_t)v->places[k]));
+        return;
+    }
+    const double *elements = operand->tensor->data;
+    for (size_t k = 0; k < n; k++) {
+        const size_t number = ulp_enclosing_number(e, elements[v->places[k]]);
+        if (number == ULP_NO_NUMBER)
+            ulp_interval_set_point(x, k, elements[v->places[k]]);
+        else
+            ulp_interval_copy(x, k, &e->at, number);
+    }
+    const struct ulp_norms norms = ulp_enclosing_norms(e, elements, v->places, n, NULL);
+    v->l1[i] = norms.l1;
+    v->l2[i] = norms.l2;
+}
+
+/* ---- outputs ---- */
+
+/* A truth value or integer: known only when there is one. */
+static void store_integer(struct evaluation *v, const struct ulp_tensor *tensor, int64_t place,
+                          const struct ulp_intervals *x, size_t k)
+{
+    const bool known = !x->may[k] && x->lo[k] == x->hi[k];
+    if (!known)
+        v->trace->enclosing->unknown_integers = true;
+    if (tensor->type == ULP_TYPE_BOOL)
+        ((uint8_t *)tensor->data)[place] = known && x->lo[k] != 0;
+    else if (tensor->element_bytes == sizeof(int64_t))
+        ((int64_t *)tensor->data)[place] = known && fabs(x->lo[k]) < 0x1p62 ? (int64_t)x->lo[k] : 0;
+    else
+        v->trace->enclosing->unknown_integers = true;
+}
+
+/* The element's number: a new one, or that which it has been given in this call. */
+static void store_element(struct evaluation *v, double *element, const struct ulp_intervals *x,
+                          size_t k, const struct ulp_format *format, size_t first, uint32_t joint)
+{
+    struct ulp_enclosing *e = v->trace->enclosing;
+    const size_t met = ulp_enclosing_number(e, *element);
+    const size_t number = e->count;
+    ulp_interval_copy(&e->at, number, x, k);
+    ulp_interval_store(&v->arithmetic, format, &e->at, number);
+    if (met != ULP_NO_NUMBER && met >= first) {
+        const double lo = fmin(e->at.lo[met], e->at.lo[number]),
+                     hi = fmax(e->at.hi[met], e->at.hi[number]);
+        ulp_interval_set(&e->at, met, lo, hi, e->at.may[met] | e->at.may[number]);
+        e->joint[met] = ULP_NO_JOINT;
+        return;
+    }
+    e->joint[number] = joint;
+    e->stamp[number] = 0;
+    *element = ulp_enclosing_name(e, e->count++);
+}
+
+/* A joint for the results, when more is known than their intervals say. */
+static uint32_t join_results(struct evaluation *v, int i, size_t n, const struct ulp_format *format)
+{
+    const double unit = ldexp(1, 1 - format->precision), tiny = ldexp(1, format->emin);
+    double sum = 0, squares = 0;
+    for (size_t k = 0; k < n; k++) {
+        const double x = v->values[i].may[k] ? INFINITY : ulp_interval_magnitude(&v->values[i], k);
+        sum += x;
+        squares += x * x;
+    }
+    const struct ulp_joint joint = {v->l1[i] * (1 + unit) + (double)n * tiny,
+                                    v->l2[i] * (1 + unit) + sqrt((double)n) * tiny};
+    if (n < 2 || !(joint.l1 < 0.99 * sum || joint.l2 < 0.99 * sqrt(squares)))
+        return ULP_NO_JOINT;
+    return ulp_enclosing_add_joint(v->trace, joint);
+}
+
+static void store_outputs(struct evaluation *v, size_t n, const size_t *first)
+{
+    const struct ulp_tape *tape = v->call->tape;
+    for (int o = 0; o < tape->output_count; o++) {
+        const struct ulp_operand *output = &v->call->outputs[o];
+        const int i = tape->outputs[o];
+        if (!output->tensor || i < 0 || !n)
+            continue;
+        const bool one =
+            tape->instructions[i].per_row && !output->position_offset && !output->position_stride;
+        const bool named = is_named(output);
+        const struct ulp_format format =
+            output->storage ? ulp_enclosing_format(v->trace->enclosing, output->storage)
+                            : v->arithmetic.storage;
+        const uint32_t joint = named && !one ? join_results(v, i, n, &format) : ULP_NO_JOINT;
+        for (size_t k = 0; k < (one ? 1 : n); k++) {
+            const int64_t place = place_of(output, v->rows[k], one ? 0 : v->positions[k]);
+            if (named)
+                store_element(v, &((double *)output->tensor->data)[place], &v->values[i], k,
+                              &format, *first, joint);
+            else
+                store_integer(v, output->tensor, place, &v->values[i], k);
+        }
+    }
+}
+
+static void evaluate(struct evaluation *v, size_t n, const size_t *first)
+{
+    const struct ulp_tape *tape = v->call->tape;
+    for (int i = 0; i < tape->instruction_count; i++)
+        if (tape->instructions[i].kind == ULP_TAPE_OPERAND)
+            load_operand(v, i, n);
+    ulp_tape_enclose(tape, &v->rule, n, v->values, v->same, v->largest, v->l1, v->l2);
+    store_outputs(v, n, first);
+}
+
+/* ---- which elements together ---- */
+
+static bool has_rows(const struct ulp_tape *tape)
+{
+    for (int i = 0; i < tape->instruction_count; i++)
+        if (tape->instructions[i].kind != ULP_TAPE_OPERAND &&
+            tape->instructions[i].kind != ULP_TAPE_CONSTANT &&
+            tape->instructions[i].kind != ULP_TAPE_PRIMITIVE)
+            return true;
+    return false;
+}
+
+static enum ulp_status by_rows(struct evaluation *v, const size_t *first, struct ulp_error *error)
+{
+    const struct ulp_rows *rows = v->call->rows;
+    const enum ulp_status status = take_memory(v, rows->row_length, error);
+    for (size_t r = 0; r < rows->row_count && status == ULP_OK; r++) {
+        size_t n = rows->row_length;
+        for (size_t k = 0; k < n; k++)
+            v->positions[k] = (int32_t)k;
+        if (rows->window)
+            n = rows->window(rows->window_context, r, v->positions);
+        for (size_t k = 0; k < n; k++)
+            v->rows[k] = r;
+        evaluate(v, n, first);
+    }
+    return status;
+}
+
+static uint32_t joint_of(const struct evaluation *v, const struct ulp_operand *operand, size_t row,
+                         size_t position)
+{
+    const struct ulp_enclosing *e = v->trace->enclosing;
+    const double *elements = operand->tensor->data;
+    const size_t number =
+        ulp_enclosing_number(e, elements[place_of(operand, row, (int64_t)position)]);
+    return number == ULP_NO_NUMBER ? ULP_NO_JOINT : e->joint[number];
+}
+
+/* The operand whose joints decide: the first that has any. */
+static const struct ulp_operand *find_joined(const struct evaluation *v)
+{
+    const struct ulp_rows *rows = v->call->rows;
+    for (int i = 0; i < v->call->tape->operand_count; i++) {
+        const struct ulp_operand *operand = &v->call->operands[i];
+        if (!is_named(operand))
+            continue;
+        for (size_t r = 0; r < rows->row_count; r++)
+            for (size_t p = 0; p < rows->row_length; p++)
+                if (joint_of(v, operand, r, p) != ULP_NO_JOINT)
+                    return operand;
+    }
+    return NULL;
+}
+
+/* Elements ordered by joint, those without one last, by counting. */
+static enum ulp_status order_elements(struct evaluation *v, const struct ulp_operand *joined,
+                                      size_t **starts, size_t **order, size_t *joints,
+                                      struct ulp_error *error)
+{
+    const struct ulp_rows *rows = v->call->rows;
+    const size_t count = rows->row_count * rows->row_length;
+    *joints = v->trace->enclosing->joint_count;
+    enum ulp_status status = ulp_trace_take(v->trace, *joints + 2, sizeof **starts, starts, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(v->trace, count, sizeof **order, order, error);
+    if (status != ULP_OK)
+        return status;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t r = 0, c = 0; r < rows->row_count; r++)
+            for (size_t p = 0; p < rows->row_length; p++, c++) {
+                const uint32_t joint = joined ? joint_of(v, joined, r, p) : ULP_NO_JOINT;
+                const size_t bucket = joint == ULP_NO_JOINT ? *joints : joint;
+                if (pass == 0)
+                    (*starts)[bucket + 1]++;
+                else
+                    (*order)[(*starts)[bucket]++] = c;
+            }
+        for (size_t j = 0; pass == 0 && j <= *joints; j++)
+            (*starts)[j + 1] += (*starts)[j];
+    }
+    return status; /* starts[j] is now where bucket j ends */
+}
+
+static enum ulp_status by_joints(struct evaluation *v, const size_t *first, struct ulp_error *error)
+{
+    const size_t length = v->call->rows->row_length;
+    const struct ulp_operand *joined = find_joined(v);
+    size_t *ends, *order, joints;
+    enum ulp_status status = take_memory(v, joined ? TOGETHER_MAX : PIECE, error);
+    if (status == ULP_OK)
+        status = order_elements(v, joined, &ends, &order, &joints, error);
+    for (size_t j = 0, c = 0; j <= joints && status == ULP_OK; j++)
+        while (c < ends[j]) {
+            const size_t most = j < joints ? TOGETHER_MAX : PIECE,
+                         n = ends[j] - c < most ? ends[j] - c : most;
+            for (size_t k = 0; k < n; k++) {
+                v->rows[k] = order[c + k] / length;
+                v->positions[k] = (int32_t)(order[c + k] % length);
+            }
+            evaluate(v, n, first);
+            c += n;
+        }
+    return status;
+}
+
+static bool reads_names(const struct ulp_tape_call *call)
+{
+    for (int i = 0; i < call->tape->operand_count; i++)
+        if (call->operands[i].tensor && ulp_trace_is_named(call->operands[i].tensor))
+            return true;
+    return false;
+}
+
+/* Numbers alone: what the lane computes of them. */
+static enum ulp_status run_numbers(const struct evaluation *v, struct ulp_error *error)
+{
+    const struct ulp_tape *tape = v->call->tape;
+    struct ulp_operand *outputs;
+    struct ulp_format *formats;
+    struct ulp_tape_call own = *v->call;
+    enum ulp_status status =
+        ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *outputs, &outputs, error);
+    if (status == ULP_OK)
+        status =
+            ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *formats, &formats, error);
+    if (status != ULP_OK)
+        return status;
+    for (int o = 0; o < tape->output_count; o++) {
+        outputs[o] = v->call->outputs[o];
+        if (!outputs[o].storage)
+            continue;
+        formats[o] = ulp_enclosing_format(v->trace->enclosing, outputs[o].storage);
+        outputs[o].storage = &formats[o];
+    }
+    own.arithmetic = &v->arithmetic;
+    own.outputs = outputs;
+    return ulp_tape_run(&own, error);
+}
+
+enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
+                                   struct ulp_error *error)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    struct evaluation v = {.trace = trace,
+                           .call = call,
+                           .arithmetic = ulp_enclosing_arithmetic(e, call->arithmetic)};
+    const struct ulp_rows *rows = call->rows;
+    const size_t first = e->count;
+    v.rule = ulp_interval_rule_make(&v.arithmetic);
+    if (!rows->row_count || !reads_names(call))
+        return run_numbers(&v, error);
+    enum ulp_status status = ulp_enclosing_reserve(
+        trace, rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1,
+        error);
+    if (status == ULP_OK)
+        status = has_rows(call->tape) || rows->window ? by_rows(&v, &first, error)
+                                                      : by_joints(&v, &first, error);
+    for (int i = 0; status == ULP_OK && i < call->tape->instruction_count; i++)
+        if (call->tape->instructions[i].kind != ULP_TAPE_OPERAND &&
+            call->tape->instructions[i].kind != ULP_TAPE_CONSTANT)
+            ulp_enclosing_hide(trace, (struct ulp_hidden_bound){call->tape, i, v.largest[i],
+                                                                v.rule.largest});
+    return status;
+}

@@ -1,0 +1,338 @@
+/* Names for intervals, and what is known of a tensor. */
+#include <math.h>
+#include <stdio.h>
+
+#include "ops/trace/enclosing.h"
+
+/* ---- enclosures ---- */
+
+enum ulp_status ulp_enclosure_create(struct ulp_enclosure *out, size_t count, size_t joint_count,
+                                     struct ulp_budget *budget, struct ulp_error *error)
+{
+    const size_t element = 2 * sizeof(double) + sizeof(uint32_t) + 1;
+    size_t bytes, more;
+    *out = (struct ulp_enclosure){0};
+    if (!ulp_size_mul(count, element, &bytes) ||
+        !ulp_size_mul(joint_count, sizeof *out->joints, &more) ||
+        !ulp_size_add(bytes, more, &bytes))
+        return ulp_trace_fail(error);
+    const enum ulp_status status =
+        ulp_allocate(&out->memory, bytes + 1, 1, budget, "bounds of a tensor", error);
+    if (status != ULP_OK)
+        return status;
+    out->count = count;
+    out->joint_count = joint_count;
+    out->joints = out->memory;
+    out->at.lo = (double *)(out->joints + joint_count);
+    out->at.hi = out->at.lo + count;
+    out->joint = (uint32_t *)(out->at.hi + count);
+    out->at.may = (uint8_t *)(out->joint + count);
+    for (size_t i = 0; i < count; i++)
+        out->joint[i] = ULP_NO_JOINT;
+    return ULP_OK;
+}
+
+void ulp_enclosure_free(struct ulp_enclosure *enclosure)
+{
+    ulp_free(enclosure->memory);
+    *enclosure = (struct ulp_enclosure){0};
+}
+
+/* Rounding to nearest is monotone: the endpoints' roundings enclose those of what is between. The
+ * unrounded values stay enclosed, too, since a gate's result is not always stored. */
+void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ulp_format *format,
+                        const struct ulp_intervals *x, size_t i)
+{
+    const bool nearest = arithmetic->rounding == ULP_ROUND_NEAREST_EVEN ||
+                         arithmetic->rounding == ULP_ROUND_NEAREST_AWAY;
+    if (x->may[i] & ULP_MAY_BE_ANYTHING || x->lo[i] > x->hi[i])
+        return;
+    double lo = x->lo[i], hi = x->hi[i];
+    if (format->carrier != ULP_CARRIER_MPFR) {
+        const double low = ulp_format_round(format, nearest ? arithmetic->rounding : ULP_ROUND_DOWN,
+                                            lo, 0, 0),
+                     high = ulp_format_round(format, nearest ? arithmetic->rounding : ULP_ROUND_UP,
+                                             hi, 0, 0);
+        lo = fmin(lo, low);
+        hi = fmax(hi, high);
+        /* what saturates is too large all the same */
+        if (isnan(low) || isnan(high) ||
+            (fmax(fabs(x->lo[i]), fabs(x->hi[i])) > format->max_finite &&
+             format->overflow != ULP_OVERFLOW_INFINITY))
+            lo = -INFINITY;
+        if (lo < -format->max_finite || hi > format->max_finite) {
+            const double most = fmax(fabs(low), fabs(high));
+            if (!(most <= format->max_finite) || lo == -INFINITY) {
+                ulp_interval_set(x, i, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
+                return;
+            }
+        }
+    }
+    x->lo[i] = lo;
+    x->hi[i] = hi;
+}
+
+/* ---- arithmetics ---- */
+
+static const char *const format_parts[] = {"storage", "factor", "accumulator", "compute"};
+
+struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
+{
+    struct ulp_arithmetic out = *lane;
+    struct ulp_format *const formats[] = {&out.storage, &out.factor, &out.accumulator,
+                                          &out.compute};
+    for (int f = 0; f < 4; f++) {
+        struct ulp_error ignored;
+        const int precision = formats[f]->precision;
+        if (ulp_format_find("fp64", formats[f], &ignored) != ULP_OK)
+            continue;
+        if (f > 0) /* nothing is converted to these; operators ask how precise they are */
+            formats[f]->precision = precision;
+        snprintf(formats[f]->name, sizeof formats[f]->name, "%s", format_parts[f]);
+    }
+    snprintf(out.name, sizeof out.name, "names");
+    return out;
+}
+
+struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
+                                       const struct ulp_format *format)
+{
+    const struct ulp_format *const formats[] = {&e->lane.storage, &e->lane.factor,
+                                                &e->lane.accumulator, &e->lane.compute};
+    for (int f = 0; f < 4; f++)
+        if (strcmp(format->name, format_parts[f]) == 0)
+            return *formats[f];
+    return *format;
+}
+
+struct ulp_arithmetic ulp_enclosing_arithmetic(const struct ulp_enclosing *e,
+                                               const struct ulp_arithmetic *arithmetic)
+{
+    struct ulp_arithmetic out = *arithmetic;
+    out.storage = ulp_enclosing_format(e, &arithmetic->storage);
+    out.factor = ulp_enclosing_format(e, &arithmetic->factor);
+    out.accumulator = ulp_enclosing_format(e, &arithmetic->accumulator);
+    out.compute = ulp_enclosing_format(e, &arithmetic->compute);
+    if (strcmp(arithmetic->name, "names") == 0)
+        memcpy(out.name, e->lane.name, sizeof out.name);
+    return out;
+}
+
+/* ---- numbers ---- */
+
+static enum ulp_status grow(void *array, size_t count, size_t wanted, size_t bytes,
+                            struct ulp_budget *budget, struct ulp_error *error)
+{
+    void *before, *grown;
+    memcpy(&before, array, sizeof before);
+    const enum ulp_status status =
+        ulp_allocate(&grown, wanted, bytes, budget, "bounds of a node", error);
+    if (status != ULP_OK)
+        return status;
+    if (count)
+        memcpy(grown, before, count * bytes);
+    ulp_free(before);
+    memcpy(array, &grown, sizeof grown);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_enclosing_reserve(struct ulp_trace *trace, size_t count,
+                                      struct ulp_error *error)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    size_t wanted;
+    if (!ulp_size_add(e->count, count, &wanted))
+        return ulp_trace_fail(error);
+    if (wanted <= e->capacity)
+        return ULP_OK;
+    wanted = wanted > 2 * e->capacity ? wanted : 2 * e->capacity;
+    enum ulp_status status =
+        grow(&e->at.lo, e->count, wanted, sizeof *e->at.lo, trace->budget, error);
+    if (status == ULP_OK)
+        status = grow(&e->at.hi, e->count, wanted, sizeof *e->at.hi, trace->budget, error);
+    if (status == ULP_OK)
+        status = grow(&e->at.may, e->count, wanted, sizeof *e->at.may, trace->budget, error);
+    if (status == ULP_OK)
+        status = grow(&e->joint, e->count, wanted, sizeof *e->joint, trace->budget, error);
+    if (status == ULP_OK)
+        status = grow(&e->stamp, e->count, wanted, sizeof *e->stamp, trace->budget, error);
+    if (status == ULP_OK)
+        e->capacity = wanted;
+    return status;
+}
+
+uint32_t ulp_enclosing_add_joint(struct ulp_trace *trace, struct ulp_joint joint)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    struct ulp_error ignored;
+    if (e->joint_count == e->joint_capacity) {
+        const size_t wanted = e->joint_capacity ? 2 * e->joint_capacity : 64;
+        if (wanted >= ULP_NO_JOINT || grow(&e->joints, e->joint_count, wanted, sizeof *e->joints,
+                                           trace->budget, &ignored) != ULP_OK)
+            return ULP_NO_JOINT;
+        e->joint_capacity = wanted;
+    }
+    e->joints[e->joint_count] = joint;
+    return (uint32_t)e->joint_count++;
+}
+
+void ulp_enclosing_hide(struct ulp_trace *trace, struct ulp_hidden_bound hidden)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    struct ulp_error ignored;
+    for (size_t h = 0; h < e->hidden_count; h++)
+        if (e->hidden[h].tape == hidden.tape && e->hidden[h].instruction == hidden.instruction) {
+            e->hidden[h].largest = fmax(e->hidden[h].largest, hidden.largest);
+            return;
+        }
+    if (e->hidden_count == e->hidden_capacity) {
+        const size_t wanted = e->hidden_capacity ? 2 * e->hidden_capacity : 16;
+        if (grow(&e->hidden, e->hidden_count, wanted, sizeof *e->hidden, trace->budget, &ignored) !=
+            ULP_OK)
+            return;
+        e->hidden_capacity = wanted;
+    }
+    e->hidden[e->hidden_count++] = hidden;
+}
+
+const struct ulp_hidden_bound *ulp_trace_hidden(const struct ulp_trace *trace, size_t *count)
+{
+    *count = trace->enclosing->hidden_count;
+    return trace->enclosing->hidden;
+}
+
+bool ulp_trace_is_number(double element)
+{
+    return ulp_number_of(element) == ULP_NO_NUMBER;
+}
+
+bool ulp_trace_has_unknown_integers(const struct ulp_trace *trace)
+{
+    return trace->enclosing->unknown_integers;
+}
+
+/* Joints that some elements belong to, at most: of more only the intervals count. */
+#define JOINTS_MAX 64
+
+struct part {
+    uint32_t joint;
+    double l1, l2; /* by intervals, of its elements here; l2 squared */
+};
+
+static struct part *find_part(struct part *parts, size_t *count, uint32_t joint)
+{
+    for (size_t p = 0; p < *count; p++)
+        if (parts[p].joint == joint)
+            return &parts[p];
+    if (*count == JOINTS_MAX)
+        return NULL;
+    parts[*count] = (struct part){joint, 0, 0};
+    return &parts[(*count)++];
+}
+
+/* Elements of one joint have its norms at most, when each is met once: by joint the better of these
+ * and the intervals'. */
+struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elements,
+                                     const int64_t *places, size_t count, const uint8_t *padding)
+{
+    struct part parts[JOINTS_MAX];
+    struct ulp_norms out = {0, 0, 0};
+    size_t part_count = 0;
+    e->stamps++;
+    for (size_t k = 0; k < count; k++) {
+        const size_t place = places ? (size_t)places[k] : k;
+        if (padding && padding[place])
+            continue;
+        const size_t number = ulp_enclosing_number(e, elements[place]);
+        double x = fabs(elements[place]);
+        struct part *part = NULL;
+        if (number != ULP_NO_NUMBER) {
+            x = e->at.may[number] ? INFINITY : ulp_interval_magnitude(&e->at, number);
+            if (e->joint[number] != ULP_NO_JOINT && e->stamp[number] != e->stamps)
+                part = find_part(parts, &part_count, e->joint[number]);
+            e->stamp[number] = e->stamps;
+        }
+        x = isnan(x) ? INFINITY : x;
+        *(part ? &part->l1 : &out.l1) += x;
+        *(part ? &part->l2 : &out.l2) += x * x;
+        out.most = fmax(out.most, x);
+    }
+    const double slack = 1 + ((double)count + 8) * 0x1p-50;
+    for (size_t p = 0; p < part_count; p++) {
+        const struct ulp_joint *joint = &e->joints[parts[p].joint];
+        out.l1 += fmin(parts[p].l1, joint->l1);
+        out.l2 += fmin(parts[p].l2, joint->l2 * joint->l2);
+    }
+    out.l1 *= slack;
+    out.l2 = sqrt(out.l2) * slack;
+    out.most = fmin(out.most, out.l2);
+    return out;
+}
+
+/* ---- names ---- */
+
+void ulp_trace_enclose_clear(struct ulp_trace *trace)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    e->base += e->count;
+    e->count = e->joint_count = e->hidden_count = 0;
+    e->stamps = 0;
+    e->unknown_integers = false;
+    ulp_trace_clear(trace);
+}
+
+enum ulp_status ulp_trace_name_enclosure(struct ulp_trace *trace, struct ulp_tensor *out,
+                                         const struct ulp_tensor *shape,
+                                         const struct ulp_enclosure *enclosure,
+                                         struct ulp_error *error)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    enum ulp_status status =
+        ulp_tensor_describe(out, shape->type, ULP_ELEMENT_F64, 0, shape->rank, shape->dims, error);
+    if (status == ULP_OK && out->count != enclosure->count)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "bounds of another shape");
+    if (status == ULP_OK)
+        status = ulp_enclosing_reserve(trace, enclosure->count, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, trace->budget, error);
+    const size_t first = e->joint_count;
+    bool joined = status == ULP_OK;
+    for (size_t j = 0; j < enclosure->joint_count && joined; j++)
+        joined = ulp_enclosing_add_joint(trace, enclosure->joints[j]) != ULP_NO_JOINT;
+    for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
+        ulp_interval_copy(&e->at, e->count, &enclosure->at, i);
+        e->joint[e->count] = joined && enclosure->joint[i] != ULP_NO_JOINT
+                                 ? (uint32_t)first + enclosure->joint[i]
+                                 : ULP_NO_JOINT;
+        e->stamp[e->count] = 0;
+        ((double *)out->data)[i] = ulp_enclosing_name(e, e->count++);
+    }
+    return status;
+}
+
+enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct ulp_tensor *named,
+                                         struct ulp_enclosure *out, struct ulp_error *error)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    const double *elements = named->data;
+    enum ulp_status status =
+        ulp_enclosure_create(out, named->count, e->joint_count, trace->budget, error);
+    if (status != ULP_OK)
+        return status;
+    if (e->joint_count)
+        memcpy(out->joints, e->joints, e->joint_count * sizeof *e->joints);
+    e->stamps++;
+    for (size_t i = 0; i < named->count; i++) {
+        const size_t number = ulp_enclosing_number(e, elements[i]);
+        if (number == ULP_NO_NUMBER) {
+            ulp_interval_set_point(&out->at, i, elements[i]);
+            continue;
+        }
+        ulp_interval_copy(&out->at, i, &e->at, number);
+        /* a copy of an element is another one, outside its joint */
+        if (e->stamp[number] != e->stamps)
+            out->joint[i] = e->joint[number];
+        e->stamp[number] = e->stamps;
+    }
+    return ULP_OK;
+}

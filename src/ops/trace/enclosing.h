@@ -1,0 +1,64 @@
+/* The state of a trace that encloses: numbers are intervals. */
+#ifndef ULP_OPS_TRACE_ENCLOSING_H
+#define ULP_OPS_TRACE_ENCLOSING_H
+
+#include "ops/trace/enclose.h"
+#include "ops/trace/gate.h"
+
+struct ulp_enclosing {
+    struct ulp_arithmetic lane; /* that is bounded */
+    /* by number */
+    struct ulp_intervals at;
+    uint32_t *joint, *stamp; /* stamp: the last line or row in which a gate met it */
+    size_t count, capacity;
+    /* numbers of earlier nodes: memory that they have left still has their names */
+    size_t base;
+    uint32_t stamps;
+    struct ulp_joint *joints;
+    size_t joint_count, joint_capacity;
+    struct ulp_hidden_bound *hidden;
+    size_t hidden_count, hidden_capacity;
+    bool unknown_integers;
+};
+
+static inline double ulp_enclosing_name(const struct ulp_enclosing *e, size_t number)
+{
+    return ulp_name_of(e->base + number);
+}
+static inline size_t ulp_enclosing_number(const struct ulp_enclosing *e, double name)
+{
+    const size_t number = ulp_number_of(name);
+    return number == ULP_NO_NUMBER || number < e->base || number - e->base >= e->count
+               ? ULP_NO_NUMBER
+               : number - e->base;
+}
+
+enum ulp_status ulp_enclosing_reserve(struct ulp_trace *trace, size_t count,
+                                      struct ulp_error *error);
+/* A new joint; ULP_NO_JOINT: out of memory, so nothing is known. */
+uint32_t ulp_enclosing_add_joint(struct ulp_trace *trace, struct ulp_joint joint);
+void ulp_enclosing_hide(struct ulp_trace *trace, struct ulp_hidden_bound hidden);
+
+/* The arithmetic in which the lane passes a gate that the names pass in `arithmetic`, and a format
+ * of it. */
+struct ulp_arithmetic ulp_enclosing_arithmetic(const struct ulp_enclosing *e,
+                                               const struct ulp_arithmetic *arithmetic);
+struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
+                                       const struct ulp_format *format);
+
+/* The norms of some elements, each a number of its own (a name) or a known one. */
+struct ulp_norms {
+    double l1, l2, most;
+};
+struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elements,
+                                     const int64_t *places, size_t count, const uint8_t *padding);
+
+/* enclose_tape.c, enclose_contract.c */
+enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
+                                   struct ulp_error *error);
+enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
+                                       const struct ulp_arithmetic *arithmetic,
+                                       const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                       struct ulp_error *error);
+
+#endif

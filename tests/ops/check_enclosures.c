@@ -1,0 +1,281 @@
+/* The bounds of every operator that has a case: walks the table, puts intervals around a case's
+ * inputs, bounds the results through the row's own gates (ops/trace/enclose.h), and compares them
+ * with results that lanes compute from inputs inside: no value may lie outside its interval, and
+ * none be NaN or infinite where it is bounded, no joint have a larger norm than it says. What the
+ * oracle is: the lanes' own arithmetic, which check_operators compares with MPFR. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/random.h"
+#include "harness/cases.h"
+#include "ops/trace/enclose.h"
+#include "tests/support/test.h"
+
+#define OUTPUTS CASE_INPUTS
+#define SAMPLES 24
+
+static const char *const lanes[] = {
+    "fp16",         "fp16-strict", "bf16", "fp32,order=pairwise", "fp16,acc=fp16,order=blocked:8",
+    "e5m7,round=rz"};
+enum { LANES = sizeof lanes / sizeof *lanes };
+
+/* In memory that the forked tests share. */
+static struct totals {
+    size_t cases, followed, elements, unknown, samples, joints;
+} * total;
+
+static bool is_named_in(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ')
+        if (*at == '*' || (strncmp(at, name, length) == 0 && strcspn(at, " ") == length))
+            return true;
+    return false;
+}
+
+static bool is_variable(const struct node_case *c, const struct ulp_bound *bound, size_t i)
+{
+    return c->in[i] && ulp_type_is_float(c->in[i]->type) && i < bound->input_slot_count &&
+           ulp_type_rows[c->in[i]->type].file_bits > 8 && bound->inputs[i].kind != 'p' &&
+           !is_named_in(bound->op->stops, bound->inputs[i].name);
+}
+
+/* Element k's interval: a third of them are points, the others reach a quarter of their magnitude
+ * to both sides, so that ends and middle are numbers of ten bits. */
+static double radius_of(size_t i, size_t k, double x)
+{
+    return ulp_random_uniform(5 + i, k) < 1. / 3 ? 0 : fabs(x) / 4;
+}
+
+static void set(struct ulp_tensor *tensor, size_t k, double x)
+{
+    if (tensor->element == ULP_ELEMENT_F32)
+        ((float *)tensor->data)[k] = (float)x;
+    else
+        ((double *)tensor->data)[k] = x;
+}
+
+/* The inputs at one point of the box; sample 0: the low ends, 1: the high ends. */
+static void place_inputs(struct node_case *c, const struct ulp_bound *bound, size_t sample)
+{
+    for (size_t i = 0; i < c->node.input_count; i++)
+        for (size_t k = 0; is_variable(c, bound, i) && k < c->inputs[i].count; k++) {
+            const double x = ulp_tensor_get(&c->inputs[i], k), r = radius_of(i, k, x),
+                         u = ulp_random_uniform(100 * sample + i, k);
+            const double way = sample == 0 ? -1 : sample == 1 ? 1 : u < 0.4 ? -1 : u < 0.8 ? 1 : 0;
+            set(&c->inputs[i], k, x + way * r);
+        }
+}
+
+static enum ulp_status run(const struct ulp_bound *bound, const struct node_case *c,
+                           const struct ulp_tensor *const *in, const struct ulp_arithmetic *lane,
+                           struct ulp_trace *trace, struct ulp_tensor *outputs,
+                           struct ulp_error *error)
+{
+    struct ulp_arena *arena;
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
+    memset(outputs, 0, OUTPUTS * sizeof *outputs);
+    struct ulp_call call = {.bound = bound,
+                            .arithmetic = lane,
+                            .input_count = c->node.input_count,
+                            .output_count = c->node.output_count,
+                            .in = in,
+                            .out = outputs,
+                            .scratch = arena,
+                            .trace = trace};
+    const enum ulp_status status = ulp_call_run(&call, error);
+    ulp_arena_free(arena);
+    return status;
+}
+
+static void free_all(struct ulp_tensor *tensors)
+{
+    for (size_t i = 0; i < OUTPUTS; i++)
+        ulp_tensor_free(&tensors[i]);
+}
+
+/* The bounds of the row's outputs over the box. False: it cannot be followed. */
+static bool enclose(const struct ulp_operator *row, const struct hint *hint,
+                    const struct ulp_arithmetic *lane, struct ulp_enclosure *out)
+{
+    const struct ulp_arithmetic names = ulp_enclosing_names(lane);
+    struct ulp_error error;
+    struct node_case c;
+    struct ulp_bound bound;
+    struct ulp_arena *arena;
+    struct ulp_trace *trace;
+    struct ulp_tensor named[OUTPUTS] = {{0}}, outputs[OUTPUTS];
+    const struct ulp_tensor *in[OUTPUTS];
+    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
+    case_make(&c, row, hint, &names);
+    ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
+    ck_ulp_ok(ulp_trace_create(&trace, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_trace_enclose(trace, lane, &error), error);
+    for (size_t i = 0; i < c.node.input_count; i++) {
+        struct ulp_enclosure box;
+        in[i] = c.in[i];
+        if (!is_variable(&c, &bound, i) || c.in[i]->element != ULP_ELEMENT_F64)
+            continue;
+        ck_ulp_ok(ulp_enclosure_create(&box, c.in[i]->count, 0, NULL, &error), error);
+        for (size_t k = 0; k < box.count; k++) {
+            const double x = ulp_tensor_get(c.in[i], k), r = radius_of(i, k, x);
+            ulp_interval_set_point(&box.at, k, x);
+            if (isfinite(x))
+                ulp_interval_set(&box.at, k, x - r, x + r, 0);
+        }
+        ck_ulp_ok(ulp_trace_name_enclosure(trace, &named[i], c.in[i], &box, &error), error);
+        ulp_enclosure_free(&box);
+        in[i] = &named[i];
+    }
+    const bool ran = run(&bound, &c, in, &names, trace, outputs, &error) == ULP_OK,
+               followed = ran && (row->formula || !ulp_trace_has_unknown_integers(trace));
+    for (size_t o = 0; o < c.node.output_count && followed; o++) {
+        out[o] = (struct ulp_enclosure){0};
+        if (outputs[o].data && outputs[o].element == ULP_ELEMENT_F64) {
+            ck_ulp_ok(ulp_trace_take_enclosure(trace, &outputs[o], &out[o], &error), error);
+            for (size_t k = 0; k < out[o].count; k++)
+                if (ulp_trace_is_number(((const double *)outputs[o].data)[k]))
+                    ulp_interval_store(lane, &lane->storage, &out[o].at, k);
+        }
+    }
+    for (size_t i = 0; i < OUTPUTS; i++)
+        ulp_tensor_free(&named[i]);
+    if (ran)
+        free_all(outputs);
+    ulp_trace_free(trace);
+    ulp_unbind(&bound);
+    case_free(&c);
+    ulp_arena_free(arena);
+    return followed;
+}
+
+static void check_joints(const struct ulp_operator *row, const struct ulp_enclosure *range,
+                         const struct ulp_tensor *values)
+{
+    double *l1 = calloc(2 * range->joint_count + 1, sizeof *l1), *l2 = l1 + range->joint_count;
+    ck_assert_ptr_nonnull(l1);
+    for (size_t k = 0; k < range->count; k++)
+        if (range->joint[k] != ULP_NO_JOINT) {
+            const double x = ulp_tensor_get(values, k);
+            l1[range->joint[k]] += fabs(x);
+            l2[range->joint[k]] += x * x;
+            total->joints++;
+        }
+    for (size_t j = 0; j < range->joint_count; j++)
+        ck_expect(l1[j] <= range->joints[j].l1 && sqrt(l2[j]) <= range->joints[j].l2,
+                  "%s since %d: a row has norms %g, %g, not %g, %g", row->name, row->since, l1[j],
+                  sqrt(l2[j]), range->joints[j].l1, range->joints[j].l2);
+    free(l1);
+}
+
+static void check_values(const struct ulp_operator *row, const struct ulp_arithmetic *lane,
+                         const struct ulp_enclosure *range, const struct ulp_tensor *values,
+                         size_t output, size_t sample)
+{
+    ck_assert_msg(range->count == values->count, "%s since %d: output %zu has another shape",
+                  row->name, row->since, output);
+    for (size_t k = 0; k < range->count; k++) {
+        const double x = ulp_tensor_get(values, k), lo = range->at.lo[k], hi = range->at.hi[k];
+        const uint8_t may = range->at.may[k];
+        const bool allowed = (may & ULP_MAY_BE_ANYTHING) ||
+                             (may & ULP_MAY_BE_LOW && x == -INFINITY) ||
+                             (may & ULP_MAY_BE_HIGH && x == INFINITY);
+        total->unknown += sample == 0 && (may & ULP_MAY_BE_ANYTHING);
+        total->elements += sample == 0;
+        total->samples++;
+        ck_expect(allowed || (x >= lo && x <= hi),
+                  "%s since %d in %s: output %zu, element %zu, sample %zu: %.17g is not in [%.17g, "
+                  "%.17g]",
+                  row->name, row->since, lane->name, output, k, sample, x, lo, hi);
+    }
+    check_joints(row, range, values);
+}
+
+/* False: not a case of this row. */
+static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
+{
+    struct ulp_enclosure ranges[OUTPUTS] = {{0}};
+    struct ulp_arithmetic lane;
+    struct ulp_error error;
+    struct ulp_arena *arena;
+    bool chosen = true, followed = false;
+    ck_ulp_ok(ulp_arithmetic_find(name, &lane, &error), error);
+    for (size_t s = 0; s < SAMPLES && chosen; s++) {
+        struct node_case c;
+        struct ulp_bound bound;
+        struct ulp_tensor outputs[OUTPUTS];
+        ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
+        case_make(&c, row, hint, &lane);
+        ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
+        chosen = bound.op == row;
+        if (s == 0 && chosen) {
+            total->cases++;
+            followed = enclose(row, hint, &lane, ranges);
+            total->followed += followed;
+        }
+        if (chosen && followed) {
+            place_inputs(&c, &bound, s);
+            /* an index out of range, from a float that is one */
+            if (run(&bound, &c, c.in, &lane, NULL, outputs, &error) == ULP_OK) {
+                for (size_t o = 0; o < c.node.output_count; o++)
+                    if (ranges[o].memory && outputs[o].data)
+                        check_values(row, &lane, &ranges[o], &outputs[o], o, s);
+                free_all(outputs);
+            }
+        }
+        ulp_unbind(&bound);
+        case_free(&c);
+        ulp_arena_free(arena);
+    }
+    for (size_t o = 0; o < OUTPUTS; o++)
+        ulp_enclosure_free(&ranges[o]);
+    return chosen;
+}
+
+static bool draws(const struct ulp_operator *row)
+{
+    return strncmp(row->name, "Random", 6) == 0 || strcmp(row->name, "Bernoulli") == 0 ||
+           strcmp(row->name, "Multinomial") == 0;
+}
+
+START_TEST(no_value_is_outside_its_bounds)
+{
+    const struct ulp_operator *row = ulp_operator_row((size_t)_i);
+    if (case_exemption(row) || row->work == ULP_WORK_CONTROL || draws(row))
+        return;
+    for (int l = 0; l < LANES; l++) {
+        const struct hint *hint = case_hint(row, 0);
+        bool found = !hint && check_case(row, NULL, lanes[l]);
+        for (size_t n = 1; hint; hint = case_hint(row, n++))
+            found |= check_case(row, hint, lanes[l]);
+        ck_assert_msg(found, "%s since %d has no case", row->name, row->since);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("enclosures");
+    TCase *table = tcase_create("table");
+    int count = 0;
+    while (ulp_operator_row((size_t)count))
+        count++;
+    total = mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (total == MAP_FAILED)
+        return 99;
+    tcase_set_timeout(table, 120);
+    const char *only = getenv("ULPSCOPE_TEST_ROW");
+    for (int i = 0; i < count; i++)
+        if (!only || strcmp(ulp_operator_row((size_t)i)->name, only) == 0)
+            tcase_add_loop_test(table, no_value_is_outside_its_bounds, i, i + 1);
+    suite_add_tcase(suite, table);
+    const int code = test_run(suite, NULL);
+    printf("%zu cases, %zu of them followed; %zu elements bounded but for %zu, by %zu values in "
+           "samples; %zu values in joints\n",
+           total->cases, total->followed, total->elements, total->unknown, total->samples,
+           total->joints);
+    return code;
+}
