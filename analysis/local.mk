@@ -7,5 +7,6 @@ include analysis/compare/local.mk
 include analysis/lint/local.mk
 include analysis/plan/local.mk
 include analysis/forecast/local.mk
+include analysis/tolerance/local.mk
 include analysis/prove/local.mk
 include analysis/report/local.mk

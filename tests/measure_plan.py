@@ -11,7 +11,8 @@ against `ulpscope run -a mpfr:128`, in numpy: the least sqnr_db of the outputs; 
   prefix      the first N nodes, as Polygraphy's debug precision
 
 Of each the least N that meets the tolerance is found by trying every N up to 60, then by bisection, which can only favour the rule. That no node
-of the plan can be released is shown by releasing each. Prints rows for doc/plan.md."""
+of the plan can be released is shown by releasing each. A network whose decisions FP32 takes otherwise than the reference, too, is judged by
+audits with the reference's decisions, by bisection alone, without that. Prints rows for doc/plan.md."""
 import argparse
 import csv
 import json
@@ -45,6 +46,7 @@ class Network:
         self.inputs = path / "inputs.npz"
         if not self.inputs.exists():
             self.inputs = path / "test_data_set_0"
+        self.decided = False  # are figures with the reference's decisions?
         self.truth = self.run("mpfr:128")
 
     def call(self, command, *more):
@@ -60,11 +62,24 @@ class Network:
         self.call("run", "-a", arithmetic, "-o", out)
         return dict(numpy.load(out))
 
+    def judge_decided(self, plan):
+        """With the reference's decisions, which an audit gives beside its own."""
+        out = self.folder / "decided"
+        self.call("audit", "--plan", plan, "--reference", "fp64", "--no-attribute", "--out", out)
+        worst = math.inf
+        for output in json.loads((out / "report.json").read_text())["arithmetics"][0]["outputs"]:
+            figures = output.get("divergence", {}).get("followed") or output["entire"]
+            if output["type"].startswith("FLOAT"):
+                worst = min(worst, -math.inf if figures["nonfinite"] or figures["sqnr_db"] is None else figures["sqnr_db"])
+        return worst
+
     def judge(self, nodes):
         """The least sqnr_db with these nodes kept, by index."""
         plan, out = self.folder / "set.json", self.folder / "set.npz"
         keep = [{"nodes": [f"#{n}" for n in sorted(nodes)], "arithmetic": "fp32"}] if nodes else []
         plan.write_text(json.dumps({"arithmetic": self.arithmetic, "keep": keep}))
+        if self.decided:
+            return self.judge_decided(plan)
         self.call("run", "--plan", plan, "-o", out)
         worst = math.inf
         for name, value in numpy.load(out).items():
@@ -81,11 +96,11 @@ class Network:
 
     def least(self, ranking, target):
         """The least number of the ranking's first that meets the target, and its sqnr_db."""
-        for count in range(0, min(EVERY, len(ranking)) + 1):
+        for count in range(0, min(EVERY, len(ranking)) + 1) if not self.decided else []:
             db = self.judge(ranking[:count])
             if db >= target:
                 return count, db
-        low, high, best = EVERY, len(ranking), self.judge(ranking)
+        low, high, best = 0 if self.decided else EVERY, len(ranking), self.judge(ranking)
         if best < target:
             return None, best
         while high - low > 1:
@@ -136,8 +151,10 @@ def measure(options, name, arithmetic, target, factor):
         _, plan_seconds = network.call("plan", "-a", arithmetic, "--tolerance", f"sqnr_db={target!r}", "--out", out)
         plan = json.loads((out / "plan.json").read_text())
         kept = [node["index"] for node in plan["nodes"]]
+        network.decided = plan["follows"]
+        alone = network.judge([]) if network.decided else alone
         db = network.judge(kept)
-        released = [n for n in kept if network.judge([k for k in kept if k != n]) >= target]
+        released = [n for n in kept if not network.decided and network.judge([k for k in kept if k != n]) >= target]
         by_magnitude = sorted(order, key=lambda n: -magnitude[n])
         rules = {"AutoCast": by_magnitude, "introduced": sorted(order, key=lambda n: -introduced[n]), "prefix": order}
         above = [n for n in order if magnitude[n] > 512]

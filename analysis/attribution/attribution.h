@@ -117,4 +117,11 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
                                        const double *share, const double *gain,
                                        double *const *weights, struct ulp_error *error);
 
+/* bound.c. How far the errors of all nodes of lane l reach at one element of a value of the main
+ * graph, by their derivatives: as independent errors (*random), and if all add up (*bound;
+ * ulpscope/tolerance.h). The lane has no reason not to. */
+enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t l, int slot,
+                                      size_t element, double *random, double *bound,
+                                      struct ulp_error *error);
+
 #endif

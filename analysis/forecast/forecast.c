@@ -68,6 +68,7 @@ static enum ulp_status prepare(struct ulp_forecaster *forecaster, const struct u
         ulp_arena_take(forecaster->memory, forecast->lane_count, sizeof *forecaster->lanes);
     if (!forecast->model_path || !forecast->reference || !forecast->lanes || !forecaster->lanes)
         return ulp_forecast_memory(error);
+    forecaster->thread_count = thread_count;
     forecaster->probe =
         (struct ulp_probe){.tell = ulp_forecast_tell, .context = forecaster, .budget = budget};
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
@@ -108,6 +109,7 @@ void ulp_forecaster_free(struct ulp_forecaster *forecaster)
     if (!forecaster)
         return;
     forget_values(forecaster);
+    ulp_plan_free(forecaster->fast);
     ulp_forward_close(&forecaster->forward);
     ulp_arena_free(forecaster->memory);
     ulp_arena_free(forecaster->forecast.memory);
@@ -313,23 +315,67 @@ static enum ulp_status run_sample(struct ulp_forecaster *forecaster,
     return status;
 }
 
+enum ulp_status ulp_forecast_begin(struct ulp_forecaster *forecaster, const char *name,
+                                   struct ulp_error *error)
+{
+    struct ulp_forecast *forecast = &forecaster->forecast;
+    if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
+                       &forecaster->sample_capacity, sizeof *forecast->sample_names) ||
+        !(forecast->sample_names[forecast->sample_count] = copy_text(forecaster, name)))
+        return ulp_forecast_memory(error);
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        forecaster->lanes[l].ratio = 0;
+    forecaster->sample = forecast->sample_count++;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_forecast_end(struct ulp_forecaster *forecaster, struct ulp_error *error)
+{
+    for (size_t l = 0; l < forecaster->forecast.lane_count; l++) {
+        struct ulp_forecasting *lane = &forecaster->lanes[l];
+        if (!ulp_plan_grow(forecaster->memory, &lane->ratios, forecaster->sample,
+                           &lane->ratio_capacity, sizeof *lane->ratios))
+            return ulp_forecast_memory(error);
+        lane->ratios[forecaster->sample] = lane->ratio;
+    }
+    return ULP_OK;
+}
+
 enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster, const char *name,
                                       const struct ulp_tensor_set *inputs,
                                       const struct ulp_observer *observer, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_forecast *forecast = &forecaster->forecast;
     static const struct ulp_tensor_set no_inputs;
     const double started = ulp_seconds_now();
-    if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
-                       &forecaster->sample_capacity, sizeof *forecast->sample_names) ||
-        !(forecast->sample_names[forecast->sample_count] = copy_text(forecaster, name)))
-        return ulp_forecast_memory(error);
-    forecaster->sample = forecast->sample_count++;
-    const enum ulp_status status =
-        run_sample(forecaster, inputs ? inputs : &no_inputs, observer, error);
-    forecast->seconds += ulp_seconds_now() - started;
+    enum ulp_status status = ulp_forecast_begin(forecaster, name, error);
+    if (status == ULP_OK)
+        status = run_sample(forecaster, inputs ? inputs : &no_inputs, observer, error);
+    forecaster->forecast.seconds += ulp_seconds_now() - started;
+    return status == ULP_OK ? ulp_forecast_end(forecaster, error) : status;
+}
+
+/* ---- the end ---- */
+
+/* Outputs with more headroom than this are not asked for the chance of an overflow. */
+#define FAR_BITS 4
+
+/* What the samples say of unseen ones. */
+static enum ulp_status estimate(const struct ulp_forecaster *forecaster,
+                                const struct ulp_forecasting *from, struct ulp_forecast_lane *lane,
+                                struct ulp_error *error)
+{
+    enum ulp_status status = ulp_extreme_estimate(from->ratios, forecaster->forecast.sample_count,
+                                                  1, 0, &lane->unseen, error);
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count && status == ULP_OK; o++) {
+            struct ulp_forecast_output *output = &lane->nodes[n].outputs[o];
+            if (output->headroom_bits < FAR_BITS && !output->masked)
+                status = ulp_extreme_estimate(output->sample_largest, output->sample_count,
+                                              output->format.max_finite, lane->nodes[n].index,
+                                              &output->unseen, error);
+        }
     return status;
 }
 
@@ -348,6 +394,9 @@ enum ulp_status ulp_forecaster_finish(struct ulp_forecaster *forecaster, struct 
             return ulp_forecast_memory(error);
         lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
         ulp_forecast_judge(plan, from, lane);
+        const enum ulp_status status = estimate(forecaster, from, lane, error);
+        if (status != ULP_OK)
+            return status;
     }
     *out = *forecast;
     *forecast = (struct ulp_forecast){0};

@@ -21,6 +21,9 @@ struct ulp_forecasting {
      * what the lane has where the reference's value would be infinite in it */
     bool saturates;
     struct ulp_tensor *held;
+    double ratio;   /* largest in the sample, over all outputs, of value / limit */
+    double *ratios; /* by sample */
+    size_t ratio_capacity;
     size_t evaluated, computed; /* nodes, and those in the lane's own arithmetic */
 };
 
@@ -30,6 +33,8 @@ struct ulp_forecaster {
     struct ulp_arena *memory; /* of what only collecting needs */
     struct ulp_forecasting *lanes;
     size_t sample, sample_capacity;
+    struct ulp_plan *fast; /* FP32, of ulp_forecaster_scan; NULL until it is needed */
+    int thread_count;
     struct ulp_probe probe;
     /* of the node that runs now, in one lane */
     size_t lane;
@@ -72,6 +77,16 @@ enum ulp_status ulp_forecast_tell(void *forecaster, size_t node, const struct ul
                                   bool result, struct ulp_error *error);
 void ulp_forecast_judge_hidden(struct ulp_forecast_node *node);
 
+/* forecast.c: a sample's beginning and end. */
+enum ulp_status ulp_forecast_begin(struct ulp_forecaster *forecaster, const char *name,
+                                   struct ulp_error *error);
+enum ulp_status ulp_forecast_end(struct ulp_forecaster *forecaster, struct ulp_error *error);
+
+/* look.c: an output's range with that of one more sample, which fits the format unless one before
+ * did not. */
+enum ulp_status ulp_forecast_add(struct ulp_forecaster *forecaster, size_t lane,
+                                 struct ulp_forecast_output *output, const struct ulp_tensor *value,
+                                 struct ulp_error *error);
 /* look.c: does some value come so near the format's largest that rounding inside the node could
  * decide? */
 bool ulp_forecast_is_near(const struct ulp_tensor *exact, const struct ulp_format *format);

@@ -36,6 +36,21 @@ static json_t *make_effect(const struct ulp_forecast_lane *lane,
     return effect;
 }
 
+static json_t *make_unseen(const struct ulp_extreme *unseen)
+{
+    json_t *json = json_object();
+    if (!unseen->count)
+        return json_null();
+    ulp_json_set(&json, "samples", json_integer((json_int_t)unseen->count));
+    ulp_json_set(&json, "chance", ulp_json_number(unseen->chance));
+    ulp_json_set(&json, "low", ulp_json_number(unseen->low));
+    ulp_json_set(&json, "high", ulp_json_number(unseen->high));
+    ulp_json_set(&json, "location", ulp_json_number(unseen->location));
+    ulp_json_set(&json, "scale", ulp_json_number(unseen->scale));
+    ulp_json_set(&json, "shape", ulp_json_number(unseen->shape));
+    return json;
+}
+
 static json_t *make_output(const struct ulp_forecast_lane *lane,
                            const struct ulp_forecast_node *node,
                            const struct ulp_forecast_output *output)
@@ -57,6 +72,7 @@ static json_t *make_output(const struct ulp_forecast_lane *lane,
     ulp_json_set(&json, "culprit", output->culprit ? ulp_json_text(output->culprit) : json_null());
     ulp_json_set(&json, "where", make_place(output));
     ulp_json_set(&json, "effect", overflows && node->born ? make_effect(lane, node) : json_null());
+    ulp_json_set(&json, "unseen", make_unseen(&output->unseen));
     return json;
 }
 
@@ -140,6 +156,7 @@ static json_t *make_lane(const struct ulp_forecast_lane *lane)
     ulp_json_set(&json, "born", json_integer((json_int_t)lane->born_count));
     ulp_json_set(&json, "harmful", json_integer((json_int_t)lane->harmful_count));
     ulp_json_set(&json, "computed", ulp_json_number(lane->computed));
+    ulp_json_set(&json, "unseen", make_unseen(&lane->unseen));
     ulp_json_set(&json, "remedies", make_remedies(lane));
     for (size_t n = 0; n < lane->node_count; n++)
         ulp_json_append(&nodes, make_node(lane, &lane->nodes[n]));
@@ -157,6 +174,7 @@ static json_t *make_document(const struct ulp_forecast *forecast)
     for (size_t s = 0; s < forecast->sample_count; s++)
         ulp_json_append(&samples, ulp_json_text(forecast->sample_names[s]));
     ulp_json_set(&root, "samples", samples);
+    ulp_json_set(&root, "scanned", json_integer((json_int_t)forecast->scanned_count));
     ulp_json_set(&root, "seconds", ulp_json_number(forecast->seconds));
     for (size_t l = 0; l < forecast->lane_count; l++)
         ulp_json_append(&lanes, make_lane(&forecast->lanes[l]));

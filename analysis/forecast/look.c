@@ -59,10 +59,13 @@ static struct floors find_floors(const struct ulp_format *format)
                                                       : normal};
 }
 
-static void add_range(struct ulp_forecast_output *output, const struct ulp_tensor *exact,
-                      const struct ulp_tensor *truth, size_t sample)
+/* The range with this sample's; its largest magnitude. What is beyond the format is `beyond`
+ * instead, when that is not 0. */
+static double add_range(struct ulp_forecast_output *output, const struct ulp_tensor *exact,
+                        const struct ulp_tensor *truth, size_t sample, double beyond)
 {
     const struct floors floors = find_floors(&output->format);
+    double largest = 0;
     output->count += (double)truth->count;
     for (size_t i = 0; i < truth->count; i++) {
         double size = i < exact->count ? fabs(ulp_tensor_get(exact, i)) : INFINITY;
@@ -70,6 +73,9 @@ static void add_range(struct ulp_forecast_output *output, const struct ulp_tenso
             size = fabs(ulp_tensor_get(truth, i));
         if (!isfinite(size) || size == 0)
             continue;
+        if (beyond > 0 && size > output->format.max_finite)
+            size = beyond;
+        largest = fmax(largest, size);
         if (size > output->largest) {
             output->largest = size;
             if (!output->overflowed) {
@@ -82,6 +88,24 @@ static void add_range(struct ulp_forecast_output *output, const struct ulp_tenso
         output->zero += size <= floors.zero;
         output->subnormal += size > floors.zero && size < floors.normal;
     }
+    output->headroom_bits =
+        output->largest > 0 ? log2(output->format.max_finite / output->largest) : INFINITY;
+    return largest;
+}
+
+static enum ulp_status add_sample(struct ulp_forecaster *forecaster, size_t lane,
+                                  struct ulp_forecast_output *output, double largest, bool masked,
+                                  struct ulp_error *error)
+{
+    struct ulp_forecasting *own = &forecaster->lanes[lane];
+    if (!ulp_plan_grow(forecaster->forecast.memory, &output->sample_largest, output->sample_count,
+                       &output->capacity, sizeof *output->sample_largest))
+        return ulp_forecast_memory(error);
+    output->sample_largest[output->sample_count++] = largest;
+    output->masked |= masked;
+    if (!output->masked)
+        own->ratio = fmax(own->ratio, largest / output->format.max_finite);
+    return ULP_OK;
 }
 
 static enum ulp_forecast_verdict judge(const struct ulp_forecast_output *output)
@@ -90,6 +114,27 @@ static enum ulp_forecast_verdict judge(const struct ulp_forecast_output *output)
            : !(output->headroom_bits >= 1) ? ULP_FORECAST_1_BIT
            : !(output->headroom_bits >= 3) ? ULP_FORECAST_3_BITS
                                            : ULP_FORECAST_SAFE;
+}
+
+enum ulp_status ulp_forecast_add(struct ulp_forecaster *forecaster, size_t lane,
+                                 struct ulp_forecast_output *output, const struct ulp_tensor *value,
+                                 struct ulp_error *error)
+{
+    /* masks, whose values in the format are those of samples that ran in it */
+    const double beyond = output->overflowed > 0 ? 0 : output->largest;
+    const double largest = add_range(output, value, value, forecaster->sample, beyond);
+    output->verdict = judge(output);
+    return add_sample(forecaster, lane, output, largest, beyond > 0 && largest == beyond, error);
+}
+
+/* Does the reference have values that the format has not, by a mask that the lane made finite? */
+static bool is_masked(const struct ulp_forecasting *lane, const struct ulp_tensor *truth,
+                      const struct ulp_format *format)
+{
+    for (size_t i = 0; i < truth->count && lane->saturates; i++)
+        if (fabs(ulp_tensor_get(truth, i)) > format->max_finite)
+            return true;
+    return false;
 }
 
 /* ---- why ---- */
@@ -196,13 +241,15 @@ static enum ulp_status look_at_output(struct ulp_forecaster *forecaster,
     const struct ulp_tensor *truth = ulp_forecast_truth(forecaster, view->step->outputs[o]);
     size_t first = 0;
     enum ulp_status status = ULP_OK;
-    add_range(output, &view->exact[o], truth, forecaster->sample);
-    output->headroom_bits =
-        output->largest > 0 ? log2(output->format.max_finite / output->largest) : INFINITY;
+    const double largest = add_range(output, &view->exact[o], truth, forecaster->sample, 0);
     const size_t count = output->format.overflow == ULP_OVERFLOW_SATURATE
                              ? count_saturated(&view->exact[o], &output->format, &first)
                              : ulp_forecast_nonfinite(&view->stored[o], truth, &first);
-    if (count)
+    status =
+        add_sample(forecaster, view->lane - 1, output, largest,
+                   !count && is_masked(&forecaster->lanes[view->lane - 1], truth, &output->format),
+                   error);
+    if (count && status == ULP_OK)
         status = add_overflow(forecaster, output, view, o, count, first, born, error);
     output->verdict = judge(output);
     return status;

@@ -131,6 +131,13 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
         ulp_text_add(page->out, "no float is computed");
     }
     ulp_text_add(page->out, "%s\n", lane->harmful_count ? page->off : "");
+    if (isfinite(lane->unseen.chance))
+        ulp_text_add(
+            page->out,
+            "  An unseen sample exceeds the largest number with a chance of %.2g %% (90 %%: %.2g "
+            "to %.2g %%),\n  an estimate from %zu samples\n",
+            100 * lane->unseen.chance, 100 * lane->unseen.low, 100 * lane->unseen.high,
+            lane->unseen.count);
 }
 
 /* ---- the table ---- */

@@ -66,9 +66,9 @@ void ulp_lint_pow(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     double exponent;
     if (ulp_lint_is(place, "Pow") &&
-        ulp_type_is_float(ulp_lint_type(place.graph, ulp_lint_input(place, 0))) &&
         ulp_lint_scalar(place.graph, ulp_lint_input(place, 1), &exponent) &&
         exponent == rint(exponent) && fabs(exponent) <= 8 && exponent != 1 &&
+        ulp_lint_in_half(lint, ulp_lint_type(place.graph, ulp_lint_input(place, 0))) &&
         !ulp_lint_in_idiom(lint, place))
         ulp_lint_add(lint, place, NULL, "the exponent is %g", exponent);
 }

@@ -60,6 +60,12 @@ bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place)
                                             (size_t)(place.node - place.graph->graph->nodes)];
 }
 
+/* A model that declares FP16 keeps other nodes in FP32 on purpose. */
+static bool gives_half(const struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    return ulp_lint_in_half(lint, ulp_lint_type(place.graph, ulp_lint_output(place, 0)));
+}
+
 /* Report the idioms of kinds first to last. An attention has its Softmax reported with it. */
 static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_idiom_kind last,
                    const char *what)
@@ -70,10 +76,12 @@ static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_id
         for (size_t i = 0; i < lint->idioms[b].count; i++) {
             const struct ulp_idiom *idiom = &lint->idioms[b].items[i];
             const struct ulp_step *root = &lint->idioms[b].block->steps[idiom->root];
-            if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2)
+            const struct ulp_lint_place place = find_place(lint, root);
+            if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2 ||
+                (place.node && !gives_half(lint, place)))
                 continue;
-            ulp_lint_add(lint, find_place(lint, root), NULL, "%zu nodes that end in '%s' are %s",
-                         idiom->step_count, root->name, what);
+            ulp_lint_add(lint, place, NULL, "%zu nodes that end in '%s' are %s", idiom->step_count,
+                         root->name, what);
         }
 }
 

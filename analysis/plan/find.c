@@ -75,8 +75,15 @@ static enum ulp_status open_search(struct ulp_search *search, const struct ulp_m
     search->truths = ulp_arena_take(search->memory, samples, sizeof *search->truths);
     search->before = ulp_arena_take(search->memory, samples, sizeof *search->before);
     search->after = ulp_arena_take(search->memory, samples, sizeof *search->after);
-    if (!search->truths || !search->before || !search->after)
+    search->integers = ulp_arena_take(search->memory, samples, sizeof *search->integers);
+    if (!search->truths || !search->before || !search->after || !search->integers)
         return out_of_memory(error);
+    for (size_t s = 0; s < search->sample_count; s++) {
+        search->integers[s] = ulp_arena_take(search->memory, search->plan->main->slot_count + 1,
+                                             sizeof **search->integers);
+        if (!search->integers[s])
+            return out_of_memory(error);
+    }
     status = ulp_search_limits(search, error);
     if (status == ULP_OK)
         status = choose(search, error);
@@ -87,6 +94,9 @@ static void close_search(struct ulp_search *search)
 {
     for (size_t s = 0; search->truths && s < search->sample_count; s++)
         ulp_tensor_set_free(&search->truths[s]);
+    for (size_t s = 0; search->integers && s < search->sample_count; s++)
+        for (size_t v = 0; search->integers[s] && v < search->plan->main->slot_count; v++)
+            ulp_tensor_free(&search->integers[s][v]);
     ulp_trial_free(search->trial);
     ulp_plan_free(search->plan);
     ulp_arena_free(search->memory);
@@ -231,6 +241,7 @@ static enum ulp_status report(struct ulp_search *search, struct ulp_found *found
     if (status == ULP_OK && search->options->frontier)
         status = report_frontier(search, found, error);
     found->runs = search->runs;
+    found->follows = search->follows;
     found->work = ulp_trial_work(search->trial);
     found->audit_seconds = search->audit_seconds;
     return status;

@@ -29,7 +29,8 @@ static enum ulp_status run_held_out(struct ulp_search *search, const struct ulp_
                                     struct ulp_judgement *out, struct ulp_error *error)
 {
     struct ulp_tensor_set outputs[2];
-    const struct ulp_run_options run = {.thread_count = search->options->thread_count};
+    const struct ulp_run_options run = {.thread_count = search->options->thread_count,
+                                        .follow = search->follows};
     enum ulp_status status =
         ulp_plan_run(search->plan, sample->inputs, &run, search->options->progress,
                      search->options->progress != NULL, outputs, NULL, error);

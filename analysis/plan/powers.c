@@ -6,10 +6,35 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "tensor/tensor.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
     return ulp_fail_memory(error, "out of memory for a plan");
+}
+
+/* What the reference decides. */
+struct decisions {
+    const struct ulp_search *search;
+    struct ulp_tensor *integers;
+};
+
+static enum ulp_status note_decisions(void *context, const struct ulp_event *event,
+                                      struct ulp_error *error)
+{
+    const struct decisions *decisions = context;
+    const struct ulp_plan *plan = decisions->search->plan;
+    const struct ulp_plan_node *node = &plan->nodes[event->index];
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && node->block == plan->main && status == ULP_OK;
+         o++) {
+        const struct ulp_tensor *value = event->values[o].entire;
+        struct ulp_tensor *to =
+            &decisions->integers[node->step->outputs[event->output_positions[o]]];
+        if (value && !ulp_element_is_float(value->element) && !to->data)
+            status = ulp_tensor_copy(to, value, ulp_model_budget(plan->model), error);
+    }
+    return status;
 }
 
 static enum ulp_status run_sample(struct ulp_search *search, size_t sample,
@@ -19,8 +44,10 @@ static enum ulp_status run_sample(struct ulp_search *search, size_t sample,
     const struct ulp_find_sample *given = &search->samples[sample];
     const struct ulp_run_options run = {.thread_count = search->options->thread_count,
                                         .audit = true};
+    struct decisions decisions = {search, search->integers[sample]};
     const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                              ulp_attributor_observer(attributor),
+                                             {.context = &decisions, .node_done = note_decisions},
                                              search->options->progress ? *search->options->progress
                                                                        : (struct ulp_observer){0}};
     struct ulp_tensor_set outputs[2];
@@ -29,7 +56,7 @@ static enum ulp_status run_sample(struct ulp_search *search, size_t sample,
         status = ulp_attributor_sample(attributor, given->inputs, error);
     if (status == ULP_OK)
         status =
-            ulp_plan_run(search->plan, given->inputs, &run, observers, 3, outputs, NULL, error);
+            ulp_plan_run(search->plan, given->inputs, &run, observers, 4, outputs, NULL, error);
     if (status != ULP_OK)
         return status;
     if (!search->truths[sample].count)

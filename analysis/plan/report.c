@@ -116,6 +116,9 @@ static void add_basis(struct ulp_text *out, const struct ulp_found *found)
         ulp_text_add(out, "; %zu of %zu held-out samples meet the tolerance", found->validated_met,
                      found->validated_count);
     ulp_text_add(out, ".\n");
+    if (found->follows)
+        ulp_text_add(out, "With every node kept, too, something is decided otherwise than by the "
+                          "reference: figures are with the reference's decisions.\n");
     if (found->met && found->validated_met < found->validated_count)
         ulp_text_add(out,
                      "The plan fits its samples too closely: give those that fail as --inputs, "
@@ -258,6 +261,7 @@ static json_t *plan_json(const struct ulp_found *found)
     ulp_json_set(&root, "tolerance", tolerances);
     ulp_json_set(&root, "met", json_boolean(found->met));
     ulp_json_set(&root, "minimal", json_boolean(found->minimal));
+    ulp_json_set(&root, "follows", json_boolean(found->follows));
     ulp_json_set(&root, "before", figures_json(found->samples, found->sample_count, false));
     ulp_json_set(&root, "after", figures_json(found->samples, found->sample_count, true));
     ulp_json_set(&root, "casts", casts_json(found));

@@ -147,6 +147,36 @@ static enum ulp_status release(struct ulp_search *search, struct ulp_found *foun
     return status;
 }
 
+static bool has_diverged(const struct ulp_search *search, const struct ulp_judgement *judgements)
+{
+    bool any = false;
+    for (size_t s = 0; s < search->sample_count; s++)
+        any |= judgements[s].metric && strcmp(judgements[s].metric, "diverged") == 0;
+    return any;
+}
+
+/* With every node kept. Where even so something is decided otherwise, figures are those with the
+ * reference's decisions, as everywhere. */
+static enum ulp_status run_whole(struct ulp_search *search, struct ulp_found *found,
+                                 struct ulp_error *error)
+{
+    for (size_t n = 0; n < search->plan->node_count; n++)
+        search->kept[n] = search->always[n] || search->free[n];
+    enum ulp_status status =
+        ulp_search_judge_all(search, search->kept, search->after, &found->full, error);
+    if (status != ULP_OK || !has_diverged(search, search->after))
+        return status;
+    search->follows = true;
+    for (size_t s = 0; s < search->sample_count; s++)
+        ulp_trial_follow(search->trial, s, search->integers[s]);
+    for (size_t n = 0; n <= search->plan->node_count; n++)
+        search->seen[n] = NAN;
+    status = ulp_search_judge_all(search, search->always, search->before, &found->before, error);
+    return status == ULP_OK
+               ? ulp_search_judge_all(search, search->kept, search->after, &found->full, error)
+               : status;
+}
+
 enum ulp_status ulp_search_run(struct ulp_search *search, struct ulp_found *found,
                                struct ulp_error *error)
 {
@@ -157,11 +187,12 @@ enum ulp_status ulp_search_run(struct ulp_search *search, struct ulp_found *foun
     found->met = found->minimal = found->reaches = status == ULP_OK && found->before <= 1;
     found->full = NAN;
     if (status == ULP_OK && !found->met) {
-        for (size_t n = 0; n < nodes; n++)
-            search->kept[n] |= search->free[n];
-        status = ulp_search_judge_all(search, search->kept, search->after, &found->full, error);
+        status = run_whole(search, found, error);
         found->reaches = found->full <= 1;
-        if (status == ULP_OK)
+        found->minimal = found->before <= 1;
+        if (status == ULP_OK && found->minimal)
+            memcpy(search->kept, search->always, nodes * sizeof *search->kept);
+        else if (status == ULP_OK)
             status = release(search, found, error);
     }
     if (status == ULP_OK)

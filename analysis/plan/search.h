@@ -33,6 +33,8 @@ struct ulp_search {
     struct ulp_limit *limits;
     size_t limit_count;
     struct ulp_tensor_set *truths; /* of each sample */
+    struct ulp_tensor **integers;  /* of each sample, by slot of the main graph: the reference's */
+    bool follows;                  /* runs take the reference's decisions */
     /* by node */
     bool *always, *free; /* free: may be kept and released */
     bool *required;      /* what overflows, with what reads it */

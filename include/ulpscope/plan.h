@@ -64,6 +64,9 @@ struct ulp_found {
     struct ulp_arithmetic arithmetic, keep_in, reference;
     size_t tolerance_count;
     char **tolerances;
+    /* With every node kept, too, something is decided otherwise than by the reference (scores that
+     * are nearly equal, say): all runs take the reference's decisions (ulp_run_options.follow) */
+    bool follows;
     bool reaches;               /* with every node kept that may be, the tolerance holds */
     bool met;                   /* it holds with the plan, for every sample */
     bool minimal;               /* and it does not when any single node of the plan is released */

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/reserve.h"
 #include "kernels/operand/packed.h"
-#include "run/lane.h"
+#include "run/walk.h"
 
 /* The nodes' arithmetics in struct ulp_mix. */
 enum { OWN, KEPT };
@@ -17,8 +17,9 @@ struct held {
     const struct ulp_tensor_set *inputs;
     bool computed;
     uint16_t *of_node;
-    struct ulp_tensor *values; /* by slot of the main graph; inputs as views */
-    struct ulp_tensor *fitted; /* inputs of the declared types, by slot */
+    struct ulp_tensor *values;         /* by slot of the main graph; inputs as views */
+    const struct ulp_tensor *integers; /* of the reference; NULL: its decisions are not taken */
+    struct ulp_tensor *fitted;         /* inputs of the declared types, by slot */
 };
 
 struct ulp_trial {
@@ -250,6 +251,13 @@ void ulp_trial_free(struct ulp_trial *trial)
     free(trial);
 }
 
+void ulp_trial_follow(struct ulp_trial *trial, size_t sample, const struct ulp_tensor *integers)
+{
+    forget(trial);
+    trial->samples[sample].integers = integers;
+    trial->samples[sample].computed = false;
+}
+
 /* ---- one run ---- */
 
 static bool is_moved(const struct ulp_trial *trial, const struct ulp_step *step)
@@ -331,6 +339,27 @@ static void put(struct ulp_trial *trial, const struct ulp_step *step, int slot,
     trial->changed[slot] = true;
 }
 
+/* Integers made of floats become the reference's. */
+static enum ulp_status decide(struct ulp_trial *trial, const struct ulp_step *step,
+                              const struct ulp_inputs *inputs, struct ulp_tensor *outputs,
+                              struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_tensor *integers = trial->running->integers;
+    bool reads_floats = false;
+    for (size_t i = 0; i < step->input_count; i++)
+        reads_floats |= inputs->at[i] && ulp_element_is_float(inputs->at[i]->element) &&
+                        !trial->lane.block->slots[step->inputs[i]].constant;
+    if (!integers || !reads_floats)
+        return ULP_OK;
+    struct ulp_tensor *reference = ulp_arena_take(arena, step->output_count + 1, sizeof *reference);
+    if (!reference)
+        return out_of_memory(error);
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0)
+            reference[o] = integers[step->outputs[o]];
+    return ulp_follow(step, &trial->lane, inputs->at, reference, outputs, error);
+}
+
 static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *step,
                                 struct ulp_arena *arena, struct ulp_error *error)
 {
@@ -343,6 +372,8 @@ static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *
         status = ulp_lane_inputs(&trial->lane, step, &inputs, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &trial->lane, inputs.at, outputs, error);
+    if (status == ULP_OK)
+        status = decide(trial, step, &inputs, outputs, arena, error);
     if (status == ULP_OK)
         status = ulp_reserve_check(draws, error);
     trial->work += step->cost;

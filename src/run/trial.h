@@ -18,6 +18,11 @@ void ulp_trial_free(struct ulp_trial *trial);
 enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_set *inputs,
                               struct ulp_error *error);
 
+/* From now on the sample's runs take the reference's decisions (ulp_run_options.follow; a Loop, If
+ * or Scan by its results). integers: by slot of the main graph, the reference's; data NULL: none.
+ * They stay the caller's. */
+void ulp_trial_follow(struct ulp_trial *trial, size_t sample, const struct ulp_tensor *integers);
+
 /* The sample with the nodes kept that `kept` marks. `outputs` gets the graph's outputs, as
  * ulp_plan_run gives them; freed by the caller. */
 enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const bool *kept,

@@ -417,6 +417,11 @@ static void digest_forecast(struct digest *digest)
     CALL(ulp_plan_create(model, lanes, LANE_COUNT, &options, &plan, e));
     CALL(ulp_forecaster_create(plan, 2, &forecaster, e));
     CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
+    CALL(ulp_forecaster_scan(forecaster, "again", &inputs, &observer, e));
+    const double largest[] = {1, 2, 3, 4, 3, 5, 2, 3, 4, 4.5};
+    struct ulp_extreme unseen;
+    CALL(ulp_extreme_estimate(largest, 10, 6, 1, &unseen, e));
+    add_bytes(digest, &unseen.chance, sizeof unseen.chance);
     CALL(ulp_forecaster_finish(forecaster, &forecast, e));
     ck_assert_uint_ge(told, 5);
     const struct ulp_run_options run = {.thread_count = 1};

@@ -218,6 +218,47 @@ START_TEST(summary_and_refusal)
 }
 END_TEST
 
+/* Squares in e4m20, whose largest is 256: up to 32 is more than three bits below. The reference
+ * runs for the first sample, for 36 the first time, and for 400. */
+START_TEST(scanned_samples_count)
+{
+    static const double x[] = {1, 6, 5, 4, 6, 3, 2, 20};
+    const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
+    struct ulp_arithmetic lanes[2];
+    struct ulp_error error;
+    struct ulp_plan *plan;
+    struct ulp_forecaster *forecaster;
+    struct ulp_forecast got;
+    struct ulp_model *model = text_load(&graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, x[0], true);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_arithmetic_find("fp64", &lanes[0], &error), error);
+    ck_ulp_ok(ulp_arithmetic_find("e4m20", &lanes[1], &error), error);
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_forecaster_create(plan, 1, &forecaster, &error), error);
+    for (size_t s = 0; s < sizeof x / sizeof *x; s++) {
+        struct ulp_tensor_set sample = text_inputs(model, 3, x[s], true);
+        ck_ulp_ok(ulp_forecaster_scan(forecaster, "sample", &sample, NULL, &error), error);
+        ulp_tensor_set_free(&sample);
+    }
+    ck_ulp_ok(ulp_forecaster_finish(forecaster, &got, &error), error);
+    const struct ulp_forecast_output *output = &got.lanes[0].nodes[0].outputs[0];
+    ck_assert_uint_eq(got.sample_count, 8);
+    ck_assert_uint_eq(got.scanned_count, 5);
+    ck_assert(output->largest == 400 && output->smallest == 1 && output->count == 8 * 24);
+    ck_assert_uint_eq(output->sample, 7);
+    ck_assert_int_eq(output->verdict, ULP_FORECAST_OVERFLOWS);
+    ck_assert_uint_eq(output->sample_count, 8);
+    for (size_t s = 0; s < 8; s++)
+        ck_assert(output->sample_largest[s] == x[s] * x[s]);
+    ulp_forecast_free(&got);
+    ulp_forecaster_free(forecaster);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 static const struct ulp_forecast_remedy *find_remedy(const struct ulp_forecast_lane *lane,
                                                      const char *what)
 {
@@ -283,6 +324,7 @@ int main(void)
     tcase_add_test(tests, saturation_is_an_overflow);
     tcase_add_test(tests, summary_and_refusal);
     tcase_add_test(tests, remedies_are_tried);
+    tcase_add_test(tests, scanned_samples_count);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

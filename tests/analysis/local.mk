@@ -1,17 +1,19 @@
 test_programs += check_analysis check_attribution check_compare check_compare_parts check_divergence \
-	check_environment check_forecast check_hint check_limits check_lint check_overflow check_plan check_prove check_truth
+	check_environment check_extreme check_forecast check_hint check_limits check_lint check_overflow check_plan check_prove check_tolerance check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
 check_divergence_SOURCES = %D%/check_divergence.c
 check_environment_SOURCES = %D%/check_environment.c
+check_extreme_SOURCES = %D%/check_extreme.c
 check_forecast_SOURCES = %D%/check_forecast.c
 check_hint_SOURCES = %D%/check_hint.c
 check_limits_SOURCES = %D%/check_limits.c
 check_lint_SOURCES = %D%/check_lint.c
 check_overflow_SOURCES = %D%/check_overflow.c
 check_plan_SOURCES = %D%/check_plan.c
+check_tolerance_SOURCES = %D%/check_tolerance.c
 check_prove_SOURCES = %D%/check_prove.c
 check_truth_SOURCES = %D%/check_truth.c
 TESTS += %D%/check_forecast_gpu.sh

@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run compare plan lint overflow ops conformance arith mma; do
+for command in audit run compare plan lint tolerance overflow ops conformance arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -36,6 +36,21 @@ shows err max-memory "memory limit"
 
 expect 0 run "$program" run "$model" -i "$inputs" -o out.npz --quiet
 [ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
+expect 0 tolerance "$program" tolerance "$model" -i "$inputs" -a bf16 --json tolerance.json -q
+shows out "bf16: logits needs atol" tolerance
+shows out "Polygraphy: --atol 'logits:" tolerance
+expect 1 "a tolerance that is too tight" "$program" tolerance "$model" -i "$inputs" -a bf16 --check atol=1e-9 -q
+shows out "x too tight" "a tolerance that is too tight"
+expect 0 "a wide tolerance" "$program" tolerance "$model" -i "$inputs" -a bf16 --check atol=1e9,rtol=0 -q
+shows out "PASS bf16 meets" "a wide tolerance"
+expect 2 "no tolerance" "$program" tolerance "$model" --check 1e-5
+expect 2 "a negative tolerance" "$program" tolerance "$model" --check atol=-1
+python3 - tolerance.json <<'END' || fail "tolerance.json"
+import json, sys
+output, = json.load(open(sys.argv[1]))['outputs']
+assert output['name'] == 'logits' and 2 * output['max_abs'] <= output['atol'] <= 2.2 * output['max_abs']
+assert all(abs(e['error']) <= e['bound'] and e['independent'] <= e['bound'] for e in output['elements'])
+END
 expect 0 "rules of the lint" "$program" lint --list
 for rule in $(cut -d" " -f1 out); do
     grep -q "^| \`$rule\` |" "$source/doc/lint.md" || fail "doc/lint.md does not have the rule $rule"

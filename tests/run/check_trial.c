@@ -175,6 +175,65 @@ START_TEST(only_what_a_change_reaches_is_computed)
 }
 END_TEST
 
+/* a + x - x is a to the reference, and in FP16 often less. */
+static const struct text_graph decides = {"x",
+                                          "y",
+                                          {NODE("MatMul", "first", "x w", "a"),
+                                           NODE("Add", "there", "a x", "s"),
+                                           NODE("Sub", "back", "s x", "c"),
+                                           NODE("Greater", "compare", "a c", "b_g"),
+                                           NODE("Where", "choose", "b_g x a", "y")}};
+
+static enum ulp_status note_integers(void *context, const struct ulp_event *event,
+                                     struct ulp_error *error)
+{
+    struct ulp_tensor *integers = context;
+    return strcmp(event->name, "compare") == 0
+               ? ulp_tensor_copy(integers, event->values[0].entire, NULL, error)
+               : ULP_OK;
+}
+
+START_TEST(decisions_can_be_the_reference_s)
+{
+    struct ulp_model *model = text_load(&decides);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), plain[2], outputs;
+    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16")},
+                                keep_in = arithmetic("fp32");
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_run_options follow = {.follow = true};
+    struct ulp_tensor compared = {0};
+    const struct ulp_observer observer = {.context = &compared, .node_done = note_integers};
+    struct ulp_plan *plan;
+    struct ulp_trial *trial;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &follow, &observer, 1, plain, NULL, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 1, &keep_in, 1, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
+    struct ulp_tensor *integers = calloc(plan->main->slot_count, sizeof *integers);
+    for (size_t n = 0; n < plan->node_count; n++)
+        if (strcmp(ulp_plan_node_name(plan, n), "compare") == 0)
+            integers[plan->nodes[n].step->outputs[0]] = compared;
+    const bool none[8] = {false};
+    for (int follows = 0; follows < 2; follows++) {
+        if (follows)
+            ulp_trial_follow(trial, 0, integers);
+        ck_ulp_ok(ulp_trial_run(trial, 0, none, &outputs, &error), error);
+        ulp_trial_accept(trial);
+        ck_assert_int_eq(same_bits(&outputs.items[0].tensor, &plain[1].items[0].tensor), follows);
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_trial_free(trial);
+    ulp_plan_free(plan);
+    free(integers);
+    ulp_tensor_free(&compared);
+    ulp_tensor_set_free(&plain[0]);
+    ulp_tensor_set_free(&plain[1]);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* Where values do not fit the memory limit, each run computes all of it, with the same bits. */
 START_TEST(without_room_nothing_is_held)
 {
@@ -218,6 +277,7 @@ int main(void)
     tcase_add_loop_test(tests, trials_are_plain_runs, 0, network_count);
     tcase_add_test(tests, bodies_too);
     tcase_add_test(tests, only_what_a_change_reaches_is_computed);
+    tcase_add_test(tests, decisions_can_be_the_reference_s);
     tcase_add_test(tests, without_room_nothing_is_held);
     return test_run(suite, NULL);
 }

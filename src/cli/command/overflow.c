@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_FAIL, OPTION_NO_REMEDIES };
+enum { OPTION_REFERENCE = 512, OPTION_FAIL, OPTION_NO_REMEDIES, OPTION_SAMPLES };
 
 struct overflow_options {
     struct common_options common;
     struct keep_options keep;
-    const char *formats, *reference, *out;
+    const char *formats, *reference, *out, *samples_from;
     bool no_remedies;
     int fail_on; /* the least verdict that fails; 0: none */
 };
@@ -29,6 +29,10 @@ static const struct argp_option option_list[] = {
      "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
      "last two only", 0},
+    {"samples-from", OPTION_SAMPLES, "FOLDER", 0,
+     "Any number of samples (.npz files or test_data_set folders), read one after another at FP32 "
+     "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
+     "10 samples on the chance that an unseen one overflows is estimated", 0},
     {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
      "Do not try remedies where something overflows (each is one more lane of a run)", 0},
     {"out", 'o', "FOLDER", 0, "Write overflow.json into FOLDER", 0},
@@ -67,6 +71,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'a': options->formats = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_SAMPLES: options->samples_from = argument; return 0;
     case OPTION_NO_REMEDIES: options->no_remedies = true; return 0;
     case OPTION_FAIL: options->fail_on = read_limit(state, argument); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -88,60 +93,113 @@ static const char documentation[] =
     "      FP16, as GPU kernels compute it: FP32 inside an operator\n"
     "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
     "      three formats from one walk, all figures in report/overflow.json\n"
+    "  ulpscope overflow model.onnx --samples-from calibration/ --format fp16\n"
+    "      many samples, and the chance that an unseen one overflows\n"
     "  ulpscope overflow model.onnx -i in.npz --format fp16 --keep '/norm/Pow=fp32'\n"
     "      what is left when a node is kept in FP32\n"
     "  ulpscope overflow model.onnx -i in.npz --format fp16,constants=ieee --fail-on 1bit\n"
     "      in CI: weights are rounded to infinity, as PyTorch's half() does";
 
-/* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
-static enum ulp_status try_remedies(const struct overflow_options *options,
-                                    const struct ulp_plan *plan, const struct sample_list *samples,
-                                    struct ulp_forecast *forecast, struct ulp_error *error)
+/* One forecast while it is made. */
+struct making {
+    const struct overflow_options *options;
+    const struct ulp_model *model;
+    const struct lane_list *lanes;
+    struct ulp_plan *plan;
+    struct ulp_forecaster *forecaster;
+    struct ulp_forecast *forecast;
+    struct ulp_observer observer;
+    const char *wanted; /* the sample that remedies of `lane` are tried on */
+    size_t lane;
+};
+
+/* The first sample's shapes are the plan's. */
+static enum ulp_status prepare(struct making *making, const struct sample *sample,
+                               struct ulp_error *error)
 {
-    const struct ulp_run_options run = {.thread_count = options->common.threads};
+    const struct ulp_plan_options options = {.inputs = &sample->inputs,
+                                             .keeps = making->lanes->keeps};
+    if (making->plan)
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_plan_create(making->model, making->lanes->arithmetics, making->lanes->count, &options,
+                        &making->plan, error);
+    return status == ULP_OK ? ulp_forecaster_create(making->plan, making->options->common.threads,
+                                                    &making->forecaster, error)
+                            : status;
+}
+
+static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
+{
+    struct making *making = context;
+    const enum ulp_status status = prepare(making, sample, error);
+    return status == ULP_OK ? ulp_forecaster_scan(making->forecaster, sample->name, &sample->inputs,
+                                                  &making->observer, error)
+                            : status;
+}
+
+static enum ulp_status try_sample(void *context, const struct sample *sample,
+                                  struct ulp_error *error)
+{
+    const struct making *making = context;
+    const struct ulp_run_options run = {.thread_count = making->options->common.threads};
+    if (strcmp(sample->name, making->wanted) != 0 ||
+        making->forecast->lanes[making->lane].remedy_count)
+        return ULP_OK;
+    return ulp_forecast_remedies(making->forecast, making->plan, making->lane, &sample->inputs,
+                                 &run, NULL, error);
+}
+
+/* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
+static enum ulp_status try_remedies(struct making *making, const struct sample_list *samples,
+                                    struct ulp_error *error)
+{
     enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++) {
-        const struct ulp_forecast_lane *lane = &forecast->lanes[l];
+    for (size_t l = 0; l < making->forecast->lane_count && status == ULP_OK; l++) {
+        const struct ulp_forecast_lane *lane = &making->forecast->lanes[l];
         size_t sample = 0;
         for (size_t n = lane->node_count; n-- > 0;)
             if (lane->nodes[n].born && lane->nodes[n].output_count)
                 sample = lane->nodes[n].outputs[0].sample;
-        if (lane->harmful_count)
-            status = ulp_forecast_remedies(forecast, plan, l, &samples->items[sample].inputs, &run,
-                                           NULL, error);
+        making->lane = l;
+        making->wanted = making->forecast->sample_names[sample];
+        if (!lane->harmful_count)
+            continue;
+        for (size_t s = 0; s < samples->count && status == ULP_OK; s++)
+            status = try_sample(making, &samples->items[s], error);
+        if (status == ULP_OK && making->options->samples_from)
+            status = stream_samples(making->model, making->options->samples_from, try_sample,
+                                    making, error);
     }
     return status;
 }
 
-static enum ulp_status run_samples(const struct overflow_options *options,
-                                   const struct ulp_model *model, const struct lane_list *lanes,
-                                   const struct sample_list *samples, struct ulp_forecast *forecast,
+static enum ulp_status run_samples(struct making *making, const struct sample_list *samples,
                                    struct ulp_error *error)
 {
-    const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                                  .keeps = lanes->keeps};
-    struct ulp_plan *plan = NULL;
-    struct ulp_forecaster *forecaster = NULL;
+    const struct overflow_options *options = making->options;
     struct progress progress;
-    progress_init(&progress, options->common.quiet, samples->count);
-    const struct ulp_observer observer = progress_observer(&progress);
-    enum ulp_status status =
-        ulp_plan_create(model, lanes->arithmetics, lanes->count, &plan_options, &plan, error);
-    if (status == ULP_OK)
-        status = ulp_forecaster_create(plan, options->common.threads, &forecaster, error);
+    enum ulp_status status = ULP_OK;
+    progress_init(&progress, options->common.quiet, samples->count ? samples->count : 1);
+    making->observer = progress_observer(&progress);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
-        status = ulp_forecaster_sample(forecaster, samples->items[s].name,
-                                       &samples->items[s].inputs, &observer, error);
+        status = prepare(making, &samples->items[s], error);
+        if (status == ULP_OK)
+            status = ulp_forecaster_sample(making->forecaster, samples->items[s].name,
+                                           &samples->items[s].inputs, &making->observer, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "%s", samples->items[s].name);
     }
+    progress.part = 0;
+    if (status == ULP_OK && options->samples_from)
+        status = stream_samples(making->model, options->samples_from, scan, making, error);
     progress_clear(&progress);
     if (status == ULP_OK)
-        status = ulp_forecaster_finish(forecaster, forecast, error);
+        status = ulp_forecaster_finish(making->forecaster, making->forecast, error);
     if (status == ULP_OK && !options->no_remedies)
-        status = try_remedies(options, plan, samples, forecast, error);
-    ulp_forecaster_free(forecaster);
-    ulp_plan_free(plan);
+        status = try_remedies(making, samples, error);
+    ulp_forecaster_free(making->forecaster);
+    ulp_plan_free(making->plan);
     return status;
 }
 
@@ -195,12 +253,16 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
     if (status == ULP_OK && options->out)
         status = spare_inputs_of_report(options->out, model, options->common.inputs,
                                         options->common.input_count, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && (options->common.input_count || !options->samples_from))
         status = read_samples(model, &options->common, &samples, error);
     if (status == ULP_OK) {
-        if (!options->common.quiet)
+        struct making making = {.options = options,
+                                .model = model,
+                                .lanes = &lanes,
+                                .forecast = forecast};
+        if (!options->common.quiet && samples.count)
             note_choices(model, &samples);
-        status = run_samples(options, model, &lanes, &samples, forecast, error);
+        status = run_samples(&making, &samples, error);
     }
     free(shape);
     free_samples(&samples);

@@ -114,6 +114,11 @@ void free_shape_results(struct shape_results *results);
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
                              struct sample_list *out, struct ulp_error *error);
 void free_samples(struct sample_list *samples);
+/* The samples of a folder one after another, each freed before the next is read. */
+typedef enum ulp_status use_sample(void *context, const struct sample *sample,
+                                   struct ulp_error *error);
+enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
+                               void *context, struct ulp_error *error);
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
  * of the inputs, or an array file in a folder of inputs. Asked before the work. */
 enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,

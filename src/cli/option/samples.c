@@ -83,9 +83,12 @@ static int is_sample(const struct dirent *entry)
            ulp_text_ends(entry->d_name, ".npz");
 }
 
+/* What is done with the path of each sample in a folder. */
+typedef enum ulp_status use_path(void *context, const char *path, struct ulp_error *error);
+
 /* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */
-static enum ulp_status read_folder(const struct ulp_model *model, const char *folder,
-                                   struct sample_list *list, struct ulp_error *error)
+static enum ulp_status visit_folder(const char *folder, use_path *use, void *context,
+                                    struct ulp_error *error)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_sample, versionsort);
@@ -104,11 +107,55 @@ static enum ulp_status read_folder(const struct ulp_model *model, const char *fo
             status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the path of '%s' in it is too long",
                               folder, entries[e]->d_name);
         else if (status == ULP_OK)
-            status = read_one(model, path, list, error);
+            status = use(context, path, error);
         free(entries[e]);
     }
     free(entries);
     return status;
+}
+
+/* Reading all of a folder, or one after another. */
+struct reading {
+    const struct ulp_model *model;
+    struct sample_list *list;
+    use_sample *use;
+    void *context;
+};
+
+static enum ulp_status read_path(void *context, const char *path, struct ulp_error *error)
+{
+    const struct reading *reading = context;
+    return read_one(reading->model, path, reading->list, error);
+}
+
+static enum ulp_status stream_path(void *context, const char *path, struct ulp_error *error)
+{
+    const struct reading *reading = context;
+    struct sample_list list = {0};
+    enum ulp_status status = read_one(reading->model, path, &list, error);
+    for (size_t i = 0; i < list.count && status == ULP_OK; i++) {
+        status = ulp_model_check_inputs(reading->model, &list.items[i].inputs, error);
+        if (status == ULP_OK)
+            status = reading->use(reading->context, &list.items[i], error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", list.items[i].name);
+    }
+    free_samples(&list);
+    return status;
+}
+
+enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
+                               void *context, struct ulp_error *error)
+{
+    struct reading reading = {.model = model, .use = use, .context = context};
+    return visit_folder(folder, stream_path, &reading, error);
+}
+
+static enum ulp_status read_folder(const struct ulp_model *model, const char *folder,
+                                   struct sample_list *list, struct ulp_error *error)
+{
+    struct reading reading = {.model = model, .list = list};
+    return visit_folder(folder, read_path, &reading, error);
 }
 
 #define DIMS_SHOWN 16

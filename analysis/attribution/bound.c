@@ -1,0 +1,136 @@
+/* How far the nodes' errors reach, of first order: one sweep from one element. */
+#include <math.h>
+
+#include "analysis/attribution/attribution.h"
+#include "base/error.h"
+#include "run/sweep.h"
+
+struct course {
+    struct ulp_attributor *attributor;
+    const struct ulp_attributed *lane;
+    size_t lane_number; /* in the plan */
+    double squares, bound;
+};
+
+/* The values of a step come into memory, and leave it. */
+static enum ulp_status open_step(void *context, const struct ulp_step *step,
+                                 struct ulp_error *error)
+{
+    const struct course *course = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < step->input_count + step->output_count && status == ULP_OK; i++) {
+        const int slot =
+            i < step->input_count ? step->inputs[i] : step->outputs[i - step->input_count];
+        if (slot < 0)
+            continue;
+        status = ulp_attribution_fetch(course->attributor, &course->lane->kept[slot], error);
+        course->lane->values[slot].data = course->lane->kept[slot].data;
+    }
+    return status;
+}
+
+static void close_step(void *context, const struct ulp_step *step)
+{
+    const struct course *course = context;
+    for (size_t i = 0; i < step->input_count + step->output_count; i++) {
+        const int slot =
+            i < step->input_count ? step->inputs[i] : step->outputs[i - step->input_count];
+        if (slot < 0)
+            continue;
+        ulp_attribution_release(&course->lane->kept[slot]);
+        course->lane->values[slot].data = course->lane->kept[slot].data;
+    }
+}
+
+static void add_errors(struct course *course, size_t node, int position, const double *cotangents,
+                       const float *introduced, size_t count)
+{
+    const struct ulp_plan *plan = course->attributor->plan;
+    const struct ulp_plan_node *where = &plan->nodes[node];
+    const struct ulp_format *storage =
+        &ulp_mix_arithmetic(&plan->mixes[course->lane_number], node)->storage;
+    const double unit = ldexp(1, -storage->precision);
+    const struct ulp_tensor *value =
+        where->block == plan->main ? &course->lane->values[where->step->outputs[position]] : NULL;
+    const float *values =
+        value && value->element == ULP_ELEMENT_F32 && value->count == count ? value->data : NULL;
+    bool rounds = false; /* what only moves numbers or chooses among them makes no error */
+    for (size_t i = 0; i < count && !rounds; i++)
+        rounds = introduced[i] != 0;
+    for (size_t i = 0; i < count && rounds; i++) {
+        const double slope = fabs(cotangents[i]), d = fabs((double)introduced[i]),
+                     y = values && isfinite(values[i]) ? fabs((double)values[i]) : 0;
+        course->squares += slope * d * slope * d;
+        course->bound += slope * fmax(d, unit * y);
+    }
+}
+
+static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
+                                const double *cotangents, size_t count, struct ulp_error *error)
+{
+    struct course *course = context;
+    struct ulp_introduced *item = course->lane->introduced[node];
+    while (item && (item->execution != execution || item->position != position))
+        item = item->next;
+    if (!item || item->count != count)
+        return ULP_OK;
+    const enum ulp_status status = ulp_attribution_fetch(course->attributor, &item->kept, error);
+    if (status == ULP_OK)
+        add_errors(course, node, position, cotangents, item->kept.data, count);
+    ulp_attribution_release(&item->kept);
+    return status;
+}
+
+static void add_inputs(struct course *course, double *const *cotangents)
+{
+    const struct ulp_block *block = course->attributor->plan->main;
+    for (size_t i = 0; i < block->input_count; i++) {
+        const int slot = block->inputs[i];
+        const double *owed = cotangents[slot], *e = course->lane->errors[slot];
+        for (size_t k = 0; owed && e && k < course->lane->values[slot].count; k++) {
+            const double carried = fabs(owed[k] * e[k]);
+            course->squares += carried * carried;
+            course->bound += carried;
+        }
+    }
+}
+
+enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t l, int slot,
+                                      size_t element, double *random, double *bound,
+                                      struct ulp_error *error)
+{
+    const struct ulp_plan *plan = attributor->plan;
+    struct ulp_attributed *lane = &attributor->lanes[l];
+    struct course course = {.attributor = attributor, .lane = lane, .lane_number = l + 1};
+    struct ulp_arena *arena;
+    double *seeds;
+    enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_sweep sweep = {.plan = plan,
+                              .values = lane->values,
+                              .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1,
+                                                           sizeof(double *)),
+                              .stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
+                              .budget = attributor->budget,
+                              .pool = attributor->pool,
+                              .node = add_node,
+                              .open = open_step,
+                              .close = close_step,
+                              .context = &course};
+    status = sweep.cotangents && sweep.stopped
+                 ? ulp_sweep_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
+                 : ulp_fail_memory(error, "out of memory for a bound");
+    if (status == ULP_OK) {
+        seeds[element] = 1;
+        status = ulp_sweep_run(&sweep, error);
+    }
+    if (status == ULP_OK)
+        add_inputs(&course, sweep.cotangents);
+    for (size_t s = 0; sweep.cotangents && s < plan->main->slot_count; s++)
+        ulp_free(sweep.cotangents[s]);
+    ulp_arena_free(arena);
+    *random = sqrt(course.squares);
+    *bound = course.bound;
+    return status;
+}

@@ -1,0 +1,109 @@
+/* Many samples at FP32's speed: of each the largest values in FP32, and the reference only where
+ * one is larger than any before and near the end of a format. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/forecast/forecaster.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+/* Within these bits of a format's largest number. */
+#define NEAR_BITS 3
+
+/* One pass over a sample. */
+struct scan {
+    struct ulp_forecaster *forecaster;
+    bool near, keep; /* keep: its figures are wanted */
+};
+
+static struct ulp_forecast_output *find_output(const struct ulp_forecast_node *node,
+                                               const char *name)
+{
+    for (size_t o = 0; node && o < node->output_count; o++)
+        if (strcmp(node->outputs[o].name, name) == 0)
+            return &node->outputs[o];
+    return NULL;
+}
+
+static double find_largest(const struct ulp_tensor *value)
+{
+    double largest = 0;
+    for (size_t i = 0; i < value->count; i++) {
+        const double size = fabs(ulp_tensor_get(value, i));
+        if (!(size <= largest))
+            largest = size; /* NaN stays: no comparison with it holds */
+    }
+    return largest;
+}
+
+static enum ulp_status look_at(void *context, const struct ulp_event *event,
+                               struct ulp_error *error)
+{
+    struct scan *scan = context;
+    struct ulp_forecaster *forecaster = scan->forecaster;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *value = event->values[o].entire;
+        if (!value || !ulp_element_is_float(value->element))
+            continue;
+        const double largest = find_largest(value);
+        for (size_t l = 0; l < forecaster->forecast.lane_count && status == ULP_OK; l++) {
+            struct ulp_forecast_output *output =
+                find_output(forecaster->lanes[l].nodes[event->index], event->output_names[o]);
+            if (!output)
+                continue;
+            const double near = ldexp(output->format.max_finite, -NEAR_BITS);
+            scan->near |= !(largest <= fmax(near, output->scanned));
+            output->scanned = fmax(output->scanned, largest);
+            if (scan->keep)
+                status = ulp_forecast_add(forecaster, l, output, value, error);
+        }
+    }
+    return status;
+}
+
+static enum ulp_status scan_sample(struct ulp_forecaster *forecaster,
+                                   const struct ulp_tensor_set *inputs, bool keep, bool *near,
+                                   struct ulp_error *error)
+{
+    const struct ulp_run_options options = {.thread_count = forecaster->thread_count};
+    struct scan scan = {.forecaster = forecaster, .keep = keep};
+    const struct ulp_observer observer = {.context = &scan, .node_done = look_at};
+    const struct ulp_plan_options plan_options = {.inputs = inputs};
+    enum ulp_status status = ULP_OK;
+    if (!forecaster->fast) {
+        struct ulp_arithmetic fp32;
+        status = ulp_arithmetic_find("fp32", &fp32, error);
+        if (status == ULP_OK)
+            status = ulp_plan_create(forecaster->forward.plan->model, &fp32, 1, &plan_options,
+                                     &forecaster->fast, error);
+    }
+    if (status == ULP_OK)
+        status = ulp_plan_run(forecaster->fast, inputs, &options, &observer, 1, NULL, NULL, error);
+    *near = scan.near;
+    return status;
+}
+
+enum ulp_status ulp_forecaster_scan(struct ulp_forecaster *forecaster, const char *name,
+                                    const struct ulp_tensor_set *inputs,
+                                    const struct ulp_observer *observer, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const bool first = forecaster->forecast.sample_count == 0;
+    bool near = true;
+    enum ulp_status status = ULP_OK;
+    if (first)
+        status = ulp_forecaster_sample(forecaster, name, inputs, observer, error);
+    if (status == ULP_OK)
+        status = scan_sample(forecaster, inputs, false, &near, error);
+    if (status != ULP_OK || first)
+        return status;
+    if (near)
+        return ulp_forecaster_sample(forecaster, name, inputs, observer, error);
+    status = ulp_forecast_begin(forecaster, name, error);
+    if (status == ULP_OK)
+        status = scan_sample(forecaster, inputs, true, &near, error);
+    forecaster->forecast.scanned_count += status == ULP_OK;
+    return status == ULP_OK ? ulp_forecast_end(forecaster, error) : status;
+}

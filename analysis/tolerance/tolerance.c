@@ -1,0 +1,281 @@
+/* Measuring what an arithmetic's errors are at the outputs, and how far its roundings reach there.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ulpscope/tolerance.h>
+
+#include "analysis/attribution/attribution.h"
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "run/plan/plan.h"
+#include "tensor/tensor.h"
+
+struct measuring {
+    const struct ulp_model *model;
+    const struct ulp_tensor_set *inputs;
+    const struct ulp_tolerance_options *options;
+    struct ulp_tolerance *out;
+    struct ulp_plan *plan;
+    struct ulp_attributor *attributor;
+    struct ulp_tensor_set outputs[2]; /* the reference's and the arithmetic's */
+};
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the tolerance");
+}
+
+/* Both lanes, and what their nodes introduce. */
+static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
+{
+    const struct ulp_tolerance_options *options = m->options;
+    const struct ulp_arithmetic lanes[2] = {options->reference, options->arithmetic};
+    const struct ulp_plan_options plan_options = {.inputs = m->inputs};
+    struct ulp_run_options run = options->run;
+    run.audit = true;
+    enum ulp_status status = ulp_plan_create(m->model, lanes, 2, &plan_options, &m->plan, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_create(m->plan, NULL, run.thread_count, &m->attributor, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_sample(m->attributor, m->inputs, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_observer observers[2] = {ulp_attributor_observer(m->attributor),
+                                              options->progress ? *options->progress
+                                                                : (struct ulp_observer){0}};
+    return ulp_plan_run(m->plan, m->inputs, &run, observers, 2, m->outputs, NULL, error);
+}
+
+/* The errors of the arithmetic itself at one output. */
+static enum ulp_status add_output(struct measuring *m, const char *name,
+                                  const struct ulp_tensor *reference, const struct ulp_tensor *own,
+                                  struct ulp_error *error)
+{
+    struct ulp_tolerance_output *output = &m->out->outputs[m->out->output_count];
+    const size_t count = reference->count;
+    double squares = 0;
+    *output = (struct ulp_tolerance_output){.count = count, .random = NAN, .bound = NAN};
+    output->name = ulp_arena_text(m->out->memory, name, strlen(name));
+    output->references = ulp_arena_take(m->out->memory, count, sizeof *output->references);
+    output->errors = ulp_arena_take(m->out->memory, count, sizeof *output->errors);
+    if (!output->name || !output->references || !output->errors)
+        return out_of_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const double r = ulp_tensor_get(reference, i), e = ulp_tensor_get(own, i) - r;
+        output->references[i] = r;
+        output->errors[i] = e;
+        if (!isfinite(r))
+            continue;
+        squares += r * r;
+        output->ref_max = fmax(output->ref_max, fabs(r));
+        if (isfinite(e))
+            output->own_max = fmax(output->own_max, fabs(e));
+        else
+            output->nonfinite++;
+    }
+    output->ref_rms = sqrt(squares / (double)count);
+    m->out->output_count++;
+    return ULP_OK;
+}
+
+static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    const size_t count = m->outputs[0].count;
+    m->out->outputs = ulp_arena_take(m->out->memory, count + 1, sizeof *m->out->outputs);
+    if (!m->out->outputs)
+        return out_of_memory(error);
+    for (size_t o = 0; o < count && status == ULP_OK; o++) {
+        const struct ulp_named_tensor *reference = &m->outputs[0].items[o],
+                                      *own = &m->outputs[1].items[o];
+        if (ulp_element_is_float(reference->tensor.element) && reference->tensor.count &&
+            ulp_tensor_same_shape(&reference->tensor, &own->tensor))
+            status = add_output(m, reference->name, &reference->tensor, &own->tensor, error);
+    }
+    if (status == ULP_OK && !m->out->output_count)
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "no output has float elements of the reference's shape: there is nothing to "
+            "tolerate");
+    return status;
+}
+
+/* ---- bounds ---- */
+
+/* Element k of those that get a bound: the one with the largest error, then evenly spread. */
+static size_t choose_element(const struct ulp_tolerance_output *output, size_t k, size_t wanted)
+{
+    size_t worst = 0;
+    if (k)
+        return (k - 1) * (output->count - 1) / (wanted > 2 ? wanted - 2 : 1);
+    for (size_t i = 1; i < output->count; i++)
+        if (fabs(output->errors[i]) > fabs(output->errors[worst]))
+            worst = i;
+    return worst;
+}
+
+static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_output *output,
+                                    int slot, struct ulp_error *error)
+{
+    const size_t asked = m->options->elements ? m->options->elements : 8,
+                 wanted = ulp_size_min(asked, output->count);
+    enum ulp_status status = ULP_OK;
+    output->elements = ulp_arena_take(m->out->memory, wanted, sizeof *output->elements);
+    if (!output->elements)
+        return out_of_memory(error);
+    for (size_t k = 0; k < wanted && status == ULP_OK; k++) {
+        struct ulp_tolerance_element *element = &output->elements[output->element_count];
+        element->index = wanted == output->count ? k : choose_element(output, k, wanted);
+        bool again = false;
+        for (size_t i = 0; i < output->element_count; i++)
+            again |= output->elements[i].index == element->index;
+        if (again)
+            continue;
+        element->reference = output->references[element->index];
+        element->error = output->errors[element->index];
+        status = ulp_attribution_bound(m->attributor, 0, slot, element->index, &element->random,
+                                       &element->bound, error);
+        output->random = fmax(output->random, element->random); /* fmax leaves NaN out */
+        output->bound = fmax(output->bound, element->bound);
+        output->element_count++;
+    }
+    return status;
+}
+
+static enum ulp_status add_bounds(struct measuring *m, struct ulp_error *error)
+{
+    const struct ulp_block *main = m->plan->main;
+    const struct ulp_attributed *lane = &m->attributor->lanes[0];
+    enum ulp_status status = ULP_OK;
+    if (lane->reason) {
+        m->out->no_bound = lane->reason;
+        return ULP_OK;
+    }
+    for (size_t o = 0; o < m->out->output_count; o++)
+        for (size_t i = 0; i < main->output_count && status == ULP_OK; i++) {
+            const int slot = main->outputs[i];
+            if (strcmp(main->slots[slot].name, m->out->outputs[o].name) == 0 &&
+                lane->errors[slot] && !m->out->outputs[o].elements)
+                status = bound_output(m, &m->out->outputs[o], slot, error);
+        }
+    return status;
+}
+
+/* ---- what is measured, and recommended ---- */
+
+/* Two digits, not less than x. */
+static double round_up(double x)
+{
+    if (!(x > 0) || !isfinite(x))
+        return x;
+    const double unit = pow(10, floor(log10(x)) - 1), digits = ceil(x / unit - 1e-9);
+    return digits * unit;
+}
+
+static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *error)
+{
+    char name[] = "own";
+    const struct ulp_recording recording = {.name = name, .tensors = m->outputs[1]};
+    const struct ulp_compare_options options = {.reference = m->options->reference,
+                                                .arithmetics = &m->options->arithmetic,
+                                                .arithmetic_count = 1,
+                                                .trials = m->options->trials,
+                                                .no_cause = true,
+                                                .run = m->options->run,
+                                                .progress = m->options->progress,
+                                                .begins = m->options->begins};
+    struct ulp_comparison comparison;
+    enum ulp_status status =
+        ulp_compare_recordings(m->model, m->inputs, &recording, 1, &options, &comparison, error);
+    if (status != ULP_OK)
+        return status;
+    m->out->trials = comparison.trials;
+    for (size_t o = 0; o < m->out->output_count; o++) {
+        struct ulp_tolerance_output *output = &m->out->outputs[o];
+        output->max_abs = output->own_max;
+        for (size_t t = 0; t < comparison.tensor_count; t++) {
+            const struct ulp_compared_tensor *tensor = &comparison.tensors[t];
+            if (strcmp(tensor->name, output->name) != 0)
+                continue;
+            const struct ulp_expected_error *expected = &tensor->expected[0];
+            output->rms = expected->rms;
+            output->max_abs = fmax(output->own_max, fmax(expected->max_abs, expected->floor));
+            output->open = expected->open || expected->shapeless;
+            if (expected->nonfinite > output->nonfinite)
+                output->nonfinite = expected->nonfinite;
+        }
+        output->atol = round_up(ULP_TOLERANCE_FACTOR * output->max_abs);
+    }
+    ulp_comparison_free(&comparison);
+    return ULP_OK;
+}
+
+static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
+{
+    struct ulp_tolerance *out = m->out;
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(m->model), error);
+    if (status != ULP_OK)
+        return status;
+    const char *path = ulp_model_path(m->model);
+    out->model_path = ulp_arena_text(out->memory, path, strlen(path));
+    out->arithmetic = ulp_arena_text(out->memory, m->options->arithmetic.name,
+                                     strlen(m->options->arithmetic.name));
+    out->reference =
+        ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
+    if (!out->model_path || !out->arithmetic || !out->reference)
+        return out_of_memory(error);
+    status = run_lanes(m, error);
+    if (status == ULP_OK)
+        status = add_outputs(m, error);
+    if (status == ULP_OK)
+        status = add_bounds(m, error);
+    ulp_attributor_free(m->attributor);
+    m->attributor = NULL;
+    ulp_plan_free(m->plan);
+    m->plan = NULL;
+    return status == ULP_OK ? measure_spread(m, error) : status;
+}
+
+enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *inputs,
+                                      const struct ulp_tolerance_options *options,
+                                      struct ulp_tolerance *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const double started = ulp_seconds_now();
+    struct measuring m = {.model = model, .inputs = inputs, .options = options, .out = out};
+    *out = (struct ulp_tolerance){0};
+    const enum ulp_status status = measure(&m, error);
+    for (int l = 0; l < 2; l++)
+        ulp_tensor_set_free(&m.outputs[l]);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_tolerance_free(out);
+    return status;
+}
+
+void ulp_tolerance_free(struct ulp_tolerance *tolerance)
+{
+    ulp_arena_free(tolerance->memory);
+    *tolerance = (struct ulp_tolerance){0};
+}
+
+double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    double excess = 0;
+    for (size_t i = 0; i < output->count; i++) {
+        const double allowed = atol + rtol * fabs(output->references[i]),
+                     e = fabs(output->errors[i]);
+        if (isfinite(output->references[i]) && !(e == 0))
+            excess = isfinite(e) && allowed > 0 ? fmax(excess, e / allowed) : INFINITY;
+        if (isinf(excess))
+            return excess;
+    }
+    const double scale = output->own_max > 0 ? output->max_abs / output->own_max : 1;
+    return excess * fmax(scale, 1);
+}

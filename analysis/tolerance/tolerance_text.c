@@ -1,0 +1,171 @@
+/* The tolerance as text and as JSON. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ulpscope/tolerance.h>
+
+#include "analysis/report/json_value.h"
+#include "analysis/report/page.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+
+/* An argument of a shell's command line, in single quotes. */
+static void add_quoted(struct ulp_text *out, const char *name, double atol)
+{
+    char shown[1024];
+    ulp_show(shown, sizeof shown, name, ULP_SHOWN_COLUMNS_MAX, 0);
+    ulp_text_add(out, "'");
+    for (const char *c = shown; *c; c++)
+        ulp_text_add(out, *c == '\'' ? "'\\''" : "%c", *c);
+    ulp_text_add(out, ":%.1e'", atol);
+}
+
+/* The output whose error is largest beside its reference. */
+static const struct ulp_tolerance_output *find_worst(const struct ulp_tolerance *tolerance)
+{
+    const struct ulp_tolerance_output *worst = &tolerance->outputs[0];
+    for (size_t o = 1; o < tolerance->output_count; o++) {
+        const struct ulp_tolerance_output *output = &tolerance->outputs[o];
+        if (output->nonfinite > worst->nonfinite ||
+            (output->nonfinite == worst->nonfinite &&
+             output->max_abs / output->ref_rms > worst->max_abs / worst->ref_rms))
+            worst = output;
+    }
+    return worst;
+}
+
+static void add_verdict(struct ulp_text *out, const struct ulp_tolerance *tolerance)
+{
+    const struct ulp_tolerance_output *worst = find_worst(tolerance);
+    ulp_text_show(out, "%s: ", tolerance->arithmetic);
+    if (worst->nonfinite) {
+        ulp_text_show(out,
+                      "%s has %zu elements that are not finite: no tolerance holds. ulpscope audit "
+                      "says which node overflows.\n",
+                      worst->name, worst->nonfinite);
+        return;
+    }
+    ulp_text_show(out,
+                  "%s needs atol %.1e (%.1g of its rms): its error is up to %.2e in %zu problems",
+                  worst->name, worst->atol, worst->atol / worst->ref_rms, worst->max_abs,
+                  tolerance->trials + 1);
+    if (isfinite(worst->bound))
+        ulp_text_add(out, "; roundings make %.1e when independent, and %.1e if all add up",
+                     worst->random, worst->bound);
+    ulp_text_add(out, ".\n");
+    if (worst->open)
+        ulp_text_add(out,
+                     "  It depends on a decision (an index, a comparison, a rounding to steps) "
+                     "that other roundings change.\n");
+}
+
+static void add_table(struct ulp_text *out, const struct ulp_tolerance *tolerance)
+{
+    ulp_text_add(out, "\n%10s %10s %10s %12s %10s %10s  %s\n", "ref rms", "error rms", "max abs",
+                 "independent", "bound", "atol", "output");
+    for (size_t o = 0; o < tolerance->output_count; o++) {
+        const struct ulp_tolerance_output *output = &tolerance->outputs[o];
+        ulp_text_show(out, "%10.2e %10.2e %10.2e %12.2e %10.2e %10.1e  %s%s\n", output->ref_rms,
+                      output->rms, output->max_abs, output->random, output->bound, output->atol,
+                      output->name, output->open ? " ~" : "");
+    }
+    if (tolerance->no_bound)
+        ulp_text_show(out, "  no bounds: %s\n", tolerance->no_bound);
+}
+
+/* As Polygraphy and numpy take them. */
+static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolerance)
+{
+    double most = 0;
+    ulp_text_add(out, "\n  Polygraphy: --atol");
+    for (size_t o = 0; o < tolerance->output_count; o++) {
+        ulp_text_add(out, " ");
+        add_quoted(out, tolerance->outputs[o].name, tolerance->outputs[o].atol);
+        most = fmax(most, tolerance->outputs[o].atol);
+    }
+    ulp_text_add(out, " --rtol 0\n  numpy:      ");
+    if (tolerance->output_count == 1)
+        ulp_text_add(out, "np.allclose(got, expected, rtol=0, atol=%.1e)\n", most);
+    else
+        ulp_text_add(out, "np.allclose(got, expected, rtol=0, atol=...) with the atol of each "
+                          "output\n");
+    ulp_text_add(out,
+                 "  Reason:     %d times the largest error of this arithmetic over schedules and "
+                 "%zu trials\n",
+                 ULP_TOLERANCE_FACTOR, tolerance->trials);
+}
+
+enum ulp_status ulp_tolerance_summary(const struct ulp_tolerance *tolerance, int width, bool colour,
+                                      char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    (void)width, (void)colour;
+    *out = NULL;
+    add_verdict(&text, tolerance);
+    add_table(&text, tolerance);
+    add_options(&text, tolerance);
+    if (text.failed) {
+        ulp_text_free(&text);
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the tolerance's text");
+    }
+    *out = text.data;
+    return ULP_OK;
+}
+
+static json_t *make_element(const struct ulp_tolerance_element *element)
+{
+    json_t *object = json_object();
+    ulp_json_set(&object, "index", json_integer((json_int_t)element->index));
+    ulp_json_set(&object, "reference", ulp_json_number(element->reference));
+    ulp_json_set(&object, "error", ulp_json_number(element->error));
+    ulp_json_set(&object, "independent", ulp_json_number(element->random));
+    ulp_json_set(&object, "bound", ulp_json_number(element->bound));
+    return object;
+}
+
+static json_t *make_output(const struct ulp_tolerance_output *output)
+{
+    json_t *object = json_object(), *elements = json_array();
+    ulp_json_set(&object, "name", ulp_json_text(output->name));
+    ulp_json_set(&object, "count", json_integer((json_int_t)output->count));
+    ulp_json_set(&object, "ref_rms", ulp_json_number(output->ref_rms));
+    ulp_json_set(&object, "ref_max", ulp_json_number(output->ref_max));
+    ulp_json_set(&object, "rms", ulp_json_number(output->rms));
+    ulp_json_set(&object, "max_abs", ulp_json_number(output->max_abs));
+    ulp_json_set(&object, "own_max_abs", ulp_json_number(output->own_max));
+    ulp_json_set(&object, "nonfinite", json_integer((json_int_t)output->nonfinite));
+    ulp_json_set(&object, "open", json_boolean(output->open));
+    ulp_json_set(&object, "atol", ulp_json_number(output->atol));
+    ulp_json_set(&object, "rtol", json_real(0));
+    for (size_t k = 0; k < output->element_count; k++)
+        ulp_json_append(&elements, make_element(&output->elements[k]));
+    ulp_json_set(&object, "elements", elements);
+    return object;
+}
+
+enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, const char *path,
+                                         struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    json_t *root = json_object(), *outputs = json_array();
+    ulp_json_set(&root, "model", ulp_json_text(tolerance->model_path));
+    ulp_json_set(&root, "arithmetic", ulp_json_text(tolerance->arithmetic));
+    ulp_json_set(&root, "reference", ulp_json_text(tolerance->reference));
+    ulp_json_set(&root, "trials", json_integer((json_int_t)tolerance->trials));
+    ulp_json_set(&root, "no_bound",
+                 tolerance->no_bound ? ulp_json_text(tolerance->no_bound) : json_null());
+    for (size_t o = 0; o < tolerance->output_count; o++)
+        ulp_json_append(&outputs, make_output(&tolerance->outputs[o]));
+    ulp_json_set(&root, "outputs", outputs);
+    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    json_decref(root);
+    const enum ulp_status status =
+        text ? ulp_file_write(path, text, strlen(text), error)
+             : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for the tolerance", path);
+    free(text);
+    return status;
+}

@@ -1,0 +1,86 @@
+/* What tolerance an arithmetic can meet at a model's outputs, and why.
+ *
+ * Three figures for each output, all against the reference and in the output's own unit:
+ *   measured   the largest error over the arithmetic itself, other schedules of its sums, and
+ * trials in which every rounding is drawn anew (compare.h: ulp_expected_error) random     root of
+ * the sum of squares of what the nodes' errors are carried to: the size of the error when they are
+ * independent bound      sum of the magnitudes: the size of the error when all of them add up The
+ * last two are of first order, from one reverse sweep for each element that is looked at: with J
+ * the derivative of the element by a node's result y, error of the node |d| = |P(p) - R(p)|, and u
+ * the storage's unit roundoff,
+ *   random = sqrt(sum J^2 d^2),  bound = sum |J| max(|d|, u |y|)  over all elements of all nodes
+ * that round anything. */
+#ifndef ULPSCOPE_TOLERANCE_H
+#define ULPSCOPE_TOLERANCE_H
+
+#include <ulpscope/compare.h>
+
+struct ulp_tolerance_element {
+    size_t index;
+    double reference, error; /* of the arithmetic itself */
+    double random, bound;
+};
+
+struct ulp_tolerance_output {
+    char *name;
+    size_t count; /* elements */
+    double ref_rms, ref_max;
+    double rms, max_abs;  /* measured, as above */
+    double own_max;       /* of the arithmetic itself */
+    double random, bound; /* the largest of the elements below; NaN: there are none */
+    size_t nonfinite;     /* elements that are not finite where the reference's are */
+    bool open;            /* depends on a decision that other roundings change (compare.h) */
+    double atol;          /* recommended: ULP_TOLERANCE_FACTOR * max_abs, two digits, rounded up */
+    size_t element_count;
+    struct ulp_tolerance_element *elements;
+    double *references, *errors; /* of every element; errors of the arithmetic itself */
+};
+
+/* From the largest error that was measured to the tolerance: other libraries' functions and orders
+ * of sums. An H200's largest error was at most 1.71 times the expected one but where three elements
+ * share it (doc/compare.md). */
+#define ULP_TOLERANCE_FACTOR 2
+
+struct ulp_tolerance {
+    char *model_path, *arithmetic, *reference;
+    size_t trials;
+    size_t output_count; /* float outputs with elements */
+    struct ulp_tolerance_output *outputs;
+    const char *no_bound; /* why there are no bounds; NULL: there are */
+    double seconds;
+    struct ulp_arena *memory; /* private: holds the rest */
+};
+
+/* Initialise with zeros; reference and arithmetic must be set. */
+struct ulp_tolerance_options {
+    struct ulp_arithmetic reference, arithmetic;
+    size_t trials;   /* 0: 8 */
+    size_t elements; /* of each output that get a bound, one sweep each; 0: 8 */
+    struct ulp_run_options run;
+    const struct ulp_observer *progress; /* as in struct ulp_compare_options */
+    void (*begins)(void *progress_context, size_t part, size_t part_count);
+};
+
+/* Measure on these inputs. Free *out with ulp_tolerance_free. */
+ULP_API enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
+                                              const struct ulp_tensor_set *inputs,
+                                              const struct ulp_tolerance_options *options,
+                                              struct ulp_tolerance *out, struct ulp_error *error);
+ULP_API void ulp_tolerance_free(struct ulp_tolerance *tolerance);
+
+/* How many times too tight |x - reference| <= atol + rtol |reference| is for the output: the
+ * largest ratio of error and allowance over its elements, the errors scaled up to the measured
+ * largest. At most 1: the arithmetic meets it. Infinite where an error is allowed nothing or is not
+ * finite. */
+ULP_API double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol,
+                                    double rtol);
+
+/* The result as text: the verdict first. Free *out with free(); width and colour as in
+ * ulp_report_summary. */
+ULP_API enum ulp_status ulp_tolerance_summary(const struct ulp_tolerance *tolerance, int width,
+                                              bool colour, char **out, struct ulp_error *error);
+/* Write it as JSON (schema: doc/tolerance.md). */
+ULP_API enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance,
+                                                 const char *path, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,210 @@
+/* ulpscope tolerance: options, the measurement, the verdict on a given tolerance. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum { OPTION_REFERENCE = 512, OPTION_TRIALS, OPTION_ELEMENTS, OPTION_CHECK, OPTION_JSON };
+
+struct tolerance_options {
+    struct common_options common;
+    const char *arithmetic, *reference, *json;
+    size_t trials, elements;
+    bool check;
+    double atol, rtol;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"arith", 'a', "ARITH", 0, "The arithmetic (default fp16; ulpscope arith explains them)", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
+    {"check", OPTION_CHECK, "atol=A[,rtol=R]", 0,
+     "Say whether the arithmetic can meet |x - expected| <= A + R |expected| at every output; exit code 1: it cannot", 0},
+    {"trials", OPTION_TRIALS, "N", 0,
+     "Number of slightly changed problems in which every rounding is drawn anew (default 8)", 0},
+    {"elements", OPTION_ELEMENTS, "N", 0,
+     "Elements of each output that get a bound, one reverse sweep each (default 8)", 0},
+    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON", 0},
+    {0},
+};
+/* clang-format on */
+
+static bool read_number(const char **text, const char *name, double *out)
+{
+    char *end;
+    const size_t length = strlen(name);
+    if (strncmp(*text, name, length) != 0)
+        return false;
+    *out = strtod(*text + length, &end);
+    const bool read = end > *text + length && *out >= 0 && isfinite(*out);
+    *text = *end == ',' ? end + 1 : end;
+    return read && (*end == ',' || !*end);
+}
+
+static void read_check(struct tolerance_options *options, const struct argp_state *state,
+                       const char *argument)
+{
+    const char *text = argument;
+    options->check = true;
+    while (*text)
+        if (!read_number(&text, "atol=", &options->atol) &&
+            !read_number(&text, "rtol=", &options->rtol))
+            refuse(state,
+                   "--check %s: expected atol=NUMBER, rtol=NUMBER or both, as atol=1e-3,rtol=1e-2",
+                   argument);
+}
+
+static size_t read_count(const struct argp_state *state, const char *option, const char *text,
+                         int64_t least)
+{
+    int64_t count = 0;
+    if (!parse_integer(text, least, 10000, &count))
+        refuse(state, "%s %s: expected %lld to 10000", option, text, (long long)least);
+    return (size_t)count;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct tolerance_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case 'a': options->arithmetic = argument; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_TRIALS: options->trials = read_count(state, "--trials", argument, 2); return 0;
+    case OPTION_ELEMENTS:
+        options->elements = read_count(state, "--elements", argument, 1);
+        return 0;
+    case OPTION_CHECK: read_check(options, state, argument); return 0;
+    case OPTION_JSON: options->json = argument; return 0;
+    case ARGP_KEY_END:
+        if (options->common.shape_count > 1)
+            refuse(state, "--shape once: a tolerance is of one problem");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say what tolerance an arithmetic can meet at the outputs of a model, and why: the largest "
+    "error "
+    "over schedules of its sums and over trials in which every rounding is drawn anew; the error "
+    "of "
+    "its roundings when they are independent; and the bound, if all of them add up. Recommends an "
+    "atol for each output, as Polygraphy and numpy take it."
+    "\vExit code 1: --check is not met. doc/tolerance.md has the method.\n\n"
+    "Examples:\n"
+    "  ulpscope tolerance model.onnx -i inputs.npz -a fp16\n"
+    "  ulpscope tolerance model.onnx -i inputs.npz -a tf32@a100 --check atol=1e-5\n"
+    "      can this pass, or is it too tight?\n"
+    "  ulpscope tolerance model.onnx -a bf16 --trials 32 --json tolerance.json";
+
+struct working {
+    struct ulp_model *model;
+    struct sample_list samples;
+    struct ulp_tolerance tolerance;
+};
+
+static void show_part(void *context, size_t part, size_t part_count)
+{
+    struct progress *progress = context;
+    progress->part = part;
+    progress->part_count = part_count;
+}
+
+static enum ulp_status measure(const struct tolerance_options *options, struct working *work,
+                               struct ulp_error *error)
+{
+    struct progress progress;
+    char *shapes = NULL;
+    struct ulp_tolerance_options wanted = {.trials = options->trials,
+                                           .elements = options->elements,
+                                           .run = {.thread_count = options->common.threads},
+                                           .begins = show_part};
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->arithmetic, &wanted.arithmetic, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options->common.model, options->common.budget, &work->model, error);
+    if (status == ULP_OK)
+        status = set_shapes(work->model, &options->common, 0, &shapes, error);
+    free(shapes);
+    if (status == ULP_OK)
+        status = read_samples(work->model, &options->common, &work->samples, error);
+    if (status == ULP_OK && options->json)
+        status = spare_inputs(options->json, work->model, options->common.inputs,
+                              options->common.input_count, error);
+    if (status == ULP_OK && work->samples.count > 1)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "%zu samples: a tolerance is of one problem, give one at a time",
+                          work->samples.count);
+    if (status != ULP_OK)
+        return status;
+    if (!options->common.quiet)
+        note_choices(work->model, &work->samples);
+    progress_init(&progress, options->common.quiet, 1);
+    const struct ulp_observer observer = progress_observer(&progress);
+    wanted.progress = &observer;
+    status = ulp_tolerance_measure(work->model, &work->samples.items[0].inputs, &wanted,
+                                   &work->tolerance, error);
+    progress_clear(&progress);
+    return status;
+}
+
+/* "FAIL fp16 cannot meet ... at OUTPUT: 12 x too tight". */
+static int judge(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
+{
+    size_t failed = 0;
+    for (size_t o = 0; o < tolerance->output_count; o++) {
+        const struct ulp_tolerance_output *output = &tolerance->outputs[o];
+        const double excess = ulp_tolerance_excess(output, options->atol, options->rtol);
+        if (excess <= 1)
+            continue;
+        if (!failed++)
+            fputs("\n", stdout);
+        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: %.2g x too tight (error %.2e)\n",
+            tolerance->arithmetic, options->atol, options->rtol, output->name, excess,
+            output->max_abs);
+    }
+    if (!failed)
+        say(stdout, "\nPASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
+            options->atol, options->rtol);
+    return failed ? ULP_ERROR_LIMIT : ULP_OK;
+}
+
+static int report(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
+{
+    struct ulp_error error;
+    char *summary;
+    if (ulp_tolerance_summary(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                              &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->json && ulp_tolerance_write_json(tolerance, options->json, &error) != ULP_OK)
+        return fail(&error);
+    return options->check ? judge(options, tolerance) : ULP_OK;
+}
+
+int command_tolerance(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct tolerance_options options = {.arithmetic = "fp16", .reference = "mpfr:128"};
+    struct working work = {0};
+    struct ulp_error error;
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work.tolerance)
+                                                          : fail(&error);
+    ulp_tolerance_free(&work.tolerance);
+    free_samples(&work.samples);
+    ulp_model_free(work.model);
+    common_free(&options.common);
+    return code;
+}

@@ -1,0 +1,149 @@
+/* Tolerances: bounds and independent errors against sums written out by hand and in MPFR, what is
+ * recommended against what is measured, and the verdict on a given tolerance. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/onnx_text.h"
+#include "tests/support/test.h"
+
+static struct ulp_tensor_set make_inputs(const char *name, int rank, const int64_t *dims,
+                                         const float *values)
+{
+    struct ulp_tensor_set set = {0};
+    struct ulp_tensor tensor;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error),
+              error);
+    memcpy(tensor.data, values, tensor.count * sizeof *values);
+    ck_ulp_ok(ulp_tensor_set_add(&set, name, &tensor, &error), error);
+    return set;
+}
+
+static struct ulp_tolerance measure(struct ulp_model *model, struct ulp_tensor_set *inputs,
+                                    const char *arithmetic)
+{
+    struct ulp_tolerance_options options = {.elements = 4, .run = {.thread_count = 1}};
+    struct ulp_tolerance tolerance;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &options.reference, &error), error);
+    ck_ulp_ok(ulp_arithmetic_find(arithmetic, &options.arithmetic, &error), error);
+    ck_ulp_ok(ulp_tolerance_measure(model, inputs, &options, &tolerance, &error), error);
+    return tolerance;
+}
+
+/* y = (x * 3) * x in FP16: with a = 3x, y = a x, the parts are
+ *   input    e = x16 - x,           carried by dy/dx = 6x
+ *   first    d1 = round(3 x16) - 3 x16,  carried by dy/da = x
+ *   second   d2 = round(a16 x16) - a16 x16
+ * in doubles, which hold every product of these. Derivatives are taken in the middle of both lanes,
+ * kept in FP32: within 2^-10 of those at x, and figures agree to a part in 500. */
+START_TEST(by_hand)
+{
+    const int64_t dims[1] = {4};
+    const float x[4] = {0.1f, 1.7f, -2.3f, 0.7f};
+    struct ulp_model *model = onnx_text_load(
+        17, "(float[4] x) => (float[4] y) <float k = {3}> { a = Mul(x, k) y = Mul(a, x) }");
+    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
+    struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
+    struct ulp_format half;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp16", &half, &error), error);
+    ck_assert_uint_eq(tolerance.output_count, 1);
+    const struct ulp_tolerance_output *output = &tolerance.outputs[0];
+    ck_assert_uint_eq(output->element_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const double xi = (double)x[i],
+                     x16 = ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, xi, 0, 0),
+                     a16 = ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, 3 * x16, 0, 0),
+                     y16 = ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, a16 * x16, 0, 0),
+                     e = fabs(x16 - xi), d1 = fabs(a16 - 3 * x16), d2 = fabs(y16 - a16 * x16),
+                     bound = 6 * fabs(xi) * e + fabs(xi) * fmax(d1, 3 * fabs(xi) * 0x1p-11) +
+                             fmax(d2, 3 * xi * xi * 0x1p-11),
+                     random = sqrt(pow(6 * xi * e, 2) + pow(xi * d1, 2) + d2 * d2);
+        const struct ulp_tolerance_element *element = &output->elements[i];
+        ck_assert_uint_eq(element->index, i);
+        ck_assert_double_eq(element->error, y16 - 3 * xi * xi);
+        ck_assert_msg(fabs(element->bound - bound) <= bound / 500, "%zu: %g %g", i, element->bound,
+                      bound);
+        ck_assert_msg(fabs(element->random - random) <= random / 500, "%zu: %g %g", i,
+                      element->random, random);
+        ck_assert_double_ge(element->bound * 1.002, fabs(element->error));
+    }
+    ck_assert_double_ge(output->max_abs, output->own_max);
+    ck_assert_double_ge(output->atol, ULP_TOLERANCE_FACTOR * output->max_abs);
+    ck_assert_double_le(output->atol, ULP_TOLERANCE_FACTOR * output->max_abs * 1.1 + 1e-300);
+    ulp_tolerance_free(&tolerance);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* What only moves numbers rounds nothing: no error, no bound. */
+START_TEST(exact)
+{
+    const int64_t dims[2] = {2, 2};
+    const float x[4] = {0.5f, 1, 2, -3};
+    struct ulp_model *model =
+        onnx_text_load(17, "(float[2,2] x) => (float[2,2] y) { a = Transpose(x) y = Relu(a) }");
+    struct ulp_tensor_set inputs = make_inputs("x", 2, dims, x);
+    struct ulp_tolerance tolerance = measure(model, &inputs, "bf16");
+    ck_assert_double_eq(tolerance.outputs[0].own_max, 0);
+    for (size_t k = 0; k < tolerance.outputs[0].element_count; k++)
+        ck_assert_double_eq(tolerance.outputs[0].elements[k].bound, 0);
+    ck_assert_double_eq(ulp_tolerance_excess(&tolerance.outputs[0], 0, 0), 0);
+    ulp_tolerance_free(&tolerance);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Infinite outputs have no bound and meet nothing. */
+START_TEST(overflowing)
+{
+    const int64_t dims[1] = {2};
+    const float x[2] = {1, 1000};
+    struct ulp_model *model = onnx_text_load(17, "(float[2] x) => (float[2] y) { y = Mul(x, x) }");
+    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
+    struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
+    struct ulp_error error;
+    char *text;
+    ck_assert_ptr_nonnull(tolerance.no_bound);
+    ck_assert_uint_ge(tolerance.outputs[0].nonfinite, 1);
+    ck_assert(isnan(tolerance.outputs[0].bound));
+    ck_assert(isinf(ulp_tolerance_excess(&tolerance.outputs[0], 1e9, 1)));
+    ck_ulp_ok(ulp_tolerance_summary(&tolerance, 0, false, &text, &error), error);
+    ck_assert_msg(strstr(text, "no tolerance holds"), "%s", text);
+    free(text);
+    ulp_tolerance_free(&tolerance);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* The ratio of error and allowance, scaled to the measured largest. */
+START_TEST(excess)
+{
+    double references[3] = {1, -10, 0}, errors[3] = {0.01, 0.05, 0};
+    struct ulp_tolerance_output output = {
+        .count = 3, .references = references, .errors = errors, .own_max = 0.05, .max_abs = 0.1};
+    ck_assert_double_eq_tol(ulp_tolerance_excess(&output, 0.1, 0), 1, 1e-12);
+    ck_assert_double_eq_tol(ulp_tolerance_excess(&output, 0, 0.01), 2, 1e-12);
+    ck_assert_double_eq_tol(ulp_tolerance_excess(&output, 0.05, 0.005), 1, 1e-12);
+    ck_assert(isinf(ulp_tolerance_excess(&output, 0, 0)));
+    errors[2] = NAN;
+    ck_assert(isinf(ulp_tolerance_excess(&output, 1, 1)));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tolerance");
+    TCase *tests = tcase_create("tolerance");
+    tcase_add_test(tests, by_hand);
+    tcase_add_test(tests, exact);
+    tcase_add_test(tests, overflowing);
+    tcase_add_test(tests, excess);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
