@@ -66,8 +66,10 @@ static void add_errors(struct course *course, size_t node, int position, const d
 }
 
 static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
-                                const double *cotangents, size_t count, struct ulp_error *error)
+                                const double *cotangents, size_t count, double *part,
+                                struct ulp_error *error)
 {
+    (void)part;
     struct course *course = context;
     struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
