@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"
@@ -129,8 +130,8 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
 {
     struct ulp_inputs inputs;
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    enum ulp_status status = outputs ? ulp_inputs_create(&inputs, lane, step, arena, error)
-                                     : ulp_fail_memory(error, "out of memory");
+    enum ulp_status status =
+        outputs ? ulp_inputs_create(&inputs, lane, step, arena, error) : ulp_out_of_memory(error);
     if (status != ULP_OK)
         return status;
     status = ulp_lane_inputs(lane, step, &inputs, error);

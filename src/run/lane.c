@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "number/round/round.h"
 #include "tensor/lower.h"
@@ -305,9 +306,7 @@ enum ulp_status ulp_inputs_create(struct ulp_inputs *out, const struct ulp_lane 
                                .converted =
                                    uniform ? NULL
                                            : ulp_arena_take(arena, room, sizeof *out->converted)};
-    return out->at && (uniform || out->converted)
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return out->at && (uniform || out->converted) ? ULP_OK : ulp_out_of_memory(error);
 }
 
 void ulp_inputs_free(struct ulp_inputs *inputs)
