@@ -98,6 +98,7 @@ struct ulp_audit_node {
     char *name, *op;
     ptrdiff_t kept; /* index into the lane's kept arithmetics; -1: the lane's own arithmetic */
     struct ulp_node_types types;
+    struct ulp_node_kernel kernel;
     /* executions over all samples: in a Loop or Scan one for each iteration, whose figures are
      * those of one tensor made of all iterations (median_ulp: of the worst). 0: no sample took this
      * branch together with the reference; there are no outputs then */
@@ -380,7 +381,8 @@ ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
 ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
                                               struct ulp_audit *audit, struct ulp_error *error);
 /* Sums of shares, into attribution.groups: by "op", or "prefix:N", names cut after their N-th part
- * between '/'. audit NULL: only the text is checked. */
+ * between '/', or "cause": the rounding of results to the storage (share - gain), the rest inside
+ * products and inside other nodes (gain), decisions. audit NULL: only the text is checked. */
 ULP_API enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
                                                struct ulp_error *error);
 
