@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
 #include "run/plan/plan.h"
@@ -62,7 +63,7 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
         if (digits < certificate->node_digits) {
             char *name = strdup(event->name);
             if (!name)
-                return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+                return ulp_out_of_memory(error);
             free(certificate->node);
             certificate->node = name;
             certificate->node_digits = digits;

@@ -4,17 +4,13 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/schedules.h"
 #include "number/format/request.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the spread over schedules");
-}
 
 static bool add_changed(struct ulp_arithmetic *set, size_t *count,
                         const struct ulp_arithmetic *base, const char *part)
@@ -105,7 +101,7 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
                        sizeof *spreads->items) ||
         !ulp_plan_grow(spreading->arena, &spreading->widths, spreads->count,
                        &spreading->width_capacity, sizeof *spreading->widths))
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     spreading->widths[*item] = (struct widths){0};
     spreads->items[*item] =
         (struct ulp_spread){.index = event->index,
@@ -114,7 +110,7 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
                             .output = copy_text(spreads, event->output_names[output])};
     *kept = ++spreads->count;
     const struct ulp_spread *spread = &spreads->items[*item];
-    return spread->name && spread->op && spread->output ? ULP_OK : out_of_memory(error);
+    return spread->name && spread->op && spread->output ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_event *event,
@@ -175,11 +171,11 @@ static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_ar
     spreads->base = copy_text(spreads, set[0].name);
     spreads->schedules = ulp_arena_take(spreads->memory, count, sizeof *spreads->schedules);
     if (!spreads->base || !spreads->schedules)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     spreads->schedule_count = count;
     for (size_t s = 0; s < count; s++)
         if (!(spreads->schedules[s] = copy_text(spreads, set[s].name)))
-            return out_of_memory(error);
+            return ulp_out_of_memory(error);
     return ULP_OK;
 }
 
@@ -194,7 +190,7 @@ static enum ulp_status make_places(struct spreading *spreading, const struct ulp
         outputs += plan->nodes[n].step->output_count;
     }
     spreading->item = ulp_arena_take(spreading->arena, outputs + 1, sizeof *spreading->item);
-    return spreading->first && spreading->item ? ULP_OK : out_of_memory(error);
+    return spreading->first && spreading->item ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_spreads_measure(const struct ulp_model *model,

@@ -24,7 +24,7 @@ static enum ulp_status open_step(void *context, const struct ulp_step *step,
         if (slot < 0)
             continue;
         status = ulp_attribution_fetch(course->attributor, &course->lane->kept[slot], error);
-        course->lane->values[slot].data = course->lane->kept[slot].data;
+        ulp_attribution_show(course->lane, slot);
     }
     return status;
 }
@@ -38,7 +38,7 @@ static void close_step(void *context, const struct ulp_step *step)
         if (slot < 0)
             continue;
         ulp_attribution_release(&course->lane->kept[slot]);
-        course->lane->values[slot].data = course->lane->kept[slot].data;
+        ulp_attribution_show(course->lane, slot);
     }
 }
 
@@ -66,9 +66,12 @@ static void add_errors(struct course *course, size_t node, int position, const d
 }
 
 static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
-                                const double *cotangents, size_t count, struct ulp_error *error)
+                                const double *cotangents, size_t count, double *part,
+                                struct ulp_error *error)
 {
+    (void)part;
     struct course *course = context;
+    (void)part;
     struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
         item = item->next;
@@ -107,18 +110,21 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
     enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
     if (status != ULP_OK)
         return status;
-    struct ulp_sweep sweep = {.plan = plan,
-                              .values = lane->values,
-                              .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1,
-                                                           sizeof(double *)),
-                              .stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
-                              .budget = attributor->budget,
-                              .pool = attributor->pool,
-                              .node = add_node,
-                              .open = open_step,
-                              .close = close_step,
-                              .context = &course};
-    status = sweep.cotangents && sweep.stopped
+    struct ulp_sweep sweep = {
+        .plan = plan,
+        .values = lane->values,
+        /* NULL: derivatives are those of the middle */
+        .errors = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof(float *)),
+        .remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof(double)),
+        .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof(double *)),
+        .stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
+        .budget = attributor->budget,
+        .pool = attributor->pool,
+        .node = add_node,
+        .open = open_step,
+        .close = close_step,
+        .context = &course};
+    status = sweep.cotangents && sweep.stopped && sweep.errors && sweep.remainders
                  ? ulp_sweep_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
                  : ulp_fail_memory(error, "out of memory for a bound");
     if (status == ULP_OK) {

@@ -34,18 +34,13 @@ struct ulp_truth {
     size_t pair_count, pair_capacity;
 };
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the reference model's values");
-}
-
 enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
                                  struct ulp_error *error)
 {
     struct ulp_truth *truth = calloc(1, sizeof *truth);
     *out = NULL;
     if (!truth)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     truth->budget = truth->numbers.budget = budget;
     enum ulp_status status = ulp_arena_create(&truth->arena, budget, error);
     if (status == ULP_OK)
@@ -87,7 +82,7 @@ enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, con
     const struct pair pair = {.audited = ulp_arena_text(truth->arena, audited, strlen(audited)),
                               .original = ulp_arena_text(truth->arena, original, strlen(original))};
     if (!pair.audited || !pair.original)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     truth->pairs[truth->pair_count++] = pair;
     return ULP_OK;
 }
@@ -119,7 +114,7 @@ static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t ex
         return status;
     const int number = number_name(truth, name);
     if (number < 0)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     struct kept *kept = &truth->kept[truth->kept_count];
     status = ulp_tensor_copy(&kept->tensor, value, truth->budget, error);
     if (status != ULP_OK)

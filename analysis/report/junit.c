@@ -6,6 +6,7 @@
 #include <ulpscope/report.h>
 
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/shown.h"
@@ -69,7 +70,7 @@ enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const cha
     if (*out)
         return ULP_OK;
     ulp_text_free(&text);
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_out_of_memory(error);
 }
 
 /* Text for XML, in attributes and between tags: harmless, and valid UTF-8. */

@@ -9,9 +9,7 @@ static bool is_float(const struct ulp_audit_output *output)
     return ulp_type_is_float(output->type);
 }
 
-/* The float output of a node that is worst by its error against the reference's rms: what is not
- * finite, then the largest; NULL: none can be compared. */
-static const struct ulp_audit_output *find_worst(const struct ulp_audit_node *node)
+const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node)
 {
     const struct ulp_audit_output *worst = NULL;
     for (size_t o = 0; o < node->output_count; o++) {
@@ -148,7 +146,7 @@ static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outp
 
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
 {
-    const struct ulp_audit_output *worst = find_worst(&lane->outputs),
+    const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
     if (lane->first_born >= 0) {
         add_overflow(out, lane, worst);

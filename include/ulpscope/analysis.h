@@ -98,6 +98,7 @@ struct ulp_audit_node {
     char *name, *op;
     ptrdiff_t kept; /* index into the lane's kept arithmetics; -1: the lane's own arithmetic */
     struct ulp_node_types types;
+    struct ulp_node_kernel kernel;
     /* executions over all samples: in a Loop or Scan one for each iteration, whose figures are
      * those of one tensor made of all iterations (median_ulp: of the worst). 0: no sample took this
      * branch together with the reference; there are no outputs then */
@@ -293,6 +294,9 @@ struct ulp_audit {
 /* The arithmetic in which the lane computes the node. */
 ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,
                                                                const struct ulp_audit_node *node);
+/* The float output of a node (of the graph: &lane->outputs) with the largest error beside the
+ * reference's rms: what is not finite, then the least sqnr_db. NULL: none can be compared. */
+ULP_API const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node);
 
 /* Collecting an audit. Create an auditor; for each sample call ulp_auditor_sample and then
  * ulp_plan_run with options.audit set and ulp_auditor_observer() among the observers; at the end
@@ -377,7 +381,8 @@ ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
 ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
                                               struct ulp_audit *audit, struct ulp_error *error);
 /* Sums of shares, into attribution.groups: by "op", or "prefix:N", names cut after their N-th part
- * between '/'. audit NULL: only the text is checked. */
+ * between '/', or "cause": the rounding of results to the storage (share - gain), the rest inside
+ * products and inside other nodes (gain), decisions. audit NULL: only the text is checked. */
 ULP_API enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
                                                struct ulp_error *error);
 

@@ -51,6 +51,10 @@ enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t ele
 /* ULP_ERROR_MEMORY for a request of this thread that has just failed: the message ("out of memory
  * while planning") is completed by the limit when it was that. */
 enum ulp_status ulp_fail_memory(struct ulp_error *error, const char *format, ...) ULP_PRINTF(2, 3);
+static inline enum ulp_status ulp_out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory");
+}
 
 /* An arena: many small allocations freed at once. Blocks are zeroed and 16-byte aligned. */
 struct ulp_arena;

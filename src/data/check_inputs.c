@@ -72,7 +72,7 @@ static enum ulp_status refuse_other(const struct ulp_model *model,
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < count && status == ULP_OK; i++)
         if (!ulp_names_add(&names, ulp_model_input(model, i).name, (int)i))
-            status = ulp_fail_memory(error, "out of memory");
+            status = ulp_out_of_memory(error);
     for (size_t n = 0; n < inputs->count && status == ULP_OK; n++)
         if (ulp_names_find(&names, inputs->items[n].name) < 0)
             status = ulp_fail(error, ULP_ERROR_INPUT,

@@ -129,7 +129,7 @@ static enum ulp_status add_to_set(struct ulp_tensor_set *out, const char *member
 {
     char *name = strndup(member, strlen(member) - 4);
     if (!name)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     enum ulp_status status = ulp_tensor_set_find(out, name)
                                  ? ulp_fail(error, ULP_ERROR_INPUT, "a second member of this name")
                                  : ulp_tensor_set_add(out, name, tensor, error);
@@ -232,7 +232,7 @@ static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *ite
     size_t size = strlen(item->name) + 5;
     char *member = malloc(size);
     if (!member)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     snprintf(member, size, "%s.npy", item->name);
     zip_source_t *source = zip_source_buffer_fragment(zip, parts, 2, 0);
     zip_int64_t index = source ? zip_file_add(zip, member, source, ZIP_FL_ENC_UTF_8) : -1;

@@ -235,7 +235,7 @@ static json_t *encode_array(const struct ulp_tensor *tensor, struct ulp_error *e
                          : NULL;
     ulp_free(text);
     if (!array)
-        ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        ulp_out_of_memory(error);
     return array;
 }
 

@@ -13,11 +13,6 @@
 
 #define BYTES_MAX ((size_t)64 << 20)
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan of arithmetics");
-}
-
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
                                struct ulp_error *error)
 {
@@ -72,7 +67,7 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
         const char *text =
             ulp_arena_text(arena, json_string_value(pattern), json_string_length(pattern));
         *(*items)++ = (struct ulp_keep){.pattern = text, .arithmetic = arithmetic};
-        status = text ? ULP_OK : out_of_memory(error);
+        status = text ? ULP_OK : ulp_out_of_memory(error);
     }
     return status;
 }
@@ -93,7 +88,7 @@ static enum ulp_status read_plan(struct ulp_precision_plan *plan, const char *na
     plan->keeps.items = items;
     plan->keeps.name = ulp_arena_text(arena, name, strlen(name));
     if (status == ULP_OK && (!items || !plan->keeps.name))
-        status = out_of_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t i = 0; i < json_array_size(keep) && status == ULP_OK; i++)
         if ((status = read_keep(json_array_get(keep, i), arena, &items, error)) != ULP_OK)
             ulp_fail_at(error, status, "\"keep\"[%zu]", i);

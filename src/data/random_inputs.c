@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/random.h"
@@ -41,7 +42,7 @@ static enum ulp_status check_dims(const struct ulp_model *model, const struct ul
     struct ulp_text known = {0};
     enum ulp_status status = ULP_OK;
     if (dim_count && !list_dims(model, &names, &known))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        status = ulp_out_of_memory(error);
     for (size_t v = 0; v < dim_count && status == ULP_OK; v++) {
         if (ulp_names_find(&names, dims[v].name) < 0)
             status = ulp_fail(error, ULP_ERROR_USAGE,

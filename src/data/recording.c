@@ -17,11 +17,6 @@
 
 #define FOLDER_DEPTH_MAX 16 /* of folders in a folder of .npy files: names with slashes */
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-}
-
 /* The file's array under the name without ".npy". */
 static enum ulp_status read_npy(const char *path, const char *name, struct ulp_budget *budget,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
@@ -33,7 +28,7 @@ static enum ulp_status read_npy(const char *path, const char *name, struct ulp_b
     if (status != ULP_OK)
         return status;
     char *stem = strndup(name, strlen(name) - strlen(".npy"));
-    status = stem ? ulp_npy_parse(&tensor, bytes, count, budget, error) : out_of_memory(error);
+    status = stem ? ulp_npy_parse(&tensor, bytes, count, budget, error) : ulp_out_of_memory(error);
     ulp_free(bytes);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(out, stem, &tensor, error);
@@ -66,13 +61,13 @@ static enum ulp_status read_npy_folder(const char *folder, const char *prefix, i
         const bool there =
             status == ULP_OK && !path.failed && !name.failed && stat(path.data, &info) == 0;
         if (path.failed || name.failed) {
-            status = out_of_memory(error);
+            status = ulp_out_of_memory(error);
         } else if (there && S_ISREG(info.st_mode) && ulp_text_ends(path.data, ".npy")) {
             status = read_npy(path.data, name.data, budget, out, error);
         } else if (there && S_ISDIR(info.st_mode) && depth < FOLDER_DEPTH_MAX) {
             ulp_text_add(&name, "/");
             status = name.failed
-                         ? out_of_memory(error)
+                         ? ulp_out_of_memory(error)
                          : read_npy_folder(path.data, name.data, depth + 1, budget, out, error);
         }
         ulp_text_free(&path);

@@ -1,6 +1,7 @@
 /* Lists of recordings. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/data.h"
@@ -28,7 +29,7 @@ enum ulp_status ulp_recording_add(struct ulp_recording_list *list, const char *p
     if (!items) {
         ulp_text_free(&name);
         ulp_tensor_set_free(tensors);
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     }
     list->items = items;
     items[list->count++] =

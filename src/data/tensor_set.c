@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "data/data.h"
@@ -43,7 +44,7 @@ enum ulp_status ulp_tensor_set_add(struct ulp_tensor_set *set, const char *name,
         (ulp_names_find(set->names, copy) < 0 &&
          !ulp_names_add(set->names, copy, (int)set->count))) {
         free(copy);
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     }
     set->items[set->count++] = (struct ulp_named_tensor){.name = copy, .tensor = *tensor};
     *tensor = (struct ulp_tensor){0};

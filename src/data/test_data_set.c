@@ -33,7 +33,7 @@ static enum ulp_status list_names(struct naming *naming, struct ulp_error *error
         const char *name = naming->info(naming->model, i).name;
         if (ulp_names_find(&naming->names, name) < 0 &&
             !ulp_names_add(&naming->names, name, (int)i))
-            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+            return ulp_out_of_memory(error);
     }
     return ULP_OK;
 }

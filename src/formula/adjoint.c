@@ -226,8 +226,9 @@ static void write_adjoint(struct adjoint *adjoint, const bool *spread)
         write_result(adjoint, d);
 }
 
-enum ulp_status ulp_tape_adjoint_text(struct ulp_text *out, const struct ulp_tape *tape,
-                                      const bool *spread, struct ulp_error *error)
+/* As a formula, whose last expression is d0. */
+static enum ulp_status write_text(struct ulp_text *out, const struct ulp_tape *tape,
+                                  const bool *spread, struct ulp_error *error)
 {
     struct adjoint adjoint = {.tape = tape, .out = out};
     bool failed = true;
@@ -271,7 +272,7 @@ enum ulp_status ulp_tape_adjoint(struct ulp_tape **out, const struct ulp_tape *t
     char **operands = make_names(operand_count, "ug", tape->operand_count);
     char **outputs = make_names(tape->operand_count, "d", tape->operand_count);
     enum ulp_status status = operands && outputs
-                                 ? ulp_tape_adjoint_text(&text, tape, spread, error)
+                                 ? write_text(&text, tape, spread, error)
                                  : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for names");
     if (status == ULP_OK)
         status = ulp_tape_create(out, text.data, (const char *const *)operands, operand_count,

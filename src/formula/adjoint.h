@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "formula/tape.h"
 
-/* The formula of the cotangents of a tape's operands, as text over operands named u0, u1, ... (the
- * tape's own, in its order) and g0, g1, ... (the cotangents of its outputs); its results are d0,
- * d1, ... (of each operand, one value an element), the last expression is d0.
+/* The cotangents of a tape's operands, as a tape whose operands are u0, u1, ... (the tape's own, in
+ * its order), then g0, g1, ... (the cotangents of its outputs); its outputs are d0, d1, ... (of
+ * each operand, one value an element). Freed with ulp_tape_free.
  *
  * Outputs whose instruction is per_row: spread[i] says that output i lies at every position of its
  * row, so that its cotangent is summed over the row; false: it is one value a row, and so is its
@@ -18,10 +18,6 @@
  * To first order, with the winner of min, max and ?: as it is at the given values. A cotangent of 0
  * stays 0 where the derivative is infinite (the branch not taken of a formula). A largest (or
  * smallest) value that occurs several times in a row shares its cotangent equally. */
-enum ulp_status ulp_tape_adjoint_text(struct ulp_text *out, const struct ulp_tape *tape,
-                                      const bool *spread, struct ulp_error *error);
-
-/* The same, parsed: operands u0.. then g0.., outputs d0... Freed with ulp_tape_free. */
 enum ulp_status ulp_tape_adjoint(struct ulp_tape **out, const struct ulp_tape *tape,
                                  const bool *spread, struct ulp_budget *budget,
                                  struct ulp_error *error);

@@ -4,14 +4,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/tuning.h"
 #include "number/round/round.h"
-
-static enum ulp_status fail_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while preparing a formula's run");
-}
 
 static bool is_tensor(const struct ulp_tape_access *access)
 {
@@ -200,7 +196,7 @@ static enum ulp_status make_value(const struct ulp_tape_plan *plan, struct ulp_t
 {
     void *value = ulp_arena_take(arena, 1, plan->element_bytes);
     if (!value)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     plan->table->constant(&plan->rule, value, text, 1);
     step->value = value;
     return ULP_OK;
@@ -470,7 +466,7 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     plan->steps = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *plan->steps);
     plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
     if (!plan->steps || !plan->outputs)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     choose_rules(plan);
     enum ulp_status status = find_outputs(plan, error);
     if (status == ULP_OK)
@@ -487,5 +483,5 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     plan->fold_windows = ulp_evaluate_find_windows(plan);
     return ulp_evaluate_find_chains(plan, arena) && ulp_evaluate_lay(plan, arena)
                ? ULP_OK
-               : fail_memory(error);
+               : ulp_out_of_memory(error);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/tuning.h"
 
@@ -17,11 +18,6 @@ struct grid {
     struct ulp_operand **lanes;
     int64_t (*strides)[ULP_RANK_MAX + 1];
 };
-
-static enum ulp_status fail_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while laying out an operator's rows");
-}
 
 const struct ulp_tensor *ulp_layout_view(struct ulp_arena *arena, const struct ulp_tensor *tensor,
                                          int rank, const int64_t *dims)
@@ -47,7 +43,7 @@ static enum ulp_status open_grid(struct grid *grid, const struct ulp_layout *lay
     *grid = (struct grid){.arena = layout->arena};
     grid->lanes = ulp_arena_take(grid->arena, (size_t)most + 1, sizeof *grid->lanes);
     grid->strides = ulp_arena_take(grid->arena, (size_t)most + 1, sizeof *grid->strides);
-    return grid->lanes && grid->strides ? ULP_OK : fail_memory(error);
+    return grid->lanes && grid->strides ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static void clear_addresses(struct ulp_operand *operand)
@@ -186,7 +182,7 @@ static enum ulp_status fill_group(struct grid *grid, int lane, bool of_rows, siz
         int64_t *offsets = ulp_arena_take(grid->arena, count, sizeof *offsets);
         int64_t index[ULP_RANK_MAX + 1] = {0}, offset = 0;
         if (!offsets)
-            return fail_memory(error);
+            return ulp_out_of_memory(error);
         for (size_t i = 0; i < count; i++) {
             offsets[i] = offset;
             for (int axis = last - 1; axis >= first; axis--) {
@@ -343,7 +339,7 @@ enum ulp_status ulp_layout_reduce(const struct ulp_layout *layout, int rank, con
     enum ulp_status status = open_grid(&grid, layout, error);
     for (int i = 0; i < rank; i++) {
         if (!ulp_size_mul(full_count, (size_t)dims[i], &full_count))
-            return fail_memory(error);
+            return ulp_out_of_memory(error);
         row_count *= reduced[i] ? 1 : (size_t)dims[i];
     }
     for (int i = 0; i < layout->operand_count && status == ULP_OK; i++)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 /* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index.
@@ -22,11 +23,6 @@ struct window_context {
     uint64_t id_count[ULP_RANK_MAX];
     struct span *spans[ULP_RANK_MAX]; /* by output index */
 };
-
-static enum ulp_status fail_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while laying out a pooling operator's windows");
-}
 
 /* Kernel indices k with low <= start + k * dilation < high. */
 static struct span find_span(int64_t start, int64_t kernel, int64_t dilation, int64_t low,
@@ -163,7 +159,7 @@ static enum ulp_status make_context(struct window_context **out,
     struct window_context *context = ulp_arena_take(arena, 1, sizeof *context);
     *complete = true;
     if (!context)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     context->spatial_rank = shape->spatial_rank;
     context->out_count = out_count;
     for (int d = 0; d < shape->spatial_rank; d++) {
@@ -172,7 +168,7 @@ static enum ulp_status make_context(struct window_context **out,
         context->spans[d] =
             ulp_arena_take(arena, (size_t)shape->out[d] + 1, sizeof **context->spans);
         if (!context->spans[d])
-            return fail_memory(error);
+            return ulp_out_of_memory(error);
         for (int64_t o = 0; o < shape->out[d]; o++) {
             struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d],
                                          shape->dilations[d], 0, shape->in[d]);
@@ -212,11 +208,11 @@ static enum ulp_status address_input(struct ulp_operand *input,
         step *= shape->in[d];
     }
     if (!ulp_size_mul(outer, out_count, &row_count))
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     int64_t *rows = ulp_arena_take(arena, row_count + 1, sizeof *rows);
     int64_t *positions = ulp_arena_take(arena, kernel_count, sizeof *positions);
     if (!rows || !positions)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     if (outer > 0)
         ulp_box_offsets(rows, rank, shape->out, out_steps, start);
     for (size_t i = 1; i < outer; i++)
@@ -251,7 +247,7 @@ static enum ulp_status address_other(struct ulp_operand *operand, const char *wh
                         what, number, tensor->count, row_count);
     int64_t *rows = ulp_arena_take(arena, row_count, sizeof *rows);
     if (!rows)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < row_count; i++)
         rows[i] = (int64_t)(i % out_count);
     operand->row_offset = rows;
@@ -308,7 +304,7 @@ enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out,
         return status;
     int64_t *counts = ulp_arena_take(arena, out_count + 1, sizeof *counts);
     if (!counts)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < out_count; i++) {
         size_t rest = i;
         counts[i] = 1;

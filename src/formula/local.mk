@@ -13,5 +13,5 @@ libcore_la_SOURCES += \
 	%D%/layout.c %D%/layout.h \
 	%D%/layout_window.c \
 	%D%/parse.c \
-	%D%/tape.c %D%/tape.h \
+	%D%/tape.c %D%/tape.h %D%/token.c %D%/token.h \
 	%D%/words.c %D%/words.h

@@ -6,18 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formula/token.h"
 
 /* Nested parentheses, calls, unary operators, ?: : hostile text must not use up the stack. */
 #define DEPTH_MAX 200
 #define NEAR_MAX 24 /* bytes of text quoted in a message */
-
-enum token_kind { TOKEN_END, TOKEN_NUMBER, TOKEN_NAME, TOKEN_SYMBOL };
-
-struct token {
-    enum token_kind kind;
-    const char *start;
-    size_t length;
-};
 
 struct local {
     const char *name;
@@ -28,7 +21,7 @@ struct local {
 struct parser {
     struct ulp_tape_builder *builder;
     const char *text;
-    struct token token; /* the next one, not yet taken */
+    struct ulp_token token; /* the next one, not yet taken */
     const char *const *operand_names;
     int operand_count;
     struct local *locals;
@@ -103,84 +96,17 @@ static int emit_primitive(struct parser *parser, enum ulp_primitive primitive, i
     return emit(parser, instruction, place);
 }
 
-static bool is_name_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_name_part(char c)
-{
-    return is_name_start(c) || is_digit(c);
-}
-
-/* Length of the number at s: decimal or hexadecimal float, or 0 when s does not start one. */
-static size_t scan_number(const char *s)
-{
-    const bool hexadecimal = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
-    const char *at = hexadecimal ? s + 2 : s;
-    size_t digits = 0;
-    for (bool point = false;; at++) {
-        if (is_digit(*at) || (hexadecimal && *at && strchr("abcdefABCDEF", *at)))
-            digits++;
-        else if (*at == '.' && !point)
-            point = true;
-        else
-            break;
-    }
-    if (!digits)
-        return 0;
-    if (hexadecimal ? *at == 'p' || *at == 'P' : *at == 'e' || *at == 'E') {
-        const char *exponent = at + 1;
-        if (*exponent == '+' || *exponent == '-')
-            exponent++;
-        if (is_digit(*exponent)) {
-            while (is_digit(*exponent))
-                exponent++;
-            at = exponent;
-        }
-    }
-    return (size_t)(at - s);
-}
-
 static void next_token(struct parser *parser)
 {
-    static const char *const doubles[] = {"||", "&&", "==", "!=", "<=", ">="};
-    const char *s = parser->token.start + parser->token.length;
-    while (*s == ' ' || *s == '\t' || *s == '\n' || *s == '\r')
-        s++;
-    struct token token = {.kind = TOKEN_SYMBOL, .start = s, .length = 1};
-    if (!*s) {
-        token = (struct token){.kind = TOKEN_END, .start = s};
-    } else if (is_name_start(*s)) {
-        token.kind = TOKEN_NAME;
-        while (is_name_part(s[token.length]))
-            token.length++;
-    } else if (is_digit(*s) || (*s == '.' && is_digit(s[1]))) {
-        token.kind = TOKEN_NUMBER;
-        token.length = scan_number(s);
-        if (!token.length || is_name_part(s[token.length]) || s[token.length] == '.') {
-            token.length = 1;
-            fail(parser, s, "malformed number", "", 0);
-        }
-    } else if (strchr("=;?:+-*/<>!(),|&", *s)) {
-        for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
-            if (!strncmp(s, doubles[i], 2))
-                token.length = 2;
-    } else {
-        fail(parser, s, "unexpected character", "", 0);
-    }
-    parser->token = token;
+    const char *problem = NULL;
+    parser->token = ulp_token_read(parser->token.start + parser->token.length, &problem);
+    if (problem)
+        fail(parser, parser->token.start, problem, "", 0);
 }
 
 static bool at_symbol(const struct parser *parser, const char *symbol)
 {
-    return parser->token.kind == TOKEN_SYMBOL && parser->token.length == strlen(symbol) &&
-           !strncmp(parser->token.start, symbol, parser->token.length);
+    return parser->token.kind == ULP_TOKEN_SYMBOL && ulp_token_is(&parser->token, symbol);
 }
 
 static bool take_symbol(struct parser *parser, const char *symbol)
@@ -191,13 +117,8 @@ static bool take_symbol(struct parser *parser, const char *symbol)
     return true;
 }
 
-static bool token_is(const struct token *token, const char *text)
-{
-    return token->length == strlen(text) && !strncmp(token->start, text, token->length);
-}
-
 /* What a name without parentheses means: a local, an operand or a constant. */
-static int find_name(const struct parser *parser, const struct token *name)
+static int find_name(const struct parser *parser, const struct ulp_token *name)
 {
     for (int i = 0; i < parser->local_count; i++)
         if (parser->locals[i].length == name->length &&
@@ -206,21 +127,21 @@ static int find_name(const struct parser *parser, const struct token *name)
     return -1;
 }
 
-static int parse_name(struct parser *parser, const struct token *name)
+static int parse_name(struct parser *parser, const struct ulp_token *name)
 {
     static const char *const constants[] = {"pi", "inf", "nan"};
     const int local = find_name(parser, name);
     if (local >= 0)
         return parser->locals[local].instruction;
     for (int i = 0; i < parser->operand_count; i++)
-        if (token_is(name, parser->operand_names[i])) {
+        if (ulp_token_is(name, parser->operand_names[i])) {
             const struct ulp_instruction operand = {.kind = ULP_TAPE_OPERAND,
                                                     .index = i,
                                                     .arguments = {-1, -1, -1}};
             return emit(parser, operand, name->start);
         }
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
-        if (token_is(name, constants[i]))
+        if (ulp_token_is(name, constants[i]))
             return check_built(parser,
                                ulp_tape_build_constant(parser->builder, constants[i], name->length,
                                                        column_of(parser, name->start)),
@@ -264,7 +185,7 @@ static int emit_row_function(struct parser *parser, const struct row_function *f
 }
 
 /* The arguments up to the closing parenthesis; false after a failure. The opening one is taken. */
-static bool parse_arguments(struct parser *parser, const struct token *name, int arity,
+static bool parse_arguments(struct parser *parser, const struct ulp_token *name, int arity,
                             int *arguments)
 {
     char wanted[64];
@@ -289,16 +210,16 @@ static bool parse_arguments(struct parser *parser, const struct token *name, int
     return true;
 }
 
-static int parse_call(struct parser *parser, const struct token *name)
+static int parse_call(struct parser *parser, const struct ulp_token *name)
 {
     int arguments[3] = {-1, -1, -1};
     for (size_t i = 0; i < sizeof row_functions / sizeof *row_functions; i++)
-        if (token_is(name, row_functions[i].name))
+        if (ulp_token_is(name, row_functions[i].name))
             return parse_arguments(parser, name, row_functions[i].arity, arguments)
                        ? emit_row_function(parser, &row_functions[i], arguments[0], name->start)
                        : -1;
     for (int i = 0; i < ULP_PRIMITIVE_COUNT; i++)
-        if (token_is(name, ulp_primitive_rows[i].name))
+        if (ulp_token_is(name, ulp_primitive_rows[i].name))
             return parse_arguments(parser, name, ulp_primitive_rows[i].arity, arguments)
                        ? emit_primitive(parser, (enum ulp_primitive)i, arguments[0], arguments[1],
                                         arguments[2], name->start)
@@ -308,15 +229,15 @@ static int parse_call(struct parser *parser, const struct token *name)
 
 static int parse_primary(struct parser *parser)
 {
-    const struct token token = parser->token;
-    if (token.kind == TOKEN_NUMBER) {
+    const struct ulp_token token = parser->token;
+    if (token.kind == ULP_TOKEN_NUMBER) {
         next_token(parser);
         return check_built(parser,
                            ulp_tape_build_constant(parser->builder, token.start, token.length,
                                                    column_of(parser, token.start)),
                            token.start);
     }
-    if (token.kind == TOKEN_NAME) {
+    if (token.kind == ULP_TOKEN_NAME) {
         next_token(parser);
         return take_symbol(parser, "(") ? parse_call(parser, &token) : parse_name(parser, &token);
     }
@@ -333,9 +254,9 @@ static int parse_primary(struct parser *parser)
  * stands (in a directed mode, -round(0.1) is not round(-0.1)). */
 static int parse_negative(struct parser *parser, const char *minus)
 {
-    const struct token token = parser->token;
+    const struct ulp_token token = parser->token;
     char text[256];
-    if (token.kind == TOKEN_NUMBER && token.length + 1 < sizeof text) {
+    if (token.kind == ULP_TOKEN_NUMBER && token.length + 1 < sizeof text) {
         text[0] = '-';
         memcpy(text + 1, token.start, token.length);
         next_token(parser);
@@ -448,22 +369,22 @@ static int parse_expression(struct parser *parser)
  * a failure). */
 static bool parse_local(struct parser *parser)
 {
-    const struct token name = parser->token;
-    if (parser->status != ULP_OK || name.kind != TOKEN_NAME)
+    const struct ulp_token name = parser->token;
+    if (parser->status != ULP_OK || name.kind != ULP_TOKEN_NAME)
         return false;
     next_token(parser);
     if (!at_symbol(parser, "=")) {
-        parser->token = (struct token){.start = name.start};
+        parser->token = (struct ulp_token){.start = name.start};
         next_token(parser);
         return false;
     }
     bool taken = find_name(parser, &name) >= 0;
     for (int i = 0; i < parser->operand_count; i++)
-        taken = taken || token_is(&name, parser->operand_names[i]);
+        taken = taken || ulp_token_is(&name, parser->operand_names[i]);
     if (taken)
         return fail(parser, name.start, "is an operand or defined before", name.start,
                     name.length) >= 0;
-    if (token_is(&name, "pi") || token_is(&name, "inf") || token_is(&name, "nan"))
+    if (ulp_token_is(&name, "pi") || ulp_token_is(&name, "inf") || ulp_token_is(&name, "nan"))
         return fail(parser, name.start, "is a constant", name.start, name.length) >= 0;
     next_token(parser);
     const int instruction = parse_expression(parser);
@@ -497,12 +418,12 @@ enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *tex
     while (parse_local(&parser))
         ;
     const int last = parser.status == ULP_OK ? parse_expression(&parser) : -1;
-    if (parser.status == ULP_OK && parser.token.kind != TOKEN_END)
+    if (parser.status == ULP_OK && parser.token.kind != ULP_TOKEN_END)
         fail_here(&parser, "expected an operator or the end");
     if (parser.status != ULP_OK)
         return parser.status;
     for (int i = 0; i < output_count; i++) {
-        const struct token name = {.start = output_names[i], .length = strlen(output_names[i])};
+        const struct ulp_token name = {.start = output_names[i], .length = strlen(output_names[i])};
         const int local = i ? find_name(&parser, &name) : -1;
         outputs[i] = i ? local < 0 ? -1 : parser.locals[local].instruction : last;
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "graph/graph.h"
 
@@ -132,7 +133,7 @@ static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph,
 {
     struct ulp_node *copy = ulp_arena_take(s->arena, s->node_count + 1, sizeof *copy);
     if (!copy)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     memcpy(copy, nodes, s->node_count * sizeof *copy);
     for (size_t i = 0; i < s->node_count; i++) {
         nodes[i] = copy[s->order[i]];
@@ -153,7 +154,7 @@ static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ul
         s->first[n + 1] += s->first[n];
     s->consumers = ulp_arena_take(s->arena, s->edge_count + 1, sizeof *s->consumers);
     if (!s->consumers)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     visit_edges(s, fill_edge);
     for (size_t n = s->node_count; n > 0; n--)
         s->first[n] = s->first[n - 1];
@@ -176,7 +177,7 @@ enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
     s.ready = ulp_arena_take(s.arena, count + 1, sizeof *s.ready);
     s.order = ulp_arena_take(s.arena, count + 1, sizeof *s.order);
     status = s.first && s.waiting && s.ready && s.order ? sort(&s, graph, nodes, error)
-                                                        : ulp_fail_memory(error, "out of memory");
+                                                        : ulp_out_of_memory(error);
     ulp_arena_free(s.arena);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "load/load.h"
 
@@ -185,7 +186,7 @@ static enum ulp_status find_mapping(struct ulp_loader *loader, const struct ulp_
     if (locations)
         loader->locations = locations;
     if (!mappings || !locations || !(locations[count] = strdup(location)))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     enum ulp_status status = map_file(&mappings[count], loader->folder, location, error);
     if (status != ULP_OK) {
         free(locations[count]);

@@ -1,6 +1,7 @@
 /* Loading the attributes of nodes. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "load/load.h"
@@ -68,7 +69,7 @@ static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attrib
 {
     const char **strings = ulp_arena_take(loader->model->arena, proto->n_strings, sizeof *strings);
     if (!strings)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     out->strings = strings;
     out->count = proto->n_strings;
     for (size_t i = 0; i < proto->n_strings; i++) {
@@ -89,7 +90,7 @@ static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, co
 {
     void *copy = ulp_arena_take(loader->model->arena, count, element_bytes);
     if (!copy)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     if (count)
         memcpy(copy, from, count * element_bytes);
     *out = copy;
@@ -189,7 +190,7 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attrib
     struct ulp_attribute *attributes =
         ulp_arena_take(loader->model->arena, count, sizeof *attributes);
     struct ulp_names seen = {.budget = &loader->model->budget};
-    enum ulp_status status = attributes ? ULP_OK : ulp_fail_memory(error, "out of memory");
+    enum ulp_status status = attributes ? ULP_OK : ulp_out_of_memory(error);
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
         status = ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
                                error);
@@ -201,7 +202,7 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attrib
         else if (ulp_names_find(&seen, name) >= 0)
             status = ulp_fail(error, ULP_ERROR_INPUT, "attribute '%.60s' is there twice", name);
         else if (!ulp_names_add(&seen, name, (int)i))
-            status = ulp_fail_memory(error, "out of memory");
+            status = ulp_out_of_memory(error);
         else if ((status = load_attribute(loader, &attributes[i], protos[i], scope, error)) !=
                  ULP_OK)
             ulp_fail_at(error, status, "attribute '%.60s'", name);

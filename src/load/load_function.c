@@ -3,14 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "load/load.h"
-
-static enum ulp_status fail_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory");
-}
 
 enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opset **out,
                                 size_t *out_count, Ulp__OpsetProto *const *protos, size_t count,
@@ -18,7 +14,7 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
 {
     struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
     if (!opsets)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     struct ulp_names seen = {.budget = &loader->model->budget};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
@@ -39,7 +35,7 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
                               "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
                               (long long)opsets[before].version, (long long)opsets[i].version);
         else if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
-            status = ulp_fail_memory(error, "out of memory");
+            status = ulp_out_of_memory(error);
     }
     ulp_names_free(&seen);
     if (status == ULP_OK)
@@ -59,7 +55,7 @@ static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function 
     struct ulp_graph *graph = NULL;
     enum ulp_status status = ULP_OK;
     if (!infos || !pointers)
-        status = fail_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
         ulp__value_info_proto__init(&infos[i]);
         infos[i].name = i < proto->n_input ? proto->input[i] : proto->output[i - proto->n_input];
@@ -89,7 +85,7 @@ static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_funct
 {
     const char **names = ulp_arena_take(loader->model->arena, proto->n_attribute, sizeof *names);
     if (!names)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     out->input_count = proto->n_input;
     out->output_count = proto->n_output;
     out->attribute_names = names;

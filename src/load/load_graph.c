@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "load/load.h"
@@ -17,11 +18,6 @@ struct ulp_scope {
     int depth;
     bool in_function;
 };
-
-static enum ulp_status fail_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory");
-}
 
 bool ulp_scope_in_function(const struct ulp_scope *scope)
 {
@@ -39,7 +35,7 @@ static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int 
         return status;
     *out = (int)scope->value_count;
     if (!ulp_names_add(&scope->names, name, *out))
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     scope->values[scope->value_count++] = (struct ulp_value){
         .name = name,
         .info = {.name = name, .rank = -1},
@@ -139,7 +135,7 @@ static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *
     struct ulp_graph *graph = scope->graph;
     int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
     if (!inputs)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     graph->inputs = inputs;
     graph->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
@@ -252,11 +248,11 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
         size_t size = strlen(node->op_type) + 16;
         char *name = ulp_arena_take(loader->model->arena, size, 1);
         if (!name)
-            return fail_memory(error);
+            return ulp_out_of_memory(error);
         snprintf(name, size, "%s_%d", node->op_type, index);
         node->name = name;
     }
-    return node->doc ? ULP_OK : fail_memory(error);
+    return node->doc ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* First step of a node: its names and its outputs, so that any node can then refer to them. */
@@ -269,7 +265,7 @@ static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *sc
         return status;
     int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
     if (!outputs)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     node->outputs = outputs;
     node->output_count = proto->n_output;
     for (size_t i = 0; i < proto->n_output; i++) {
@@ -304,7 +300,7 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
 {
     int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
     if (!inputs)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     node->inputs = inputs;
     node->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
@@ -355,7 +351,7 @@ static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope 
     struct ulp_graph *graph = scope->graph;
     int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
     if (!outputs)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     graph->outputs = outputs;
     graph->output_count = proto->n_output;
     for (size_t i = 0; i < proto->n_output; i++) {
@@ -397,7 +393,7 @@ static enum ulp_status list_free_inputs(struct ulp_loader *loader, struct ulp_gr
 {
     int *inputs = ulp_arena_take(loader->model->arena, graph->input_count, sizeof *inputs);
     if (!inputs)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     graph->free_inputs = inputs;
     for (size_t i = 0; i < graph->input_count; i++)
         if (!graph->values[graph->inputs[i]].initializer)
@@ -411,7 +407,7 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
     struct ulp_graph *graph = scope->graph;
     struct ulp_node *nodes = ulp_arena_take(loader->model->arena, proto->n_node, sizeof *nodes);
     if (!nodes)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     graph->nodes = nodes;
     graph->node_count = proto->n_node;
     enum ulp_status status =
@@ -431,7 +427,7 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
     graph->value_count = scope->value_count;
     graph->values = ulp_arena_take(loader->model->arena, scope->value_count, sizeof *graph->values);
     if (!graph->values)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     if (scope->value_count)
         memcpy(graph->values, scope->values, scope->value_count * sizeof *graph->values);
     status = list_free_inputs(loader, graph, error);
@@ -447,7 +443,7 @@ static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *s
                         ULP_LOAD_DEPTH_MAX);
     scope->graph = ulp_arena_take(loader->model->arena, 1, sizeof *scope->graph);
     if (!scope->graph)
-        return fail_memory(error);
+        return ulp_out_of_memory(error);
     scope->names.budget = &loader->model->budget;
     scope->graph->parent = scope->parent ? scope->parent->graph : NULL;
     enum ulp_status status = fill_graph(loader, scope, proto, error);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "load/load.h"
@@ -52,7 +53,7 @@ static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__Mode
     struct ulp_function *functions =
         ulp_arena_take(model->arena, proto->n_functions, sizeof *functions);
     if (!functions)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < proto->n_functions; i++) {
         enum ulp_status status =
             ulp_load_function(loader, &functions[i], proto->functions[i], error);
@@ -106,11 +107,11 @@ static enum ulp_status start_loader(struct ulp_loader *loader, const char *path,
 {
     *loader = (struct ulp_loader){.model = calloc(1, sizeof *loader->model)};
     if (!loader->model)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     ulp_budget_open(&loader->model->budget, budget);
     ulp_unpacker_init(&loader->unpacker, count, &loader->model->budget);
     if (!(loader->model->path = strdup(path)) || !(loader->folder = strdup(path)))
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     char *slash = strrchr(loader->folder, '/');
     if (slash)
         slash[slash == loader->folder] = '\0';

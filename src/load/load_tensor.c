@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "load/load.h"
 #include "tensor/tensor.h"
@@ -277,7 +278,7 @@ static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor *
         return status;
     *out = ulp_arena_take(model->arena, 1, sizeof **out);
     if (!*out)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     model->tensors[model->tensor_count++] = *out;
     return ULP_OK;
 }
@@ -392,7 +393,7 @@ enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void
         memchr(proto->name.data ? (char *)proto->name.data : "", 0, proto->name.len))
         status = ulp_fail(error, ULP_ERROR_INPUT, "has a name with a zero byte inside");
     if (status == ULP_OK && !(*name = calloc(proto->name.len + 1, 1)))
-        status = ulp_fail_memory(error, "out of memory");
+        status = ulp_out_of_memory(error);
     if (status == ULP_OK && proto->name.len)
         memcpy(*name, proto->name.data, proto->name.len);
     if (status != ULP_OK)

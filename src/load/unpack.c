@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "load/load.h"
 
@@ -79,5 +80,5 @@ enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,
         return ulp_fail(error, ULP_ERROR_INPUT, "%s has a zero byte inside: '%.100s'", what,
                         (const char *)bytes.data);
     *out = ulp_arena_text(loader->model->arena, (const char *)bytes.data, bytes.len);
-    return *out ? ULP_OK : ulp_fail_memory(error, "out of memory");
+    return *out ? ULP_OK : ulp_out_of_memory(error);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/operator.h"
@@ -19,7 +20,7 @@ struct binding {
 
 static enum ulp_status fail_memory(const struct binding *b)
 {
-    return ulp_fail(b->error, ULP_ERROR_MEMORY, "out of memory");
+    return ulp_out_of_memory(b->error);
 }
 
 /* "int" -> INT, ... with a NULL at the end. */

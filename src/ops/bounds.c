@@ -3,16 +3,12 @@
 
 #include "base/error.h"
 
-/* Sums of offsets: the least and the greatest; `fits` is false when they leave int64. */
-struct range {
-    int64_t low, high;
-    bool fits;
-};
-
-/* One of `count` offsets more, of a table or (NULL) in steps. */
-static void add_offsets(struct range *range, const int64_t *table, int64_t step, size_t count)
+void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64_t step,
+                     size_t count)
 {
     int64_t low = 0, high = 0;
+    if (count == 0)
+        return;
     if (table) {
         low = high = table[0];
         for (size_t i = 1; i < count; i++) {
@@ -29,7 +25,7 @@ static void add_offsets(struct range *range, const int64_t *table, int64_t step,
                   !__builtin_add_overflow(range->high, high, &range->high);
 }
 
-static enum ulp_status check(const struct range *range, const struct ulp_tensor *tensor,
+static enum ulp_status check(const struct ulp_offset_range *range, const struct ulp_tensor *tensor,
                              struct ulp_error *error)
 {
     char shape[200];
@@ -50,11 +46,12 @@ enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
         return ULP_OK;
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         const struct ulp_operand *operand = &operands[i];
-        struct range range = {.fits = true};
+        struct ulp_offset_range range = {.fits = true};
         if (!operand->tensor)
             continue;
-        add_offsets(&range, operand->row_offset, operand->row_stride, rows->row_count);
-        add_offsets(&range, operand->position_offset, operand->position_stride, rows->row_length);
+        ulp_offsets_add(&range, operand->row_offset, operand->row_stride, rows->row_count);
+        ulp_offsets_add(&range, operand->position_offset, operand->position_stride,
+                        rows->row_length);
         status = check(&range, operand->tensor, error);
     }
     return status;
@@ -80,11 +77,11 @@ enum ulp_status ulp_bounds_check_contraction(const struct ulp_contraction *p,
     };
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < sizeof sides / sizeof *sides && status == ULP_OK; i++) {
-        struct range range = {.fits = true};
+        struct ulp_offset_range range = {.fits = true};
         if (!sides[i].counts[0] || !sides[i].counts[1] || !sides[i].counts[2])
             continue;
         for (int t = 0; t < 3; t++)
-            add_offsets(&range, sides[i].tables[t], 0, sides[i].counts[t]);
+            ulp_offsets_add(&range, sides[i].tables[t], 0, sides[i].counts[t]);
         status = check(&range, sides[i].tensor, error);
     }
     return status;

@@ -7,6 +7,16 @@
 #include "formula/tape.h"
 #include "kernels/contract.h"
 
+/* The least and the greatest sum of offsets; `fits` becomes false when they leave int64. Begin with
+ * {.fits = true}. */
+struct ulp_offset_range {
+    int64_t low, high;
+    bool fits;
+};
+/* One of `count` offsets more, of a table or (NULL) in steps; without any the range stays. */
+void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64_t step,
+                     size_t count);
+
 /* Of operands or outputs, with (or without) a tensor, over rows. Windows name fewer places than
  * their rows have: they are not looked at. */
 enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,

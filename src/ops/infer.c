@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 enum ulp_status ulp_infer_first(struct ulp_call *call, struct ulp_error *error)
@@ -95,7 +96,7 @@ enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *
         return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements beside a scalar",
                         operand->tensor->count);
     operand->tensor = ulp_layout_view(call->scratch, operand->tensor, rank, dims);
-    return operand->tensor ? ULP_OK : ulp_fail_memory(error, "out of memory");
+    return operand->tensor ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands,

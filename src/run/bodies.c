@@ -2,6 +2,7 @@
  * iterations as the reference run the body in lockstep with it, so the nodes inside are audited
  * one by one and the If, Loop or Scan itself adds no error. A lane that differs runs the whole
  * node alone. */
+#include "base/alloc.h"
 #include "base/error.h"
 #include "ops/control/control.h"
 #include "run/walk.h"
@@ -24,11 +25,6 @@ struct bodies {
     const char **names;     /* of the body's inputs, in the making */
     struct ulp_arena *arena;
 };
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory");
-}
 
 /* Does the lane have values of its own? In an isolated run only the reference has. */
 static bool is_driven(const struct bodies *b, size_t lane)
@@ -106,7 +102,7 @@ static enum ulp_status open_body(struct bodies *b, struct ulp_error *error)
             b->inner.lanes[l].keeps_constants = b->inner.lanes[l].repeats = true;
         b->names = ulp_arena_take(b->arena, control->input_count + 1, sizeof *b->names);
         if (status != ULP_OK || !b->names)
-            return status != ULP_OK ? status : out_of_memory(error);
+            return status != ULP_OK ? status : ulp_out_of_memory(error);
     }
     for (size_t l = 0; l < b->walk->plan->lane_count && status == ULP_OK; l++) {
         const struct ulp_control *own = &b->lanes[l].control;
@@ -210,7 +206,7 @@ static enum ulp_status list_handed(const struct bodies *b, const struct ulp_eval
                                                              sizeof *out->names)};
     int *outputs = ulp_arena_take(b->arena, b->step->output_count + 1, sizeof *outputs);
     if (!out->names || !outputs)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < own.count; i++)
         out->names[i] = own.names[i];
     for (size_t o = 0; o < b->step->output_count; o++) {
@@ -222,7 +218,7 @@ static enum ulp_status list_handed(const struct bodies *b, const struct ulp_eval
     out->count = own.count + count;
     out->values = ulp_arena_take(b->arena, lanes * out->count + 1, sizeof *out->values);
     if (!out->values)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t l = 0; l < lanes; l++) {
         for (size_t i = 0; i < own.count && (l == 0 || b->absent[l]); i++)
             out->values[l * out->count + i] = own.values[l * own.count + i];
@@ -246,7 +242,7 @@ enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *f
                        .absent = ulp_arena_take(arena, lanes, sizeof *b.absent),
                        .arena = arena};
     if (!b.lanes || !b.absent)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < lanes; l++)
         b.absent[l] = frame->absent[l];

@@ -412,6 +412,8 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
             status = give_up(w, step, error);
         }
     }
+    if (status == ULP_OK && step->output_count && !reason)
+        ulp_enclose_deviation(w, step);
     if (status == ULP_OK)
         normalised = ulp_enclose_normalised(w, s, &assumed, own.message, sizeof own.message);
     if (!reason && !normalised && *own.message && !done)

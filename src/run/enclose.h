@@ -1,6 +1,6 @@
 /* Bounds of all values of the main graph: a walk over the plan in which every value is what it can
- * be for any input of a box (ops/trace/enclose.h). One arithmetic, that of the plan's lane 0, with every
- * rounding. Bodies of If, Loop and Scan are not followed. */
+ * be for any input of a box (ops/trace/enclose.h). One arithmetic, that of the plan's lane 0, with
+ * every rounding. Bodies of If, Loop and Scan are not followed. */
 #ifndef ULP_RUN_ENCLOSE_H
 #define ULP_RUN_ENCLOSE_H
 
@@ -12,12 +12,12 @@ struct ulp_enclosed {
     const char *name;
     int slot;
     bool is_float;
-    bool assumed;    /* follows from an output that may be too large, taken as finite */
-    size_t count;    /* elements; 0: not known */
-    size_t unknown;  /* of them those of which nothing is known: too large, or NaN */
-    size_t infinite; /* of them those that may be an infinity that the model writes */
+    bool assumed;     /* follows from an output that may be too large, taken as finite */
+    size_t count;     /* elements; 0: not known */
+    size_t unknown;   /* of them those of which nothing is known: too large, or NaN */
+    size_t infinite;  /* of them those that may be an infinity that the model writes */
     double low, high; /* of the known ones; low > high: there is none */
-    double bound;    /* largest finite magnitude of the others */
+    double bound;     /* largest finite magnitude of the others */
     /* what the unknown ones would have reached; INFINITY: that is not known either */
     double reached;
     const struct ulp_enclosure *range; /* NULL: not known, or not of floats */

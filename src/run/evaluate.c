@@ -1,13 +1,9 @@
 /* Evaluating one step in one lane: P(p), P(r) and R(p) (ulpscope/run.h). */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "run/walk.h"
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory");
-}
 
 /* Input i of a step run in the arithmetic of `lane`, of which the lane `source` has the value (and
  * source_own, the step's inputs there): converted into *temporary. What a body captures is held as
@@ -36,7 +32,7 @@ static enum ulp_status foreign_input(struct ulp_lane *lane, const struct ulp_lan
                                                 : ulp_lane_held(source, slot, value, &from, error);
     if (status == ULP_OK)
         status = ulp_adapt(temporary, value, &from,
-                           captured ? ulp_lane_holder(lane, slot) : ulp_lane_arithmetic(lane, step),
+                           captured ? ulp_lane_holder(lane, slot) : ulp_lane_reads(lane, step, i),
                            ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
     *out = temporary;
     return status;
@@ -96,7 +92,7 @@ enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct u
 {
     struct ulp_tensor *tensors = ulp_arena_take(arena, 3 * step->output_count + 1, sizeof *tensors);
     if (!tensors)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     *out = (struct ulp_evaluation){.entire = tensors,
                                    .single = tensors + step->output_count,
                                    .here = tensors + 2 * step->output_count};
@@ -169,7 +165,7 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
     struct ulp_tensor *temporaries =
         ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
     if (!foreign || !temporaries)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     if (walk->options->isolated && lane != reference)
         return evaluate_isolated(lane, reference, reference_inputs, step, temporaries, foreign, out,
                                  error);

@@ -1,5 +1,6 @@
 #include "run/forward.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan *plan,
@@ -109,8 +110,8 @@ enum ulp_status ulp_forward_step(struct ulp_forward *forward, const struct ulp_s
     struct ulp_lane *lane = &forward->lanes[0];
     struct ulp_inputs inputs;
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    enum ulp_status status = outputs ? ulp_inputs_create(&inputs, lane, step, arena, error)
-                                     : ulp_fail_memory(error, "out of memory");
+    enum ulp_status status =
+        outputs ? ulp_inputs_create(&inputs, lane, step, arena, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_lane_inputs(lane, step, &inputs, error);
     if (status == ULP_OK)
@@ -143,7 +144,7 @@ static enum ulp_status take_inputs(struct ulp_forward_inputs *out, const struct 
     if (out->at && out->own)
         return ULP_OK;
     out->count = 0;
-    return ulp_fail_memory(error, "out of memory");
+    return ulp_out_of_memory(error);
 }
 
 void ulp_forward_inputs_free(struct ulp_forward_inputs *inputs)

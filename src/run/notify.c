@@ -1,12 +1,8 @@
 /* Telling the observers about a step: building its event. */
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "run/walk.h"
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory");
-}
 
 enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,
                                 const struct ulp_step *step, struct ulp_event_inputs *out,
@@ -18,7 +14,7 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
     *out = (struct ulp_event_inputs){.names = ulp_arena_take(arena, all + 1, sizeof *out->names)};
     int *slots = ulp_arena_take(arena, all + 1, sizeof *slots);
     if (!out->names || !slots)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < all; i++)
         if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant &&
             frame->names[step->inputs[i]]) {
@@ -27,7 +23,7 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
         }
     out->values = ulp_arena_take(arena, lanes * out->count + 1, sizeof *out->values);
     if (!out->values)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t l = 0; l < lanes; l++)
         for (size_t i = 0; i < out->count && !frame->absent[l]; i++)
             out->values[l * out->count + i].entire = &frame->lanes[l].values[slots[i]];
@@ -67,14 +63,14 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
     struct ulp_lane_value *values =
         ulp_arena_take(arena, lanes * step->output_count + 1, sizeof *values);
     if (!output_names || !positions || !values)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0) {
             output_names[outputs] = frame->block->slots[step->outputs[o]].name;
             positions[outputs++] = (int)o;
         }
     for (size_t l = 0; l < lanes; l++)
-        walk->arithmetics[l] = *ulp_plan_node_arithmetic(walk->plan, l, step->number);
+        walk->arithmetics[l] = *ulp_mix_holds(&walk->plan->mixes[l], step->number);
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);

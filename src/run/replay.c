@@ -1,5 +1,6 @@
 #include "run/replay.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "run/lane.h"
 
@@ -12,8 +13,8 @@ static enum ulp_status replay_step(const struct ulp_replay *replay, struct ulp_l
     if (status != ULP_OK)
         return status;
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    status = outputs ? ulp_inputs_create(&inputs, lane, step, arena, error)
-                     : ulp_fail_memory(error, "out of memory");
+    status =
+        outputs ? ulp_inputs_create(&inputs, lane, step, arena, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_lane_inputs(lane, step, &inputs, error);
     if (status == ULP_OK)

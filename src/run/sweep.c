@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "ops/trace/trace.h"
 #include "run/lane.h"
@@ -183,7 +184,7 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
     struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
                       *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
     status = in && named && outputs ? find_inputs(course, step, at, named, in, error)
-                                    : ulp_fail_memory(error, "out of memory");
+                                    : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &course->lane, in, outputs, error);
     if (status == ULP_OK)
@@ -245,7 +246,7 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
     const struct ulp_sweep *sweep = course->sweep;
     struct handed mean = {.owed = ulp_arena_take(arena, step->input_count + 1, sizeof *mean.owed)};
     if (!mean.owed)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     enum ulp_status status = ULP_OK;
     for (int p = 0; p < POINTS && status == ULP_OK; p++)
         status =
@@ -288,13 +289,13 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     struct handed handed = {.owed =
                                 ulp_arena_take(arena, step->input_count + 1, sizeof *handed.owed)};
     double entire = 0, wanted = 0;
-    for (size_t o = 0; o < step->output_count; o++)
+    for (size_t o = 0; sweep->errors && o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             entire += multiply(sweep->cotangents[step->outputs[o]], sweep->errors[step->outputs[o]],
                                sweep->values[step->outputs[o]].count);
     status = handed.owed ? reverse_at(course, step, 0, 1, &handed, &introduced, error)
-                         : ulp_fail_memory(error, "out of memory");
-    if (status == ULP_OK) {
+                         : ulp_out_of_memory(error);
+    if (status == ULP_OK && sweep->errors) {
         wanted = entire - introduced;
         if (handed.derived && !step->bound.blocks &&
             fabs(wanted - measure_handed(sweep, step, &handed)) > CURVED)
@@ -302,10 +303,10 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     }
     for (size_t i = 0; status == ULP_OK && i < step->input_count; i++)
         sweep->stopped[step->number] |= !handed.derived && handed.owed[i];
-    if (status == ULP_OK) {
+    if (status == ULP_OK && sweep->errors)
         sweep->remainders[step->number] = wanted - measure_handed(sweep, step, &handed);
+    if (status == ULP_OK)
         status = hand_on(sweep, step, &handed, error);
-    }
     free_handed(step, &handed);
     ulp_arena_free(arena);
     return status;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserve.h"
 #include "kernels/operand/packed.h"
@@ -43,11 +44,6 @@ struct ulp_trial {
     double work;
 };
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for trials");
-}
-
 static bool *take_flags(struct ulp_trial *trial, size_t count)
 {
     return ulp_arena_take(trial->memory, count + 1, sizeof(bool));
@@ -60,7 +56,7 @@ static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *er
     trial->inside =
         ulp_arena_take(trial->memory, plan->main->step_count + 1, sizeof *trial->inside);
     if (!trial->inside)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < plan->node_count; n++) {
         const struct ulp_block *block = plan->nodes[n].block;
         const struct ulp_step *owner = NULL;
@@ -72,7 +68,7 @@ static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *er
         bool *nodes = trial->inside[s] ? (bool *)(uintptr_t)trial->inside[s]
                                        : take_flags(trial, plan->node_count);
         if (!nodes)
-            return out_of_memory(error);
+            return ulp_out_of_memory(error);
         nodes[n] = true;
         trial->inside[s] = nodes;
     }
@@ -100,7 +96,7 @@ static enum ulp_status prepare(struct ulp_trial *trial, const struct ulp_arithme
     trial->before = ulp_arena_take(trial->memory, slots + 1, sizeof *trial->before);
     trial->samples = ulp_arena_take(trial->memory, sample_count + 1, sizeof *trial->samples);
     if (!trial->of_node || !trial->changed || !trial->before || !trial->samples)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     trial->sample_room = sample_count;
     trial->holds = fits(plan, sample_count);
     trial->mix = (struct ulp_mix){.count = 2, .items = trial->items, .of_node = trial->of_node};
@@ -169,7 +165,7 @@ enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_s
     held->values = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->values);
     held->fitted = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->fitted);
     if (!held->of_node || !held->values || !held->fitted)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     trial->sample_count++;
     for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
         const int slot = block->inputs[i];
@@ -353,7 +349,7 @@ static enum ulp_status decide(struct ulp_trial *trial, const struct ulp_step *st
         return ULP_OK;
     struct ulp_tensor *reference = ulp_arena_take(arena, step->output_count + 1, sizeof *reference);
     if (!reference)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             reference[o] = integers[step->outputs[o]];
@@ -367,7 +363,7 @@ static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
     const size_t draws = ulp_reserve_draws();
     enum ulp_status status = outputs ? ulp_inputs_create(&inputs, &trial->lane, step, arena, error)
-                                     : out_of_memory(error);
+                                     : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_lane_inputs(&trial->lane, step, &inputs, error);
     if (status == ULP_OK)

@@ -7,13 +7,9 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserve.h"
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory");
-}
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const struct ulp_block *block, const struct ulp_frame *outer,
@@ -28,7 +24,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
     out->absent = ulp_arena_take(out->arena, lanes, sizeof *out->absent);
     out->names = ulp_arena_take(out->arena, block->slot_count + 1, sizeof *out->names);
     if (!out->lanes || !out->absent || !out->names)
-        status = out_of_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t v = 0; v < block->slot_count && status == ULP_OK; v++)
         out->names[v] = outer && block->slots[v].outer >= 0 ? outer->names[block->slots[v].outer]
                                                             : block->slots[v].name;
@@ -125,7 +121,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     struct ulp_event_inputs inputs = {0};
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     if (!evaluations)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     walk->cost_limit = done;
     enum ulp_status status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
     if (status == ULP_OK)

@@ -156,6 +156,17 @@ static enum ulp_status ignore(void *context, size_t node, size_t execution, int 
     return ULP_OK;
 }
 
+static enum ulp_status open_step(void *context, const struct ulp_step *step,
+                                 struct ulp_error *error)
+{
+    (void)context, (void)step, (void)error;
+    return ULP_OK;
+}
+static void close_step(void *context, const struct ulp_step *step)
+{
+    (void)context, (void)step;
+}
+
 /* The corner of the box to which the gradient of |element| of the slot points. */
 static void step_to_corner(const struct subject *subject, struct climb *climb,
                            struct ulp_tensor_set *inputs, int target, uint64_t seed)
@@ -176,7 +187,9 @@ static void step_to_corner(const struct subject *subject, struct climb *climb,
                                     .cotangents = cotangents,
                                     .stopped = stopped,
                                     .pool = pool,
-                                    .node = ignore};
+                                    .node = ignore,
+                                    .open = open_step,
+                                    .close = close_step};
     const struct ulp_tensor *value = &climb->values[target];
     ck_ulp_ok(ulp_sweep_cotangents(&sweep, target, value->count, &seeded, &error), error);
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
@@ -285,6 +298,14 @@ static const struct proof_case {
     {"k = Transpose(z) perm=0,2,1\ns = MatMul(x, k)\nc = Mul(s, 0.25)\nm = Add(c, w3)\n"
      "p = Softmax(m) axis=2\ny = MatMul(p, v)",
      -30, 30, "pppppp"},
+    /* of rows that are sums of rows of tables, none constant, FP16 needs no epsilon; a residual and
+     * a second one after it */
+    {"g = Gather(w64x8, i_t) axis=0\na = Add(g, w3x8)\nm = ReduceMean(a) axes=-1\nd = Sub(a, m)\n"
+     "q = Mul(d, d)\nv = ReduceMean(q) axes=-1\ne = Add(v, 0.000000000001)\ns = Sqrt(e)\n"
+     "n = Div(d, s)\nt = Mul(a, 0.125)\nr = Add(n, t)\nb = ReduceMean(r) axes=-1\nc = Sub(r, b)\n"
+     "f = Mul(c, c)\nh = ReduceMean(f) axes=-1\nj = Add(h, 0.000000000001)\nk = Sqrt(j)\n"
+     "y = Div(c, k)",
+     0, 63, "pppppppppppppppppp"},
     {"y = ReduceSum(x) axes=2\nz = ReduceMax(x) axes=1\na = CumSum(x, [2])", -8000, 8000, "ppp"},
 };
 
@@ -301,7 +322,7 @@ START_TEST(small_models_are_proven)
         found[n + 1] = 0;
     }
     ck_assert_msg(strcmp(found, c->verdicts) == 0, "%s in\n%s", found, c->lines);
-    attack(&subject, 200, 60, NULL);
+    attack(&subject, 200, test_long() ? 400 : 60, NULL);
     end(&subject);
 }
 END_TEST
@@ -369,9 +390,9 @@ static const struct network_case {
 } network_cases[] = {
     {"models/nanogpt_4l", "inputs.npz", 1, 6, 0},
     {"models/t5_random_encoder", "inputs.npz", 1, 20, 0},
-    {"models/tinybert_1l", "inputs.npz", 0.1, 20, 0},
+    {"models/tinybert_1l", "inputs.npz", 1, 20, 0},
     {"models/vit_pgd_2_3_16", "inputs.npz", 0.7, 30, 20},
-    {"generated/clip_text_tiny_op14", "test_data_set_0", 0.8, 4, 0},
+    {"generated/clip_text_tiny_op14", "test_data_set_0", 1, 4, 0},
     {"generated/clip_text_tiny_op17", "test_data_set_0", 1, 4, 0},
 };
 

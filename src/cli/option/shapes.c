@@ -49,20 +49,6 @@ enum ulp_status set_shapes(struct ulp_model *model, const struct common_options 
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--shape");
 }
 
-/* The worst of a lane's outputs: what overflows, else what has the least SQNR. */
-static const struct ulp_audit_output *find_worst(const struct ulp_audit_lane *lane)
-{
-    const struct ulp_audit_output *worst = NULL;
-    for (size_t o = 0; o < lane->outputs.output_count; o++) {
-        const struct ulp_audit_output *output = &lane->outputs.outputs[o];
-        if (!worst || output->entire.nonfinite > worst->entire.nonfinite ||
-            (output->entire.nonfinite == worst->entire.nonfinite &&
-             !(output->entire.sqnr_db >= worst->entire.sqnr_db)))
-            worst = output;
-    }
-    return worst;
-}
-
 enum ulp_status add_shape_result(struct shape_results *results, char *shape,
                                  const struct ulp_audit *audit, struct ulp_error *error)
 {
@@ -73,10 +59,11 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     results->items = items;
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
-        const struct ulp_audit_output *worst = find_worst(&audit->lanes[l]);
+        const struct ulp_audit_output *worst = ulp_audit_worst(&audit->lanes[l].outputs);
         struct shape_result result = {.shape = strdup(shape),
                                       .lane = strdup(audit->lanes[l].name),
-                                      .output = strdup(worst ? worst->name : ""),
+                                      .output =
+                                          strdup(worst ? worst->name : "no output can be compared"),
                                       .sqnr_db = worst ? worst->entire.sqnr_db : NAN,
                                       .nonfinite = worst ? worst->entire.nonfinite : 0};
         items[results->count++] = result;
@@ -102,13 +89,13 @@ void print_shape_results(const struct shape_results *results, size_t lane_count)
         say(stdout, "%s by shape, worst output of each:\n", results->items[l].lane);
         for (size_t i = l; i < results->count; i += lane_count) {
             const struct shape_result *item = &results->items[i];
-            say(stdout, "  %s: %s, ", item->shape, item->output);
+            say(stdout, "  %s: %s", item->shape, item->output);
             if (item->nonfinite)
-                say(stdout, "%zu values not finite", item->nonfinite);
+                say(stdout, ", %zu values not finite", item->nonfinite);
             else if (isinf(item->sqnr_db))
-                say(stdout, "equal");
-            else
-                say(stdout, "%.1f dB", item->sqnr_db);
+                say(stdout, ", equal");
+            else if (!isnan(item->sqnr_db))
+                say(stdout, ", %.1f dB", item->sqnr_db);
             say(stdout, i == worst ? " (the worst shape)\n" : "\n");
         }
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 /* Memory that stays as it is, and the forms made of it. */
@@ -115,7 +116,7 @@ enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *bu
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     pthread_mutex_init(&(*out)->mutex, NULL);
     (*out)->budget = budget;
     if (budget)
@@ -157,7 +158,7 @@ enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tens
     if (kept)
         kept->count++;
     pthread_mutex_unlock(&packed->mutex);
-    return kept ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return kept ? ULP_OK : ulp_out_of_memory(error);
 }
 
 void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor)

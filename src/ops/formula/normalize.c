@@ -1,6 +1,7 @@
 /* Normalisations: formulas over rows whose elements all matter to each other. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "ops/infer.h"
 
@@ -150,7 +151,7 @@ static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows,
         operands[i].tensor = ulp_layout_view(call->scratch, call->in[i], 4, parameters);
     }
     if (!operands[0].tensor || !outputs[0].tensor || !operands[1].tensor || !operands[2].tensor)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     return lay_rows(call, rows, operands, outputs, 4, dims, (bool[]){false, false, true, true},
                     error);
 }

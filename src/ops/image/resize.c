@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/spatial/interpolate.h"
@@ -341,7 +342,7 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
                                        .position_stride = 1};
     if (status == ULP_OK)
         status = text.failed
-                     ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                     ? ulp_out_of_memory(error)
                      : ulp_call_text(call, text.data, arithmetic, &rows, 2 * taps->count, operands,
                                      1, (struct ulp_named_operand[]){{"y", result}}, error);
     ulp_text_free(&text);

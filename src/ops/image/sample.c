@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/spatial/interpolate.h"
@@ -284,7 +285,7 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
     }
     struct ulp_text text = {0};
     write_sum(&text, &g);
-    status = text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
+    status = text.failed ? ulp_out_of_memory(error) : ULP_OK;
     for (size_t n = 0; status == ULP_OK && n < (size_t)in->dims[0]; n++)
         status = sample_image(call, &g, n, &source, text.data, error);
     ulp_text_free(&text);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/contraction.h"
@@ -249,7 +250,7 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
     }
     struct ulp_text text = {0};
     write_corners(&text, d.w.rank);
-    status = text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
+    status = text.failed ? ulp_out_of_memory(error) : ULP_OK;
     for (int64_t set = 0; status == ULP_OK && set < d.batch * d.offset_groups; set++)
         status = fill_columns(call, &d, taps, set, &source, &columns, text.data, error);
     ulp_text_free(&text);

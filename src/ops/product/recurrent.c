@@ -1,5 +1,7 @@
 /* RNN, GRU and LSTM: per step one contraction of the state, and the cell as a formula. States are
  * rounded to the lane's storage after every step, the products' sums are not rounded in between. */
+#include <string.h>
+
 #include "base/error.h"
 #include "kernels/operand/packed.h"
 #include "ops/contraction.h"
@@ -121,6 +123,11 @@ static enum ulp_status make_buffers(struct ulp_call *call, struct recurrent *s,
                 : ulp_call_describe_tensor(call, buffers[i].tensor, s->x->type, 2, dims, error);
         if (status == ULP_OK)
             status = ulp_call_temporary(call, buffers[i].tensor, error);
+        /* A trace takes all operands of a cell, those that its formula leaves out, too: what no one
+         * has written could look like names. */
+        if (status == ULP_OK && call->trace)
+            memset(buffers[i].tensor->data, 0,
+                   buffers[i].tensor->count * buffers[i].tensor->element_bytes);
     }
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 /* Formula of a value written as '$'; 'A' and 'B' are alpha and beta with their defaults. */
@@ -159,7 +160,5 @@ enum ulp_status ulp_cell_write(const struct ulp_call *call,
 {
     write_reset(&formulas[0], call, chosen);
     ulp_cell_of(call)->write(&formulas[1], call, chosen);
-    return formulas[0].failed || formulas[1].failed
-               ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
-               : ULP_OK;
+    return formulas[0].failed || formulas[1].failed ? ulp_out_of_memory(error) : ULP_OK;
 }

@@ -10,6 +10,7 @@ struct factor {
     const struct ulp_factor *from;
     struct ulp_tensor tensors[SUMS];
     struct ulp_norms *norms; /* [batch][line] */
+    bool known;              /* every element is one number */
 };
 
 static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
@@ -19,6 +20,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
     const struct ulp_tensor *in = from->tensor;
     enum ulp_status status = ULP_OK;
     out->from = from;
+    out->known = true;
     for (int t = 0; t < SUMS && status == ULP_OK; t++) {
         out->tensors[t] = ulp_tensor_view(in);
         out->tensors[t].element = ULP_ELEMENT_F64;
@@ -40,6 +42,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
         } else if (!isfinite(centre)) {
             radius = INFINITY, centre = 0;
         }
+        out->known = out->known && radius == 0;
         ((double *)out->tensors[CENTRE].data)[i] = centre;
         ((double *)out->tensors[CENTRE_SIZE].data)[i] = fabs(centre);
         ((double *)out->tensors[MAGNITUDE].data)[i] = (fabs(centre) + radius) * (1 + 0x1p-51);
@@ -132,6 +135,164 @@ static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, doub
     return size * (steps * unit * (1 + factors) + factors) + steps * tiny;
 }
 
+/* ---- norms of rows of results ---- */
+
+/* Matrices beyond this are bounded element by element alone. */
+#define SPECTRAL_MAX 320
+#define SQUARINGS 5
+
+/* G = W W' of a factor's lines (or W' W, when that is smaller). */
+static double *make_gram(struct ulp_trace *trace, const struct factor *factor, size_t batch,
+                         size_t lines, size_t k, size_t *size)
+{
+    const struct ulp_factor *from = factor->from;
+    const double *w = factor->tensors[CENTRE].data;
+    const bool by_lines = lines <= k;
+    const size_t d = by_lines ? lines : k, other = by_lines ? k : lines;
+    const int64_t start = from->batch_offset ? from->batch_offset[batch] : 0,
+                  *own = by_lines ? from->line_offset : from->k_offset,
+                  *across = by_lines ? from->k_offset : from->line_offset;
+    struct ulp_error ignored;
+    double *gram;
+    if (d > SPECTRAL_MAX || d * d * other > (size_t)1 << 27 ||
+        ulp_trace_take(trace, 2 * d * d, sizeof *gram, &gram, &ignored) != ULP_OK)
+        return NULL;
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double sum = 0;
+            for (size_t n = 0; n < other; n++)
+                sum += w[start + own[i] + across[n]] * w[start + own[j] + across[n]];
+            gram[i * d + j] = gram[j * d + i] = sum;
+        }
+    *size = d;
+    return gram;
+}
+
+/* A bound of the largest singular value s: s^2 is the largest eigenvalue of G, and for powers of
+ * two p s^(2 p) <= ||G^p||_F. Each squaring of a matrix of Frobenius norm 1 errs by d^2 2^-53 in
+ * that norm, whose square is 1 / sqrt(d) at least, so by less than 2^-25 relatively altogether, of
+ * which the root leaves far less. */
+static double find_spectral(struct ulp_trace *trace, const struct factor *factor, size_t batch,
+                            size_t lines, size_t k)
+{
+    size_t d = 0;
+    double *gram = make_gram(trace, factor, batch, lines, k, &d), logarithm = 0, power = 1;
+    if (!gram)
+        return INFINITY;
+    double *next = gram + d * d;
+    for (int s = 0; s <= SQUARINGS; s++) {
+        double squares = 0;
+        for (size_t i = 0; i < d * d; i++)
+            squares += gram[i] * gram[i];
+        const double norm = sqrt(squares);
+        if (norm == 0 || !isfinite(norm))
+            return norm == 0 ? 0 : INFINITY;
+        logarithm += log(norm) / power; /* of the bound of s^2 so far */
+        if (s == SQUARINGS)
+            break;
+        for (size_t i = 0; i < d * d; i++)
+            gram[i] /= norm;
+        for (size_t i = 0; i < d; i++)
+            for (size_t j = 0; j <= i; j++) {
+                double sum = 0;
+                for (size_t n = 0; n < d; n++)
+                    sum += gram[i * d + n] * gram[j * d + n];
+                next[i * d + j] = next[j * d + i] = sum;
+            }
+        double *swap = gram;
+        gram = next;
+        next = swap;
+        power *= 2;
+    }
+    return exp(logarithm / 2) * (1 + 0x1p-20);
+}
+
+static bool is_one_matrix(const struct ulp_factor *factor, size_t batches)
+{
+    for (size_t g = 1; factor->batch_offset && g < batches; g++)
+        if (factor->batch_offset[g] != factor->batch_offset[0])
+            return false;
+    return true;
+}
+
+/* max over k of the l2 norm of the factor's column k: a row of V under a Softmax's shares. */
+static double find_widest_column(struct ulp_trace *trace, const struct factor *factor, size_t batch,
+                                 size_t lines, size_t k)
+{
+    const struct ulp_factor *from = factor->from;
+    struct ulp_error ignored;
+    int64_t *places;
+    double widest = 0;
+    if (from->tensor->element != ULP_ELEMENT_F64 ||
+        ulp_trace_take(trace, lines, sizeof *places, &places, &ignored) != ULP_OK)
+        return INFINITY;
+    for (size_t n = 0; n < k; n++) {
+        for (size_t j = 0; j < lines; j++)
+            places[j] = (from->batch_offset ? from->batch_offset[batch] : 0) +
+                        from->line_offset[j] + from->k_offset[n];
+        const struct ulp_norms norms =
+            ulp_enclosing_norms(trace->enclosing, from->tensor->data, places, lines, from->padding);
+        widest = fmax(widest, norms.l2);
+    }
+    return widest;
+}
+
+/* Results first, first + step, ... (count of them) have that l2 norm at most before they are
+ * rounded: a joint, when it is less than their intervals say. */
+static void join_line(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
+                      size_t first, size_t step, size_t count, size_t k, double norm, double size)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    const struct ulp_format *format = &arithmetic->storage;
+    double squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double x = e->at.may[first + i * step]
+                             ? INFINITY
+                             : ulp_interval_magnitude(&e->at, first + i * step);
+        squares += x * x;
+    }
+    const double n = (double)count;
+    norm =
+        (norm + sqrt(n) * lane_error(arithmetic, k, size)) * (1 + ldexp(1, 1 - format->precision)) +
+        sqrt(n) * ldexp(1, format->emin);
+    if (count < 2 || !(norm < 0.99 * sqrt(squares)) || !isfinite(norm))
+        return;
+    const uint32_t joint = ulp_enclosing_add_joint(trace, (struct ulp_joint){INFINITY, norm});
+    for (size_t i = 0; i < count; i++)
+        e->joint[first + i * step] = joint;
+}
+
+/* The rows of results: of W x with numbers W the largest singular value times the norm of x; of
+ * sums of the lines of b with weights a the l1 norm of these times the largest line. */
+static void join_results(struct ulp_trace *trace, const struct ulp_contraction *p,
+                         const struct ulp_arithmetic *arithmetic, const struct factor *a,
+                         const struct factor *b, size_t first)
+{
+    const bool rows = b->known || !a->known;
+    const struct factor *matrix = rows ? b : a, *vectors = rows ? a : b;
+    const size_t lines = rows ? p->n : p->m, others = rows ? p->m : p->n;
+    const bool one = is_one_matrix(matrix->from, p->batch_count);
+    double spectral = INFINITY, widest = INFINITY;
+    if (matrix->from->padding || (a->known && b->known))
+        return;
+    for (size_t g = 0; g < p->batch_count; g++) {
+        if (matrix->known && (g == 0 || !one))
+            spectral = find_spectral(trace, matrix, g, lines, p->k);
+        if (rows && !matrix->known)
+            widest = find_widest_column(trace, matrix, g, lines, p->k);
+        for (size_t i = 0; i < others; i++) {
+            const struct ulp_norms *x = &vectors->norms[g * others + i];
+            const double norm = fmin(spectral * x->l2, x->l1 * widest);
+            double size = 0;
+            for (size_t j = 0; j < lines; j++)
+                size = fmax(size, x->l2 * matrix->norms[g * lines + j].l2);
+            if (isfinite(norm))
+                join_line(trace, arithmetic, first + g * p->m * p->n + (rows ? i * p->n : i),
+                          rows ? 1 : p->n, lines, p->k, norm, size);
+        }
+    }
+}
+
 static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double centre,
                         double centre_size, double magnitude, struct ulp_norms a,
                         struct ulp_norms b, const struct ulp_arithmetic *arithmetic, bool store,
@@ -184,6 +345,7 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
         status = ulp_enclosing_reserve(trace, count, error);
     if (status != ULP_OK)
         return status;
+    const size_t first = e->count;
     double *elements = p->out->data;
     for (size_t g = 0, s = 0; g < p->batch_count; g++)
         for (size_t i = 0; i < p->m; i++)
@@ -194,6 +356,7 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
                 elements[(p->out_batch_offset ? p->out_batch_offset[g] : 0) + p->out_row_offset[i] +
                          p->out_column_offset[j]] = ulp_enclosing_name(e, e->count++);
             }
+    join_results(trace, p, &own, &a, &b, first);
     ulp_enclosing_hide(trace,
                        (struct ulp_hidden_bound){NULL, -1, largest, own.accumulator.max_finite});
     return ULP_OK;

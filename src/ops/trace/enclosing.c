@@ -74,7 +74,7 @@ void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ul
 
 /* ---- arithmetics ---- */
 
-static const char *const parts[] = {"storage", "factor", "accumulator", "compute"};
+static const char *const format_parts[] = {"storage", "factor", "accumulator", "compute"};
 
 struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
 {
@@ -88,7 +88,7 @@ struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
             continue;
         if (f > 0) /* nothing is converted to these; operators ask how precise they are */
             formats[f]->precision = precision;
-        snprintf(formats[f]->name, sizeof formats[f]->name, "%s", parts[f]);
+        snprintf(formats[f]->name, sizeof formats[f]->name, "%s", format_parts[f]);
     }
     snprintf(out.name, sizeof out.name, "names");
     return out;
@@ -100,7 +100,7 @@ struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
     const struct ulp_format *const formats[] = {&e->lane.storage, &e->lane.factor,
                                                 &e->lane.accumulator, &e->lane.compute};
     for (int f = 0; f < 4; f++)
-        if (strcmp(format->name, parts[f]) == 0)
+        if (strcmp(format->name, format_parts[f]) == 0)
             return *formats[f];
     return *format;
 }
@@ -211,14 +211,33 @@ bool ulp_trace_has_unknown_integers(const struct ulp_trace *trace)
     return trace->enclosing->unknown_integers;
 }
 
-/* Elements that belong to one joint have its norms, when each is met once; the rest theirs. */
+/* Joints that some elements belong to, at most: of more only the intervals count. */
+#define JOINTS_MAX 64
+
+struct part {
+    uint32_t joint;
+    double l1, l2; /* by intervals, of its elements here; l2 squared */
+};
+
+static struct part *find_part(struct part *parts, size_t *count, uint32_t joint)
+{
+    for (size_t p = 0; p < *count; p++)
+        if (parts[p].joint == joint)
+            return &parts[p];
+    if (*count == JOINTS_MAX)
+        return NULL;
+    parts[*count] = (struct part){joint, 0, 0};
+    return &parts[(*count)++];
+}
+
+/* Elements of one joint have its norms at most, when each is met once: by joint the better of these
+ * and the intervals'. */
 struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elements,
                                      const int64_t *places, size_t count, const uint8_t *padding)
 {
+    struct part parts[JOINTS_MAX];
     struct ulp_norms out = {0, 0, 0};
-    uint32_t joint = ULP_NO_JOINT;
-    bool together = true;
-    double alone1 = 0, alone2 = 0; /* elements outside the joint */
+    size_t part_count = 0;
     e->stamps++;
     for (size_t k = 0; k < count; k++) {
         const size_t place = places ? (size_t)places[k] : k;
@@ -226,32 +245,27 @@ struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elem
             continue;
         const size_t number = ulp_enclosing_number(e, elements[place]);
         double x = fabs(elements[place]);
+        struct part *part = NULL;
         if (number != ULP_NO_NUMBER) {
             x = e->at.may[number] ? INFINITY : ulp_interval_magnitude(&e->at, number);
-            if (joint == ULP_NO_JOINT)
-                joint = e->joint[number];
-            together = together && e->stamp[number] != e->stamps;
+            if (e->joint[number] != ULP_NO_JOINT && e->stamp[number] != e->stamps)
+                part = find_part(parts, &part_count, e->joint[number]);
             e->stamp[number] = e->stamps;
         }
         x = isnan(x) ? INFINITY : x;
-        if (number == ULP_NO_NUMBER || e->joint[number] == ULP_NO_JOINT) {
-            alone1 += x;
-            alone2 += x * x;
-        } else if (e->joint[number] != joint) {
-            together = false;
-        }
-        out.l1 += x;
-        out.l2 += x * x;
+        *(part ? &part->l1 : &out.l1) += x;
+        *(part ? &part->l2 : &out.l2) += x * x;
         out.most = fmax(out.most, x);
     }
     const double slack = 1 + ((double)count + 8) * 0x1p-50;
-    if (together && joint != ULP_NO_JOINT) {
-        out.l1 = fmin(out.l1, alone1 + e->joints[joint].l1);
-        out.l2 = fmin(out.l2, alone2 + e->joints[joint].l2 * e->joints[joint].l2);
-        out.most = fmin(out.most, fmax(e->joints[joint].l2, sqrt(alone2)));
+    for (size_t p = 0; p < part_count; p++) {
+        const struct ulp_joint *joint = &e->joints[parts[p].joint];
+        out.l1 += fmin(parts[p].l1, joint->l1);
+        out.l2 += fmin(parts[p].l2, joint->l2 * joint->l2);
     }
     out.l1 *= slack;
     out.l2 = sqrt(out.l2) * slack;
+    out.most = fmin(out.most, out.l2);
     return out;
 }
 
@@ -296,17 +310,37 @@ enum ulp_status ulp_trace_name_enclosure(struct ulp_trace *trace, struct ulp_ten
     return status;
 }
 
+/* Which joints the elements are in, numbered anew: map[joint] - 1. A copy of an element is another
+ * one, outside its joint. */
+static size_t number_joints(struct ulp_enclosing *e, const struct ulp_tensor *named, uint32_t *map)
+{
+    const double *elements = named->data;
+    size_t count = 0;
+    for (size_t i = 0; i < named->count; i++) {
+        const size_t number = ulp_enclosing_number(e, elements[i]);
+        const uint32_t joint = number == ULP_NO_NUMBER ? ULP_NO_JOINT : e->joint[number];
+        if (joint != ULP_NO_JOINT && !map[joint])
+            map[joint] = (uint32_t)++count;
+    }
+    return count;
+}
+
 enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct ulp_tensor *named,
                                          struct ulp_enclosure *out, struct ulp_error *error)
 {
     struct ulp_enclosing *e = trace->enclosing;
     const double *elements = named->data;
-    enum ulp_status status =
-        ulp_enclosure_create(out, named->count, e->joint_count, trace->budget, error);
+    uint32_t *map;
+    *out = (struct ulp_enclosure){0};
+    enum ulp_status status = ulp_trace_take(trace, e->joint_count, sizeof *map, &map, error);
+    if (status == ULP_OK)
+        status = ulp_enclosure_create(out, named->count, number_joints(e, named, map),
+                                      trace->budget, error);
     if (status != ULP_OK)
         return status;
-    if (e->joint_count)
-        memcpy(out->joints, e->joints, e->joint_count * sizeof *e->joints);
+    for (size_t j = 0; j < e->joint_count; j++)
+        if (map[j])
+            out->joints[map[j] - 1] = e->joints[j];
     e->stamps++;
     for (size_t i = 0; i < named->count; i++) {
         const size_t number = ulp_enclosing_number(e, elements[i]);
@@ -315,9 +349,8 @@ enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct u
             continue;
         }
         ulp_interval_copy(&out->at, i, &e->at, number);
-        /* a copy of an element is another one, outside its joint */
-        if (e->stamp[number] != e->stamps)
-            out->joint[i] = e->joint[number];
+        if (e->stamp[number] != e->stamps && e->joint[number] != ULP_NO_JOINT)
+            out->joint[i] = map[e->joint[number]] - 1;
         e->stamp[number] = e->stamps;
     }
     return ULP_OK;

@@ -1,24 +1,7 @@
 /* Recording a trace while an operator runs: each gate notes which numbers it read and which it
  * made. */
+#include "ops/bounds.h"
 #include "ops/trace/gate.h"
-
-static void widen(int64_t *low, int64_t *high, const int64_t *table, int64_t step, size_t count)
-{
-    int64_t least = 0, most = 0;
-    if (table) {
-        least = most = table[0];
-        for (size_t i = 1; i < count; i++) {
-            least = table[i] < least ? table[i] : least;
-            most = table[i] > most ? table[i] : most;
-        }
-    } else if (step < 0) {
-        least = step * (int64_t)(count - 1);
-    } else {
-        most = step * (int64_t)(count - 1);
-    }
-    *low += least;
-    *high += most;
-}
 
 /* A copy of the table, each entry less by `first`. */
 static enum ulp_status copy_table(struct ulp_trace *trace, const int64_t **table, size_t count,
@@ -93,7 +76,7 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
                                     struct ulp_operand *operand, struct ulp_trace_part *part,
                                     struct ulp_error *error)
 {
-    int64_t low = 0, high = 0;
+    struct ulp_offset_range range = {.fits = true};
     if (!operand->tensor) {
         const char *constant = operand->constant;
         operand->constant =
@@ -101,11 +84,13 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
         return constant && !operand->constant ? ulp_trace_fail(error) : ULP_OK;
     }
     if (rows->window) {
-        high = (int64_t)operand->tensor->count - 1;
+        range.high = (int64_t)operand->tensor->count - 1;
     } else {
-        widen(&low, &high, operand->row_offset, operand->row_stride, rows->row_count);
-        widen(&low, &high, operand->position_offset, operand->position_stride, rows->row_length);
+        ulp_offsets_add(&range, operand->row_offset, operand->row_stride, rows->row_count);
+        ulp_offsets_add(&range, operand->position_offset, operand->position_stride,
+                        rows->row_length);
     }
+    const int64_t low = range.low, high = range.high; /* bounds were checked */
     enum ulp_status status = ulp_part_take(trace, part, operand->tensor, low, high, error);
     if (status == ULP_OK && low && !operand->row_offset && !operand->position_offset) {
         int64_t *table; /* steps backwards start behind the first element */
@@ -247,10 +232,11 @@ static enum ulp_status take_factor(struct ulp_trace *trace, struct ulp_factor *f
                                    struct ulp_trace_part *part, size_t batches, size_t lines,
                                    size_t depth, struct ulp_error *error)
 {
-    int64_t low = 0, high = 0;
-    widen(&low, &high, factor->batch_offset, 0, batches);
-    widen(&low, &high, factor->line_offset, 0, lines);
-    widen(&low, &high, factor->k_offset, 0, depth);
+    struct ulp_offset_range range = {.fits = true};
+    ulp_offsets_add(&range, factor->batch_offset, 0, batches);
+    ulp_offsets_add(&range, factor->line_offset, 0, lines);
+    ulp_offsets_add(&range, factor->k_offset, 0, depth);
+    const int64_t low = range.low, high = range.high; /* bounds were checked */
     enum ulp_status status = ulp_part_take(trace, part, factor->tensor, low, high, error);
     if (status == ULP_OK && factor->padding) {
         uint8_t *padding;

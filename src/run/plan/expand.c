@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "run/plan/plan.h"
@@ -32,11 +33,6 @@ struct scope {
     const struct ulp_names *given; /* the call's attributes */
     int depth;
 };
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while planning");
-}
 
 static const struct ulp_value_info undeclared = {.rank = -1};
 
@@ -191,7 +187,7 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
         const char *name = join_name(scope, value->name);
         int slot = name ? ulp_block_add_slot(scope->plan, block, name) : -1;
         if (slot < 0)
-            return out_of_memory(error);
+            return ulp_out_of_memory(error);
         scope->slots[v] = slot;
         block->slots[slot].info = &value->info;
         block->slots[slot].constant = value->initializer;
@@ -199,7 +195,7 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
             block->slots[slot].outer = outer_slots[value->outer];
             if (!ulp_plan_grow(scope->plan->arena, &block->captured, block->captured_count,
                                &block->captured_capacity, sizeof(int)))
-                return out_of_memory(error);
+                return ulp_out_of_memory(error);
             block->captured[block->captured_count++] = slot;
         }
     }
@@ -233,7 +229,7 @@ static enum ulp_status expand_body(struct scope *scope, struct scope *outer,
         return status;
     scope->slots = ulp_arena_take(outer->plan->arena, body->value_count + 1, sizeof(int));
     if (!scope->slots)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     pass_parameters(scope, outer);
     status = add_slots(scope, NULL, error);
     if (status == ULP_OK)
@@ -273,7 +269,7 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *n
     bool named = scope.prefix != NULL;
     for (size_t i = 0; i < node->attribute_count && named; i++)
         named = ulp_names_add(&given, node->attributes[i].name, (int)i);
-    enum ulp_status status = named ? expand_body(&scope, outer, error) : out_of_memory(error);
+    enum ulp_status status = named ? expand_body(&scope, outer, error) : ulp_out_of_memory(error);
     ulp_names_free(&given);
     return status;
 }
@@ -295,10 +291,10 @@ static enum ulp_status bind_bodies(struct scope *scope, struct ulp_step *step,
             continue;
         if (!blocks &&
             !(blocks = ulp_arena_take(scope->plan->arena, ULP_ATTRIBUTES_MAX, sizeof *blocks)))
-            return out_of_memory(error);
+            return ulp_out_of_memory(error);
         const char *name = join_name(scope, node->name);
         enum ulp_status status =
-            name ? make_block(scope, graph, name, &blocks[a], error) : out_of_memory(error);
+            name ? make_block(scope, graph, name, &blocks[a], error) : ulp_out_of_memory(error);
         if (status != ULP_OK)
             return status;
         for (size_t i = 0; i < blocks[a]->captured_count; i++) {
@@ -340,13 +336,13 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     const struct ulp_function *function = ulp_function_find(plan->model, node);
     node = resolve_references(scope, node);
     if (!node)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     if (function)
         return expand_call(scope, node, function, error);
     struct ulp_block *block = scope->block;
     if (!ulp_plan_grow(plan->arena, &block->steps, block->step_count, &block->step_capacity,
                        sizeof *block->steps))
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     size_t input_capacity = node->input_count + count_captured(node);
     int *inputs = ulp_arena_take(plan->arena, input_capacity + 1, sizeof *inputs);
     int *outputs = ulp_arena_take(plan->arena, node->output_count + 1, sizeof *outputs);
@@ -360,7 +356,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
         .outputs = outputs,
     };
     if (!inputs || !outputs || !step.name)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = slot_of(scope, node->inputs[i]);
     for (size_t i = 0; i < node->output_count; i++)
@@ -395,7 +391,7 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     struct ulp_block *block = ulp_arena_take(plan->arena, 1, sizeof *block);
     if (!block || !ulp_plan_grow(plan->arena, &plan->blocks, plan->block_count,
                                  &plan->block_capacity, sizeof *plan->blocks))
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     *block = (struct ulp_block){.name = name, .parent = outer->block};
     plan->blocks[plan->block_count++] = block;
     struct scope scope = *outer;
@@ -415,7 +411,7 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     int *inputs = ulp_arena_take(plan->arena, graph->free_input_count + 1, sizeof(int));
     int *outputs = ulp_arena_take(plan->arena, graph->output_count + 1, sizeof(int));
     if (!scope.slots || !inputs || !outputs)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t v = 0; v < graph->value_count; v++)
         scope.slots[v] = -1;
     /* Exact when no functions are called: an arena keeps what a growing array leaves behind. */
@@ -424,7 +420,7 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     block->steps = ulp_arena_take(plan->arena, block->step_capacity, sizeof *block->steps);
     block->slots = ulp_arena_take(plan->arena, block->slot_capacity, sizeof *block->slots);
     if (!block->steps || !block->slots)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     status = add_slots(&scope, outer->slots, error);
     if (status == ULP_OK)
         status = expand_nodes(&scope, error);

@@ -2,13 +2,9 @@
  * replaced by its function. Exporters leave such Ifs wherever a script asked for a shape. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "run/plan/plan.h"
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while planning");
-}
 
 static int find_slot(const struct ulp_block *block, int slot)
 {
@@ -24,7 +20,7 @@ static enum ulp_status renumber(struct ulp_plan *plan, const struct ulp_block *b
 {
     int *renumbered = ulp_arena_take(plan->arena, count + 1, sizeof *renumbered);
     if (!renumbered)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < count; i++)
         renumbered[i] = (*slots)[i] < 0 ? -1
                         : map           ? map[(*slots)[i]]
@@ -119,7 +115,7 @@ enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block,
 {
     const int *map = place_values(plan, block, step, branch);
     if (!map)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < branch->step_count && status == ULP_OK; s++)
         status = move_step(plan, block, map, &branch->steps[s], error);

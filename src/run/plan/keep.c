@@ -7,11 +7,6 @@
 #include "base/text.h"
 #include "run/plan/plan.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while planning");
-}
-
 /* The arithmetic's index among the mix's, which have room for it. */
 static size_t add_arithmetic(struct ulp_mix *mix, const struct ulp_arithmetic *arithmetic)
 {
@@ -75,7 +70,7 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
     }
     mix->name = text.failed ? NULL : ulp_arena_text(mix->memory, text.data, text.length);
     ulp_text_free(&text);
-    return mix->name ? ULP_OK : out_of_memory(error);
+    return mix->name ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* In "ort-cpu" some nodes obey the types that are declared. */
@@ -103,7 +98,7 @@ static enum ulp_status fill_mix(const struct ulp_plan *plan, struct ulp_mix *mix
     mix->items = ulp_arena_take(mix->memory, keeps->count + 2, sizeof *mix->items);
     mix->of_node = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *mix->of_node);
     if (!chosen || !mix->items || !mix->of_node)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     if (keeps->count >= UINT16_MAX - 1)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu entries of nodes to be kept: at most %d",
                         keeps->count, UINT16_MAX - 2);
@@ -124,11 +119,14 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     ulp_environment_enter(&caller);
     struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
     enum ulp_status status = ULP_OK;
+    const bool fuses = plan->lanes[lane].fuse != ULP_FUSE_NONE;
     const bool differs = keeps->count || plan->lanes[lane].half_as_float;
-    if (differs)
+    if (differs || fuses)
         status = ulp_arena_create(&mix.memory, &plan->budget, error);
     if (differs && status == ULP_OK)
         status = fill_mix(plan, &mix, &plan->lanes[lane], keeps, error);
+    if (fuses && status == ULP_OK)
+        status = ulp_plan_fuse(plan, &mix, error);
     ulp_arena_free(status == ULP_OK ? plan->mixes[lane].memory : mix.memory);
     if (status == ULP_OK)
         plan->mixes[lane] = mix;

@@ -9,11 +9,6 @@
 #include "base/suggest.h"
 #include "run/plan/plan.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while planning");
-}
-
 static bool matches(const char *glob, const char *text)
 {
     const char *star = NULL, *resume = NULL;
@@ -93,7 +88,7 @@ static enum ulp_status refuse_name(const struct ulp_plan *plan, const char *name
     if (text.length == before)
         ulp_suggest_names(&text, bare, plan->node_count, node_name, plan);
     enum ulp_status status =
-        text.failed ? out_of_memory(error) : ulp_fail(error, ULP_ERROR_USAGE, "%s", text.data);
+        text.failed ? ulp_out_of_memory(error) : ulp_fail(error, ULP_ERROR_USAGE, "%s", text.data);
     ulp_text_free(&text);
     return status;
 }
@@ -210,7 +205,7 @@ static enum ulp_status spread_marks(const struct ulp_plan *plan, bool *marked, b
     struct marks marks = {marked, back,
                           ulp_arena_take(scratch, plan->node_count + 1, sizeof *marks.given)};
     if (!marks.given)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < plan->node_count; i++) {
         const size_t n = back ? plan->node_count - 1 - i : i;
         if (marked[n] == back && follow_node(&marks, &plan->nodes[n]))
@@ -224,7 +219,7 @@ static enum ulp_status choose_side(const struct ulp_plan *plan, const char *name
 {
     bool *named = ulp_arena_take(scratch, plan->node_count + 1, sizeof *named);
     if (!named)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status =
         choose_names(plan, name, named) ? ULP_OK : refuse_name(plan, name, error);
     if (status == ULP_OK) {
@@ -243,7 +238,7 @@ static enum ulp_status choose_between(const struct ulp_plan *plan, const char *f
 {
     bool *before = ulp_arena_take(scratch, plan->node_count + 1, sizeof *before);
     if (!before)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = !choose_names(plan, first, chosen)  ? refuse_name(plan, first, error)
                              : !choose_names(plan, last, before) ? refuse_name(plan, last, error)
                                                                  : ULP_OK;
@@ -263,7 +258,7 @@ static enum ulp_status choose_two(const struct ulp_plan *plan, const char *names
     const char *comma = strchr(names, ',');
     char *first = ulp_arena_text(scratch, names, strlen(names));
     enum ulp_status status =
-        !first   ? out_of_memory(error)
+        !first   ? ulp_out_of_memory(error)
         : !comma ? ulp_fail(error, ULP_ERROR_USAGE, "'between:%s': expected between:A,B", names)
                  : ULP_OK;
     for (const char *c = comma; c && status == ULP_OK; c = strchr(c + 1, ',')) {

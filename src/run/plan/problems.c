@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "run/plan/plan.h"
@@ -19,11 +20,6 @@ struct ulp_problem {
     size_t count; /* of nodes */
 };
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while planning");
-}
-
 enum ulp_status ulp_plan_add_problem(struct ulp_plan *plan, const char *text, const char *node,
                                      struct ulp_error *error)
 {
@@ -36,7 +32,7 @@ enum ulp_status ulp_plan_add_problem(struct ulp_plan *plan, const char *text, co
             !ulp_plan_grow(plan->arena, &problems->items, problems->count, &problems->capacity,
                            sizeof *problems->items) ||
             !ulp_names_add(&problems->names, copy, at))
-            return out_of_memory(error);
+            return ulp_out_of_memory(error);
         problems->items[problems->count++] = (struct ulp_problem){.text = copy};
     }
     struct ulp_problem *problem = &problems->items[at];
@@ -61,7 +57,7 @@ enum ulp_status ulp_plan_add_bind_problem(struct ulp_plan *plan, const struct ul
     if (strncmp(message, "operator ", 9) == 0)
         return ulp_plan_add_problem(plan, message, step->name, error);
     ulp_text_add(&text, "%s: %s", node->op_type, message);
-    enum ulp_status status = text.failed ? out_of_memory(error)
+    enum ulp_status status = text.failed ? ulp_out_of_memory(error)
                                          : ulp_plan_add_problem(plan, text.data, step->name, error);
     ulp_text_free(&text);
     return status;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "run/plan/plan.h"
 
@@ -126,11 +127,6 @@ static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
     return input_slot(dequantize, 0);
 }
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while planning");
-}
-
 /* Give the step the form `row` of `product`'s node, reading slots[0 .. count). */
 static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
                                 const struct ulp_step *product, enum ulp_integer_end end,
@@ -143,7 +139,7 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
         *from = ulp_arena_take(arena, count, sizeof *from);
     int *numbers = ulp_arena_take(arena, count, sizeof *numbers);
     if (!form || !node || !inputs || !from || !numbers)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     memcpy(inputs, step->inputs, step->input_count * sizeof *inputs);
     size_t used = step->input_count;
     for (size_t i = 0; i < count; i++) {
@@ -225,8 +221,8 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
                     INPUT_COUNT, error);
 }
 
-enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
-                              struct ulp_error *error)
+enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,
+                                       struct ulp_error *error)
 {
     if (!plan->wants_integers)
         return ULP_OK;
