@@ -56,7 +56,7 @@ def main():
             continue
         text = f"{cost[1]:7.1f} s"
         if options.cost:
-            _, plain = audit(options.program, model, inputs, options.arith, options.seconds)
+            _, plain = audit(options.program, model, inputs, options.arith, options.seconds, "--no-attribute")
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
             subprocess.run([options.program, "run", model, "-i", inputs, "--arith", "mpfr:128", "--quiet"], capture_output=True)
             alone = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before

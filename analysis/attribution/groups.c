@@ -8,25 +8,29 @@
 #include "base/error.h"
 
 #define PARTS_MAX 100
+#define BY_CAUSE (-1)
 
-/* parts: of names cut at '/', 0: by operator. */
+/* parts: of names cut at '/', 0: by operator, BY_CAUSE. */
 static enum ulp_status read_grouping(const char *by, int *parts, struct ulp_error *error)
 {
     char *end = NULL;
     *parts = 0;
     if (strcmp(by, "op") == 0)
         return ULP_OK;
+    if (strcmp(by, "cause") == 0) {
+        *parts = BY_CAUSE;
+        return ULP_OK;
+    }
     if (strncmp(by, "prefix:", 7) == 0) {
         const long count = strtol(by + 7, &end, 10);
         *parts = count >= 1 && count <= PARTS_MAX ? (int)count : 0;
     }
     return *parts && end != by + 7 && !*end
                ? ULP_OK
-               : ulp_fail(
-                     error, ULP_ERROR_USAGE,
-                     "groups by %s are not known: expected op, or prefix:N for names cut after "
-                     "the N-th part between '/', N from 1 to %d",
-                     by, PARTS_MAX);
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "groups by %s are not known: expected op, cause, or prefix:N for names "
+                          "cut after the N-th part between '/', N from 1 to %d",
+                          by, PARTS_MAX);
 }
 
 /* How much of the name is the group's: its first parts, but for the last one, which is the node's
@@ -57,6 +61,42 @@ static int by_share(const void *a, const void *b)
     if (fabs(x->share) != fabs(y->share))
         return fabs(x->share) < fabs(y->share) ? 1 : -1;
     return strcmp(x->name, y->name);
+}
+
+/* A node's error is that of rounding its exact result to the storage, and the rest, which it would
+ * not make if it were computed in the reference: its gain. */
+static enum ulp_status group_causes(struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                    struct ulp_error *error)
+{
+    static const char *const names[] = {"rounding of results to the storage",
+                                        "inside products: weights, factors, sums",
+                                        "inside other nodes: functions, steps", "decisions"};
+    enum { RESULT, PRODUCT, OTHER, DECISION, COUNT };
+    struct ulp_attribution *attribution = &lane->attribution;
+    struct ulp_share_group *groups = ulp_arena_take(audit->memory, COUNT, sizeof *groups);
+    if (!groups)
+        return ulp_fail_memory(error, "out of memory for the groups of shares");
+    for (size_t g = 0; g < COUNT; g++)
+        if (!(groups[g].name = ulp_arena_text(audit->memory, names[g], strlen(names[g]))))
+            return ulp_fail_memory(error, "out of memory for the groups of shares");
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        const bool product = node->types.product;
+        const double parts[COUNT] = {[RESULT] = node->share - node->gain,
+                                     [PRODUCT] = product ? node->gain : 0,
+                                     [OTHER] = product ? 0 : node->gain,
+                                     [DECISION] = node->decision};
+        for (size_t g = 0; g < COUNT; g++) {
+            groups[g].share += parts[g];
+            groups[g].node_count += parts[g] != 0;
+        }
+    }
+    qsort(groups, COUNT, sizeof *groups, by_share);
+    attribution->groups = groups;
+    attribution->group_count = COUNT;
+    while (attribution->group_count && !groups[attribution->group_count - 1].node_count)
+        attribution->group_count--;
+    return ULP_OK;
 }
 
 static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane *lane, int parts,
@@ -102,6 +142,7 @@ enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
     enum ulp_status status = read_grouping(by, &parts, error);
     for (size_t l = 0; audit && l < audit->lane_count && status == ULP_OK; l++)
         if (audit->lanes[l].attribution.given)
-            status = group_lane(audit, &audit->lanes[l], parts, error);
+            status = parts == BY_CAUSE ? group_causes(audit, &audit->lanes[l], error)
+                                       : group_lane(audit, &audit->lanes[l], parts, error);
     return status;
 }

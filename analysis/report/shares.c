@@ -60,7 +60,7 @@ static void add_groups(const struct ulp_page *page, const struct ulp_attribution
             ulp_text_add(page->out, "  %s%10s%8s  %s%s\n", page->dim, "share", "nodes", "group",
                          page->off);
         ulp_text_add(page->out, "  %9.1f%%%8zu  ", 100 * group->share, group->node_count);
-        ulp_page_name(page, group->name, 22);
+        ulp_page_name(page, group->name, 24);
         ulp_text_add(page->out, "\n");
     }
 }

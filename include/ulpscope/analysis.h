@@ -380,7 +380,8 @@ ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
 ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
                                               struct ulp_audit *audit, struct ulp_error *error);
 /* Sums of shares, into attribution.groups: by "op", or "prefix:N", names cut after their N-th part
- * between '/'. audit NULL: only the text is checked. */
+ * between '/', or "cause": the rounding of results to the storage (share - gain), the rest inside
+ * products and inside other nodes (gain), decisions. audit NULL: only the text is checked. */
 ULP_API enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
                                                struct ulp_error *error);
 

@@ -289,13 +289,13 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     struct handed handed = {.owed =
                                 ulp_arena_take(arena, step->input_count + 1, sizeof *handed.owed)};
     double entire = 0, wanted = 0;
-    for (size_t o = 0; o < step->output_count; o++)
+    for (size_t o = 0; sweep->errors && o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             entire += multiply(sweep->cotangents[step->outputs[o]], sweep->errors[step->outputs[o]],
                                sweep->values[step->outputs[o]].count);
     status = handed.owed ? reverse_at(course, step, 0, 1, &handed, &introduced, error)
                          : ulp_out_of_memory(error);
-    if (status == ULP_OK) {
+    if (status == ULP_OK && sweep->errors) {
         wanted = entire - introduced;
         if (handed.derived && !step->bound.blocks &&
             fabs(wanted - measure_handed(sweep, step, &handed)) > CURVED)
@@ -303,10 +303,10 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     }
     for (size_t i = 0; status == ULP_OK && i < step->input_count; i++)
         sweep->stopped[step->number] |= !handed.derived && handed.owed[i];
-    if (status == ULP_OK) {
+    if (status == ULP_OK && sweep->errors)
         sweep->remainders[step->number] = wanted - measure_handed(sweep, step, &handed);
+    if (status == ULP_OK)
         status = hand_on(sweep, step, &handed, error);
-    }
     free_handed(step, &handed);
     ulp_arena_free(arena);
     return status;

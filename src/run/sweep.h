@@ -17,7 +17,8 @@ struct ulp_sweep {
     /* by slot of the main graph: where derivatives are taken. Floats of any element; data NULL:
      * constants, and what no node needs */
     const struct ulp_tensor *values;
-    /* by slot: the values' errors, `values` being the middle between both ends; NULL: none */
+    /* by slot: the values' errors, `values` being the middle between both ends. NULL: derivatives
+     * are taken at `values` alone, and there are no remainders */
     const float **errors;
     /* by slot: seeded by the caller (ulp_sweep_cotangents), who frees what is left, those of the
      * model's inputs: the others are freed on the way */

@@ -112,12 +112,14 @@ START_TEST(groups_add_up)
     struct ulp_audit audit;
     struct ulp_error error;
     ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
-    static const char *const by[] = {"op", "prefix:1", "prefix:9"};
-    static const size_t counts[] = {3, 3, 3}; /* the last part is the node's own */
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const by[] = {"op", "prefix:1", "prefix:9", "cause"};
+    /* the last part is the node's own. Of causes there are no decisions; FP32 steps whose results
+     * are rounded to FP16 seldom show */
+    static const size_t counts[] = {3, 3, 3, 3};
+    for (size_t i = 0; i < 4; i++) {
         ck_ulp_ok(ulp_audit_group_shares(&audit, by[i], &error), error);
         const struct ulp_attribution *a = &audit.lanes[0].attribution;
-        ck_assert_uint_eq(a->group_count, counts[i]);
+        ck_assert(a->group_count == counts[i] || (i == 3 && a->group_count == 2));
         double sum = a->inputs;
         for (size_t g = 0; g < a->group_count; g++) {
             sum += a->groups[g].share;
@@ -125,6 +127,11 @@ START_TEST(groups_add_up)
         }
         ck_assert_double_eq_tol(sum, a->sum, 1e-12);
     }
+    /* FP32 holds what TF32's nodes give: nothing is rounded when it is stored, and only products
+     * have factors of fewer bits, which err by 2^-11 where other steps err by 2^-24 */
+    const struct ulp_attribution *tf32 = &audit.lanes[1].attribution;
+    ck_assert_str_eq(tf32->groups[0].name, "inside products: weights, factors, sums");
+    ck_assert_double_eq_tol(tf32->groups[0].share, tf32->sum, 0.01);
     static const char *const wrong[] = {"", "ops", "prefix:", "prefix:0", "prefix:2x"};
     for (size_t i = 0; i < 5; i++)
         ck_assert_int_eq(ulp_audit_group_shares(NULL, wrong[i], &error), ULP_ERROR_USAGE);

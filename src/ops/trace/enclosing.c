@@ -310,17 +310,37 @@ enum ulp_status ulp_trace_name_enclosure(struct ulp_trace *trace, struct ulp_ten
     return status;
 }
 
+/* Which joints the elements are in, numbered anew: map[joint] - 1. A copy of an element is another
+ * one, outside its joint. */
+static size_t number_joints(struct ulp_enclosing *e, const struct ulp_tensor *named, uint32_t *map)
+{
+    const double *elements = named->data;
+    size_t count = 0;
+    for (size_t i = 0; i < named->count; i++) {
+        const size_t number = ulp_enclosing_number(e, elements[i]);
+        const uint32_t joint = number == ULP_NO_NUMBER ? ULP_NO_JOINT : e->joint[number];
+        if (joint != ULP_NO_JOINT && !map[joint])
+            map[joint] = (uint32_t)++count;
+    }
+    return count;
+}
+
 enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct ulp_tensor *named,
                                          struct ulp_enclosure *out, struct ulp_error *error)
 {
     struct ulp_enclosing *e = trace->enclosing;
     const double *elements = named->data;
-    enum ulp_status status =
-        ulp_enclosure_create(out, named->count, e->joint_count, trace->budget, error);
+    uint32_t *map;
+    *out = (struct ulp_enclosure){0};
+    enum ulp_status status = ulp_trace_take(trace, e->joint_count, sizeof *map, &map, error);
+    if (status == ULP_OK)
+        status = ulp_enclosure_create(out, named->count, number_joints(e, named, map),
+                                      trace->budget, error);
     if (status != ULP_OK)
         return status;
-    if (e->joint_count)
-        memcpy(out->joints, e->joints, e->joint_count * sizeof *e->joints);
+    for (size_t j = 0; j < e->joint_count; j++)
+        if (map[j])
+            out->joints[map[j] - 1] = e->joints[j];
     e->stamps++;
     for (size_t i = 0; i < named->count; i++) {
         const size_t number = ulp_enclosing_number(e, elements[i]);
@@ -329,9 +349,8 @@ enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct u
             continue;
         }
         ulp_interval_copy(&out->at, i, &e->at, number);
-        /* a copy of an element is another one, outside its joint */
-        if (e->stamp[number] != e->stamps)
-            out->joint[i] = e->joint[number];
+        if (e->stamp[number] != e->stamps && e->joint[number] != ULP_NO_JOINT)
+            out->joint[i] = map[e->joint[number]] - 1;
         e->stamp[number] = e->stamps;
     }
     return ULP_OK;
