@@ -63,8 +63,8 @@ def main():
                 if seen > output['atol']:
                     beyond_atol.append(where)
                 for element in output['elements']:
-                    elements += 1
-                    if error[element['index']] > element['bound']:
+                    elements += element['bound'] is not None
+                    if element['bound'] is not None and error[element['index']] > element['bound']:
                         beyond_bound.append(f'{where}[{element["index"]}] {error[element["index"]]:.3g} > {element["bound"]:.3g}')
                 print(f'{where}: seen {seen:.3g}, atol {output["atol"]:.3g} ({output["atol"] / seen:.2f} x)'
                       f'{" open" if output["open"] else ""}', flush=True)

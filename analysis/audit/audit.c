@@ -37,6 +37,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->grew = NAN;
         node->share = node->gain = node->condition = node->share_worst = node->decision = NAN;
         ulp_plan_node_types(plan, index, n, &node->types);
+        ulp_plan_node_kernel(plan, index, n, &node->kernel);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
                                : copy_text(audit, ulp_plan_node_name(plan, n));
         node->op =

@@ -17,7 +17,7 @@ struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
                                    const struct ulp_audit_output *output)
 {
     const struct ulp_arithmetic *arithmetic = ulp_audit_node_arithmetic(lane, node);
-    struct ulp_format format = arithmetic->storage;
+    struct ulp_format format = node->kernel.unstored ? arithmetic->inner : arithmetic->storage;
     if (arithmetic->as_declared && ulp_type_is_float(output->type))
         ulp_format_find(ulp_type_format(arithmetic, output->type), &format, NULL);
     return format;

@@ -99,6 +99,10 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
     ulp_json_set(&entry, "op", ulp_json_text(node->op));
     if (node->kept >= 0)
         ulp_json_set(&entry, "arithmetic", ulp_json_text(lane->kept[node->kept].name));
+    if (node->kernel.kernel)
+        ulp_json_set(&entry, "kernel", json_integer((json_int_t)node->kernel.kernel));
+    if (node->kernel.unstored)
+        ulp_json_set(&entry, "stored", json_false());
     if (ulp_audit_is_absorbed(lane, node))
         ulp_json_set(&entry, "overflow_absorbed", json_true());
     if (node->types.product) {

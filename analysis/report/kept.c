@@ -1,4 +1,5 @@
-/* The part of summary.txt about a lane with kept nodes: arithmetics and borders. */
+/* The parts of summary.txt about a lane whose nodes differ: arithmetics and borders of kept nodes,
+ * and kernels. */
 #include <string.h>
 
 #include "analysis/report/page.h"
@@ -18,6 +19,22 @@ static void add_border(const struct ulp_page *page, const struct ulp_audit_lane 
                   32 + ULP_PAGE_NAME + (int)strlen(border->from) + (int)strlen(border->to));
     ulp_text_add(page->out, border->reader_count > 1 ? " and %zu more\n" : "\n",
                  border->reader_count - 1);
+}
+
+void ulp_page_kernels(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+{
+    size_t kernels = 0, together = 0, unstored = 0;
+    if (lane->arithmetic.fuse == ULP_FUSE_NONE)
+        return;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_node_kernel *kernel = &lane->nodes[n].kernel;
+        kernels = kernel->kernel > kernels ? kernel->kernel : kernels;
+        together += kernel->kernel != 0;
+        unstored += kernel->unstored;
+    }
+    ulp_text_add(page->out,
+                 "  fused: %zu of %zu nodes in %zu kernels; the results of %zu are never stored\n",
+                 together, lane->node_count, kernels, unstored);
 }
 
 void ulp_page_kept(const struct ulp_page *page, const struct ulp_audit_lane *lane)

@@ -37,8 +37,9 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
  * reference's, and which constants are changed. */
 void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 
-/* report_kept.c: which nodes of the lane are kept in what, and the first borders. */
+/* kept.c: which nodes of the lane are kept in what, and the first borders; which are fused. */
 void ulp_page_kept(const struct ulp_page *page, const struct ulp_audit_lane *lane);
+void ulp_page_kernels(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 
 static inline bool ulp_is_float_output(const struct ulp_audit_output *output)
 {

@@ -126,6 +126,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_name(page, lane->name, 0);
     ulp_text_add(page->out, "%s\n", page->off);
     ulp_page_kept(page, lane);
+    ulp_page_kernels(page, lane);
     ulp_page_shares(page, lane);
     ulp_page_outputs(page, lane);
     add_types(page, lane);

@@ -116,12 +116,16 @@ static size_t choose_element(const struct ulp_tolerance_output *output, size_t k
     return worst;
 }
 
+static const char beyond_first_order[] =
+    "errors are not of first order: something overflows on the way, or a decision turns";
+
 static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_output *output,
                                     int slot, struct ulp_error *error)
 {
     const size_t asked = m->options->elements ? m->options->elements : 8,
                  wanted = ulp_size_min(asked, output->count);
     enum ulp_status status = ULP_OK;
+    bool first_order = true;
     output->elements = ulp_arena_take(m->out->memory, wanted, sizeof *output->elements);
     if (!output->elements)
         return out_of_memory(error);
@@ -139,8 +143,16 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
                                        &element->bound, error);
         output->random = fmax(output->random, element->random); /* fmax leaves NaN out */
         output->bound = fmax(output->bound, element->bound);
+        /* the lane's own error is a sum that the bound bounds, or not of first order */
+        first_order &= fabs(element->error) <= 1.01 * element->bound;
         output->element_count++;
     }
+    if (first_order)
+        return status;
+    m->out->no_bound = beyond_first_order;
+    output->random = output->bound = NAN;
+    for (size_t k = 0; k < output->element_count; k++)
+        output->elements[k].random = output->elements[k].bound = NAN;
     return status;
 }
 

@@ -91,7 +91,7 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
         ulp_text_add(out, "np.allclose(got, expected, rtol=0, atol=...) with the atol of each "
                           "output\n");
     ulp_text_add(out,
-                 "  Reason:     %d times the largest error of this arithmetic over schedules and "
+                 "  Reason:     %g times the largest error of this arithmetic over schedules and "
                  "%zu trials\n",
                  ULP_TOLERANCE_FACTOR, tolerance->trials);
 }

@@ -98,6 +98,7 @@ struct ulp_audit_node {
     char *name, *op;
     ptrdiff_t kept; /* index into the lane's kept arithmetics; -1: the lane's own arithmetic */
     struct ulp_node_types types;
+    struct ulp_node_kernel kernel;
     /* executions over all samples: in a Loop or Scan one for each iteration, whose figures are
      * those of one tensor made of all iterations (median_ulp: of the worst). 0: no sample took this
      * branch together with the reference; there are no outputs then */

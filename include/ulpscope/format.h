@@ -119,6 +119,16 @@ struct ulp_schedule {
     bool epilogue_rounded;
 };
 
+/* Which nodes are computed together, as one kernel: values inside a group are not rounded to
+ * storage (doc/fusion.md). */
+enum ulp_fuse {
+    ULP_FUSE_NONE, /* each node stores its result */
+    /* trees of elementwise work; and a contraction with what follows it, where the epilogue is
+     * fused */
+    ULP_FUSE_POINTWISE,
+    ULP_FUSE_REDUCE, /* with them reductions of rows (LayerNormalization, Softmax, ...) */
+};
+
 /* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
  * format, when they are finite and not zero, but larger than its largest value or smaller than its
  * smallest. Infinities, NaN and zeros stay. */
@@ -148,6 +158,12 @@ struct ulp_arithmetic {
     struct ulp_format accumulator; /* of sums: contractions and row reductions */
     /* of the steps inside an operator; equals storage when place is EACH_STEP */
     struct ulp_format compute;
+    /* of the sum of a contraction before its bias, where schedule.epilogue_rounded: storage */
+    struct ulp_format sum;
+    enum ulp_fuse fuse;
+    struct ulp_format inner; /* of values inside a group of fused nodes, and of their steps */
+    /* constants that such a kernel reads are in the inner format; false: lowered to storage */
+    bool inner_constants;
     enum ulp_rounding rounding; /* of every rounding to storage, and to accumulator and compute */
     enum ulp_rounding_place place;
     enum ulp_order order;  /* of sums of products in scalar chains */
@@ -182,6 +198,8 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
+ *   fuse=none|pointwise|reduce, fuse-inner=FORMAT (default: that of compute),
+ *   fuse-constants=stored|inner,
  *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
  * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that

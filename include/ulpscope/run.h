@@ -173,6 +173,14 @@ struct ulp_node_types {
 ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
                                  struct ulp_node_types *out);
 
+/* Where a node is computed in a lane whose arithmetic fuses nodes into kernels (enum ulp_fuse). */
+struct ulp_node_kernel {
+    size_t kernel; /* 1, 2, ...; 0: a kernel of its own, or several that each compute it */
+    bool unstored; /* its results are never in memory: readers have them in the inner format */
+};
+ULP_API void ulp_plan_node_kernel(const struct ulp_plan *plan, size_t lane, size_t index,
+                                  struct ulp_node_kernel *out);
+
 /* One output of a node in one lane. NULL: not computed. A lane that takes another branch or another
  * number of iterations than the reference computes the If, Loop or Scan as one node, and has no
  * values for the nodes inside. */

@@ -15,11 +15,11 @@ enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool w
         return ULP_OK;
     bool floats = ulp_type_is_float(type),
          rounded = floats && call->arithmetic->schedule.epilogue_rounded;
-    enum ulp_element element = rounded  ? ulp_storage_element(&call->arithmetic->storage)
+    enum ulp_element element = rounded  ? ulp_storage_element(&call->arithmetic->sum)
                                : floats ? ulp_accumulator_element(call->arithmetic)
                                         : ULP_ELEMENT_COUNT;
     int precision =
-        rounded ? call->arithmetic->storage.precision : call->arithmetic->accumulator.precision;
+        rounded ? call->arithmetic->sum.precision : call->arithmetic->accumulator.precision;
     enum ulp_status status =
         ulp_tensor_describe(&sums->acc, type, element, precision, out->rank, out->dims, error);
     if (status == ULP_OK)
@@ -34,7 +34,16 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums,
 {
     problem->out = sums->out;
     problem->store = sums->store;
-    return ulp_call_contract(call, problem, error);
+    if (sums->out == &call->out[0] || !sums->store)
+        return ulp_call_contract(call, problem, error);
+    /* a sum before its epilogue has a format of its own */
+    const struct ulp_arithmetic *whole = call->arithmetic;
+    struct ulp_arithmetic before = *whole;
+    before.storage = whole->sum;
+    call->arithmetic = &before;
+    const enum ulp_status status = ulp_call_contract(call, problem, error);
+    call->arithmetic = whole;
+    return status;
 }
 
 static enum ulp_status place_operand(const struct ulp_call *call, struct ulp_operand *operand,

@@ -147,6 +147,16 @@ enum ulp_work {
     ULP_WORK_CONTROL,     /* bodies are run */
 };
 
+/* Where an operator that moves elements takes those of its outputs from: of input 0 unless it says
+ * otherwise, by places that depend on shapes and on other inputs alone. */
+enum ulp_route {
+    ULP_ROUTE_OTHER,   /* not so: by values (TopK), or made */
+    ULP_ROUTE_SAME,    /* element i from element i (Reshape, Cast) */
+    ULP_ROUTE_INDEXED, /* by strides (Transpose, Slice, Expand): a view of the memory */
+    ULP_ROUTE_COPIED,  /* from elsewhere, by indices or beside what is filled in (Gather, Pad) */
+    ULP_ROUTE_JOINED,  /* of all inputs, each element of one of them (Concat) */
+};
+
 struct ulp_operator {
     const char *name, *domain; /* domain NULL: ai.onnx */
     int since, until;          /* opset versions; until 0: still valid */
@@ -176,6 +186,7 @@ struct ulp_operator {
      * whose text depends on shapes are not among them (ulp_call_text) */
     const struct ulp_formula *const *formulas;
     enum ulp_work work;
+    enum ulp_route route;
     /* of a contraction: the inputs that are its second factors and nothing else, "w r". Where they
      * are constants they are its weights. NULL: both factors are activations */
     const char *weights;

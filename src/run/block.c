@@ -89,6 +89,22 @@ static enum ulp_status round_results(const struct ulp_lane *lane, const struct u
     return status;
 }
 
+/* What ends a kernel was computed in the inner format and is stored. */
+static enum ulp_status store_results(const struct ulp_lane *lane, const struct ulp_step *step,
+                                     struct ulp_tensor *outputs, struct ulp_error *error)
+{
+    const struct ulp_fused_node *node = &lane->mix->fusion->nodes[step->number];
+    const struct ulp_arithmetic *stores = ulp_mix_arithmetic(lane->mix, step->number);
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < step->output_count && node->inner && !node->held; o++)
+        if (status == ULP_OK && outputs[o].data && ulp_element_is_float(outputs[o].element) &&
+            ulp_type_rows[outputs[o].type].file_bits > 8)
+            status =
+                ulp_tensor_convert(&outputs[o], &outputs[o], &stores->storage, stores->rounding,
+                                   stores->seed ^ step->bound.key, lane->pool, error);
+    return status;
+}
+
 enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
                              struct ulp_error *error)
@@ -104,6 +120,8 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
     ulp_step_close(&call);
     if (status == ULP_OK && ulp_lane_arithmetic(lane, step)->half_as_float)
         status = round_results(lane, step, outputs, error);
+    if (status == ULP_OK && lane->mix->fusion)
+        status = store_results(lane, step, outputs, error);
     return status;
 }
 
@@ -138,8 +156,9 @@ static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_t
 {
     const struct ulp_tensor *from;
     struct ulp_tensor converted = {0}, *value = &lane->values[slot];
-    const size_t reader = ulp_mix_index(lane->mix, lane->block->owner->number);
-    enum ulp_status status = ulp_lane_value(lane, slot, reader, false, &converted, &from, error);
+    const struct ulp_reader reader = {.arithmetic =
+                                          ulp_mix_index(lane->mix, lane->block->owner->number)};
+    enum ulp_status status = ulp_lane_value(lane, slot, reader, &converted, &from, error);
     if (status != ULP_OK)
         return status;
     if (from == &converted && converted.owned) {

@@ -32,7 +32,7 @@ static enum ulp_status foreign_input(struct ulp_lane *lane, const struct ulp_lan
                                                 : ulp_lane_held(source, slot, value, &from, error);
     if (status == ULP_OK)
         status = ulp_adapt(temporary, value, &from,
-                           captured ? ulp_lane_holder(lane, slot) : ulp_lane_arithmetic(lane, step),
+                           captured ? ulp_lane_holder(lane, slot) : ulp_lane_reads(lane, step, i),
                            ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
     *out = temporary;
     return status;

@@ -11,7 +11,7 @@
 /* Slots, one run of them for each arithmetic. */
 static size_t count_values(const struct ulp_lane *lane)
 {
-    return lane->mix->count * lane->block->slot_count;
+    return (lane->mix->count + (lane->mix->fusion != NULL)) * lane->block->slot_count;
 }
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
@@ -45,8 +45,8 @@ static void drop_value(struct ulp_lane *lane, size_t value)
 
 static void drop_slot(struct ulp_lane *lane, int slot)
 {
-    for (size_t a = 0; a < lane->mix->count; a++)
-        drop_value(lane, a * lane->block->slot_count + (size_t)slot);
+    for (size_t v = (size_t)slot; v < count_values(lane); v += lane->block->slot_count)
+        drop_value(lane, v);
 }
 
 static bool is_factor(const struct ulp_plan_slot *slot)
@@ -175,7 +175,14 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
 const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int slot)
 {
     const size_t holder = ulp_slot_holder(lane->block, slot);
-    return holder == ULP_NO_NODE ? lane->mix->items : ulp_mix_arithmetic(lane->mix, holder);
+    return holder == ULP_NO_NODE ? lane->mix->items : ulp_mix_holds(lane->mix, holder);
+}
+
+const struct ulp_arithmetic *ulp_lane_reads(const struct ulp_lane *lane,
+                                            const struct ulp_step *step, size_t i)
+{
+    return ulp_mix_reads_inside(lane->mix, step, i) ? &lane->mix->fusion->inner
+                                                    : ulp_mix_arithmetic(lane->mix, step->number);
 }
 
 enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struct ulp_tensor *value,
@@ -187,7 +194,7 @@ enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struc
 }
 
 /* A computed value, converted for a reader in another arithmetic than its holder's. */
-static enum ulp_status read_across(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+static enum ulp_status read_across(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                    struct ulp_tensor *converted, const struct ulp_tensor **out,
                                    struct ulp_error *error)
 {
@@ -195,12 +202,14 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, size_t reade
     const struct ulp_tensor *value = &lane->values[slot];
     struct ulp_format from;
     if (!ulp_element_is_float(value->element) || ulp_is_as_given(lane->block, slot) ||
-        (holder != ULP_NO_NODE && ulp_mix_index(lane->mix, holder) == reader))
+        reader.inside ||
+        (holder != ULP_NO_NODE &&
+         ulp_mix_holds(lane->mix, holder) == &lane->mix->items[reader.arithmetic]))
         return ULP_OK;
     enum ulp_status status = ulp_lane_held(lane, slot, value, &from, error);
     if (status == ULP_OK)
-        status = ulp_adapt(converted, value, &from, &lane->mix->items[reader], mixed, lane->budget,
-                           lane->pool, error);
+        status = ulp_adapt(converted, value, &from, &lane->mix->items[reader.arithmetic],
+                           reader.mixed, lane->budget, lane->pool, error);
     *out = converted;
     return status;
 }
@@ -226,17 +235,21 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, const struct ulp_t
 }
 
 /* The constant in an arithmetic of the lane. */
-static enum ulp_status read_constant(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                      const struct ulp_tensor **out, struct ulp_error *error)
 {
     const struct ulp_plan_slot *planned = &lane->block->slots[slot];
-    const size_t at = reader * lane->block->slot_count + (size_t)slot;
+    const struct ulp_arithmetic *arithmetic =
+        reader.inside ? &lane->mix->fusion->inner : &lane->mix->items[reader.arithmetic];
+    const size_t at =
+        (reader.inside ? lane->mix->count : reader.arithmetic) * lane->block->slot_count +
+        (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
     if (*out == value || !ulp_element_is_float(planned->constant->element))
         return ULP_OK;
     enum ulp_status status =
-        lower_constant(value, planned->constant, &lane->mix->items[reader], mixed, lane, error);
+        lower_constant(value, planned->constant, arithmetic, reader.mixed, lane, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
     if (value->owned)
@@ -260,7 +273,7 @@ static enum ulp_status read_held(const struct ulp_lane *lane, int slot,
                           lane->block->slots[slot].name);
 }
 
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                struct ulp_tensor *converted, const struct ulp_tensor **out,
                                struct ulp_error *error)
 {
@@ -268,11 +281,11 @@ enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, size_t reader, b
     if (slot < 0)
         return ULP_OK;
     if (lane->block->slots[slot].constant)
-        return read_constant(lane, slot, reader, mixed, out, error);
+        return read_constant(lane, slot, reader, out, error);
     const enum ulp_status status = read_held(lane, slot, out, error);
     return status != ULP_OK || ulp_lane_is_uniform(lane)
                ? status
-               : read_across(lane, slot, reader, mixed, converted, out, error);
+               : read_across(lane, slot, reader, converted, out, error);
 }
 
 bool ulp_is_as_given(const struct ulp_block *block, int slot)
@@ -314,8 +327,11 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
     if (slot >= 0 && ulp_is_captured(step, i))
         return read_held(lane, slot, out, error);
     if (!constant)
-        return ulp_lane_value(lane, slot, ulp_mix_index(lane->mix, step->number),
-                              ulp_takes_mixed(step, i), converted, out, error);
+        return ulp_lane_value(lane, slot,
+                              (struct ulp_reader){ulp_mix_index(lane->mix, step->number),
+                                                  ulp_takes_mixed(step, i),
+                                                  ulp_mix_reads_inside(lane->mix, step, i)},
+                              converted, out, error);
     *out = constant;
     return ULP_OK;
 }
@@ -338,8 +354,11 @@ enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *nam
     struct ulp_tensor copy = {0}, converted = {0};
     const size_t holder = ulp_slot_holder(lane->block, slot);
     enum ulp_status status =
-        ulp_lane_value(lane, slot, holder == ULP_NO_NODE ? 0 : ulp_mix_index(lane->mix, holder),
-                       false, &converted, &value, error);
+        ulp_lane_value(lane, slot,
+                       (struct ulp_reader){.arithmetic = holder == ULP_NO_NODE
+                                                             ? 0
+                                                             : ulp_mix_index(lane->mix, holder)},
+                       &converted, &value, error);
     if (status == ULP_OK)
         status = ulp_tensor_copy(&copy, value, budget, error);
     if (status == ULP_OK)

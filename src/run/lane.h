@@ -9,7 +9,7 @@ struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
     /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use:
-     * in that of the mix's arithmetics with index a at slot a * slot_count + slot. A computed value
+     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner one behind the others. A computed value
      * is held in the arithmetic of its holder; an input of the model, where nodes differ, as it was
      * given. */
     struct ulp_tensor *values;
@@ -39,13 +39,13 @@ void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 /* Does every node of the lane have one arithmetic? */
 static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)
 {
-    return !lane->mix->of_node;
+    return !lane->mix->of_node && !lane->mix->fusion;
 }
-/* What the lane computes the step in. */
+/* What the lane computes the step in: within a kernel the inner arithmetic. */
 static inline const struct ulp_arithmetic *ulp_lane_arithmetic(const struct ulp_lane *lane,
                                                                const struct ulp_step *step)
 {
-    return ulp_mix_arithmetic(lane->mix, step->number);
+    return ulp_mix_computes(lane->mix, step->number);
 }
 /* What the lane holds the slot in, which is no constant nor held as given. */
 const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int slot);
@@ -53,13 +53,21 @@ const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int sl
 enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struct ulp_tensor *value,
                               struct ulp_format *out, struct ulp_error *error);
 
-/* The slot's value for a reader in that of the mix's arithmetics (`mixed`: one of mixed elements,
- * as in ulp_adapt): the lane's own; the slot's constant, converted once; or, where the value is
- * held in another format, *converted, which the caller frees. NULL with ULP_OK for an omitted
- * input. Valid until the slot's last use. */
-enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, size_t reader, bool mixed,
+/* Who reads a value. */
+struct ulp_reader {
+    size_t arithmetic; /* of the mix's */
+    bool mixed;        /* takes mixed elements, as in ulp_adapt */
+    bool inside;       /* in the kernel that computed the value */
+};
+/* The slot's value for a reader: the lane's own; the slot's constant, converted once; or, where the
+ * value is held in another format, *converted, which the caller frees. NULL with ULP_OK for an
+ * omitted input. Valid until the slot's last use. */
+enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                struct ulp_tensor *converted, const struct ulp_tensor **out,
                                struct ulp_error *error);
+/* What the step's input i is rounded to when it is read. */
+const struct ulp_arithmetic *ulp_lane_reads(const struct ulp_lane *lane,
+                                            const struct ulp_step *step, size_t i);
 
 /* Is the step's input i what one of its bodies captures? */
 static inline bool ulp_is_captured(const struct ulp_step *step, size_t i)

@@ -70,7 +70,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
             positions[outputs++] = (int)o;
         }
     for (size_t l = 0; l < lanes; l++)
-        walk->arithmetics[l] = *ulp_plan_node_arithmetic(walk->plan, l, step->number);
+        walk->arithmetics[l] = *ulp_mix_holds(&walk->plan->mixes[l], step->number);
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);

@@ -243,7 +243,7 @@ static enum ulp_status resolve_range(struct ulp_arithmetic *out, const struct ul
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "overflow=inf: %s has no infinity; take overflow=nan or overflow=saturate",
                         out->storage.name);
-    struct ulp_format *const parts[] = {&out->factor, &out->compute, &out->accumulator,
+    struct ulp_format *const parts[] = {&out->factor, &out->compute, &out->accumulator, &out->inner,
                                         &out->storage};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!is_named(parts[i], out->storage.name) ||
@@ -290,6 +290,35 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
     return ULP_OK;
 }
 
+/* What is fused, and the format inside. */
+static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                      struct ulp_error *error)
+{
+    out->fuse =
+        request->given[PART_FUSE] ? (enum ulp_fuse)request->choice[PART_FUSE] : ULP_FUSE_NONE;
+    out->inner = request->given[PART_INNER] ? request->inner : out->compute;
+    out->inner_constants = out->fuse != ULP_FUSE_NONE && (!request->given[PART_INNER_CONSTANTS] ||
+                                                          request->choice[PART_INNER_CONSTANTS]);
+    if ((request->given[PART_INNER] || request->given[PART_INNER_CONSTANTS]) &&
+        out->fuse == ULP_FUSE_NONE)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "fuse-inner= and fuse-constants= have no meaning without fuse=pointwise or "
+                        "fuse=reduce");
+    if (out->fuse != ULP_FUSE_NONE && out->place == ULP_ROUND_EACH_STEP)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "fuse= has no meaning here: every step is rounded to %s, the storage "
+                        "format, in one kernel as in many",
+                        out->storage.name);
+    if (out->fuse != ULP_FUSE_NONE && (out->inner.carrier != out->storage.carrier ||
+                                       !ulp_format_holds(&out->inner, &out->storage)))
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "fuse= with values in %s inside: it must hold every value of the storage "
+            "format %s and be no wider than FP32; take fuse-inner=%s or fuse-inner=fp32",
+            out->inner.name, out->storage.name, out->storage.name);
+    return ULP_OK;
+}
+
 static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
                                struct ulp_error *error)
 {
@@ -329,9 +358,12 @@ static enum ulp_status resolve(struct ulp_arithmetic *out, const struct ulp_requ
     if (status == ULP_OK)
         status = resolve_sums(out, request, &base, error);
     if (status == ULP_OK)
+        status = resolve_fusion(out, request, error);
+    if (status == ULP_OK)
         status = resolve_range(out, request, error);
     if (status == ULP_OK)
         status = resolve_functions(out, request, error);
+    out->sum = out->storage;
     return status == ULP_OK ? resolve_constants(out, request, error) : status;
 }
 
@@ -347,6 +379,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     ulp_format_find(a->compute.name, &request.compute, NULL);
     ulp_format_find(a->factor.name, &request.factor, NULL);
     ulp_format_find(a->accumulator.name, &request.accumulator, NULL);
+    ulp_format_find(a->inner.name, &request.inner, NULL);
     snprintf(request.base, sizeof request.base, "%.31s", base);
     int *choice = request.choice;
     for (int i = 0; unit && i < GPU_COUNT; i++)
@@ -370,6 +403,8 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_FUNCTIONS] = a->cuda_functions;
     choice[PART_CONSTANTS] = a->constants;
     choice[PART_SCALES] = a->scales_lowered;
+    choice[PART_FUSE] = a->fuse;
+    choice[PART_INNER_CONSTANTS] = a->inner_constants;
     for (int part = 0; part < PART_COUNT; part++)
         request.given[part] = true;
     request.given[PART_GPU] = unit;
@@ -383,6 +418,8 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[PART_SPLIT] = a->schedule.split_k > 0;
     request.given[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     request.given[PART_QDQ] = a->schedule.qdq_integer;
+    request.given[PART_FUSE] = request.given[PART_INNER] = request.given[PART_INNER_CONSTANTS] =
+        a->fuse != ULP_FUSE_NONE;
     return request;
 }
 
@@ -392,8 +429,8 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
     const struct ulp_request x = request_all(a, ""), y = request_all(b, "");
     return equal_formats(&a->storage, &b->storage) && equal_formats(&a->factor, &b->factor) &&
            equal_formats(&a->accumulator, &b->accumulator) &&
-           equal_formats(&a->compute, &b->compute) && x.seed == y.seed &&
-           x.order_block == y.order_block && x.reduce_block == y.reduce_block &&
+           equal_formats(&a->compute, &b->compute) && equal_formats(&a->inner, &b->inner) &&
+           x.seed == y.seed && x.order_block == y.order_block && x.reduce_block == y.reduce_block &&
            memcmp(x.given, y.given, sizeof x.given) == 0 &&
            memcmp(x.choice, y.choice, sizeof x.choice) == 0;
 }

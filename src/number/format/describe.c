@@ -130,8 +130,9 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(
             page, "inside",
             "An operator reads %s, computes its steps in %s and rounds once to %s when it stores "
-            "its result, as a GPU kernel does. A chain of operators rounds at every tensor.",
-            storage, compute, storage);
+            "its result, as a GPU kernel does.%s",
+            storage, compute, storage,
+            a->fuse == ULP_FUSE_NONE ? " A chain of operators rounds at every tensor." : "");
     if (a->rounding == ULP_ROUND_STOCHASTIC)
         put_paragraph(
             page, "rounding",
@@ -140,6 +141,29 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
             (unsigned long long)a->seed);
     else
         put_paragraph(page, "rounding", "Results are rounded %s.", rounding_texts[a->rounding]);
+}
+
+static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
+{
+    static const char *const groups[] = {
+        [ULP_FUSE_POINTWISE] = "Chains and trees of elementwise operators are one kernel",
+        [ULP_FUSE_REDUCE] = "Elementwise operators and the reductions of rows between them "
+                            "(LayerNormalization, Softmax, ...) are one kernel",
+    };
+    char storage[24], inner[24];
+    if (a->fuse == ULP_FUSE_NONE)
+        return;
+    spell(storage, &a->storage);
+    spell(inner, &a->inner);
+    put_paragraph(page, "fusion",
+                  "%s%s. Values inside a kernel are %s and every step there is rounded to it; what "
+                  "leaves it is rounded once to %s, and a value that is used inside and outside is "
+                  "rounded for the outside only. Constants that it reads are lowered to %s.",
+                  groups[a->fuse],
+                  a->schedule.epilogue_rounded ? "; a library's sums are stored"
+                                               : ", also with the MatMul, Gemm or Conv "
+                                                 "before them",
+                  inner, storage, a->inner_constants ? inner : storage);
 }
 
 static void describe_constants(struct page *page, const struct ulp_arithmetic *a)
@@ -310,6 +334,7 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     } else {
         describe_storage(&page, arithmetic);
         describe_steps(&page, arithmetic);
+        describe_fusion(&page, arithmetic);
         describe_functions(&page, arithmetic);
         describe_constants(&page, arithmetic);
         describe_products(&page, arithmetic);

@@ -21,6 +21,8 @@ static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
 static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
+static const char *const fuse_names[] = {"none", "pointwise", "reduce", NULL};
+static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
                                               "onnxconverter-common", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
@@ -88,6 +90,15 @@ static const struct part_row {
     [PART_SCALES] = {"qdq-scales=", scales_names,
                      .meaning =
                          "Q/DQ scales as the model declares them, or lowered like other constants"},
+    [PART_FUSE] = {"fuse=", fuse_names,
+                   .meaning = "which nodes are computed as one kernel, whose inner values are not "
+                              "rounded to storage"},
+    [PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
+                    .meaning = "the format of the values and steps inside such a kernel"},
+    [PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,
+                              .meaning =
+                                  "whether a constant that such a kernel reads is lowered to "
+                                  "storage, or in that format"},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */

@@ -27,6 +27,9 @@ enum ulp_part {
     PART_FUNCTIONS,
     PART_CONSTANTS,
     PART_SCALES,
+    PART_FUSE,
+    PART_INNER,
+    PART_INNER_CONSTANTS,
     PART_COUNT
 };
 
@@ -46,7 +49,7 @@ struct ulp_request {
      * QDQ and FUNCTIONS 0, 1. */
     int choice[PART_COUNT];
     uint64_t seed;
-    struct ulp_format compute, factor, accumulator;
+    struct ulp_format compute, factor, accumulator, inner;
     int order_block, reduce_block;
 };
 

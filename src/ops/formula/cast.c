@@ -113,10 +113,10 @@ static enum ulp_status run_bit_cast(struct ulp_call *call, struct ulp_error *err
 
 #define CAST                                                                              \
     .inputs = "input:*", .outputs = "output", .infer = infer_cast, .work = ULP_WORK_MOVE, \
-    .mixed = true
+    .route = ULP_ROUTE_SAME, .mixed = true
 #define CAST_LIKE                                                                     \
     .inputs = "input:* target_type:*", .outputs = "output", .infer = infer_cast_like, \
-    .work = ULP_WORK_MOVE, .mixed = true
+    .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME, .mixed = true
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_cast[] = {

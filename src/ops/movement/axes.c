@@ -317,19 +317,23 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
     return move_tables(call, &tables, zero.data, error);
 }
 
-#define PAD .infer = infer_pad, .check = check_pad, .run = run_pad, .work = ULP_WORK_MOVE
-#define SLICE .outputs = "output", .infer = infer_slice, .run = run_slice, .work = ULP_WORK_MOVE
+#define PAD                                                                        \
+    .infer = infer_pad, .check = check_pad, .run = run_pad, .work = ULP_WORK_MOVE, \
+    .route = ULP_ROUTE_COPIED
+#define SLICE                                                                           \
+    .outputs = "output", .infer = infer_slice, .run = run_slice, .work = ULP_WORK_MOVE, \
+    .route = ULP_ROUTE_INDEXED
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_axes[] = {
     {.name = "CenterCropPad", .since = 18, .inputs = "input_data shape:i", .outputs = "output_data",
-     .attributes = "axes:ints", .infer = infer_center, .run = run_center, .work = ULP_WORK_MOVE},
+     .attributes = "axes:ints", .infer = infer_center, .run = run_center, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {.name = "DynamicSlice", .since = 1 /* experimental */, .until = 9,
      .inputs = "data starts:i ends:i axes:i?",
      SLICE},
     {.name = "Expand", .since = 8, .inputs = "input shape:i", .outputs = "output",
      .infer = infer_expand,
-     .run = run_expand, .work = ULP_WORK_MOVE},
+     .run = run_expand, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_INDEXED},
     {.name = "Pad", .since = 2, .inputs = "data", .outputs = "output",
      .attributes = "mode:string=constant; pads:!ints; value:float=0", PAD},
     {.name = "Pad", .since = 11, .inputs = "data pads:i constant_value?", .outputs = "output",
@@ -342,7 +346,7 @@ const struct ulp_operator ulp_ops_axes[] = {
     {.name = "Slice", .since = 10, .inputs = "data starts:i ends:i axes:i? steps:i?", SLICE},
     {.name = "Tile", .since = 6, .inputs = "input repeats:i", .outputs = "output",
      .infer = infer_tile,
-     .run = run_tile, .work = ULP_WORK_MOVE},
+     .run = run_tile, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {0},
 };
 /* clang-format on */

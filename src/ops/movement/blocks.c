@@ -294,17 +294,20 @@ static enum ulp_status run_split(struct ulp_call *call, struct ulp_error *error)
 
 #define DEPTH_TO_SPACE                                                     \
     .inputs = "input", .outputs = "output", .infer = infer_depth_to_space, \
-    .run = run_depth_to_space, .work = ULP_WORK_MOVE
+    .run = run_depth_to_space, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_INDEXED
 #define SPACE_TO_DEPTH                                                     \
     .inputs = "input", .outputs = "output", .infer = infer_space_to_depth, \
-    .run = run_space_to_depth, .work = ULP_WORK_MOVE
-#define SPLIT .outputs = "outputs*", .infer = infer_split, .run = run_split, .work = ULP_WORK_MOVE
+    .run = run_space_to_depth, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_INDEXED
+#define SPLIT                                                                             \
+    .outputs = "outputs*", .infer = infer_split, .run = run_split, .work = ULP_WORK_MOVE, \
+    .route = ULP_ROUTE_INDEXED
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_blocks[] = {
     {.name = "Concat", .since = 4, .inputs = "inputs*", .outputs = "concat_result",
      .attributes = "axis:!int",
-     .infer = infer_concat, .run = run_concat, .work = ULP_WORK_MOVE},
+     .infer = infer_concat, .run = run_concat, .work = ULP_WORK_MOVE,
+     .route = ULP_ROUTE_JOINED},
     {.name = "DepthToSpace", .since = 1, DEPTH_TO_SPACE, .attributes = "blocksize:!int"},
     {.name = "DepthToSpace", .since = 11, .when = "mode=DCR", DEPTH_TO_SPACE,
      .attributes = "blocksize:!int; mode:string=DCR"},
@@ -312,7 +315,7 @@ const struct ulp_operator ulp_ops_blocks[] = {
      .attributes = "blocksize:!int; mode:string=DCR", .parameter = 1},
     {.name = "ReverseSequence", .since = 10, .inputs = "input sequence_lens:i", .outputs = "y",
      .attributes = "batch_axis:int=1; time_axis:int=0", .infer = ulp_infer_first,
-     .run = run_reverse_sequence, .work = ULP_WORK_MOVE},
+     .run = run_reverse_sequence, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {.name = "SpaceToDepth", .since = 1, SPACE_TO_DEPTH, .attributes = "blocksize:!int"},
     {.name = "SpaceToDepth", .since = 28, .when = "mode=DCR", SPACE_TO_DEPTH,
      .attributes = "blocksize:!int; mode:string=DCR"},
@@ -324,10 +327,10 @@ const struct ulp_operator ulp_ops_blocks[] = {
      .attributes = "axis:int=0; num_outputs:int", SPLIT},
     {.name = "Transpose", .since = 1, .inputs = "data", .outputs = "transposed",
      .attributes = "perm:ints",
-     .infer = infer_transpose, .run = run_transpose, .work = ULP_WORK_MOVE},
+     .infer = infer_transpose, .run = run_transpose, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_INDEXED},
     {.name = "Trilu", .since = 14, .inputs = "input k:i?", .outputs = "output",
      .attributes = "upper:int=1",
-     .infer = ulp_infer_first, .run = run_trilu, .work = ULP_WORK_MOVE},
+     .infer = ulp_infer_first, .run = run_trilu, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {0},
 };
 /* clang-format on */

@@ -202,24 +202,25 @@ static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *erro
     return ULP_OK;
 }
 
-#define SAME .inputs = "x:*", .outputs = "y", .run = run_copy, .work = ULP_WORK_MOVE
+#define SAME \
+    .inputs = "x:*", .outputs = "y", .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_shape[] = {
     {.name = "Dropout", .since = 7, .inputs = "data", .outputs = "output mask?",
      .attributes = "ratio:float=0.5",
-     .infer = infer_dropout, .run = run_dropout, .work = ULP_WORK_MOVE},
+     .infer = infer_dropout, .run = run_dropout, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Dropout", .since = 12, .inputs = "data ratio:f? training_mode:b?",
      .outputs = "output mask?",
-     .attributes = "seed:int", .infer = infer_dropout, .run = run_dropout, .work = ULP_WORK_MOVE},
+     .attributes = "seed:int", .infer = infer_dropout, .run = run_dropout, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Flatten", .since = 1, SAME, .attributes = "axis:int=1", .infer = infer_flatten},
     {.name = "Identity", .since = 1, SAME, .infer = ulp_infer_first},
     {.name = "Reshape", .since = 5, .inputs = "data shape:i", .outputs = "reshaped",
      .infer = infer_reshape,
-     .run = run_copy, .work = ULP_WORK_MOVE},
+     .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Reshape", .since = 14, .inputs = "data shape:i", .outputs = "reshaped",
      .attributes = "allowzero:int=0",
-     .infer = infer_reshape, .run = run_copy, .work = ULP_WORK_MOVE},
+     .infer = infer_reshape, .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Shape", .since = 1, .inputs = "data", .outputs = "shape", .infer = infer_shape,
      .run = run_shape, .work = ULP_WORK_MOVE,
      .shape_only = true},
@@ -231,16 +232,16 @@ const struct ulp_operator ulp_ops_shape[] = {
      .shape_only = true},
     {.name = "Squeeze", .since = 1, .inputs = "data", .outputs = "squeezed",
      .attributes = "axes:ints",
-     .infer = infer_squeeze, .run = run_copy, .work = ULP_WORK_MOVE},
+     .infer = infer_squeeze, .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Squeeze", .since = 13, .inputs = "data axes:i?", .outputs = "squeezed",
      .infer = infer_squeeze,
-     .run = run_copy, .work = ULP_WORK_MOVE},
+     .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Unsqueeze", .since = 1, .inputs = "data", .outputs = "expanded",
      .attributes = "axes:!ints",
-     .infer = infer_unsqueeze, .run = run_copy, .work = ULP_WORK_MOVE},
+     .infer = infer_unsqueeze, .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {.name = "Unsqueeze", .since = 13, .inputs = "data axes:i", .outputs = "expanded",
      .infer = infer_unsqueeze,
-     .run = run_copy, .work = ULP_WORK_MOVE},
+     .run = run_copy, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME},
     {0},
 };
 /* clang-format on */

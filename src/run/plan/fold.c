@@ -300,7 +300,7 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
         return status;
     drop_constant_nodes(block);
     set_producers(block);
-    status = ulp_plan_fuse(plan, block, error);
+    status = ulp_plan_integer_forms(plan, block, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
         struct ulp_step *step = &block->steps[s];
         if (step->bound.blocks)

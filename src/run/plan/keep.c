@@ -119,11 +119,14 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     ulp_environment_enter(&caller);
     struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
     enum ulp_status status = ULP_OK;
+    const bool fuses = plan->lanes[lane].fuse != ULP_FUSE_NONE;
     const bool differs = keeps->count || plan->lanes[lane].half_as_float;
-    if (differs)
+    if (differs || fuses)
         status = ulp_arena_create(&mix.memory, &plan->budget, error);
     if (differs && status == ULP_OK)
         status = fill_mix(plan, &mix, &plan->lanes[lane], keeps, error);
+    if (fuses && status == ULP_OK)
+        status = ulp_plan_fuse(plan, &mix, error);
     ulp_arena_free(status == ULP_OK ? plan->mixes[lane].memory : mix.memory);
     if (status == ULP_OK)
         plan->mixes[lane] = mix;

@@ -52,7 +52,7 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_fold(plan, options, error);
     static const struct ulp_keeps none;
     for (size_t l = 0; l < lane_count && status == ULP_OK; l++)
-        if (options->keeps || lanes[l].half_as_float)
+        if (options->keeps || lanes[l].half_as_float || lanes[l].fuse != ULP_FUSE_NONE)
             status = ulp_plan_keep(plan, l, options->keeps ? &options->keeps[l] : &none, error);
     if (status == ULP_OK && options->perturbation.precision > 0)
         status = ulp_plan_perturb(plan, &options->perturbation, error);

@@ -148,6 +148,22 @@ struct ulp_problems {
     struct ulp_names names; /* of items by their text */
 };
 
+/* A node of a lane whose arithmetic fuses nodes into kernels (fusion.c). */
+struct ulp_fused_node {
+    uint64_t inside; /* bit i: input i is read in the inner format, within the kernel; i < 64 */
+    uint32_t kernel; /* 1, 2, ...; 0: a kernel of its own, or computed in several */
+    bool inner;      /* its steps are in the inner format */
+    bool adds_bias;  /* a library's product that adds its bias before the sum is rounded */
+    bool held;   /* the lane holds its results in the inner format; readers outside round them */
+    bool stored; /* its results are in memory, too */
+};
+struct ulp_fusion {
+    struct ulp_arithmetic inner;   /* the lane's, with the inner format as storage */
+    struct ulp_arithmetic library; /* the lane's, with the bias before the rounding of a sum */
+    struct ulp_fused_node *nodes;
+    size_t kernel_count;
+};
+
 /* What a lane computes its nodes in (keep.c). */
 struct ulp_mix {
     struct ulp_arena *memory; /* of the rest; NULL: the plan's */
@@ -156,6 +172,7 @@ struct ulp_mix {
     struct ulp_arithmetic *items; /* of the lane first; those of its kept nodes */
     /* by node: which of the items; NULL: the first for all */
     uint16_t *of_node;
+    struct ulp_fusion *fusion; /* NULL: every node is a kernel of its own */
 };
 
 struct ulp_plan {
@@ -201,6 +218,27 @@ static inline const struct ulp_arithmetic *ulp_mix_arithmetic(const struct ulp_m
                                                               size_t node)
 {
     return &mix->items[ulp_mix_index(mix, node)];
+}
+
+/* The same for its computation and for what the lane holds its results in: inside kernels the
+ * inner arithmetic. */
+static inline const struct ulp_arithmetic *ulp_mix_computes(const struct ulp_mix *mix, size_t node)
+{
+    const struct ulp_fused_node *fused = mix->fusion ? &mix->fusion->nodes[node] : NULL;
+    return fused && fused->inner       ? &mix->fusion->inner
+           : fused && fused->adds_bias ? &mix->fusion->library
+                                       : ulp_mix_arithmetic(mix, node);
+}
+static inline const struct ulp_arithmetic *ulp_mix_holds(const struct ulp_mix *mix, size_t node)
+{
+    return mix->fusion && mix->fusion->nodes[node].held ? &mix->fusion->inner
+                                                        : ulp_mix_arithmetic(mix, node);
+}
+/* Does the step read its input i in the kernel that computed it? */
+static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct ulp_step *step,
+                                        size_t i)
+{
+    return mix->fusion && i < 64 && mix->fusion->nodes[step->number].inside >> i & 1;
 }
 
 /* The step's integer form where the lane computes it so, and the product it is of; NULL: not. */
@@ -259,10 +297,13 @@ enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_optio
 enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
                                struct ulp_error *error);
 enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
-/* fuse.c: find the block's quantised contractions and give their steps integer forms, when a lane
- * wants them. After folding, before last uses. */
-enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
+/* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
+enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, struct ulp_mix *mix,
                               struct ulp_error *error);
+/* integer_form.c: find the block's quantised contractions and give their steps integer forms, when
+ * a lane wants them. After folding, before last uses. */
+enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,
+                                       struct ulp_error *error);
 /* perturb.c: put constants close to the model's in their place. The last thing that changes them.
  */
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,

@@ -221,8 +221,8 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
                     INPUT_COUNT, error);
 }
 
-enum ulp_status ulp_plan_fuse(struct ulp_plan *plan, struct ulp_block *block,
-                              struct ulp_error *error)
+enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,
+                                       struct ulp_error *error)
 {
     if (!plan->wants_integers)
         return ULP_OK;

@@ -1,0 +1,155 @@
+/* The kernels of a lane's nodes: which values they keep in the inner format, and who reads these.
+ */
+#include "run/plan/fusion.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+static struct ulp_fused_node *fused_node(const struct ulp_kernels *kernels, int step)
+{
+    return &kernels->mix->fusion->nodes[kernels->block->steps[step].number];
+}
+
+/* Does a kernel that the step is a part of read its input i as a constant, not from a library's
+ * memory? */
+static bool reads_constant(const struct ulp_kernels *kernels, int s, size_t i)
+{
+    const struct ulp_step *step = &kernels->block->steps[s];
+    const bool product = step->bound.op->work == ULP_WORK_CONTRACTION;
+    return kernels->mix->items->inner_constants && !ulp_is_parameter(step, i) &&
+           !kernels->steps[s].adds_bias &&
+           (product ? i >= 2 && kernels->steps[s].part != ULP_PART_LIBRARY
+                    : kernels->steps[s].part == ULP_PART_ELEMENTWISE ||
+                          kernels->steps[s].part == ULP_PART_COPY ||
+                          kernels->steps[s].part == ULP_PART_REDUCTION);
+}
+
+/* Does the step read its input i, which is a result of step p, in the kernel that computed p? */
+static bool reads_inside(const struct ulp_kernels *kernels, int s, size_t i, int p, bool indexed)
+{
+    const struct ulp_kernel_step *step = &kernels->steps[s], *source = &kernels->steps[p];
+    if (p == ULP_SOURCE_CONSTANT)
+        return reads_constant(kernels, s, i);
+    if (p < 0 || (step->part != ULP_PART_ELEMENTWISE && step->part != ULP_PART_COPY &&
+                  step->part != ULP_PART_REDUCTION))
+        return false;
+    if (!source->kept || source->split)
+        return true;
+    const int here = step->kept ? ulp_kernel_root(kernels, s) : step->kernel;
+    return source->part != ULP_PART_LIBRARY && !indexed && !step->split &&
+           step->part != ULP_PART_COPY && here >= 0 && here == ulp_kernel_root(kernels, p);
+}
+
+/* What step s reads as its input i stays as it is on the way from step p, or from a constant. */
+static void hold(const struct ulp_kernels *kernels, int s, size_t i, int p)
+{
+    const struct ulp_block *block = kernels->block;
+    for (int at = s;; i = 0) {
+        const struct ulp_step *from = ulp_block_producer(block, block->steps[at].inputs[i]);
+        struct ulp_fused_node *node = fused_node(kernels, at);
+        const bool again = node->inside >> i & 1;
+        node->inside |= UINT64_C(1) << i;
+        if (block->slots[block->steps[at].inputs[i]].constant)
+            return;
+        at = (int)(from - block->steps);
+        fused_node(kernels, at)->held = true;
+        if (at == p || (again && kernels->steps[at].part == ULP_PART_VIEW))
+            return;
+    }
+}
+
+static void read_input(const struct ulp_kernels *kernels, int s, size_t i)
+{
+    const struct ulp_block *block = kernels->block;
+    const struct ulp_step *from = ulp_block_producer(block, block->steps[s].inputs[i]);
+    bool indexed = false;
+    const int p = ulp_kernel_source(kernels, s, i, &indexed);
+    if (kernels->steps[s].part == ULP_PART_VIEW && i == 0)
+        return;
+    if (i < 64 && reads_inside(kernels, s, i, p, indexed)) {
+        hold(kernels, s, i, p);
+        return;
+    }
+    if (from && !from->folded)
+        fused_node(kernels, (int)(from - block->steps))->stored = true;
+    if (p >= 0)
+        fused_node(kernels, p)->stored = true;
+}
+
+static void number_kernels(const struct ulp_kernels *kernels, struct ulp_fusion *fusion)
+{
+    for (size_t s = 0; s < kernels->block->step_count; s++) {
+        const struct ulp_kernel_step *step = &kernels->steps[s];
+        const int root = step->kept ? ulp_kernel_root(kernels, (int)s) : step->kernel;
+        if (root < 0 || root == (int)s)
+            continue;
+        struct ulp_fused_node *node = fused_node(kernels, root);
+        if (!node->kernel)
+            node->kernel = (uint32_t)++fusion->kernel_count;
+        fused_node(kernels, (int)s)->kernel = node->kernel;
+    }
+}
+
+static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fusion)
+{
+    const struct ulp_block *block = kernels->block;
+    const bool dear = strcmp(fusion->inner.compute.name, kernels->mix->items->compute.name) != 0;
+    for (size_t s = 0; s < block->step_count; s++) {
+        if (block->steps[s].folded)
+            continue;
+        for (size_t i = 0; i < block->steps[s].input_count; i++)
+            if (block->steps[s].inputs[i] >= 0)
+                read_input(kernels, (int)s, i);
+        struct ulp_fused_node *node = fused_node(kernels, (int)s);
+        node->stored |= ulp_kernel_leaves(kernels, (int)s);
+    }
+    for (size_t s = 0; s < block->step_count; s++) {
+        struct ulp_fused_node *node = fused_node(kernels, (int)s);
+        const enum ulp_kernel_part part = kernels->steps[s].part;
+        node->adds_bias = kernels->steps[s].adds_bias;
+        node->inner = node->held || node->inside ||
+                      (dear && (part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY ||
+                                part == ULP_PART_REDUCTION));
+    }
+    number_kernels(kernels, fusion);
+}
+
+enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, struct ulp_mix *mix,
+                              struct ulp_error *error)
+{
+    struct ulp_fusion *fusion = ulp_arena_take(mix->memory, 1, sizeof *fusion);
+    if (fusion)
+        fusion->nodes = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *fusion->nodes);
+    if (!fusion || !fusion->nodes)
+        return ulp_fail_memory(error, "out of memory while planning");
+    fusion->inner = *mix->items;
+    fusion->inner.storage = fusion->inner.compute = mix->items->inner;
+    fusion->library = *mix->items;
+    fusion->library.schedule.epilogue_rounded = false;
+    mix->fusion = fusion;
+    enum ulp_status status = ULP_OK;
+    for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++) {
+        const struct ulp_block *block = plan->blocks[b];
+        if (block->inlined_in)
+            continue;
+        struct ulp_kernels kernels = {.block = block, .mix = mix};
+        status = ulp_arena_create(&kernels.memory, ulp_arena_budget(mix->memory), error);
+        if (status == ULP_OK)
+            status = ulp_kernels_find(&kernels, error);
+        if (status == ULP_OK)
+            fill_nodes(&kernels, fusion);
+        ulp_arena_free(kernels.memory);
+    }
+    return status;
+}
+
+void ulp_plan_node_kernel(const struct ulp_plan *plan, size_t lane, size_t index,
+                          struct ulp_node_kernel *out)
+{
+    const struct ulp_fusion *fusion = plan->mixes[lane].fusion;
+    *out = (struct ulp_node_kernel){0};
+    if (fusion)
+        *out = (struct ulp_node_kernel){fusion->nodes[index].kernel,
+                                        fusion->nodes[index].held && !fusion->nodes[index].stored};
+}

@@ -1,0 +1,270 @@
+/* run: kernels of fused nodes. A graph that is one kernel gives what FP32 gives, rounded once; a
+ * value that is used inside and outside is rounded for the outside only. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "text_model.h"
+
+static struct ulp_arithmetic arithmetic(const char *name)
+{
+    struct ulp_arithmetic out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
+    return out;
+}
+
+static struct ulp_tensor_set run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const char *name, int threads, bool audit)
+{
+    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic(name)};
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options how = {.thread_count = threads, .audit = audit};
+    struct ulp_tensor_set out[2];
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &how, NULL, 0, out, NULL, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&out[0]);
+    return out[1];
+}
+
+static float round_to(const char *format, float x)
+{
+    struct ulp_format found;
+    ck_assert_int_eq(ulp_format_find(format, &found, NULL), ULP_OK);
+    return (float)ulp_format_round(&found, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+}
+
+/* The inputs, rounded to the format before they are given. */
+static struct ulp_tensor_set rounded_inputs(const struct ulp_model *model, uint64_t seed,
+                                            const char *format)
+{
+    struct ulp_tensor_set inputs = text_inputs(model, seed, 0, true);
+    for (size_t i = 0; i < inputs.count; i++) {
+        struct ulp_tensor *tensor = &inputs.items[i].tensor;
+        for (size_t e = 0; e < tensor->count && tensor->element == ULP_ELEMENT_F32; e++)
+            ((float *)tensor->data)[e] = round_to(format, ((float *)tensor->data)[e]);
+    }
+    return inputs;
+}
+
+static const float *values(const struct ulp_tensor_set *set, const char *name)
+{
+    const struct ulp_tensor *tensor = ulp_tensor_set_find(set, name);
+    ck_assert_ptr_nonnull(tensor);
+    ck_assert_int_eq(tensor->element, ULP_ELEMENT_F32);
+    return tensor->data;
+}
+
+static size_t count(const struct ulp_tensor_set *set, const char *name)
+{
+    return ulp_tensor_set_find(set, name)->count;
+}
+
+static size_t count_differences(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b,
+                                const char *name)
+{
+    const float *x = values(a, name), *y = values(b, name);
+    size_t differences = 0;
+    for (size_t i = 0; i < count(a, name); i++)
+        differences += memcmp(&x[i], &y[i], sizeof *x) != 0;
+    return differences;
+}
+
+static void expect_same(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b,
+                        const char *name)
+{
+    ck_assert_uint_eq(count_differences(a, b, name), 0);
+}
+
+/* ---- elementwise: C's own float is the oracle ---- */
+
+static const struct text_graph tree = {
+    "x",
+    "y",
+    {NODE("Mul", "double", "x two", "a"), NODE("Add", "sum", "a x", "b"),
+     NODE("Mul", "product", "b x", "c"), NODE("Sub", "difference", "c a", "d"),
+     NODE("Abs", "abs", "d", "e"), NODE("Sqrt", "root", "e", "y")}};
+
+START_TEST(a_tree_is_rounded_once)
+{
+    static const char *const formats[] = {"fp16", "bf16", "fp8-e5m2"};
+    const char *format = formats[_i % 3];
+    char name[64];
+    struct ulp_model *model = text_load(&tree);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 1 + (uint64_t)_i, format);
+    snprintf(name, sizeof name, "%s,fuse=%s", format, _i / 3 % 2 ? "reduce" : "pointwise");
+    struct ulp_tensor_set fused = run(model, &inputs, name, 1 + _i % 2, _i % 2),
+                          apart = run(model, &inputs, format, 1, false);
+    const float *x = values(&inputs, "x"), *y = values(&fused, "y");
+    size_t gained = 0;
+    for (size_t i = 0; i < count(&inputs, "x"); i++) {
+        const float a = x[i] * 2, b = a + x[i], c = b * x[i], d = c - a;
+        const float wanted = round_to(format, sqrtf(fabsf(d)));
+        ck_assert_msg(memcmp(&wanted, &y[i], sizeof wanted) == 0, "%s: element %zu is %a, not %a",
+                      name, i, (double)y[i], (double)wanted);
+        gained += wanted != values(&apart, "y")[i];
+    }
+    ck_assert_uint_gt(gained, 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&fused);
+    ulp_tensor_set_free(&apart);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Each step inside in FP16: as node by node in the format that rounds every step. */
+START_TEST(the_inner_format_rounds_every_step)
+{
+    struct ulp_model *model = text_load(&tree);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 7, "fp16");
+    struct ulp_tensor_set inner = run(model, &inputs, "fp16,fuse=reduce,fuse-inner=fp16", 1, false),
+                          apart = run(model, &inputs, "fp16-strict", 1, false);
+    expect_same(&inner, &apart, "y");
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&inner);
+    ulp_tensor_set_free(&apart);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- used inside and outside ---- */
+
+static const struct text_graph forked = {"x",
+                                         "m z",
+                                         {NODE("Mul", "square", "x x", "h"),
+                                          NODE("MatMul", "product", "h w", "m"),
+                                          NODE("Add", "sum", "h x", "z")}};
+
+START_TEST(a_library_reads_what_is_stored)
+{
+    struct ulp_model *model = text_load(&forked);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 3, "fp16");
+    struct ulp_tensor_set fused = run(model, &inputs, "fp16,fuse=pointwise", 2, true),
+                          apart = run(model, &inputs, "fp16", 1, false);
+    const float *x = values(&inputs, "x"), *z = values(&fused, "z");
+    expect_same(&fused, &apart, "m");
+    ck_assert_uint_gt(count_differences(&fused, &apart, "z"), 0);
+    for (size_t i = 0; i < count(&inputs, "x"); i++)
+        ck_assert_float_eq(z[i], round_to("fp16", x[i] * x[i] + x[i]));
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&fused);
+    ulp_tensor_set_free(&apart);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- rows ---- */
+
+static const struct text_graph rows = {"x",
+                                       "y",
+                                       {NODE("Mul", "square", "x x", "h"),
+                                        NODE("Softmax", "soft", "h", "p"),
+                                        NODE("Mul", "weigh", "p x", "y")}};
+
+/* One kernel: FP32's result of the whole graph, rounded once. Without the reduction in it three. */
+START_TEST(rows_are_one_kernel)
+{
+    struct ulp_model *model = text_load(&rows);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 11, "fp16");
+    struct ulp_tensor_set fused = run(model, &inputs, "fp16,fuse=reduce", 1, true),
+                          pointwise = run(model, &inputs, "fp16,fuse=pointwise", 1, true),
+                          apart = run(model, &inputs, "fp16", 1, false),
+                          whole = run(model, &inputs, "fp32,reduce=warp,functions=cuda", 1, false);
+    const float *y = values(&fused, "y"), *z = values(&whole, "y");
+    for (size_t i = 0; i < count(&fused, "y"); i++)
+        ck_assert_float_eq(y[i], round_to("fp16", z[i]));
+    expect_same(&pointwise, &apart, "y");
+    ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&fused);
+    ulp_tensor_set_free(&pointwise);
+    ulp_tensor_set_free(&apart);
+    ulp_tensor_set_free(&whole);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- a product and what follows ---- */
+
+static const struct text_graph product = {
+    "x", "y", {NODE("MatMul", "product", "x w", "m"), NODE("Add", "sum", "m x", "y")}};
+static const struct text_graph gemm = {"x", "y", {NODE("Gemm", "gemm", "x w x", "y")}};
+
+/* MatMul and Add are a Gemm; where a library stores its sums, they are not. */
+START_TEST(the_epilogue_is_part_of_the_kernel)
+{
+    struct ulp_model *split = text_load(&product), *whole = text_load(&gemm);
+    struct ulp_tensor_set inputs = rounded_inputs(split, 5, "fp16");
+    struct ulp_tensor_set fused = run(split, &inputs, "fp16,fuse=pointwise", 1, true),
+                          one = run(whole, &inputs, "fp16", 1, false),
+                          stored =
+                              run(split, &inputs, "fp16,fuse=pointwise,epilogue=rounded", 1, true),
+                          apart = run(split, &inputs, "fp16", 1, false);
+    expect_same(&fused, &one, "y");
+    expect_same(&stored, &apart, "y");
+    ck_assert_uint_gt(count_differences(&fused, &apart, "y"), 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&fused);
+    ulp_tensor_set_free(&one);
+    ulp_tensor_set_free(&stored);
+    ulp_tensor_set_free(&apart);
+    ulp_model_free(split);
+    ulp_model_free(whole);
+}
+END_TEST
+
+/* ---- what a plan says ---- */
+
+START_TEST(kernels_are_told)
+{
+    const struct ulp_arithmetic lane = arithmetic("fp16,fuse=pointwise");
+    struct ulp_model *model = text_load(&forked);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    struct ulp_node_kernel square, product_kernel, sum;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ulp_plan_node_kernel(plan, 0, 0, &square);
+    ulp_plan_node_kernel(plan, 0, 1, &product_kernel);
+    ulp_plan_node_kernel(plan, 0, 2, &sum);
+    ck_assert_uint_ne(square.kernel, 0);
+    ck_assert_uint_eq(square.kernel, sum.kernel);
+    ck_assert_uint_eq(product_kernel.kernel, 0);
+    ck_assert(!square.unstored && !sum.unstored);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(what_has_no_meaning_is_refused)
+{
+    static const char *const names[] = {
+        "fp32,fuse=reduce", "fp16-strict,fuse=pointwise",       "fp16,fuse-inner=fp16",
+        "fp16,fuse=all",    "fp16,fuse=reduce,fuse-inner=fp64", "bf16,fuse=reduce,fuse-inner=fp16"};
+    struct ulp_arithmetic out;
+    struct ulp_error error;
+    ck_assert_int_eq(ulp_arithmetic_find(names[_i], &out, &error), ULP_ERROR_USAGE);
+    ck_assert_uint_gt(strlen(error.message), 20);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fusion");
+    TCase *kernels = tcase_create("kernels");
+    tcase_set_timeout(kernels, 120);
+    tcase_add_loop_test(kernels, a_tree_is_rounded_once, 0, 12);
+    tcase_add_test(kernels, the_inner_format_rounds_every_step);
+    tcase_add_test(kernels, a_library_reads_what_is_stored);
+    tcase_add_test(kernels, rows_are_one_kernel);
+    tcase_add_test(kernels, the_epilogue_is_part_of_the_kernel);
+    tcase_add_test(kernels, kernels_are_told);
+    tcase_add_loop_test(kernels, what_has_no_meaning_is_refused, 0, 6);
+    suite_add_tcase(suite, kernels);
+    return test_run(suite, NULL);
+}
