@@ -98,10 +98,15 @@ enum ulp_status ulp_forecaster_create(const struct ulp_plan *plan, int thread_co
 
 static void forget_values(struct ulp_forecaster *forecaster)
 {
-    for (size_t l = 0; forecaster->lanes && l < forecaster->forecast.lane_count; l++)
-        for (size_t v = 0;
-             forecaster->lanes[l].poisoned && v < forecaster->forward.plan->main->slot_count; v++)
-            ulp_tensor_free(&forecaster->lanes[l].poisoned[v]);
+    for (size_t l = 0; forecaster->lanes && l < forecaster->forecast.lane_count; l++) {
+        const struct ulp_forecasting *lane = &forecaster->lanes[l];
+        const size_t slots =
+            lane->poisoned && lane->held ? forecaster->forward.plan->main->slot_count : 0;
+        for (size_t v = 0; v < slots; v++) {
+            ulp_tensor_free(&lane->poisoned[v]);
+            ulp_tensor_free(&lane->held[v]);
+        }
+    }
 }
 
 void ulp_forecaster_free(struct ulp_forecaster *forecaster)

@@ -1,9 +1,9 @@
 /* Constants that change time and memory only: with any other values every result has the same
  * bits. Constants that guard exactness stand where they are used, with their derivation.
  *
- * After each constant: what sets it. Where a bench set it, its name and the row, and the figure
- * with this and with other values (`make bench`; a run of one binary after the other, the best of
- * five). */
+ * Before each constant: what it is for. What `make bench` gives with it and with other values is in
+ * doc/performance.md; those of threads, memory, formulas and the reference's sums are not in that
+ * table yet. */
 #ifndef ULP_BASE_TUNING_H
 #define ULP_BASE_TUNING_H
 

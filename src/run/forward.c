@@ -41,7 +41,7 @@ enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan 
 void ulp_forward_end(struct ulp_forward *forward)
 {
     for (size_t l = 0; forward->lanes && l < forward->plan->lane_count; l++)
-        if (forward->lanes[l].values)
+        if (forward->lanes[l].values && forward->lanes[l].kept)
             ulp_lane_clear(&forward->lanes[l]);
     for (size_t i = 0; forward->fitted && i < forward->plan->main->input_count; i++)
         ulp_tensor_free(&forward->fitted[i]);

@@ -149,10 +149,11 @@ static enum ulp_status collect(void *context, const struct ulp_event *event,
 }
 
 static enum ulp_status ignore(void *context, size_t node, size_t execution, int position,
-                              const double *cotangents, size_t count, struct ulp_error *error)
+                              const double *cotangents, size_t count, double *introduced,
+                              struct ulp_error *error)
 {
     (void)context, (void)node, (void)execution, (void)position, (void)cotangents, (void)count;
-    (void)error;
+    (void)introduced, (void)error;
     return ULP_OK;
 }
 

@@ -180,6 +180,14 @@ shows report/summary.txt "block/norm1/Sum" "summary.txt"
 if [ "$(awk '{ if (length($0) > 100) print }' report/summary.txt | wc -l)" -ne 0 ]; then echo "FAIL summary is wider than 100 columns"; failed=1; fi
 shows out "Try --keep 'block/norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32'" "what to try"
 shows report/report.json "Try --keep 'block/norm1/Sum=fp32'" "what to try in report.json"
+
+expect 0 overflow "$program" overflow "$model" -i "$inputs" -o overflow
+shows out "fp16: overflows at 1 of 40 nodes: block/norm1/Sum (ReduceSum)" "overflow begins with its verdict"
+shows out "keep 2 nodes in FP32" "overflow tries remedies"
+shows overflow/overflow.json '"verdict": "overflows"' "overflow.json"
+expect 1 "overflow --fail-on" "$program" overflow "$model" -i "$inputs" --fail-on overflows --no-remedies
+expect 0 "overflow of bf16" "$program" overflow "$model" -i "$inputs" -f bf16 --fail-on 3bits
+expect 2 "bad --fail-on" "$program" overflow "$model" --fail-on 2bits
 expect 0 "what was to try" "$program" audit "$model" -i "$inputs" -a fp16 --keep '...norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32' --fail-above nonfinite=0 --fail-above sqnr_db=40
 expect 0 "shares of the error" "$program" audit "$model" -i "$inputs" -a tf32,fp16 --attribute --verify 2 -o shares
 shows out "what causes the error of the outputs" "the table of shares"

@@ -41,6 +41,8 @@ static const char *const commands[][ARGUMENTS_MAX] = {
      "2", "--arith", "fp32", "--recorded-inputs", "{}/inputs.json", "--out", "{}/out", "-t", "1"},
     {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "tf32", "--attribute",
      "--verify", "1", "--group-by", "op", "--out", "{}/out", "-t", "1"},
+    {"ulpscope", "overflow", "{}/model.onnx", "-i", "{}/inputs.npz", "-f", "fp16,fp8-e4m3", "--out",
+     "{}/out", "-t", "1"},
     {"ulpscope", "audit", "{}/model.onnx", "--shape", "x=4x8", "--val-range", "x=-1,1", "-a",
      "fp16", "--fail-above", "fp16:diverged=0", "--junit", "{}/out/limits.xml", "-t", "1"},
 };
