@@ -52,7 +52,7 @@ static size_t count_elements(const struct ulp_block *block, int slot)
 static bool reduces_rows(const struct ulp_tape *tape)
 {
     for (int i = 0; i < tape->instruction_count; i++)
-        if (tape->instructions[i].kind == ULP_TAPE_FOLD ||
+        if (tape->instructions[i].kind == ULP_TAPE_REDUCTION ||
             tape->instructions[i].kind == ULP_TAPE_SCAN)
             return true;
     return false;
