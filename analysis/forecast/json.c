@@ -6,6 +6,7 @@
 #include <ulpscope.h>
 
 #include "analysis/report/json_value.h"
+#include "analysis/report/report.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -187,22 +188,5 @@ enum ulp_status ulp_forecast_write(const struct ulp_forecast *forecast, const ch
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    char path[4096];
-    enum ulp_status status = ulp_report_prepare(folder, error);
-    if (status != ULP_OK)
-        return status;
-    if (snprintf(path, sizeof path, "%s/overflow.json", folder) >= (int)sizeof path)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-    json_t *root = make_document(forecast);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-    struct ulp_text out;
-    json_decref(root);
-    status = text ? ulp_text_open(&out, path, error)
-                  : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    if (status == ULP_OK) {
-        ulp_text_add(&out, "%s\n", text);
-        status = ulp_text_close(&out, true, error);
-    }
-    free(text);
-    return status;
+    return ulp_report_write_json(make_document(forecast), folder, "overflow.json", error);
 }

@@ -157,23 +157,12 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
     return root;
 }
 
-static enum ulp_status write(json_t *root, const char *path, struct ulp_error *error)
-{
-    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    json_decref(root);
-    enum ulp_status status =
-        text ? ulp_file_write(path, text, strlen(text), error)
-             : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for the lint's JSON", path);
-    free(text);
-    return status;
-}
-
 enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
                                     struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return write(make_json(result), path, error);
+    return ulp_json_write(make_json(result), path, error);
 }
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
@@ -181,5 +170,5 @@ enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return write(make_sarif(result), path, error);
+    return ulp_json_write(make_sarif(result), path, error);
 }

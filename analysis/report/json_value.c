@@ -2,8 +2,11 @@
 #include "analysis/report/json_value.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "base/shown.h"
 #include "base/text.h"
 
@@ -41,4 +44,19 @@ void ulp_json_append(json_t **array, json_t *value)
         return;
     json_decref(*array);
     *array = NULL;
+}
+
+enum ulp_status ulp_json_write(json_t *root, const char *path, struct ulp_error *error)
+{
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    struct ulp_text out;
+    json_decref(root);
+    enum ulp_status status = text ? ulp_text_open(&out, path, error)
+                                  : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+    if (status == ULP_OK) {
+        ulp_text_add(&out, "%s\n", text);
+        status = ulp_text_close(&out, true, error);
+    }
+    free(text);
+    return status;
 }

@@ -3,6 +3,7 @@
 #define ULP_ANALYSIS_JSON_VALUE_H
 
 #include <jansson.h>
+#include <ulpscope/status.h>
 
 /* null when it is infinite or no number: JSON has neither. No -0.0. */
 json_t *ulp_json_number(double value);
@@ -12,5 +13,7 @@ json_t *ulp_json_text(const char *text);
  * NULL, and what it is put into with it. */
 void ulp_json_set(json_t **object, const char *key, json_t *value);
 void ulp_json_append(json_t **array, json_t *value);
+/* Write the document, and free it. */
+enum ulp_status ulp_json_write(json_t *root, const char *path, struct ulp_error *error);
 
 #endif

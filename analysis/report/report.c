@@ -11,6 +11,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
 
 static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
@@ -49,6 +50,19 @@ enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in this folder: %s",
                         folder, strerror(errno));
     return ULP_OK;
+}
+
+enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const char *name,
+                                      struct ulp_error *error)
+{
+    char path[4096];
+    enum ulp_status status = ulp_report_prepare(folder, error);
+    if (status == ULP_OK && snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    if (status == ULP_OK)
+        return ulp_json_write(root, path, error);
+    json_decref(root);
+    return status;
 }
 
 static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,

@@ -5,6 +5,8 @@
 
 #include <ulpscope/report.h>
 
+#include <jansson.h>
+
 #include "base/shown.h"
 #include "base/text.h"
 
@@ -15,6 +17,10 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
 /* width: of a terminal; 0: a file */
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
                                 struct ulp_text *out, struct ulp_error *error);
+/* A document as FOLDER/NAME, in a folder that is made when it is not there; the document is freed.
+ */
+enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const char *name,
+                                      struct ulp_error *error);
 /* verdict.c: a sentence or two about one arithmetic, on one line. */
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out);
 /* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */

@@ -161,11 +161,5 @@ enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, 
     for (size_t o = 0; o < tolerance->output_count; o++)
         ulp_json_append(&outputs, make_output(&tolerance->outputs[o]));
     ulp_json_set(&root, "outputs", outputs);
-    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    json_decref(root);
-    const enum ulp_status status =
-        text ? ulp_file_write(path, text, strlen(text), error)
-             : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory for the tolerance", path);
-    free(text);
-    return status;
+    return ulp_json_write(root, path, error);
 }

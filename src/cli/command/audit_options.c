@@ -34,15 +34,6 @@ static void add_pair(struct argp_state *state, struct audit_options *options, ch
     pairs[options->pair_count++] = text;
 }
 
-static size_t read_count(struct argp_state *state, const char *text)
-{
-    char *end;
-    const long count = strtol(text, &end, 10);
-    if (end == text || *end || count < 1 || count > 1000)
-        refuse(state, "--verify %s: expected a number of nodes from 1 to 1000", text);
-    return (size_t)count;
-}
-
 static const char *read_group(struct argp_state *state, const char *text)
 {
     struct ulp_error error;

@@ -45,15 +45,6 @@ static void add_file(struct argp_state *state, struct compare_options *options, 
     files[options->file_count++] = path;
 }
 
-static size_t read_count(struct argp_state *state, const char *option, const char *text,
-                         int64_t least)
-{
-    int64_t count = 0;
-    if (!parse_integer(text, least, 10000, &count))
-        refuse(state, "%s %s: expected %lld to 10000", option, text, (long long)least);
-    return (size_t)count;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct compare_options *options = state->input;

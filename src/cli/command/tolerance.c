@@ -58,15 +58,6 @@ static void read_check(struct tolerance_options *options, const struct argp_stat
                    argument);
 }
 
-static size_t read_count(const struct argp_state *state, const char *option, const char *text,
-                         int64_t least)
-{
-    int64_t count = 0;
-    if (!parse_integer(text, least, 10000, &count))
-        refuse(state, "%s %s: expected %lld to 10000", option, text, (long long)least);
-    return (size_t)count;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct tolerance_options *options = state->input;

@@ -88,6 +88,15 @@ bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
     return errno == 0 && end != text && *end == '\0' && value >= low && value <= high;
 }
 
+size_t read_count(const struct argp_state *state, const char *option, const char *text,
+                  int64_t least)
+{
+    int64_t count = 0;
+    if (!parse_integer(text, least, 10000, &count))
+        refuse(state, "%s %s: expected %lld to 10000", option, text, (long long)least);
+    return (size_t)count;
+}
+
 static void add_dim(struct argp_state *state, struct common_options *common, const char *text)
 {
     const char *equals = strrchr(text, '=');

@@ -51,6 +51,9 @@ const char *add_arithmetics(struct argp_state *state, struct common_options *com
 
 /* A whole number from low to high, and nothing else, in text. */
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
+/* That of an option, from least to 10000, or the command is refused. */
+size_t read_count(const struct argp_state *state, const char *option, const char *text,
+                  int64_t least);
 /* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:
  * "fp16,round=sr,fp32" is two. */
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
