@@ -81,7 +81,9 @@ static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane)
                       cause->op, 100 * largest_part(cause),
                       lane->attribution.output ? "the error of " : "it",
                       lane->attribution.output ? lane->attribution.output : "",
-                      cause->decision > cause->share ? ", by deciding otherwise" : "");
+                      largest_part(cause) > 1.005      ? ", of which others cancel a part"
+                      : cause->decision > cause->share ? ", by deciding otherwise"
+                                                       : "");
     else if (source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);
