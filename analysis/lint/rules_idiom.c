@@ -1,5 +1,7 @@
 /* Rules about operators that are written out as several nodes. They are found on a plan
  * (run/idiom): a model that cannot be planned has none. */
+#include <string.h>
+
 #include <ulpscope/run.h>
 
 #include "analysis/lint/lint.h"
@@ -66,6 +68,19 @@ static bool gives_half(const struct ulp_lint *lint, struct ulp_lint_place place)
     return ulp_lint_in_half(lint, ulp_lint_type(place.graph, ulp_lint_output(place, 0)));
 }
 
+/* Does every node of the idiom but its Casts? Where one is in FP32, somebody has seen to it. */
+static bool is_in_half(const struct ulp_lint *lint, const struct ulp_block *block,
+                       const struct ulp_idiom *idiom)
+{
+    for (size_t s = 0; s < idiom->step_count; s++) {
+        const struct ulp_step *step = &block->steps[idiom->steps[s]];
+        const struct ulp_lint_place place = find_place(lint, step);
+        if (place.node && strcmp(step->bound.op->name, "Cast") != 0 && !gives_half(lint, place))
+            return false;
+    }
+    return true;
+}
+
 /* Report the idioms of kinds first to last. An attention has its Softmax reported with it. */
 static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_idiom_kind last,
                    const char *what)
@@ -78,7 +93,7 @@ static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_id
             const struct ulp_step *root = &lint->idioms[b].block->steps[idiom->root];
             const struct ulp_lint_place place = find_place(lint, root);
             if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2 ||
-                (place.node && !gives_half(lint, place)))
+                !is_in_half(lint, lint->idioms[b].block, idiom))
                 continue;
             ulp_lint_add(lint, place, NULL, "%zu nodes that end in '%s' are %s", idiom->step_count,
                          root->name, what);
