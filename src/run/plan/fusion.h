@@ -58,7 +58,9 @@ struct ulp_kernels {
     size_t *first_reader;
 };
 
-/* fusion_kernels.c: parts, what is kept, kernels. */
+/* fusion_parts.c: parts, readers, what is kept. */
+enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *error);
+/* fusion_kernels.c: all of it. */
 enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *error);
 int ulp_kernel_root(const struct ulp_kernels *kernels, int step);
 /* Is the step's result read outside the block? */
