@@ -232,6 +232,9 @@ START_TEST(canonical_names)
                                              "tf32,functions=rounded",
                                              "fp32,functions=cuda",
                                              "fp16,unit=none,functions=cuda",
+                                             "fp16,fuse=reduce",
+                                             "bf16,fuse=pointwise,fuse-constants=stored",
+                                             "fp16,fuse=reduce,fuse-inner=fp16",
                                              "fp32,nofma"};
     for (size_t i = 0; i < sizeof themselves / sizeof themselves[0]; i++)
         ck_assert_str_eq(get_arithmetic(themselves[i]).name, themselves[i]);
@@ -244,7 +247,8 @@ END_TEST
  * a word nobody knows. */
 START_TEST(parts)
 {
-    static const char *const starts[] = {"tf32", "fp16", "bf16-strict", "fp16@b200"};
+    static const char *const starts[] = {"tf32", "fp16", "bf16-strict", "fp16@b200",
+                                         "fp16,fuse=reduce"};
     char spelled[200], name[300];
     size_t part = 0, values = 0;
     for (; ulp_arithmetic_part(part, spelled, sizeof spelled); part++) {

@@ -62,6 +62,9 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
 /* Set one part, as it is written after a comma, or "@GPU", in the place of what was asked for. */
 enum ulp_status ulp_request_change(struct ulp_request *request, const char *part,
                                    struct ulp_error *error);
+/* resolve.c: the arithmetic that it asks for, without a name. */
+enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    struct ulp_error *error);
 /* Write the name into text; false when it does not fit. */
 bool ulp_request_write(const struct ulp_request *request, char *text, size_t size);
 /* ` (did you mean "X"?)` for the nearest of the words (ended by NULL), or "", written into text,

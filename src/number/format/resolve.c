@@ -1,0 +1,366 @@
+/* The rules by which a request becomes an arithmetic, and the GPUs' units. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "number/format/base.h"
+#include "number/format/request.h"
+#include "number/round/round.h"
+
+/* Formats that a matrix unit takes, as bits. */
+enum { FP16 = 1, BF16 = 2, TF32 = 4, FP8 = 8, FP64 = 16 };
+static const struct {
+    const char *name;
+    unsigned bit;
+    bool fp16_accumulator;
+} unit_formats[] = {{"fp16", FP16, true},    {"bf16", BF16, false},   {"tf32", TF32, false},
+                    {"fp8-e4m3", FP8, true}, {"fp8-e5m2", FP8, true}, {"fp64", FP64, false}};
+
+static const struct {
+    unsigned formats;
+    enum ulp_unit_class fp8_class; /* every GPU has mma, too */
+    const char *other;
+} gpus[GPU_COUNT] = {
+#define GPU(NAME, name, formats, class, other) [GPU_##NAME] = {formats, UNIT_##class, "@" other},
+#include "number/format/gpu.def"
+#undef GPU
+};
+
+static bool is_named(const struct ulp_format *format, const char *name)
+{
+    return strcmp(format->name, name) == 0;
+}
+
+/* compute and place: either one implies the other. */
+static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                     const struct ulp_base *base, struct ulp_error *error)
+{
+    const bool differs =
+        request->given[PART_COMPUTE] && !is_named(&request->compute, out->storage.name);
+    if (request->given[PART_PLACE])
+        out->place = request->choice[PART_PLACE] ? ULP_ROUND_EACH_STEP : ULP_ROUND_RESULT;
+    else if (request->given[PART_COMPUTE])
+        out->place = differs ? ULP_ROUND_RESULT : ULP_ROUND_EACH_STEP;
+    if (out->place == ULP_ROUND_EACH_STEP) {
+        if (differs)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "each-step rounds every step to the storage format %s, so compute=%s "
+                            "contradicts it; "
+                            "leave out one of the two",
+                            out->storage.name, request->compute.name);
+        out->compute = out->storage;
+        return ULP_OK;
+    }
+    if (request->given[PART_COMPUTE] && !differs)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "result-only with compute=%s, the storage format, is each-step; say "
+                        "each-step, or name a "
+                        "wider compute format",
+                        out->storage.name);
+    if (request->given[PART_COMPUTE]) {
+        out->compute = request->compute;
+    } else if (base->place == ULP_ROUND_EACH_STEP) {
+        ulp_format_find("fp32", &out->compute, NULL);
+        if (is_named(&out->storage, "fp32") || !ulp_format_holds(&out->compute, &out->storage))
+            ulp_format_find("fp64", &out->compute, NULL);
+        if (is_named(&out->storage, "fp64"))
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "fp64,result-only: there is no wider compute format than fp64");
+    }
+    if (!ulp_format_holds(&out->compute, &out->storage))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "compute=%s cannot hold every value of the storage format %s; take a "
+                        "format with at least its "
+                        "precision and its exponents, as fp32 or fp64",
+                        out->compute.name, out->storage.name);
+    return ULP_OK;
+}
+
+static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    const struct ulp_base *base, bool *has_unit,
+                                    struct ulp_error *error)
+{
+    const bool none = request->given[PART_UNIT] && request->choice[PART_UNIT] == UNIT_NONE;
+    const bool asked = request->given[PART_GPU] || (request->given[PART_UNIT] && !none);
+    const enum ulp_gpu gpu =
+        request->given[PART_GPU] ? (enum ulp_gpu)request->choice[PART_GPU] : GPU_H200;
+    *has_unit = false;
+    if (none && request->given[PART_GPU])
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "unit=none (no matrix unit) contradicts @%s (that GPU's unit)",
+                        ulp_gpu_names[gpu]);
+    if (none || !(asked || base->unit))
+        return ULP_OK;
+    unsigned bit = 0;
+    bool fp16_accumulator = false;
+    for (size_t i = 0; i < sizeof unit_formats / sizeof unit_formats[0]; i++)
+        if (is_named(&out->factor, unit_formats[i].name)) {
+            bit = unit_formats[i].bit;
+            fp16_accumulator = unit_formats[i].fp16_accumulator;
+        }
+    if (!asked && !bit)
+        return ULP_OK; /* factor= chose a format that no unit takes: scalar chains */
+    if (!bit || !(gpus[gpu].formats & bit))
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s has no matrix unit for products of %s%s",
+                        ulp_gpu_names[gpu], out->factor.name,
+                        bit ? "; take another GPU"
+                        : is_named(&out->factor, "fp32")
+                            ? "; tf32 is what such units do with FP32 data"
+                            : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2 and fp64");
+    const bool fp8 = bit == FP8;
+    const enum ulp_unit_class own = gpus[gpu].fp8_class,
+                              class = request->given[PART_UNIT]
+                                          ? (enum ulp_unit_class)request->choice[PART_UNIT]
+                                      : fp8 ? own
+                                            : UNIT_MMA;
+    if (class != UNIT_MMA && class != own)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s has no %s instructions; its classes are mma%s%s", ulp_gpu_names[gpu],
+                        ulp_unit_names[class], own == UNIT_MMA ? " only" : " and ",
+                        own == UNIT_MMA ? "" : ulp_unit_names[own]);
+    if (bit == FP64) {
+        if (is_named(&out->accumulator, "fp64"))
+            return ULP_OK;
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "an FP64 matrix unit adds in fp64: acc=%s contradicts it",
+                        out->accumulator.name);
+    }
+    if (!is_named(&out->accumulator, "fp32") &&
+        !(fp16_accumulator && is_named(&out->accumulator, "fp16")))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "the matrix unit of %s adds products of %s in fp32%s, not in %s; unit=none "
+                        "gives a scalar chain "
+                        "in any accumulator",
+                        ulp_gpu_names[gpu], out->factor.name, fp16_accumulator ? " or fp16" : "",
+                        out->accumulator.name);
+    *has_unit = true;
+    snprintf(out->schedule.gpu, sizeof out->schedule.gpu, "%s", ulp_gpu_names[gpu]);
+    snprintf(out->schedule.unit_class, sizeof out->schedule.unit_class, "%s",
+             ulp_unit_names[class]);
+    return ULP_OK;
+}
+
+/* The order of rows: as said; else that of order=; else what kernels do on a GPU whose matrix unit
+ * is named. */
+static void resolve_rows(struct ulp_arithmetic *out, const struct ulp_request *request,
+                         bool has_unit)
+{
+    if (request->given[PART_REDUCE]) {
+        out->reduce = (enum ulp_order)request->choice[PART_REDUCE];
+        out->reduce_block = out->reduce == ULP_ORDER_BLOCKED ? request->reduce_block : 0;
+    } else if (!request->given[PART_ORDER] && has_unit) {
+        out->reduce = ULP_ORDER_WARP;
+    } else {
+        out->reduce = out->order;
+        out->reduce_block = out->order_block;
+    }
+}
+
+/* Factor, accumulator, unit and the rest of the schedule. */
+static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    const struct ulp_base *base, struct ulp_error *error)
+{
+    bool has_unit;
+    if (request->given[PART_FACTOR])
+        out->factor = request->factor;
+    if (request->given[PART_ACCUMULATOR])
+        out->accumulator = request->accumulator;
+    const enum ulp_status status = resolve_unit(out, request, base, &has_unit, error);
+    if (status != ULP_OK)
+        return status;
+    if (!has_unit && ulp_format_holds(&out->factor, &out->storage))
+        out->factor = out->storage;
+    if (request->given[PART_ORDER]) {
+        out->order = (enum ulp_order)request->choice[PART_ORDER];
+        out->order_block = request->order_block;
+    }
+    resolve_rows(out, request, has_unit);
+    const bool pairwise = out->order == ULP_ORDER_PAIRWISE;
+    if (request->given[PART_FUSED] && has_unit)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "fma and nofma are about scalar chains, and a matrix unit (%s) adds the "
+                        "products; say unit=none",
+                        out->schedule.gpu);
+    if (request->given[PART_FUSED] && request->choice[PART_FUSED] && pairwise)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "order=pairwise adds rounded products, so there is no multiply-add to "
+                        "fuse: leave out fma");
+    out->schedule.fused =
+        !has_unit && !pairwise &&
+        (request->given[PART_FUSED] ? request->choice[PART_FUSED] == 1 : base->fused);
+    const bool exact = ulp_format_holds(&out->factor, &out->storage);
+    if (request->given[PART_OPERANDS] && exact)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "operands= has no meaning here: factors of format %s hold every %s value, "
+                        "nothing is rounded",
+                        out->factor.name, out->storage.name);
+    out->schedule.operand_rounding = exact ? ULP_ROUND_NEAREST_EVEN
+                                     : request->given[PART_OPERANDS]
+                                         ? (enum ulp_rounding)request->choice[PART_OPERANDS]
+                                         : base->operands;
+    struct ulp_format fp32;
+    ulp_format_find("fp32", &fp32, NULL);
+    if (request->given[PART_PROMOTE]) {
+        if (!ulp_format_holds(&fp32, &out->accumulator))
+            return ulp_fail(
+                error, ULP_ERROR_USAGE,
+                "promote= adds chains to an fp32 sum, which cannot hold the accumulator %s",
+                out->accumulator.name);
+        out->schedule.promote = request->choice[PART_PROMOTE];
+    }
+    if (request->given[PART_SPLIT] && request->choice[PART_SPLIT] > 1)
+        out->schedule.split_k = request->choice[PART_SPLIT];
+    out->schedule.qdq_integer = request->given[PART_QDQ] && request->choice[PART_QDQ];
+    out->schedule.epilogue_rounded =
+        request->given[PART_EPILOGUE] && request->choice[PART_EPILOGUE];
+    if (out->schedule.epilogue_rounded && ulp_format_holds(&out->storage, &out->accumulator) &&
+        !out->schedule.promote && !out->schedule.split_k)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "epilogue=rounded has no meaning here: %s, the storage format, holds every "
+                        "sum of format %s",
+                        out->storage.name, out->accumulator.name);
+    return ULP_OK;
+}
+
+/* Subnormals and overflow are the storage format's, and that of every part with the same format,
+ * except an accumulator that belongs to a matrix unit. */
+static enum ulp_status resolve_range(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                     struct ulp_error *error)
+{
+    const int overflow = request->choice[PART_OVERFLOW];
+    if (request->given[PART_OVERFLOW] && overflow == ULP_OVERFLOW_INFINITY &&
+        !ulp_format_has_infinity(&out->storage))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "overflow=inf: %s has no infinity; take overflow=nan or overflow=saturate",
+                        out->storage.name);
+    struct ulp_format *const parts[] = {&out->factor, &out->compute, &out->accumulator, &out->inner,
+                                        &out->storage};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (!is_named(parts[i], out->storage.name) ||
+            (parts[i] == &out->accumulator && out->schedule.gpu[0]))
+            continue;
+        if (request->given[PART_SUBNORMALS])
+            parts[i]->subnormals = request->choice[PART_SUBNORMALS] == 1;
+        if (request->given[PART_OVERFLOW])
+            parts[i]->overflow = (enum ulp_overflow)overflow;
+    }
+    return ULP_OK;
+}
+
+/* CUDA's functions are FP32's. Left out, they are what runs beside a matrix unit. */
+static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
+                                         const struct ulp_request *request, struct ulp_error *error)
+{
+    const bool given = request->given[PART_FUNCTIONS];
+    const bool possible = is_named(&out->compute, "fp32") && out->compute.subnormals &&
+                          out->compute.overflow == ULP_OVERFLOW_INFINITY &&
+                          out->rounding == ULP_ROUND_NEAREST_EVEN;
+    out->cuda_functions =
+        given ? request->choice[PART_FUNCTIONS] : possible && out->schedule.gpu[0];
+    if (out->cuda_functions && !possible)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "functions=cuda: those of CUDA compute in FP32, to nearest even, with "
+                        "subnormals; this arithmetic "
+                        "does not; take functions=rounded");
+    return ULP_OK;
+}
+
+static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
+                                         const struct ulp_request *request, struct ulp_error *error)
+{
+    out->constants = request->given[PART_CONSTANTS]
+                         ? (enum ulp_constants)request->choice[PART_CONSTANTS]
+                         : ULP_CONSTANTS_SATURATED;
+    out->scales_lowered = request->given[PART_SCALES] && request->choice[PART_SCALES];
+    if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "constants=onnxconverter-common: that converter makes FP16 and no %s; take "
+                        "constants=saturated, ieee or tensorrt",
+                        out->storage.name);
+    return ULP_OK;
+}
+
+/* What is fused, and the format inside. */
+static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                      struct ulp_error *error)
+{
+    out->fuse =
+        request->given[PART_FUSE] ? (enum ulp_fuse)request->choice[PART_FUSE] : ULP_FUSE_NONE;
+    out->inner = request->given[PART_INNER] ? request->inner : out->compute;
+    out->inner_constants = out->fuse != ULP_FUSE_NONE && (!request->given[PART_INNER_CONSTANTS] ||
+                                                          request->choice[PART_INNER_CONSTANTS]);
+    if ((request->given[PART_INNER] || request->given[PART_INNER_CONSTANTS]) &&
+        out->fuse == ULP_FUSE_NONE)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "fuse-inner= and fuse-constants= have no meaning without fuse=pointwise or "
+                        "fuse=reduce");
+    if (out->fuse != ULP_FUSE_NONE && out->place == ULP_ROUND_EACH_STEP)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "fuse= has no meaning here: every step is rounded to %s, the storage "
+                        "format, in one kernel as in many",
+                        out->storage.name);
+    if (out->fuse != ULP_FUSE_NONE && (out->inner.carrier != out->storage.carrier ||
+                                       !ulp_format_holds(&out->inner, &out->storage)))
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "fuse= with values in %s inside: it must hold every value of the storage "
+            "format %s and be no wider than FP32; take fuse-inner=%s or fuse-inner=fp32",
+            out->inner.name, out->storage.name, out->storage.name);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    struct ulp_error *error)
+{
+    struct ulp_base base = {0};
+    char name[32];
+    enum ulp_status status = ulp_base_find(&base, name, request->base, error);
+    if (status != ULP_OK)
+        return status;
+    memset(out, 0, sizeof *out);
+    ulp_format_find(base.storage, &out->storage, NULL);
+    ulp_format_find(base.factor, &out->factor, NULL);
+    ulp_format_find(base.compute, &out->compute, NULL);
+    ulp_format_find(base.accumulator, &out->accumulator, NULL);
+    out->place = base.place;
+    const bool wide_part =
+        (request->given[PART_COMPUTE] && request->compute.carrier == ULP_CARRIER_MPFR) ||
+        (request->given[PART_FACTOR] && request->factor.carrier == ULP_CARRIER_MPFR) ||
+        (request->given[PART_ACCUMULATOR] && request->accumulator.carrier == ULP_CARRIER_MPFR);
+    const bool wide = out->storage.carrier == ULP_CARRIER_MPFR;
+    for (int part = 0; part < PART_COUNT; part++)
+        if (wide && request->given[part])
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s is the reference, every step to nearest even at that precision; it "
+                            "takes no parts",
+                            request->base);
+    if (wide_part)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "mpfr:P is an arithmetic of its own and no part of another; fp64 is the "
+                        "widest format for compute=, factor= and acc=");
+    if (request->given[PART_ROUND])
+        out->rounding = (enum ulp_rounding)request->choice[PART_ROUND];
+    if (request->given[PART_SEED] && out->rounding != ULP_ROUND_STOCHASTIC)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "seed= has no meaning without round=sr (stochastic rounding)");
+    out->seed = request->given[PART_SEED] ? request->seed : 0;
+    status = resolve_steps(out, request, &base, error);
+    if (status == ULP_OK)
+        status = resolve_sums(out, request, &base, error);
+    if (status == ULP_OK)
+        status = resolve_fusion(out, request, error);
+    if (status == ULP_OK)
+        status = resolve_range(out, request, error);
+    if (status == ULP_OK)
+        status = resolve_functions(out, request, error);
+    out->sum = out->storage;
+    return status == ULP_OK ? resolve_constants(out, request, error) : status;
+}
+
+const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic)
+{
+    for (int i = 0; i < GPU_COUNT; i++)
+        if (strcmp(ulp_gpu_names[i], arithmetic->schedule.gpu) == 0)
+            return gpus[i].other;
+    return NULL;
+}
