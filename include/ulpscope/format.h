@@ -182,7 +182,7 @@ struct ulp_arithmetic {
 };
 
 /* Find an arithmetic by name:
- *   BASE[@GPU][,PART]...
+ *   BASE[@GPU][,PART]..., or RUNTIME:BASE[@GPU][,PART]... (ulp_arithmetic_runtime)
  * BASE, the storage format and how it is used:
  *   fp64, fp32          every step in that format
  *   fp16, bf16, fp8-*   FP32 inside an operator, one rounding when the result is stored, products
@@ -217,6 +217,16 @@ ULP_API size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, 
 
 /* Preset names shown to users, index 0, 1, ... until NULL. */
 ULP_API const char *ulp_arithmetic_preset(size_t index);
+/* Arithmetics named by the runtime that computes so: ulp_arithmetic_find takes `name`, "@GPU" and
+ * parts after it, as an abbreviation of `expansion` with these parts set. Static storage. */
+struct ulp_runtime {
+    const char *name;      /* "torch-compile:fp16" */
+    const char *expansion; /* "fp16,epilogue=rounded,constants=ieee,fuse=reduce" */
+    const char *support;   /* what was measured, seen or documented, in words */
+};
+/* Index 0, 1, ... until NULL. */
+ULP_API const struct ulp_runtime *ulp_arithmetic_runtime(size_t index);
+
 /* The parts that may follow a base, separated by commas (a GPU by "@"): how part `index` is spelled
  * ("round=rne|rna|rz|ru|rd|sr", cut to size), and what it sets; NULL beyond the last. */
 ULP_API const char *ulp_arithmetic_part(size_t index, char *spelled, size_t size);

@@ -243,6 +243,33 @@ START_TEST(canonical_names)
 }
 END_TEST
 
+/* A runtime's name is its expansion's; what follows replaces parts of it. */
+START_TEST(runtimes)
+{
+    static const char *const pairs[][2] = {
+        {"torch-compile:fp16@a100", "fp16@a100,epilogue=rounded,constants=ieee,fuse=reduce"},
+        {"torch-compile:fp16,fuse=pointwise",
+         "fp16,epilogue=rounded,constants=ieee,fuse=pointwise"},
+        {"trt:fp16@a100,acc=fp32", "fp16@a100,fuse=reduce,fuse-constants=stored"}};
+    const struct ulp_runtime *row;
+    struct ulp_arithmetic out;
+    struct ulp_error error;
+    size_t count = 0;
+    for (; (row = ulp_arithmetic_runtime(count)); count++) {
+        ck_assert_str_eq(get_arithmetic(row->name).name, get_arithmetic(row->expansion).name);
+        ck_assert_uint_gt(strlen(row->support), 20);
+        ck_assert_uint_lt(strlen(row->support), 98);
+    }
+    ck_assert_uint_gt(count, 5);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        ck_assert_str_eq(get_arithmetic(pairs[i][0]).name, get_arithmetic(pairs[i][1]).name);
+    ck_assert_int_eq(ulp_arithmetic_find("torch:fp8", &out, &error), ULP_ERROR_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.message, "torch-compile:fp16"));
+    ck_assert_int_eq(ulp_arithmetic_find("torch:fp16,nonsense=1", &out, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_arithmetic_find("mpfr:64", &out, &error), ULP_OK);
+}
+END_TEST
+
 /* What is listed for --help: every value of every part is read, or refused for its sense and not as
  * a word nobody knows. */
 START_TEST(parts)
@@ -494,6 +521,7 @@ int main(void)
     tcase_add_loop_test(names, names_round_trip, 0, sizeof bases / sizeof bases[0]);
     tcase_add_test(names, canonical_names);
     tcase_add_test(names, parts);
+    tcase_add_test(names, runtimes);
     tcase_add_test(names, meanings);
     tcase_add_test(names, wrong_names);
     tcase_add_test(names, hostile_names);

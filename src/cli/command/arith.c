@@ -1,6 +1,7 @@
 /* ulpscope arith: explaining an arithmetic's name. */
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -11,6 +12,7 @@ static const char documentation[] =
     "\vExamples:\n"
     "  ulpscope arith fp16\n"
     "  ulpscope arith tf32@a100\n"
+    "  ulpscope arith torch-compile:fp16@a100\n"
     "  ulpscope arith fp16-strict,order=pairwise\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX\n"
@@ -25,10 +27,24 @@ static char *add_parts(int key, const char *text, void *input)
     (void)input;
     if (key != ARGP_KEY_HELP_POST_DOC || !text)
         return (char *)(uintptr_t)text;
-    ulp_text_add(&out, "%s\n\nParts are appended with commas:\n", text);
+    ulp_text_add(&out, "%s\n\nNames by runtime, which @GPU and parts may follow:\n", text);
+    for (size_t i = 0; ulp_arithmetic_runtime(i); i++)
+        ulp_text_add(&out, "  %-20s%s\n", ulp_arithmetic_runtime(i)->name,
+                     ulp_arithmetic_runtime(i)->expansion);
+    ulp_text_add(&out, "\nParts are appended with commas:\n");
     for (size_t i = 0; (meaning = ulp_arithmetic_part(i, spelled, sizeof spelled)); i++)
         ulp_text_add(&out, "  %s\n      %s\n", spelled, meaning);
     return out.failed ? (char *)(uintptr_t)text : out.data;
+}
+
+/* What a name by runtime stands on. */
+static void describe_runtime(const char *name)
+{
+    const struct ulp_runtime *row;
+    const size_t length = strcspn(name, ",@");
+    for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
+        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+            say(stdout, "%s stands for %s\n  %s\n", row->name, row->expansion, row->support);
 }
 
 static void describe(const struct ulp_arithmetic *arithmetic)
@@ -56,6 +72,7 @@ int command_arith(int argc, char **argv)
     for (int a = first; a < argc; a++) {
         if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
             return fail(&error);
+        describe_runtime(argv[a]);
         describe(&arithmetic);
     }
     if (first < argc)
