@@ -215,6 +215,9 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
         return status;
     if (gate->rows.window)
         status = copy_windows(trace, &gate->rows, error);
+    else /* whole windows need nothing of what the call has laid out, which goes with it */
+        gate->rows = (struct ulp_rows){.row_count = gate->rows.row_count,
+                                       .row_length = gate->rows.row_length};
     for (int o = 0; o < tape->output_count && status == ULP_OK; o++)
         if (is_named_float(&call->outputs[o]))
             status = name_results(trace, gate, is_by_row(tape, o), &call->outputs[o],
