@@ -9,4 +9,5 @@ include analysis/plan/local.mk
 include analysis/forecast/local.mk
 include analysis/tolerance/local.mk
 include analysis/prove/local.mk
+include analysis/engine/local.mk
 include analysis/report/local.mk

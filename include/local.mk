@@ -14,5 +14,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/plan.h \
 	include/ulpscope/forecast.h \
+	include/ulpscope/engine.h \
 	include/ulpscope/prove.h \
 	include/ulpscope/report.h

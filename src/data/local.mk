@@ -2,6 +2,12 @@ libcore_la_SOURCES += \
 	%D%/base64.c \
 	%D%/check_inputs.c \
 	%D%/data.h \
+	%D%/engine/engine_json.c \
+	%D%/engine/engine_line.c \
+	%D%/engine/engine_text.c \
+	%D%/engine/engine_type.def \
+	%D%/engine/read.c \
+	%D%/engine/reading.h \
 	%D%/input_range.c \
 	%D%/layer_options.c \
 	%D%/layer_options.h \

@@ -1,0 +1,237 @@
+/* What was built: layers mapped to nodes, and what each computes in. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/engine/mapping.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, size_t node,
+                                enum ulp_built_kind kind, struct ulp_error *error)
+{
+    struct ulp_layer_nodes *nodes = &mapping->of_layer[layer];
+    struct ulp_built_node *out = &mapping->built->nodes[node];
+    for (size_t i = nodes->count; i-- > 0;)
+        if (nodes->items[i] == node)
+            return ULP_OK;
+    enum ulp_status status =
+        ulp_grow(&nodes->items, nodes->count, &nodes->capacity, sizeof *nodes->items,
+                 ulp_arena_budget(mapping->arena), "nodes of a layer", error);
+    if (status != ULP_OK)
+        return status;
+    nodes->items[nodes->count++] = node;
+    mapping->built->layers[layer].node_count = nodes->count;
+    if (out->layer < 0)
+        out->kind = kind;
+    out->layer = (ptrdiff_t)layer;
+    out->layer_count++;
+    return ULP_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The nodes of each layer, in the arena and in order. */
+static enum ulp_status settle_nodes(struct ulp_layer_map *mapping, struct ulp_error *error)
+{
+    for (size_t l = 0; l < mapping->built->layer_count; l++) {
+        struct ulp_layer_nodes *nodes = &mapping->of_layer[l];
+        size_t *items = ulp_arena_take(mapping->arena, nodes->count + 1, sizeof *items);
+        if (!items)
+            return ulp_out_of_memory(error);
+        if (nodes->count) {
+            memcpy(items, nodes->items, nodes->count * sizeof *items);
+            qsort(items, nodes->count, sizeof *items, by_number);
+        }
+        mapping->built->layers[l].nodes = items;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_error *error)
+{
+    struct ulp_built *built = mapping->built;
+    const struct ulp_engine *engine = mapping->engine;
+    built->layers = ulp_arena_take(mapping->arena, engine->layer_count + 1, sizeof *built->layers);
+    mapping->of_layer =
+        ulp_arena_take(mapping->arena, engine->layer_count + 1, sizeof *mapping->of_layer);
+    built->nodes = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *built->nodes);
+    mapping->stamp = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stamp);
+    mapping->stack = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stack);
+    if (!built->layers || !mapping->of_layer || !built->nodes || !mapping->stamp ||
+        !mapping->stack)
+        return ulp_out_of_memory(error);
+    for (size_t l = 0; l < engine->layer_count; l++)
+        if (engine->layers[l].profile == 0)
+            built->layers[built->layer_count++].layer = &engine->layers[l];
+    return ULP_OK;
+}
+
+static bool computes_product(const struct ulp_layer_map *mapping, const struct ulp_built_layer *layer)
+{
+    for (size_t i = 0; i < layer->node_count; i++)
+        if (layer->by != ULP_MAPPED_BOUND &&
+            mapping->plan->nodes[layer->nodes[i]].step->bound.op->work == ULP_WORK_CONTRACTION)
+            return true;
+    return false;
+}
+
+/* The newest architecture that a kernel needs is the oldest that the GPU can be. */
+static const char *guess_gpu(const struct ulp_engine *engine)
+{
+    int newest = 0;
+    for (size_t l = 0; l < engine->layer_count; l++) {
+        struct ulp_kernel_name name;
+        ulp_kernel_name_read(engine->layers[l].kernel, &name);
+        newest = name.architecture > newest ? name.architecture : newest;
+    }
+    return newest >= 100  ? "b200"
+           : newest >= 90 ? "h100"
+           : newest >= 89 ? "ada"
+           : newest >= 80 ? "a100"
+           : newest >= 75 ? "t4"
+           : newest >= 70 ? "v100"
+                          : "a100";
+}
+
+static void count_layer(struct ulp_built *built, const struct ulp_built_layer *layer)
+{
+    const struct {
+        const char *name;
+        size_t *count;
+    } accumulators[] = {{"fp16", &built->fp16_accumulators},
+                        {"fp32", &built->fp32_accumulators},
+                        {"int32", &built->int32_accumulators},
+                        {"", &built->unknown_accumulators}},
+      products[] = {{"fp32", &built->fp32_products},     {"tf32", &built->tf32_products},
+                    {"fp16", &built->fp16_products},     {"bf16", &built->bf16_products},
+                    {"int8", &built->int8_products},     {"fp8-e4m3", &built->fp8_products},
+                    {"fp8-e5m2", &built->fp8_products}};
+    if (!layer->product)
+        return;
+    built->products++;
+    for (size_t a = 0; a < sizeof accumulators / sizeof *accumulators; a++)
+        *accumulators[a].count += strcmp(layer->accumulator, accumulators[a].name) == 0;
+    for (size_t p = 0; p < sizeof products / sizeof *products; p++)
+        *products[p].count += strcmp(layer->multiply, products[p].name) == 0;
+    built->winograd += layer->kernel.winograd;
+    built->sliced += layer->kernel.slices != 1;
+}
+
+static enum ulp_status describe_layers(struct ulp_layer_map *mapping,
+                                       const struct ulp_built_options *options,
+                                       struct ulp_error *error)
+{
+    struct ulp_built *built = mapping->built;
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < built->layer_count && status == ULP_OK; l++) {
+        struct ulp_built_layer *layer = &built->layers[l];
+        ulp_kernel_name_read(layer->layer->kernel, &layer->kernel);
+        layer->product = layer->kernel.matrix || computes_product(mapping, layer);
+        layer->helper = layer->node_count == 0 && !layer->product;
+        status = ulp_layer_arithmetic(mapping, layer, options, error);
+        count_layer(built, layer);
+    }
+    for (size_t n = 0; n < built->node_count; n++)
+        built->kinds[built->nodes[n].kind]++;
+    return status;
+}
+
+static enum ulp_status check_options(const struct ulp_built_options *options,
+                                     struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic;
+    char name[64];
+    const char *unknown = options->unknown_accumulator;
+    if (unknown && strcmp(unknown, "fp16") != 0 && strcmp(unknown, "fp32") != 0)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "unknown accumulators can be taken for fp16 or fp32, not for '%s'",
+                        unknown);
+    if (!options->gpu)
+        return ULP_OK;
+    if (strlen(options->gpu) > 32)
+        return ulp_fail(error, ULP_ERROR_USAGE, "there is no GPU '%s'", options->gpu);
+    strcpy(name, "fp16@");
+    strcat(name, options->gpu);
+    return ulp_arithmetic_find(name, &arithmetic, error);
+}
+
+static enum ulp_status map(struct ulp_layer_map *mapping, const struct ulp_built_options *options,
+                           struct ulp_error *error)
+{
+    struct ulp_built *built = mapping->built;
+    enum ulp_status status = check_options(options, error);
+    built->gpu = options->gpu ? ulp_arena_text(mapping->arena, options->gpu, strlen(options->gpu))
+                              : guess_gpu(mapping->engine);
+    if (status == ULP_OK)
+        status = built->gpu ? list_layers(mapping, error) : ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = ulp_mapping_index(mapping, error);
+    if (status == ULP_OK)
+        status = ulp_mapping_names(mapping, error);
+    for (size_t l = 0; l < built->layer_count && status == ULP_OK; l++)
+        mapping->named += built->layers[l].node_count > 0;
+    if (status == ULP_OK)
+        status = ulp_mapping_tensors(mapping, error);
+    if (status == ULP_OK && mapping->named == 0)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "%s: none of its %zu layers names a node or a value of the model: is it "
+                          "an engine of another model, or of one exported again? (first layer '%s')",
+                          mapping->engine->path, built->layer_count,
+                          built->layer_count ? built->layers[0].layer->name : "");
+    if (status == ULP_OK)
+        status = ulp_mapping_rest(mapping, error);
+    if (status == ULP_OK)
+        status = settle_nodes(mapping, error);
+    return status == ULP_OK ? describe_layers(mapping, options, error) : status;
+}
+
+enum ulp_status ulp_built_make(const struct ulp_engine *engine, const struct ulp_plan *plan,
+                               const struct ulp_built_options *options, struct ulp_built *out,
+                               struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    static const struct ulp_built_options defaults;
+    struct ulp_layer_map mapping = {
+        .engine = engine, .plan = plan, .main = plan->main, .built = out};
+    *out = (struct ulp_built){.engine = engine, .plan = plan, .node_count = plan->node_count};
+    enum ulp_status status = ulp_arena_create(&mapping.arena, ulp_model_budget(plan->model), error);
+    if (status != ULP_OK)
+        return status;
+    out->memory = mapping.arena;
+    mapping.nodes.budget = mapping.numbered.budget = mapping.mangled.budget =
+        mapping.values.budget = mapping.tensors.budget = ulp_arena_budget(mapping.arena);
+    status = map(&mapping, options ? options : &defaults, error);
+    for (size_t l = 0; l < out->layer_count; l++)
+        ulp_free(mapping.of_layer[l].items);
+    ulp_names_free(&mapping.nodes);
+    ulp_names_free(&mapping.numbered);
+    ulp_names_free(&mapping.mangled);
+    ulp_names_free(&mapping.values);
+    ulp_names_free(&mapping.tensors);
+    if (status != ULP_OK)
+        ulp_built_free(out);
+    return status;
+}
+
+void ulp_built_free(struct ulp_built *built)
+{
+    ulp_arena_free(built->memory);
+    *built = (struct ulp_built){0};
+}
+
+const char *ulp_mapped_by_name(enum ulp_mapped_by by)
+{
+    static const char *const names[] = {"not mapped", "metadata", "name", "tensors", "bounded"};
+    return names[by];
+}
+
+const char *ulp_built_kind_name(enum ulp_built_kind kind)
+{
+    static const char *const names[] = {"computed", "constant", "moved", "taken", "inside", "lost"};
+    return names[kind];
+}

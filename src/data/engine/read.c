@@ -1,0 +1,235 @@
+/* Engine descriptions: the file, its form, and the engine as it grows. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "data/engine/reading.h"
+
+/* The largest seen are of 0.2 MB; a log of a long build has some hundred. */
+#define BYTES_MAX ((size_t)512 << 20)
+
+static const struct {
+    const char *word;
+    enum ulp_type type;
+} words[] = {
+#define WORD(word, type) {word, ULP_TYPE_##type},
+#include "data/engine/engine_type.def"
+#undef WORD
+};
+
+static enum ulp_type find_word(const char *at, size_t length)
+{
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (strlen(words[w].word) == length && memcmp(words[w].word, at, length) == 0)
+            return words[w].type;
+    return ULP_TYPE_UNDEFINED;
+}
+
+enum ulp_type ulp_engine_type(const char *text)
+{
+    while (*text) {
+        size_t length = 0;
+        while (isalnum((unsigned char)text[length]))
+            length++;
+        const enum ulp_type type = length ? find_word(text, length) : ULP_TYPE_UNDEFINED;
+        if (type != ULP_TYPE_UNDEFINED)
+            return type;
+        text += length ? length : 1;
+    }
+    return ULP_TYPE_UNDEFINED;
+}
+
+/* Weights are matrices; what scales a sum has one element, a bias one row. */
+static size_t count_lines(const struct ulp_engine_tensor *tensor)
+{
+    size_t longer = 0;
+    for (int d = 0; d < tensor->rank; d++)
+        longer += tensor->dims[d] > 1;
+    return longer;
+}
+
+enum ulp_type ulp_engine_weights(const struct ulp_engine_layer *layer, size_t constants)
+{
+    for (size_t t = 0; t < layer->input_count; t++) {
+        const struct ulp_engine_tensor *tensor = &layer->inputs[t];
+        const bool constant = t + constants >= layer->input_count ||
+                              strstr(tensor->name, "dconst") || strstr(tensor->name, "_constant");
+        if (constant && count_lines(tensor) > 1)
+            return tensor->type;
+    }
+    return ULP_TYPE_UNDEFINED;
+}
+
+enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *text,
+                                size_t length, const char **out, struct ulp_error *error)
+{
+    *out = length ? ulp_arena_text(reading->arena, text, length) : "";
+    return *out ? ULP_OK : ulp_fail_memory(error, "out of memory for the engine's layers");
+}
+
+/* " [profile 1]" behind the name. */
+static int find_profile(const char *name)
+{
+    static const char mark[] = " [profile ";
+    const char *at = NULL;
+    for (const char *next = strstr(name, mark); next; next = strstr(next + 1, mark))
+        at = next;
+    if (!at)
+        return 0;
+    char *end;
+    const unsigned long number = strtoul(at + sizeof mark - 1, &end, 10);
+    return *end == ']' && end[1] == 0 && number < 1000 ? (int)number : 0;
+}
+
+enum ulp_status ulp_engine_add_layer(struct ulp_engine_reading *reading,
+                                     const struct ulp_engine_layer *layer,
+                                     struct ulp_error *error)
+{
+    struct ulp_engine *engine = reading->engine;
+    enum ulp_status status = ulp_grow(&reading->layers, engine->layer_count,
+                                      &reading->layer_capacity, sizeof *reading->layers,
+                                      ulp_arena_budget(reading->arena), "layers", error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_engine_layer *out = &reading->layers[engine->layer_count++];
+    *out = *layer;
+    out->profile = find_profile(layer->name);
+    if ((size_t)out->profile >= engine->profile_count)
+        engine->profile_count = (size_t)out->profile + 1;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_engine_add_binding(struct ulp_engine_reading *reading, const char *name,
+                                       size_t length, struct ulp_error *error)
+{
+    struct ulp_engine *engine = reading->engine;
+    const char *text;
+    enum ulp_status status = ulp_engine_text(reading, name, length, &text, error);
+    if (status == ULP_OK)
+        status = ulp_grow(&reading->bindings, engine->binding_count, &reading->binding_capacity,
+                          sizeof *reading->bindings, ulp_arena_budget(reading->arena), "bindings",
+                          error);
+    if (status == ULP_OK)
+        reading->bindings[engine->binding_count++] = text;
+    return status;
+}
+
+/* JSON, or a log whose lines begin in "[11/22/2026-10:00:00] [I]"? */
+static bool looks_like_json(const char *text, size_t length)
+{
+    size_t i = 0;
+    while (i < length && isspace((unsigned char)text[i]))
+        i++;
+    if (i == length || (text[i] != '{' && text[i] != '[' && text[i] != '"'))
+        return false;
+    if (text[i] != '[')
+        return true;
+    for (i++; i < length && isspace((unsigned char)text[i]);)
+        i++;
+    return i < length && strchr("{\"]", text[i]);
+}
+
+/* jansson refuses control characters inside strings, which TensorRT writes between the items of
+ * Metadata; whatever stands between these, they are told apart by their brackets. */
+static void tame(char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == 0x1e || text[i] == 0x1f || text[i] == 0)
+            text[i] = ' ';
+}
+
+static enum ulp_status read_bytes(struct ulp_engine_reading *reading, char *text, size_t length,
+                                  struct ulp_error *error)
+{
+    bool found = false;
+    enum ulp_status status = ULP_OK;
+    tame(text, length);
+    if (looks_like_json(text, length))
+        status = ulp_engine_read_json(reading, text, length, true, &found, error);
+    else
+        status = ulp_engine_read_text(reading, text, length, error);
+    if (status == ULP_OK && reading->engine->layer_count == 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "holds no layer of an engine: expected TensorRT's layer information, as "
+                          "trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed writes it, "
+                          "or a log of trtexec --verbose");
+    return status;
+}
+
+/* What can be said of the version when the file does not: convolutions are "correlation" from 11 on,
+ * rows of Myelin's stand beside others since 8.6. */
+static const char *guess_version(const struct ulp_engine_reading *reading)
+{
+    const char *version = "";
+    for (size_t l = 0; l < reading->engine->layer_count; l++) {
+        const char *kind = reading->layers[l].kind;
+        if (strcmp(kind, "correlation") == 0)
+            return "TensorRT 11 (by its layers)";
+        if (strcmp(kind, "kgen") == 0 || strcmp(kind, "gemm") == 0)
+            version = "TensorRT 8.6 or later (by its layers)";
+    }
+    return version;
+}
+
+static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_error *error)
+{
+    struct ulp_engine *engine = reading->engine;
+    struct ulp_engine_layer *layers =
+        ulp_arena_take(reading->arena, engine->layer_count + 1, sizeof *layers);
+    const char **bindings =
+        ulp_arena_take(reading->arena, engine->binding_count + 1, sizeof *bindings);
+    if (!layers || !bindings)
+        return ulp_fail_memory(error, "out of memory for the engine's layers");
+    engine->names_only = true;
+    for (size_t l = 0; l < engine->layer_count; l++) {
+        layers[l] = reading->layers[l];
+        if (*layers[l].kind)
+            engine->names_only = false;
+    }
+    for (size_t b = 0; b < engine->binding_count; b++)
+        bindings[b] = reading->bindings[b];
+    engine->layers = layers;
+    engine->bindings = bindings;
+    if (!*engine->version)
+        engine->version = guess_version(reading);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget,
+                                struct ulp_engine *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    unsigned char *bytes;
+    size_t length;
+    struct ulp_engine_reading reading = {.engine = out};
+    *out = (struct ulp_engine){.precisions = "", .version = "", .profile_count = 1};
+    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &length, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_arena_create(&reading.arena, budget, error);
+    if (status == ULP_OK) {
+        out->memory = reading.arena;
+        status = ulp_engine_text(&reading, path, strlen(path), &out->path, error);
+    }
+    if (status == ULP_OK)
+        status = read_bytes(&reading, (char *)bytes, length, error);
+    if (status == ULP_OK)
+        status = finish(&reading, error);
+    ulp_free(bytes);
+    ulp_free(reading.layers);
+    ulp_free(reading.bindings);
+    if (status == ULP_OK)
+        return ULP_OK;
+    ulp_engine_free(out);
+    return ulp_fail_at(error, status, "%s", path);
+}
+
+void ulp_engine_free(struct ulp_engine *engine)
+{
+    ulp_arena_free(engine->memory);
+    *engine = (struct ulp_engine){0};
+}

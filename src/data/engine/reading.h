@@ -1,0 +1,52 @@
+/* What the readers of engine descriptions share: the engine as it grows. */
+#ifndef ULP_DATA_ENGINE_READING_H
+#define ULP_DATA_ENGINE_READING_H
+
+#include <ulpscope/engine.h>
+
+#include "base/alloc.h"
+#include "base/names.h"
+
+struct ulp_engine_reading {
+    struct ulp_engine *engine;
+    struct ulp_arena *arena;
+    struct ulp_engine_layer *layers; /* of ulp_grow */
+    size_t layer_capacity;
+    const char **bindings;
+    size_t binding_capacity;
+    bool dynamic; /* some tensor's type is hidden behind dynamic shapes */
+};
+
+/* The type that a text of a file names; UNDEFINED: none. */
+enum ulp_type ulp_engine_type(const char *text);
+
+/* That of the weights of a row of Myelin's, where they are constants among the inputs: its last
+ * `constants` inputs, and those whose name says so. UNDEFINED: it has none. */
+enum ulp_type ulp_engine_weights(const struct ulp_engine_layer *layer, size_t constants);
+
+enum ulp_status ulp_engine_add_layer(struct ulp_engine_reading *reading,
+                                     const struct ulp_engine_layer *layer,
+                                     struct ulp_error *error);
+enum ulp_status ulp_engine_add_binding(struct ulp_engine_reading *reading, const char *name,
+                                       size_t length, struct ulp_error *error);
+/* A copy; of nothing the empty text. */
+enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *text,
+                                size_t length, const char **out, struct ulp_error *error);
+
+/* engine_json.c. Documents that follow one another are one description. *found: there was one that
+ * is. `whole`: the text is JSON and nothing else, so that what is malformed is an error. */
+enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const char *text,
+                                     size_t length, bool whole, bool *found,
+                                     struct ulp_error *error);
+/* engine_text.c: what a log holds: lines of layers, a JSON document among others. */
+enum ulp_status ulp_engine_read_text(struct ulp_engine_reading *reading, const char *text,
+                                     size_t length, struct ulp_error *error);
+/* engine_line.c: one line "Name: X, LayerType: Y, ...", or "Layer(Myelin): X, Tactic: T, a
+ * (Half[1,2]) -> b (Float[1])"; *found: it is one. tactics: kernels' names by "0x..." (may be
+ * empty). */
+enum ulp_status ulp_engine_read_line(struct ulp_engine_reading *reading, const char *line,
+                                     size_t length, const struct ulp_names *tactics,
+                                     const char *const *kernels, bool *found,
+                                     struct ulp_error *error);
+
+#endif
