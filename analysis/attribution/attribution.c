@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "base/budget.h"
-#include "base/environment.h"
+#include "base/memory/budget.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/scratch.h"
+#include "base/memory/scratch.h"
 #include "run/sweep.h"
 
 static const char no_error[] = "the outputs equal the reference's",

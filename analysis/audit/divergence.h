@@ -4,7 +4,7 @@
 
 #include <ulpscope/analysis.h>
 
-#include "base/thread.h"
+#include "base/machine/thread.h"
 
 /* Output o of the event's node in that lane (index into the audit's) has diverged; `decides`: here,
  * and not before. Fills in *output's divergence unless an earlier sample has. */

@@ -9,7 +9,7 @@
 #include "analysis/audit/qdq_divergence.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
 

@@ -5,7 +5,7 @@
 #include "analysis/compare/change.h"
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensor/tensor.h"
 
 /* Below this share of the reference's rms no wrong preprocessing is looked for: the mildest usual

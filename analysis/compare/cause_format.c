@@ -5,7 +5,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensor/tensor.h"
 
 struct format {

@@ -5,7 +5,7 @@
 #include "analysis/compare/change.h"
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensor/tensor.h"
 
 /* A line through the values must leave this little to be what was done to them: pixels are rounded

@@ -6,7 +6,7 @@
 
 #include <ulpscope/tensor.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 #define ULP_CHANNELS_MAX 4
 

@@ -11,10 +11,10 @@
 
 #include <ulpscope/compare.h>
 
-#include "base/alloc.h"
-#include "base/text.h"
-#include "base/thread.h"
-#include "base/names.h"
+#include "base/memory/alloc.h"
+#include "base/text/text.h"
+#include "base/machine/thread.h"
+#include "base/text/names.h"
 
 #define ULP_TRIALS_DEFAULT 8
 

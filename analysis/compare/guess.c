@@ -6,7 +6,7 @@
 #include "analysis/compare/change.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/metrics.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "tensor/tensor.h"
 

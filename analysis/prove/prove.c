@@ -4,10 +4,10 @@
 
 #include <ulpscope/prove.h>
 
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "run/enclose.h"
 
 /* Hidden values of a node that are kept when they are proven: the largest. */

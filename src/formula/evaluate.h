@@ -12,7 +12,7 @@
 #ifndef ULP_FORMULA_EVALUATE_H
 #define ULP_FORMULA_EVALUATE_H
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "formula/tape.h"
 #include "number/strip/fused.h"
 

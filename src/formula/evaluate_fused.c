@@ -3,7 +3,7 @@
  * value a row nor the values between need a strip then. */
 #include "formula/evaluate.h"
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/tuning.h"
 
 /* The step that reads the running value of a fused run that ends with `tail`, so that the fused run

@@ -1,6 +1,6 @@
 #include "run/forward.h"
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 
 enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan *plan,

@@ -1,6 +1,6 @@
 #include "run/replay.h"
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "run/lane.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "ops/trace/trace.h"
 #include "run/lane.h"

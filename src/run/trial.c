@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/reserve.h"
+#include "base/memory/reserve.h"
 #include "kernels/operand/packed.h"
 #include "run/walk.h"
 

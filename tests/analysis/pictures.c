@@ -4,7 +4,7 @@
 
 #include "analysis/compare/change.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/load.h"
 #include "tests/support/proto.h"
 #include "tensor/tensor.h"

@@ -1,6 +1,6 @@
 /* The reserve of GMP's allocation functions: ulp_memory_reserve in ulpscope/memory.h. */
-#ifndef ULP_BASE_RESERVE_H
-#define ULP_BASE_RESERVE_H
+#ifndef ULP_BASE_MEMORY_RESERVE_H
+#define ULP_BASE_MEMORY_RESERVE_H
 
 #include <ulpscope/memory.h>
 

@@ -1,5 +1,5 @@
 /* Charging memory to budgets, and blocks kept for the next allocation. */
-#include "base/budget.h"
+#include "base/memory/budget.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/tuning.h"
 

@@ -4,7 +4,7 @@
  * that joined: sleeping ones are woken when the remaining work is worth it, and may miss the job.
  */
 #define _GNU_SOURCE
-#include "base/thread.h"
+#include "base/machine/thread.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <mpfr.h>
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/tuning.h"
 

@@ -1,12 +1,12 @@
 /* Aligned allocation charged to a budget, and the arena. */
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/shown.h"
+#include "base/text/shown.h"
 #include "base/tuning.h"
 
 /* Under AddressSanitizer what lies behind a block, up to its rounded size, and between the pieces

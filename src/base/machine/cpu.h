@@ -3,8 +3,8 @@
  *
  * The environment variable ULPSCOPE_DISABLE_CPU switches features off for tests: a list of the
  * names below, separated by commas. Switching one off also switches off those that build on it. */
-#ifndef ULP_BASE_CPU_H
-#define ULP_BASE_CPU_H
+#ifndef ULP_BASE_MACHINE_CPU_H
+#define ULP_BASE_MACHINE_CPU_H
 
 enum ulp_cpu_feature {
     ULP_CPU_AVX2 = 1 << 0,   /* avx2: AVX2 and FMA3 */

@@ -1,7 +1,7 @@
 /* A file without a name for bytes that would not fit in memory: gone when it is closed or the
  * process ends. */
-#ifndef ULP_BASE_SCRATCH_H
-#define ULP_BASE_SCRATCH_H
+#ifndef ULP_BASE_MEMORY_SCRATCH_H
+#define ULP_BASE_MEMORY_SCRATCH_H
 
 #include <stddef.h>
 #include <stdint.h>

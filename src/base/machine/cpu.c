@@ -2,7 +2,7 @@
  * operating system saves the wide registers, and by CPUID for features that compilers have no name
  * for, which build on features asked about first. Processors other than x86-64 have none of them,
  * and portable C is used. */
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Reading files whole, and replacing files so that they are complete or unchanged. */
 #define _GNU_SOURCE
-#include "base/file.h"
+#include "base/machine/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/clock.h"
+#include "base/memory/alloc.h"
+#include "base/machine/clock.h"
 #include "base/error.h"
 #include "base/tuning.h"
 

@@ -1,6 +1,6 @@
 /* GMP's allocation functions over a reserve. Pieces in use are few and short-lived, so free pieces
  * are a list in order of address that is searched from its start. */
-#include "base/reserve.h"
+#include "base/memory/reserve.h"
 
 #include <gmp.h>
 #include <mpfr.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 
 #define PIECE_ALIGNMENT 16

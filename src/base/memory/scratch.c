@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "base/scratch.h"
+#include "base/memory/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>

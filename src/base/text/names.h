@@ -1,11 +1,11 @@
 /* A hash table from names to numbers: values of a graph, attributes of a node, arrays of a set. */
-#ifndef ULP_BASE_NAMES_H
-#define ULP_BASE_NAMES_H
+#ifndef ULP_BASE_TEXT_NAMES_H
+#define ULP_BASE_TEXT_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/budget.h"
+#include "base/memory/budget.h"
 
 /* Zero-initialise; the budget may be set. Keys are borrowed and must outlive the table. */
 struct ulp_names {

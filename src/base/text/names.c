@@ -1,9 +1,9 @@
-#include "base/names.h"
+#include "base/text/names.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/random.h"
 
 struct ulp_names_slot {

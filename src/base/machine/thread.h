@@ -1,7 +1,7 @@
 /* A fixed pool of threads that splits independent work. Results never depend on the thread count:
  * only outputs are split, never sums. */
-#ifndef ULP_BASE_THREAD_H
-#define ULP_BASE_THREAD_H
+#ifndef ULP_BASE_MACHINE_THREAD_H
+#define ULP_BASE_MACHINE_THREAD_H
 
 #include <stddef.h>
 #include <ulpscope/status.h>

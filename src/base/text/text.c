@@ -1,12 +1,12 @@
 /* The growing text buffer. */
-#include "base/text.h"
+#include "base/text/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/text/shown.h"
 
 /* Room for `count` more bytes and a final zero. */
 static bool make_room(struct ulp_text *text, size_t count)

@@ -1,6 +1,6 @@
 /* The wall clock, for measured and estimated times. It never enters a result. */
-#ifndef ULP_BASE_CLOCK_H
-#define ULP_BASE_CLOCK_H
+#ifndef ULP_BASE_MACHINE_CLOCK_H
+#define ULP_BASE_MACHINE_CLOCK_H
 
 #include <time.h>
 

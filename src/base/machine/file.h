@@ -1,12 +1,12 @@
 /* Files: read whole, and written so that they are whole or untouched. */
-#ifndef ULP_BASE_FILE_H
-#define ULP_BASE_FILE_H
+#ifndef ULP_BASE_MACHINE_FILE_H
+#define ULP_BASE_MACHINE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <ulpscope/memory.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* Read a whole file into memory charged to budget (may be NULL); *out is freed with ulp_free.
  * Refuses more than max_bytes. */

@@ -8,8 +8,8 @@
  *
  * and find all of it as a new thread of a new process has it; what the caller had, exception flags
  * included, is back when they return. Threads of a pool enter once. */
-#ifndef ULP_BASE_ENVIRONMENT_H
-#define ULP_BASE_ENVIRONMENT_H
+#ifndef ULP_BASE_MACHINE_ENVIRONMENT_H
+#define ULP_BASE_MACHINE_ENVIRONMENT_H
 
 #include <fenv.h>
 #include <locale.h>

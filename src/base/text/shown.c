@@ -1,5 +1,5 @@
 /* Showing foreign text, character by character. */
-#include "base/shown.h"
+#include "base/text/shown.h"
 
 #include <stdbool.h>
 #include <stdint.h>

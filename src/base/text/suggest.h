@@ -1,10 +1,10 @@
 /* Hints for misspelt words. */
-#ifndef ULP_BASE_SUGGEST_H
-#define ULP_BASE_SUGGEST_H
+#ifndef ULP_BASE_TEXT_SUGGEST_H
+#define ULP_BASE_TEXT_SUGGEST_H
 
 #include <stddef.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* Levenshtein's distance between two words; INT_MAX when b is longer than 255 characters. */
 int ulp_word_distance(const char *a, const char *b);

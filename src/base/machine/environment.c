@@ -1,7 +1,7 @@
 /* Setting, saving and restoring what a thread's owner may have changed: floating-point modes,
  * MPFR's defaults, the locale. */
 #define _GNU_SOURCE
-#include "base/environment.h"
+#include "base/machine/environment.h"
 
 #include <pthread.h>
 

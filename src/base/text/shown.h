@@ -3,8 +3,8 @@
  * ends, characters that reverse or hide others, bytes that are no UTF-8. Visible UTF-8 stays as it
  * is; the rest is shown as \n, \t, \r, \xNN (a byte) or \u{N} (a character). What was made harmless
  * stays as it is when it is made so again. */
-#ifndef ULP_BASE_SHOWN_H
-#define ULP_BASE_SHOWN_H
+#ifndef ULP_BASE_TEXT_SHOWN_H
+#define ULP_BASE_TEXT_SHOWN_H
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* Allocation: sizes come from files, so every product is checked before it is used, and a budget
  * is charged before memory is taken. */
-#ifndef ULP_BASE_ALLOC_H
-#define ULP_BASE_ALLOC_H
+#ifndef ULP_BASE_MEMORY_ALLOC_H
+#define ULP_BASE_MEMORY_ALLOC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/budget.h"
+#include "base/memory/budget.h"
 
 /* a * b and a + b into *out; false when the result does not fit size_t. */
 static inline bool ulp_size_mul(size_t a, size_t b, size_t *out)

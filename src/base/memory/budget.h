@@ -2,8 +2,8 @@
  * root, which has the limit, and below it one for each owner (a model, a plan, a run, a pool's
  * scratch), so that each knows its own use and can keep freed blocks. Zero-initialised, a budget is
  * a root without a limit. */
-#ifndef ULP_BASE_BUDGET_H
-#define ULP_BASE_BUDGET_H
+#ifndef ULP_BASE_MEMORY_BUDGET_H
+#define ULP_BASE_MEMORY_BUDGET_H
 
 #include <stdbool.h>
 #include <ulpscope/memory.h>

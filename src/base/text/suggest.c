@@ -1,5 +1,5 @@
 /* Finding names that resemble a misspelt one. */
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 #include <limits.h>
 #include <stdint.h>
