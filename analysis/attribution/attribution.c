@@ -8,7 +8,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/memory/scratch.h"
-#include "run/sweep.h"
+#include "run/pass/sweep.h"
 
 static const char no_error[] = "the outputs equal the reference's",
                   no_output[] = "no float output of the graph is computed",

@@ -9,7 +9,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/mixed.h"
 #include "analysis/audit/overflow.h"
-#include "analysis/audit/qdq_divergence.h"
+#include "analysis/audit/divergence/qdq.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
 {

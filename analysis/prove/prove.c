@@ -8,7 +8,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/text/text.h"
-#include "run/enclose.h"
+#include "run/enclose/enclose.h"
 
 /* Hidden values of a node that are kept when they are proven: the largest. */
 #define HIDDEN_KEPT 1

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analysis/compare/change.h"
+#include "analysis/compare/cause/change.h"
 #include "base/random.h"
 #include "base/text/text.h"
 #include "load/load.h"
