@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "number/round/round.h"
 #include "tensor/lower.h"
@@ -251,8 +251,7 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
     if (*out == value || !ulp_element_is_float(planned->constant->element))
         return ULP_OK;
-    enum ulp_status status =
-        lower_constant(value, planned, arithmetic, reader.mixed, lane, error);
+    enum ulp_status status = lower_constant(value, planned, arithmetic, reader.mixed, lane, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
     if (value->owned)
