@@ -4,7 +4,7 @@
 
 #include "analysis/engine/mapping.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* ---- types ---- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/engine/mapping.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, size_t node,

@@ -1,2 +1,3 @@
 libcore_la_SOURCES += \
-	%D%/arithmetic.c %D%/built.c %D%/kernel.c %D%/kernel.def %D%/mapping.h %D%/names.c %D%/tensors.c
+	%D%/arithmetic.c %D%/built.c %D%/json.c %D%/kernel.c %D%/kernel.def %D%/lane.c %D%/mapping.h %D%/names.c \
+	%D%/tensors.c %D%/text.c %D%/verdict.c %D%/wish.c %D%/words.h

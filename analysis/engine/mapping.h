@@ -4,8 +4,8 @@
 
 #include <ulpscope/engine.h>
 
-#include "base/alloc.h"
-#include "base/names.h"
+#include "base/memory/alloc.h"
+#include "base/text/names.h"
 #include "run/plan/plan.h"
 
 /* A layer while nodes are added. */

@@ -4,7 +4,7 @@
 
 #include "analysis/engine/words.h"
 #include "analysis/report/page.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 static void add_more(const struct ulp_page *page, size_t listed, size_t shown)

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "analysis/engine/mapping.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/suggest.h"
-#include "base/text.h"
+#include "base/text/suggest.h"
+#include "base/text/text.h"
 #include "data/layer_options.h"
 
 struct wishing {

@@ -4,7 +4,7 @@
 
 #include <ulpscope/engine.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* "fp16"; "-": not told. */
 const char *ulp_engine_type_word(enum ulp_type type);

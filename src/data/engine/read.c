@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "data/engine/reading.h"
 
 /* The largest seen are of 0.2 MB; a log of a long build has some hundred. */
