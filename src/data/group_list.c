@@ -3,7 +3,7 @@
 
 #include <ulpscope/run.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "data/json_file.h"
 

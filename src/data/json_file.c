@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 
 #define BYTES_MAX ((size_t)64 << 20)
 

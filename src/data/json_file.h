@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <ulpscope/status.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 
 /* Takes what is in the document, in memory of the arena; name: the file's, without its folder. */
 typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t *root,

@@ -4,9 +4,9 @@
 
 #include <ulpscope/run.h>
 
-#include "base/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/machine/environment.h"
+#include "base/text/text.h"
 #include "data/json_file.h"
 
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
