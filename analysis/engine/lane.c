@@ -1,5 +1,6 @@
 /* A lane that computes what was built: of each node the arithmetic of its layer, and the layers'
  * nodes as kernels. */
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/engine/mapping.h"
@@ -115,8 +116,13 @@ static enum ulp_status list_groups(struct making *making, const struct ulp_built
         const char **names = ulp_arena_take(making->arena, layer->node_count, sizeof *names);
         if (!names)
             return ulp_out_of_memory(error);
-        for (size_t i = 0; i < layer->node_count; i++)
-            names[i] = ulp_plan_node_name(built->plan, layer->nodes[i]);
+        for (size_t i = 0; i < layer->node_count; i++) {
+            char number[32];
+            snprintf(number, sizeof number, "#%zu", layer->nodes[i]);
+            names[i] = ulp_arena_text(making->arena, number, strlen(number));
+            if (!names[i])
+                return ulp_out_of_memory(error);
+        }
         items[(*count)++] = (struct ulp_group){
             .name = layer->layer->name, .nodes = names, .node_count = layer->node_count};
     }

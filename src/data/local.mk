@@ -8,7 +8,10 @@ libcore_la_SOURCES += \
 	%D%/engine/engine_type.def \
 	%D%/engine/read.c \
 	%D%/engine/reading.h \
+	%D%/group_list.c \
 	%D%/input_range.c \
+	%D%/json_file.c \
+	%D%/json_file.h \
 	%D%/layer_options.c \
 	%D%/layer_options.h \
 	%D%/npy.c \
