@@ -252,8 +252,10 @@ static enum ulp_status name_layer(struct ulp_layer_map *mapping, size_t l, struc
     struct ulp_built_layer *layer = &mapping->built->layers[l];
     ptrdiff_t first, last;
     bool myelin;
+    if (ulp_layer_is_copy(layer->layer))
+        return ULP_OK;
     enum ulp_status status = take_metadata(mapping, l, layer->layer->metadata, error);
-    if (status != ULP_OK || layer->node_count || ulp_layer_is_copy(layer->layer) ||
+    if (status != ULP_OK || layer->node_count ||
         ulp_foreign_ends(mapping, layer->layer->name, &first, &last))
         return status;
     const struct part name = trim(layer->layer->name, &myelin);

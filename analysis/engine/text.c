@@ -5,6 +5,7 @@
 #include "analysis/engine/words.h"
 #include "analysis/report/page.h"
 #include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 
 static void add_more(const struct ulp_page *page, size_t listed, size_t shown)
@@ -289,4 +290,20 @@ enum ulp_status ulp_built_summary(const struct ulp_built *built, const struct ul
     }
     ulp_text_free(&text);
     return ulp_fail_memory(error, "out of memory for the engine's summary");
+}
+
+enum ulp_status ulp_built_verdict(const struct ulp_built *built, char **out,
+                                  struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    ulp_engine_verdict(built, &text);
+    ulp_text_add(&text, "\n");
+    *out = text.data;
+    if (!text.failed)
+        return ULP_OK;
+    ulp_text_free(&text);
+    *out = NULL;
+    return ulp_fail_memory(error, "out of memory for the verdict");
 }

@@ -10,7 +10,7 @@
 #ifndef ULPSCOPE_ENGINE_H
 #define ULPSCOPE_ENGINE_H
 
-#include <ulpscope/run.h>
+#include <ulpscope/analysis.h>
 
 /* ---- what the description says ---- */
 
@@ -194,7 +194,7 @@ ULP_API const char *ulp_wish_verdict_name(enum ulp_wish_verdict verdict);
 
 /* One constraint. FP32 is obeyed by TF32, too, as TensorRT means it. */
 struct ulp_wish {
-    const char *pattern, *type; /* "/norm/*", "fp32" */
+    const char *pattern, *type; /* "norm*", "fp32" */
     enum ulp_wish_verdict verdict;
     size_t node_count; /* that it names and that compute something */
     size_t obeyed, disobeyed, unknown;
@@ -253,7 +253,40 @@ ULP_API enum ulp_status ulp_built_changes_explain(struct ulp_built_changes *chan
                                                   struct ulp_error *error);
 ULP_API void ulp_built_changes_free(struct ulp_built_changes *changes);
 
+/* ---- what the kernels cost ---- */
+
+/* A product in an audit that has the engine's lane and plain ones: the error it introduces as built,
+ * over what it introduces in the plain arithmetic, whose accumulator is FP32. */
+struct ulp_built_cost {
+    size_t node;
+    double built, plain; /* rms of what it introduces */
+    double ratio;        /* of the two; INFINITY where the plain one is exact */
+};
+struct ulp_built_costs {
+    size_t count;
+    struct ulp_built_cost *items; /* the largest ratio first */
+    double median;                /* of the ratios; NaN: there are none */
+    const char *plain;            /* name of the plain lane */
+    struct ulp_arena *memory;     /* private */
+};
+/* Of the products that the engine multiplies in FP16 (else in TF32 or FP32): beside the lane of the
+ * audit called "fp16" ("fp32"), or that arithmetic with a GPU. engine: name of the engine's lane.
+ * count 0: the audit has no such lane. Free with ulp_built_costs_free. */
+ULP_API enum ulp_status ulp_built_costs(const struct ulp_built *built,
+                                        const struct ulp_audit *audit, const char *engine,
+                                        struct ulp_built_costs *out, struct ulp_error *error);
+ULP_API void ulp_built_costs_free(struct ulp_built_costs *costs);
+
 /* ---- in words ---- */
+
+/* The verdict alone, a line. Free *out with free(). */
+ULP_API enum ulp_status ulp_built_verdict(const struct ulp_built *built, char **out,
+                                          struct ulp_error *error);
+/* What the kernels cost, the sentence first; empty for no costs. */
+ULP_API enum ulp_status ulp_built_costs_summary(const struct ulp_built *built,
+                                                const struct ulp_built_costs *costs, size_t shown,
+                                                int width, bool colour, char **out,
+                                                struct ulp_error *error);
 
 /* The verdict first, in a sentence; then what ran, layer by layer, and what became of the nodes.
  * wishes may be NULL. shown: rows of each table; 0: all. Free *out with free(). */

@@ -26,6 +26,8 @@ static const struct {
      "look through a model and trtexec's options for what loses accuracy or is ignored"},
     {"plan", command_plan, "find the smallest set of nodes to keep in FP32"},
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
+    {"engine", command_engine,
+     "say what TensorRT built of a model, and whether a plan was obeyed"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
     {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
     {"ops", command_ops, "list the operators this version computes"},

@@ -34,15 +34,22 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
 }
 
 static int report(const struct audit_options *options, const char *folder,
-                  const struct ulp_audit *audit)
+                  const struct engine_lane *engine, const struct ulp_audit *audit)
 {
     struct ulp_error error;
     char *summary;
+    if (options->engine && print_engine_verdict(engine, &error) != ULP_OK)
+        return fail(&error);
     if (ulp_report_summary(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
                            &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
+    if (options->engine && print_engine_costs(engine, audit, &error) != ULP_OK)
+        return fail(&error);
+    if (folder && options->engine &&
+        ulp_built_write(&engine->built, NULL, NULL, folder, &error) != ULP_OK)
+        return fail(&error);
     if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
         return fail(&error);
     if (folder)
@@ -72,6 +79,7 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     struct ulp_error error = {0};
     struct sample_list samples = {0};
     struct ulp_audit audit = {0};
+    struct engine_lane engine = {0};
     char *shape = NULL, *folder = NULL;
     enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
     if (status == ULP_OK)
@@ -84,7 +92,11 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     if (status == ULP_OK) {
         if (!options->common.quiet)
             note_choices(model, &samples);
-        status = audit_samples(options, model, lanes, &samples, &audit, &error);
+        if (options->engine)
+            status = open_engine_lane(options, model, &samples, lanes, &engine, &error);
+        if (status == ULP_OK)
+            status = audit_samples(options, model, options->engine ? &engine.lanes : lanes,
+                                   &samples, &audit, &error);
     }
     if (status == ULP_OK && options->common.shape_count)
         say(stdout, "%sshape %s\n", n ? "\n" : "", shape);
@@ -92,8 +104,9 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
         status = add_shape_result(results, shape, &audit, &error);
     if (status != ULP_OK && count_shapes(&options->common) > 1)
         ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
-    const int code = status == ULP_OK ? report(options, folder, &audit) : fail(&error);
+    const int code = status == ULP_OK ? report(options, folder, &engine, &audit) : fail(&error);
     ulp_audit_free(&audit);
+    close_engine_lane(&engine);
     free_samples(&samples);
     free(shape);
     free(folder);
@@ -106,7 +119,8 @@ static int run_audit(const struct audit_options *options)
     struct lane_list lanes;
     struct ulp_model *model = NULL;
     struct shape_results results = {0};
-    enum ulp_status status = make_lanes(options->arithmetics, "fp16,tf32", &options->keep,
+    const char *fallback = options->engine ? "fp16,fp32" : "fp16,tf32";
+    enum ulp_status status = make_lanes(options->arithmetics, fallback, &options->keep,
                                         options->common.budget, &lanes, &error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
@@ -126,7 +140,7 @@ static int run_audit(const struct audit_options *options)
         code = one == ULP_OK ? code : one;
     }
     if (code == ULP_OK || code == ULP_ERROR_LIMIT)
-        print_shape_results(&results, lanes.count - 1);
+        print_shape_results(&results, lanes.count - 1 + (options->engine != NULL));
     free_shape_results(&results);
     ulp_model_free(model);
     free_lanes(&lanes);

@@ -18,6 +18,8 @@ struct audit_options {
     size_t verify;      /* so many of the largest, and random ones */
     const char **limits;
     size_t limit_count;
+    const char *engine; /* description of an engine, which is computed, too; NULL: none */
+    struct ulp_built_options built;
 };
 
 /* audit_options.c. Returns an exit code; usage errors do not return. */
@@ -29,5 +31,22 @@ void free_audit_options(struct audit_options *options);
 enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
                               const struct lane_list *lanes, const struct sample_list *samples,
                               struct ulp_audit *audit, struct ulp_error *error);
+
+/* audit_engine.c: the lanes, and behind them that of --engine. Closed also after a failure. */
+struct engine_lane {
+    struct lane_list lanes; /* its own arrays; what they point to is others' */
+    struct ulp_engine engine;
+    struct ulp_plan *plan;
+    struct ulp_built built;
+    struct ulp_built_lane lane;
+};
+enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
+                                 const struct sample_list *samples, const struct lane_list *lanes,
+                                 struct engine_lane *out, struct ulp_error *error);
+void close_engine_lane(struct engine_lane *lane);
+/* What was built, in a sentence; and what its kernels cost, when there is a plain lane beside it. */
+enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error);
+enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
+                                   struct ulp_error *error);
 
 #endif

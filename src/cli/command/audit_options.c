@@ -48,6 +48,10 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
     if (options->schedules && (options->keep.rule_count || options->keep.plan))
         refuse(state,
                "--schedules takes one arithmetic for all nodes: leave out --keep and --plan");
+    if (options->schedules && options->engine)
+        refuse(state, "--schedules takes one arithmetic for all nodes: leave out --engine");
+    if ((options->built.gpu || options->built.unknown_accumulator) && !options->engine)
+        refuse(state, "--gpu and --accumulate are of --engine: give the engine's layers");
     if (options->junit && !options->limit_count)
         refuse(state, "--junit writes the limits of --fail-above: give at least one");
     if (options->junit && count_shapes(&options->common) > 1)
@@ -77,6 +81,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->keep;
+        state->child_inputs[2] = &options->built;
         return 0;
     case ARGP_KEY_END:
         settle_attribute(options);
@@ -121,6 +126,8 @@ static const char documentation[] =
     "      a converted graph compared with the FP32 model it was made from\n"
     "  ulpscope audit model.onnx --arith fp16 --keep 'op:Softmax=fp32' --keep '#12-40=fp32'\n"
     "      FP16 with some nodes in FP32, as a graph with Casts around them computes it\n"
+    "  ulpscope audit model.onnx --engine layers.json -i inputs.npz\n"
+    "      what TensorRT built, beside fp16 and fp32\n"
     "  ulpscope audit model.onnx --arith fp16 --output 'logits[0,2]-logits[0,5]'\n"
     "      which nodes cause the error of a margin between two classes\n"
     "  ulpscope audit model.onnx --arith fp16 --fail-above nonfinite=0 --fail-above sqnr_db=40\n"
@@ -138,6 +145,7 @@ int parse_audit_options(int argc, char **argv, struct audit_options *out)
         {0}};
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {&built_argp, 0, "With --engine:", 1},
                                                  {0}};
     static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
                                      children, NULL,         NULL};

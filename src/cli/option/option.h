@@ -67,6 +67,10 @@ struct keep_options {
 };
 extern const struct argp keep_argp;
 
+/* --accumulate and --gpu, a child parser of commands that read engines; its input is a struct
+ * ulp_built_options of zeros. */
+extern const struct argp built_argp;
+
 /* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
 struct lane_list {
     size_t count;

@@ -1,0 +1,98 @@
+/* The lane of `ulpscope audit --engine`: what was built, beside the other arithmetics; and what its
+ * kernels cost. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command/audit.h"
+
+#define LANE_NAME "engine"
+enum { COSTS_SHOWN = 12 };
+
+/* The lanes there are, and room for one more. */
+static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lane *out,
+                                struct ulp_error *error)
+{
+    const size_t count = lanes->count;
+    struct lane_list *list = &out->lanes;
+    list->arithmetics = calloc(count + 1, sizeof *list->arithmetics);
+    list->keeps = calloc(count + 1, sizeof *list->keeps);
+    list->groups = calloc(count + 1, sizeof *list->groups);
+    list->count = count + 1;
+    if (!list->arithmetics || !list->keeps || !list->groups)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    memcpy(list->arithmetics, lanes->arithmetics, count * sizeof *list->arithmetics);
+    memcpy(list->keeps, lanes->keeps, count * sizeof *list->keeps);
+    memcpy(list->groups, lanes->groups, count * sizeof *list->groups);
+    list->arithmetics[count] = out->lane.arithmetic;
+    list->keeps[count] = out->lane.keeps;
+    list->groups[count] = out->lane.groups;
+    return ULP_OK;
+}
+
+enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
+                                 const struct sample_list *samples, const struct lane_list *lanes,
+                                 struct engine_lane *out, struct ulp_error *error)
+{
+    struct ulp_arithmetic plain;
+    const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs};
+    *out = (struct engine_lane){0};
+    enum ulp_status status =
+        ulp_engine_read(options->engine, options->common.budget, &out->engine, error);
+    if (status == ULP_OK && out->engine.names_only)
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: only names are told, no type: build with "
+                          "--profilingVerbosity=detailed and export again",
+                          options->engine);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("fp32", &plain, error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(model, &plain, 1, &plan_options, &out->plan, error);
+    if (status == ULP_OK)
+        status = ulp_built_make(&out->engine, out->plan, &options->built, &out->built, error);
+    if (status == ULP_OK)
+        status = ulp_built_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error);
+    return status == ULP_OK ? add_lane(lanes, out, error) : status;
+}
+
+enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
+                                   struct ulp_error *error)
+{
+    struct ulp_built_costs costs;
+    char *summary = NULL;
+    enum ulp_status status = ulp_built_costs(&lane->built, audit, LANE_NAME, &costs, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_built_costs_summary(&lane->built, &costs, COSTS_SHOWN,
+                                     terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                                     &summary, error);
+    if (status == ULP_OK)
+        fputs(summary, stdout);
+    free(summary);
+    ulp_built_costs_free(&costs);
+    return status;
+}
+
+enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error)
+{
+    char *summary = NULL;
+    enum ulp_status status = ulp_built_verdict(&lane->built, &summary, error);
+    if (status == ULP_OK)
+        fputs(summary, stdout);
+    free(summary);
+    return status;
+}
+
+void close_engine_lane(struct engine_lane *lane)
+{
+    free(lane->lanes.arithmetics);
+    free(lane->lanes.keeps);
+    free(lane->lanes.groups);
+    ulp_built_lane_free(&lane->lane);
+    ulp_built_free(&lane->built);
+    ulp_engine_free(&lane->engine);
+    ulp_plan_free(lane->plan);
+    *lane = (struct engine_lane){0};
+}
