@@ -118,7 +118,8 @@ static bool has_unit(const char *gpu, const char *format)
 static void name_half(struct ulp_text *out, const struct ulp_built_layer *layer,
                       const struct ulp_built *built, const char *storage, const char *accumulator)
 {
-    const bool scalar = layer->product && layer->kernel.matrix && !layer->kernel.unit;
+    const bool scalar = layer->product && layer->kernel.certainty != ULP_CERTAINTY_UNKNOWN &&
+                        !layer->kernel.unit;
     if (scalar || !has_unit(built->gpu, storage))
         ulp_text_add(out, "%s,unit=none", storage);
     else

@@ -138,8 +138,8 @@ static enum ulp_status make(struct making *making, const char *name, struct ulp_
     size_t *counts = ulp_arena_take(making->arena, count + 1, sizeof *counts), name_count = 0;
     struct ulp_group *groups = ulp_arena_take(making->arena, layers + 1, sizeof *groups);
     making->arithmetics = ulp_arena_take(making->arena, count + 1, sizeof *making->arithmetics);
-    out->keeps.lane = ulp_arena_text(making->arena, name, strlen(name));
-    if (!names || !counts || !groups || !making->arithmetics || !out->keeps.lane)
+    out->name = ulp_arena_text(making->arena, name, strlen(name));
+    if (!names || !counts || !groups || !making->arithmetics || !out->name)
         return ulp_out_of_memory(error);
     find_arithmetics(making);
     const char *base = find_base(making, names, counts, &name_count);
@@ -151,7 +151,7 @@ static enum ulp_status make(struct making *making, const char *name, struct ulp_
     if (status == ULP_OK && making->other)
         status = list_groups(making, making->other, groups, &out->groups.count, error);
     out->groups.items = groups;
-    out->groups.name = out->keeps.lane;
+    out->groups.name = out->name;
     return status;
 }
 

@@ -300,7 +300,9 @@ enum ulp_status ulp_mapping_tensors(struct ulp_layer_map *mapping, struct ulp_er
         struct region region = {.mapping = mapping, .first = l, .last = l, .reads = reads};
         for (size_t t = 0; t < built->layers[l].layer->output_count; t++)
             mapping->named += find_value(mapping, built->layers[l].layer->outputs[t].name) >= 0;
-        if (is_copy(&built->layers[l]))
+        ptrdiff_t first, last;
+        if (is_copy(&built->layers[l]) ||
+            ulp_foreign_ends(mapping, built->layers[l].layer->name, &first, &last))
             continue;
         walk(&region, reads);
         if (region.closed)

@@ -168,6 +168,7 @@ ULP_API void ulp_built_free(struct ulp_built *built);
  * layer in that of the node before it. Give the parts to ulp_plan_create, for a plan of the same
  * model. Free with ulp_built_lane_free. */
 struct ulp_built_lane {
+    const char *name; /* for ulp_plan_options.names */
     struct ulp_arithmetic arithmetic;
     struct ulp_keeps keeps;
     struct ulp_groups groups;

@@ -53,7 +53,6 @@ struct ulp_keeps {
     size_t count;
     const struct ulp_keep *items;
     const char *name; /* NAME in the lane's name "fp16,keep=NAME"; NULL: the patterns */
-    const char *lane; /* the lane's whole name, as "engine"; NULL: that of its arithmetic */
 };
 
 /* A kernel of a lane with fuse=groups: nodes that one launch computes, whose values inside are not
@@ -87,6 +86,9 @@ struct ulp_plan_options {
     /* one for each lane, copied; read where the lane has fuse=groups, which needs them. A name that
      * no node has: ULP_ERROR_USAGE, with similar names */
     const struct ulp_groups *groups;
+    /* how reports call each lane, copied; NULL, of all or of one: by its arithmetic, groups and
+     * kept nodes */
+    const char *const *names;
     /* Change the model's constants a little, to see how an arithmetic's error varies. Float
      * constants of 16 elements and more are multiplied by random factors within
      * 1 +- 2^(2 - precision) (of their own type's precision, when that is less); whole numbers

@@ -1,10 +1,11 @@
-test_programs += check_analysis check_attribution check_compare check_compare_parts check_divergence \
+test_programs += check_analysis check_attribution check_compare check_compare_parts check_divergence check_engine \
 	check_environment check_extreme check_forecast check_hint check_limits check_lint check_overflow check_plan check_prove check_tolerance check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
 check_divergence_SOURCES = %D%/check_divergence.c
+check_engine_SOURCES = %D%/check_engine.c
 check_environment_SOURCES = %D%/check_environment.c
 check_extreme_SOURCES = %D%/check_extreme.c
 check_forecast_SOURCES = %D%/check_forecast.c
@@ -18,3 +19,7 @@ check_prove_SOURCES = %D%/check_prove.c
 check_truth_SOURCES = %D%/check_truth.c
 TESTS += %D%/check_forecast_gpu.sh
 dist_check_SCRIPTS += %D%/check_forecast_gpu.sh
+EXTRA_DIST += scripts/sample_engines.py tests/data/engine/concatenated.json tests/data/engine/foreign.json tests/data/engine/names_only.json \
+	tests/data/engine/oneline.txt tests/data/engine/profiles.json tests/data/engine/trt10_fp16_claimed.json \
+	tests/data/engine/trt10_half.json tests/data/engine/trt10_mixed.json tests/data/engine/trt10_wide.json \
+	tests/data/engine/trt11_half.json tests/data/engine/trt84_numbered.json tests/data/engine/verbose.log

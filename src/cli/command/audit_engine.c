@@ -20,8 +20,9 @@ static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lan
     list->arithmetics = calloc(count + 1, sizeof *list->arithmetics);
     list->keeps = calloc(count + 1, sizeof *list->keeps);
     list->groups = calloc(count + 1, sizeof *list->groups);
+    list->names = calloc(count + 1, sizeof *list->names);
     list->count = count + 1;
-    if (!list->arithmetics || !list->keeps || !list->groups)
+    if (!list->arithmetics || !list->keeps || !list->groups || !list->names)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     memcpy(list->arithmetics, lanes->arithmetics, count * sizeof *list->arithmetics);
     memcpy(list->keeps, lanes->keeps, count * sizeof *list->keeps);
@@ -29,6 +30,7 @@ static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lan
     list->arithmetics[count] = out->lane.arithmetic;
     list->keeps[count] = out->lane.keeps;
     list->groups[count] = out->lane.groups;
+    list->names[count] = out->lane.name;
     return ULP_OK;
 }
 
@@ -90,6 +92,7 @@ void close_engine_lane(struct engine_lane *lane)
     free(lane->lanes.arithmetics);
     free(lane->lanes.keeps);
     free(lane->lanes.groups);
+    free(lane->lanes.names);
     ulp_built_lane_free(&lane->lane);
     ulp_built_free(&lane->built);
     ulp_engine_free(&lane->engine);

@@ -133,6 +133,10 @@ static enum ulp_status read_list(struct ulp_engine_reading *reading, struct span
 {
     static const char *const ends[] = {"}], Outputs: [", "}], Constants: [", "}], ", "}]", NULL};
     struct span list = field(line, mark, ends);
+    while (list.at < list.end && *list.at == ' ')
+        list.at++;
+    if (begins(list, "]"))
+        return ULP_OK;
     const char *next = find(list, "{ Name: ");
     enum ulp_status status = ULP_OK;
     while (next && status == ULP_OK) {

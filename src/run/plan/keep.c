@@ -71,13 +71,10 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
                                 const struct ulp_grouping *grouping, struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    if (keeps->lane)
-        ulp_text_add(&text, "%s", keeps->lane);
-    else
-        add_arithmetic_name(&text, mix->items[0].name, grouping);
+    add_arithmetic_name(&text, mix->items[0].name, grouping);
     if (keeps->name)
         ulp_text_add(&text, ",keep=%s", keeps->name);
-    for (size_t k = 0; !keeps->name && !keeps->lane && k < keeps->count; k++) {
+    for (size_t k = 0; !keeps->name && k < keeps->count; k++) {
         const struct ulp_keep *keep = &keeps->items[k];
         if (keep->pattern)
             ulp_text_add(&text, ",keep=%s=%s", keep->pattern, keep->arithmetic.name);
@@ -136,7 +133,7 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
     enum ulp_status status = ULP_OK;
     const bool fuses = plan->lanes[lane].fuse != ULP_FUSE_NONE;
-    const bool differs = keeps->count || keeps->lane || plan->lanes[lane].half_as_float;
+    const bool differs = keeps->count || plan->lanes[lane].half_as_float;
     if (differs || fuses)
         status = ulp_arena_create(&mix.memory, &plan->budget, error);
     if (differs && status == ULP_OK)
@@ -153,7 +150,9 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
 
 const char *ulp_plan_lane_name(const struct ulp_plan *plan, size_t lane)
 {
-    return plan->mixes[lane].name ? plan->mixes[lane].name : plan->lanes[lane].name;
+    return plan->names[lane]        ? plan->names[lane]
+           : plan->mixes[lane].name ? plan->mixes[lane].name
+                                    : plan->lanes[lane].name;
 }
 
 const struct ulp_arithmetic *ulp_plan_node_arithmetic(const struct ulp_plan *plan, size_t lane,

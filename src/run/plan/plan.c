@@ -40,7 +40,8 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     if (!plan->mixes)
         return ulp_fail_memory(error, "out of memory while planning");
     plan->groupings = ulp_arena_take(plan->arena, lane_count, sizeof *plan->groupings);
-    if (!plan->groupings)
+    plan->names = ulp_arena_take(plan->arena, lane_count, sizeof *plan->names);
+    if (!plan->groupings || !plan->names)
         return ulp_fail_memory(error, "out of memory while planning");
     for (size_t l = 0; l < lane_count; l++)
         plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
@@ -55,6 +56,9 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         status = ulp_plan_fold(plan, options, error);
     static const struct ulp_keeps none;
     for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
+        const char *name = options->names ? options->names[l] : NULL;
+        if (name && !(plan->names[l] = ulp_arena_text(plan->arena, name, strlen(name))))
+            return ulp_fail_memory(error, "out of memory while planning");
         if (lanes[l].fuse == ULP_FUSE_GROUPS)
             status = ulp_plan_group(plan, l, options->groups ? &options->groups[l] : NULL, error);
         if (status == ULP_OK)

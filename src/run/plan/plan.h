@@ -196,6 +196,7 @@ struct ulp_plan {
     struct ulp_arithmetic *lanes;
     struct ulp_mix *mixes;           /* of each lane */
     struct ulp_grouping **groupings; /* of each lane; NULL: it has none */
+    const char **names;              /* that the caller gave the lanes; NULL: by what they are */
     size_t lane_count;
     struct ulp_arithmetic exact; /* fp32: what constants are folded in */
     bool wants_integers;         /* some lane or node has qdq=integer */
