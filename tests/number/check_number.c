@@ -266,6 +266,12 @@ START_TEST(runtimes)
     ck_assert_int_eq(ulp_arithmetic_find("torch:fp8", &out, &error), ULP_ERROR_USAGE);
     ck_assert_ptr_nonnull(strstr(error.message, "torch-compile:fp16"));
     ck_assert_int_eq(ulp_arithmetic_find("torch:fp16,nonsense=1", &out, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_arithmetic_find("trt:fp16,acc=fp32,acc=fp16", &out, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.message, "twice"));
+    ck_assert_str_eq(ulp_runtime_find("TRT:FP16@a100,acc=fp32")->name, "trt:fp16");
+    ck_assert_ptr_null(ulp_runtime_find("fp16"));
+    ck_assert_ptr_null(ulp_runtime_find("trt"));
     ck_assert_int_eq(ulp_arithmetic_find("mpfr:64", &out, &error), ULP_OK);
 }
 END_TEST
