@@ -126,7 +126,7 @@ static double difference(const struct ulp_operator *row, const struct hint *hint
     mpfr_t sum;
     mpfr_init2(sum, PRECISION);
     mpfr_set_zero(sum, 1);
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:320", &lane, &error), error);
+    lane = test_arithmetic("mpfr:320");
     for (int sign = -1; sign <= 1; sign += 2) {
         struct node_case c;
         struct ulp_bound bound;
@@ -236,7 +236,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     struct ulp_arena *arena;
     double size;
     bool named;
-    ck_ulp_ok(ulp_arithmetic_find(name, &lane, &error), error);
+    lane = test_arithmetic(name);
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     case_make(&c, row, hint, &lane);
     ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);

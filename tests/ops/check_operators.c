@@ -26,12 +26,6 @@ static struct totals {
     double formula_share, bound_share;
 } * total;
 
-static void find(const char *name, struct ulp_arithmetic *out)
-{
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, out, &error), error);
-}
-
 /* Run the case; outputs are the caller's. False: the node's attributes choose another row, whose
  * case this is. */
 static bool run(const struct node_case *c, const struct ulp_operator *row,
@@ -172,7 +166,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     struct ulp_arithmetic lane;
     struct node_case c;
     struct ulp_tensor reference[OUTPUTS], outputs[OUTPUTS];
-    find(name, &lane);
+    lane = test_arithmetic(name);
     case_make(&c, row, hint, &lane);
     const bool chosen = watch_run(&c, row, &lane, NULL, reference);
     case_free(&c);
@@ -182,7 +176,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
                   "%s since %d: no finite result: give a better range in tests/ops/harness/hints.c",
                   row->name, row->since);
     for (size_t l = 0; l < LANE_COUNT; l++) {
-        find(lanes[l], &lane);
+        lane = test_arithmetic(lanes[l]);
         case_make(&c, row, hint, &lane);
         watch_run(&c, row, &lane, reference, outputs);
         for (size_t o = 0; o < c.node.output_count && !row->formula; o++)

@@ -6,18 +6,10 @@
 
 #include "text_model.h"
 
-static struct ulp_arithmetic arithmetic(const char *name)
-{
-    struct ulp_arithmetic out;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
-    return out;
-}
-
 static struct ulp_tensor_set run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                                  const char *name, int threads, bool audit)
 {
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic(name)};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(name)};
     const struct ulp_plan_options options = {.inputs = inputs};
     const struct ulp_run_options how = {.thread_count = threads, .audit = audit};
     struct ulp_tensor_set out[2];
@@ -220,7 +212,7 @@ END_TEST
 
 START_TEST(kernels_are_told)
 {
-    const struct ulp_arithmetic lane = arithmetic("fp16,fuse=pointwise");
+    const struct ulp_arithmetic lane = test_arithmetic("fp16,fuse=pointwise");
     struct ulp_model *model = text_load(&forked);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
     const struct ulp_plan_options options = {.inputs = &inputs};
