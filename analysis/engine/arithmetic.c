@@ -1,5 +1,5 @@
-/* What a layer computes in: the types at its borders; what its kernel's name says, and where it says
- * nothing what the types leave; and the name of the arithmetic that emulates that. */
+/* What a layer computes in: the types at its borders; what its kernel's name says, and where it
+ * says nothing what the types leave; and the name of the arithmetic that emulates that. */
 #include <string.h>
 
 #include "analysis/engine/mapping.h"
@@ -28,10 +28,14 @@ static enum ulp_type type_of_format(const char *format)
     static const struct {
         const char *format;
         enum ulp_type type;
-    } rows[] = {{"fp32", ULP_TYPE_FLOAT},           {"tf32", ULP_TYPE_FLOAT},
-                {"fp16", ULP_TYPE_FLOAT16},         {"bf16", ULP_TYPE_BFLOAT16},
-                {"fp8-e4m3", ULP_TYPE_FLOAT8E4M3FN}, {"fp8-e5m2", ULP_TYPE_FLOAT8E5M2},
-                {"int8", ULP_TYPE_INT8},            {"fp64", ULP_TYPE_DOUBLE}};
+    } rows[] = {{"fp32", ULP_TYPE_FLOAT},
+                {"tf32", ULP_TYPE_FLOAT},
+                {"fp16", ULP_TYPE_FLOAT16},
+                {"bf16", ULP_TYPE_BFLOAT16},
+                {"fp8-e4m3", ULP_TYPE_FLOAT8E4M3FN},
+                {"fp8-e5m2", ULP_TYPE_FLOAT8E5M2},
+                {"int8", ULP_TYPE_INT8},
+                {"fp64", ULP_TYPE_DOUBLE}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         if (strcmp(rows[r].format, format) == 0)
             return rows[r].type;
@@ -52,7 +56,8 @@ static void find_types(struct ulp_built_layer *layer)
 
 /* ---- multiply and accumulator ---- */
 
-/* What the types leave: integers are added in INT32, FP32 numbers in FP32; FP16 numbers in either. */
+/* What the types leave: integers are added in INT32, FP32 numbers in FP32; FP16 numbers in either.
+ */
 static void settle_product(struct ulp_built_layer *layer)
 {
     const enum ulp_type operand =
@@ -118,8 +123,8 @@ static bool has_unit(const char *gpu, const char *format)
 static void name_half(struct ulp_text *out, const struct ulp_built_layer *layer,
                       const struct ulp_built *built, const char *storage, const char *accumulator)
 {
-    const bool scalar = layer->product && layer->kernel.certainty != ULP_CERTAINTY_UNKNOWN &&
-                        !layer->kernel.unit;
+    const bool scalar =
+        layer->product && layer->kernel.certainty != ULP_CERTAINTY_UNKNOWN && !layer->kernel.unit;
     if (scalar || !has_unit(built->gpu, storage))
         ulp_text_add(out, "%s,unit=none", storage);
     else
@@ -164,7 +169,8 @@ static void say_assumed(struct ulp_text *out, const struct ulp_built_layer *laye
         ulp_text_add(out, "its sum in %d slices: taken for contiguous ones; ",
                      layer->kernel.slices);
     if (layer->kernel.slices == 0)
-        ulp_text_add(out, "its sum is cut (split-k), in how many slices is not told: taken for one; ");
+        ulp_text_add(out,
+                     "its sum is cut (split-k), in how many slices is not told: taken for one; ");
     if (layer->input != ULP_TYPE_UNDEFINED && layer->output != ULP_TYPE_UNDEFINED &&
         layer->input != layer->output && layer->node_count && layer->output != ULP_TYPE_FLOAT)
         ulp_text_add(out, "its result is rounded where it is read; ");
@@ -204,6 +210,5 @@ enum ulp_status ulp_layer_arithmetic(struct ulp_layer_map *mapping, struct ulp_b
         status = ulp_arithmetic_find(layer->arithmetic, &arithmetic, error);
     ulp_text_free(&name);
     ulp_text_free(&assumed);
-    return status == ULP_OK ? ULP_OK
-                            : ulp_fail_at(error, status, "layer '%s'", layer->layer->name);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "layer '%s'", layer->layer->name);
 }

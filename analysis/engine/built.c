@@ -61,8 +61,7 @@ static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_err
     built->nodes = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *built->nodes);
     mapping->stamp = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stamp);
     mapping->stack = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stack);
-    if (!built->layers || !mapping->of_layer || !built->nodes || !mapping->stamp ||
-        !mapping->stack)
+    if (!built->layers || !mapping->of_layer || !built->nodes || !mapping->stamp || !mapping->stack)
         return ulp_out_of_memory(error);
     for (size_t l = 0; l < engine->layer_count; l++)
         if (engine->layers[l].profile == 0)
@@ -70,7 +69,8 @@ static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_err
     return ULP_OK;
 }
 
-static bool computes_product(const struct ulp_layer_map *mapping, const struct ulp_built_layer *layer)
+static bool computes_product(const struct ulp_layer_map *mapping,
+                             const struct ulp_built_layer *layer)
 {
     for (size_t i = 0; i < layer->node_count; i++)
         if (layer->by != ULP_MAPPED_BOUND &&
@@ -106,9 +106,9 @@ static void count_layer(struct ulp_built *built, const struct ulp_built_layer *l
                         {"fp32", &built->fp32_accumulators},
                         {"int32", &built->int32_accumulators},
                         {"", &built->unknown_accumulators}},
-      products[] = {{"fp32", &built->fp32_products},     {"tf32", &built->tf32_products},
-                    {"fp16", &built->fp16_products},     {"bf16", &built->bf16_products},
-                    {"int8", &built->int8_products},     {"fp8-e4m3", &built->fp8_products},
+      products[] = {{"fp32", &built->fp32_products},   {"tf32", &built->tf32_products},
+                    {"fp16", &built->fp16_products},   {"bf16", &built->bf16_products},
+                    {"int8", &built->int8_products},   {"fp8-e4m3", &built->fp8_products},
                     {"fp8-e5m2", &built->fp8_products}};
     if (!layer->product)
         return;
@@ -177,11 +177,12 @@ static enum ulp_status map(struct ulp_layer_map *mapping, const struct ulp_built
     if (status == ULP_OK)
         status = ulp_mapping_tensors(mapping, error);
     if (status == ULP_OK && mapping->named == 0)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "%s: none of its %zu layers names a node or a value of the model: is it "
-                          "an engine of another model, or of one exported again? (first layer '%s')",
-                          mapping->engine->path, built->layer_count,
-                          built->layer_count ? built->layers[0].layer->name : "");
+        status =
+            ulp_fail(error, ULP_ERROR_USAGE,
+                     "%s: none of its %zu layers names a node or a value of the model: is it "
+                     "an engine of another model, or of one exported again? (first layer '%s')",
+                     mapping->engine->path, built->layer_count,
+                     built->layer_count ? built->layers[0].layer->name : "");
     if (status == ULP_OK)
         status = ulp_mapping_rest(mapping, error);
     if (status == ULP_OK)
@@ -196,8 +197,10 @@ enum ulp_status ulp_built_make(const struct ulp_engine *engine, const struct ulp
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     static const struct ulp_built_options defaults;
-    struct ulp_layer_map mapping = {
-        .engine = engine, .plan = plan, .main = plan->main, .built = out};
+    struct ulp_layer_map mapping = {.engine = engine,
+                                    .plan = plan,
+                                    .main = plan->main,
+                                    .built = out};
     *out = (struct ulp_built){.engine = engine, .plan = plan, .node_count = plan->node_count};
     enum ulp_status status = ulp_arena_create(&mapping.arena, ulp_model_budget(plan->model), error);
     if (status != ULP_OK)

@@ -1,5 +1,5 @@
-/* Two engines of one model: which layers of the second compute their nodes otherwise than the first,
- * and how much of the second's error goes when they compute as there. */
+/* Two engines of one model: which layers of the second compute their nodes otherwise than the
+ * first, and how much of the second's error goes when they compute as there. */
 #include <math.h>
 #include <string.h>
 
@@ -94,11 +94,11 @@ enum ulp_status ulp_built_changes_find(const struct ulp_built *good, const struc
     *out = (struct ulp_built_changes){
         .first = NAN, .second = NAN, .output = "", .good = good, .bad = bad};
     if (good->node_count != bad->node_count)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "the engines were mapped to plans of %zu and %zu nodes: one model is needed",
-                        good->node_count, bad->node_count);
-    enum ulp_status status =
-        ulp_arena_create(&out->memory, ulp_arena_budget(bad->memory), error);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "the engines were mapped to plans of %zu and %zu nodes: one model is needed",
+            good->node_count, bad->node_count);
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_arena_budget(bad->memory), error);
     if (status == ULP_OK) {
         out->items = ulp_arena_take(out->memory, bad->layer_count + 1, sizeof *out->items);
         status = out->items ? ULP_OK : ulp_out_of_memory(error);
@@ -141,9 +141,8 @@ static enum ulp_status measure(const struct ulp_tensor *value, const struct ulp_
     if (status != ULP_OK)
         return status;
     *out = metrics.nonfinite || metrics.diverged ? INFINITY
-           : metrics.base_norm > 0
-               ? metrics.rms * sqrt((double)metrics.count) / metrics.base_norm
-               : metrics.rms;
+           : metrics.base_norm > 0 ? metrics.rms * sqrt((double)metrics.count) / metrics.base_norm
+                                   : metrics.rms;
     return ULP_OK;
 }
 
@@ -154,8 +153,9 @@ static enum ulp_status run_lanes(const struct explaining *explaining,
                                  size_t count, struct ulp_tensor_set *outputs,
                                  struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {
-        .inputs = explaining->inputs, .keeps = keeps, .groups = groups};
+    const struct ulp_plan_options options = {.inputs = explaining->inputs,
+                                             .keeps = keeps,
+                                             .groups = groups};
     struct ulp_plan *plan = NULL;
     enum ulp_status status =
         ulp_plan_create(explaining->model, arithmetics, count, &options, &plan, error);
@@ -242,8 +242,8 @@ static enum ulp_status explain_one(const struct explaining *explaining,
     status = run_lanes(explaining, &lane.arithmetic, &lane.keeps, &lane.groups, 1, &outputs, error);
     if (status == ULP_OK)
         status = measure(&outputs.items[explaining->output].tensor,
-                         &explaining->reference.items[explaining->output].tensor,
-                         &change->without, error);
+                         &explaining->reference.items[explaining->output].tensor, &change->without,
+                         error);
     ulp_tensor_set_free(&outputs);
     ulp_built_lane_free(&lane);
     return status;
@@ -278,8 +278,8 @@ enum ulp_status ulp_built_changes_explain(struct ulp_built_changes *changes,
                                     .inputs = inputs,
                                     .options = options ? options : &defaults,
                                     .progress = progress};
-    explaining.undone = ulp_arena_take(changes->memory, changes->good->node_count + 1,
-                                       sizeof *explaining.undone);
+    explaining.undone =
+        ulp_arena_take(changes->memory, changes->good->node_count + 1, sizeof *explaining.undone);
     enum ulp_status status =
         explaining.undone ? run_both(&explaining, reference, error) : ulp_out_of_memory(error);
     for (size_t c = 0; c < changes->count && status == ULP_OK; c++)

@@ -136,8 +136,8 @@ enum ulp_status ulp_built_changes_summary(const struct ulp_built_changes *change
     enum ulp_status status = ULP_OK;
     *out = NULL;
     if (changes->count == 0) {
-        ulp_text_add(&text, "%sBoth engines compute every node by the same kernels.%s\n",
-                     page.bold, page.off);
+        ulp_text_add(&text, "%sBoth engines compute every node by the same kernels.%s\n", page.bold,
+                     page.off);
     } else {
         add_verdict(&page, changes);
         status = add_changes(&page, changes, shown, error);

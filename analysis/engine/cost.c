@@ -63,9 +63,7 @@ static void fill(const struct ulp_built *built, const struct ulp_audit_lane *eng
         cost->node = a->index;
         cost->built = a->outputs[0].introduced.rms;
         cost->plain = b->outputs[0].introduced.rms;
-        cost->ratio = cost->plain > 0 ? cost->built / cost->plain
-                      : cost->built > 0 ? INFINITY
-                                        : 1;
+        cost->ratio = cost->plain > 0 ? cost->built / cost->plain : cost->built > 0 ? INFINITY : 1;
     }
     if (!out->count)
         return;
@@ -116,8 +114,7 @@ static void add_cost(const struct ulp_page *page, const struct ulp_built *built,
 
 enum ulp_status ulp_built_costs_summary(const struct ulp_built *built,
                                         const struct ulp_built_costs *costs, size_t shown,
-                                        int width, bool colour, char **out,
-                                        struct ulp_error *error)
+                                        int width, bool colour, char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -132,8 +132,7 @@ static json_t *make_change(const struct ulp_built_changes *changes, size_t c)
     const struct ulp_built_change *change = &changes->items[c];
     json_t *json = json_object();
     ulp_json_set(&json, "layer", ulp_json_text(changes->bad->layers[change->layer].layer->name));
-    ulp_json_set(&json, "nodes",
-                 make_nodes(changes->bad->plan, change->nodes, change->node_count));
+    ulp_json_set(&json, "nodes", make_nodes(changes->bad->plan, change->nodes, change->node_count));
     ulp_json_set(&json, "kernel", json_boolean(change->kernel));
     ulp_json_set(&json, "type", json_boolean(change->type));
     ulp_json_set(&json, "accumulator", json_boolean(change->accumulator));

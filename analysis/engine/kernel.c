@@ -146,9 +146,9 @@ static int find_slices(const char *name)
 /* Tensor cores by the name's own words. */
 static bool names_unit(const char *name)
 {
-    static const char *const words[] = {"tensor", "hmma", "imma", "_h16816", "_h1688", "_h884",
-                                        "_s16816", "_s1688", "_s884", "i8816", "warpgroup",
-                                        "nvjet"};
+    static const char *const words[] = {"tensor", "hmma",  "imma",      "_h16816",
+                                        "_h1688", "_h884", "_s16816",   "_s1688",
+                                        "_s884",  "i8816", "warpgroup", "nvjet"};
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
         if (strstr(name, words[w]))
             return true;

@@ -20,8 +20,8 @@ static const struct ulp_built *built_of(const struct making *making, size_t node
     return making->other && making->of_other[node] ? making->other : making->built;
 }
 
-/* Of a node that no layer computes: what the nodes before it are in, so that nothing is rounded that
- * was not. */
+/* Of a node that no layer computes: what the nodes before it are in, so that nothing is rounded
+ * that was not. */
 static const char *inherit(const struct making *making, size_t node)
 {
     const struct ulp_plan_node *at = &making->built->plan->nodes[node];
@@ -123,8 +123,9 @@ static enum ulp_status list_groups(struct making *making, const struct ulp_built
             if (!names[i])
                 return ulp_out_of_memory(error);
         }
-        items[(*count)++] = (struct ulp_group){
-            .name = layer->layer->name, .nodes = names, .node_count = layer->node_count};
+        items[(*count)++] = (struct ulp_group){.name = layer->layer->name,
+                                               .nodes = names,
+                                               .node_count = layer->node_count};
     }
     return ULP_OK;
 }
@@ -132,7 +133,8 @@ static enum ulp_status list_groups(struct making *making, const struct ulp_built
 static enum ulp_status make(struct making *making, const char *name, struct ulp_error *error)
 {
     const size_t count = making->built->node_count,
-                 layers = making->built->layer_count + (making->other ? making->other->layer_count : 0);
+                 layers =
+                     making->built->layer_count + (making->other ? making->other->layer_count : 0);
     struct ulp_built_lane *out = making->out;
     const char **names = ulp_arena_take(making->arena, count + 1, sizeof *names);
     size_t *counts = ulp_arena_take(making->arena, count + 1, sizeof *counts), name_count = 0;
@@ -163,7 +165,8 @@ enum ulp_status ulp_built_lane_make(const struct ulp_built *built, const char *n
     ulp_environment_enter(&caller);
     struct making making = {.built = built, .other = other, .of_other = of_other, .out = out};
     *out = (struct ulp_built_lane){0};
-    enum ulp_status status = ulp_arena_create(&making.arena, ulp_arena_budget(built->memory), error);
+    enum ulp_status status =
+        ulp_arena_create(&making.arena, ulp_arena_budget(built->memory), error);
     if (status != ULP_OK)
         return status;
     out->memory = making.arena;

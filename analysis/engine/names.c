@@ -217,9 +217,9 @@ static struct part trim(const char *name, bool *myelin)
 
 bool ulp_layer_is_copy(const struct ulp_engine_layer *layer)
 {
-    static const char *const begins[] = {"Reformatting CopyNode for ", "reshape_before_",
-                                         "reshape_after_", "copied_squeeze_after_",
-                                         "unsqueeze_node_after_", "squeeze_after_"};
+    static const char *const begins[] = {
+        "Reformatting CopyNode for ", "reshape_before_",       "reshape_after_",
+        "copied_squeeze_after_",      "unsqueeze_node_after_", "squeeze_after_"};
     for (size_t b = 0; b < sizeof begins / sizeof *begins; b++)
         if (strncmp(layer->name, begins[b], strlen(begins[b])) == 0)
             return true;

@@ -40,8 +40,8 @@ static size_t count_tensors(const struct ulp_layer_map *mapping)
 /* A copy has one input and one output, and names no node. */
 static bool is_copy(const struct ulp_built_layer *layer)
 {
-    static const char *const kinds[] = {"Reformat", "NoOp", "MyelinReformat", "Shuffle", "kgen",
-                                        "Move"};
+    static const char *const kinds[] = {"Reformat", "NoOp", "MyelinReformat",
+                                        "Shuffle",  "kgen", "Move"};
     const struct ulp_engine_layer *row = layer->layer;
     if (layer->node_count || row->input_count != 1 || row->output_count != 1)
         return false;
@@ -55,8 +55,8 @@ static enum ulp_status index_tensors(struct ulp_layer_map *mapping, struct ulp_e
 {
     size_t count = 0;
     enum ulp_status status = ULP_OK;
-    mapping->engine_values = ulp_arena_take(mapping->arena, count_tensors(mapping) + 1,
-                                            sizeof *mapping->engine_values);
+    mapping->engine_values =
+        ulp_arena_take(mapping->arena, count_tensors(mapping) + 1, sizeof *mapping->engine_values);
     if (!mapping->engine_values)
         return ulp_out_of_memory(error);
     for (size_t l = 0; l < mapping->built->layer_count; l++) {

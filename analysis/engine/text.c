@@ -71,8 +71,8 @@ static void add_wish(const struct ulp_page *page, const struct ulp_built *built,
     if (wish->verdict == ULP_WISH_OBEYED && *wish->ran && strcmp(wish->ran, wish->type) != 0)
         ulp_text_add(page->out, " (as %s)", wish->ran);
     if (wish->node >= 0) {
-        ulp_text_show(page->out, ": %s ran in %s", ulp_plan_node_name(built->plan, (size_t)wish->node),
-                      wish->ran);
+        ulp_text_show(page->out, ": %s ran in %s",
+                      ulp_plan_node_name(built->plan, (size_t)wish->node), wish->ran);
         ulp_text_show(page->out, ", in layer %s", built->layers[wish->layer].layer->name);
         if (wish->disobeyed > 1)
             ulp_text_add(page->out, "; %zu nodes more", wish->disobeyed - 1);
@@ -172,8 +172,8 @@ static void add_layers(const struct ulp_page *page, const struct ulp_built *buil
         ulp_text_add(page->out, "  %-5s %-6s  %-8s  %-10s  %-9s  %5zu  ",
                      ulp_engine_type_word(layer->input), ulp_engine_type_word(layer->output),
                      layer->product ? word(layer->multiply) : "",
-                     layer->product ? word(layer->accumulator) : "",
-                     ulp_mapped_by_name(layer->by), layer->node_count);
+                     layer->product ? word(layer->accumulator) : "", ulp_mapped_by_name(layer->by),
+                     layer->node_count);
         ulp_page_name(page, layer->layer->name, 56);
         ulp_text_add(page->out, "\n");
     }

@@ -24,8 +24,7 @@ static enum ulp_status index_layers(struct wishing *wishing, struct ulp_error *e
     size_t total = 0;
     for (size_t l = 0; l < built->layer_count; l++)
         total += built->layers[l].node_count;
-    wishing->first =
-        ulp_arena_take(wishing->arena, built->node_count + 2, sizeof *wishing->first);
+    wishing->first = ulp_arena_take(wishing->arena, built->node_count + 2, sizeof *wishing->first);
     wishing->layers = ulp_arena_take(wishing->arena, total + 1, sizeof *wishing->layers);
     wishing->chosen =
         ulp_arena_take(wishing->arena, built->node_count + 1, sizeof *wishing->chosen);
@@ -55,8 +54,7 @@ static const char *ran_in(const struct ulp_built_layer *layer)
         return "";
     if (layer->product && *layer->multiply)
         return layer->multiply;
-    const enum ulp_type type =
-        layer->input != ULP_TYPE_UNDEFINED ? layer->input : layer->output;
+    const enum ulp_type type = layer->input != ULP_TYPE_UNDEFINED ? layer->input : layer->output;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         if (rows[r].type == type)
             return rows[r].name;
@@ -124,8 +122,9 @@ static enum ulp_status explain_miss(const struct wishing *wishing, struct ulp_wi
         const struct ulp_built_layer *layer = &built->layers[l];
         if (strcmp(layer->layer->name, wish->pattern) != 0)
             continue;
-        ulp_text_add(&text, "it is the name of a kernel of the engine, not of a layer of the "
-                            "network%s",
+        ulp_text_add(&text,
+                     "it is the name of a kernel of the engine, not of a layer of the "
+                     "network%s",
                      layer->node_count ? "; name its nodes: " : "");
         for (size_t i = 0; i < layer->node_count && i < 4; i++)
             ulp_text_show(&text, "%s%s", i ? ", " : "",
@@ -220,8 +219,8 @@ static enum ulp_status judge_all(struct wishing *wishing, const struct ulp_preci
         status = ulp_layer_options_parse(layer_precisions, ULP_LAYER_PRECISIONS, wishing->arena,
                                          &options, error);
     if (status == ULP_OK) {
-        wishing->out->items = ulp_arena_take(wishing->arena, kept + options.count + 1,
-                                             sizeof *wishing->out->items);
+        wishing->out->items =
+            ulp_arena_take(wishing->arena, kept + options.count + 1, sizeof *wishing->out->items);
         status = wishing->out->items ? index_layers(wishing, error) : ulp_out_of_memory(error);
     }
     for (size_t k = 0; k < kept && status == ULP_OK; k++)

@@ -282,9 +282,8 @@ static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_se
     lanes[0] = trying->plan->lanes[0];
     for (size_t c = 0; c < trying->count; c++) {
         lanes[c + 1] = trying->items[c].arithmetic;
-        keeps[c + 1] = (struct ulp_keeps){.count = trying->items[c].keep_count,
-                                          .items = trying->items[c].keeps,
-                                          .name = trying->items[c].what.data};
+        keeps[c + 1] = (struct ulp_keeps){trying->items[c].keep_count, trying->items[c].keeps,
+                                          trying->items[c].what.data};
     }
     enum ulp_status status =
         ulp_plan_create(trying->plan->model, lanes, trying->count + 1, &options, &plan, error);

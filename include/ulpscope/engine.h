@@ -1,10 +1,10 @@
-/* What an inference runtime built from a model: the layers of its engine, which nodes each computes,
- * in which types, with which accumulator, and whether a wish was obeyed.
+/* What an inference runtime built from a model: the layers of its engine, which nodes each
+ * computes, in which types, with which accumulator, and whether a wish was obeyed.
  *
  * The description is the runtime's own: TensorRT's layer information (trtexec --exportLayerInfo,
  * --profilingVerbosity=detailed; getEngineInformation; a log of trtexec --verbose). It is read
- * (ulp_engine_read), its layers are mapped to the nodes of a planned model (ulp_built_make), and the
- * mapping gives the arithmetic of every node, so that a lane of a run computes what was built
+ * (ulp_engine_read), its layers are mapped to the nodes of a planned model (ulp_built_make), and
+ * the mapping gives the arithmetic of every node, so that a lane of a run computes what was built
  * (ulp_built_keeps). doc/engine.md states what is documented, what was observed in real engines and
  * what is inferred. */
 #ifndef ULPSCOPE_ENGINE_H
@@ -23,9 +23,9 @@ enum ulp_engine_form {
 /* A tensor of a layer. A name may occur several times in a layer, with other dimensions. */
 struct ulp_engine_tensor {
     const char *name;
-    const char *format;  /* as it is written: "Row major linear FP16 format"; "" when it is not */
-    enum ulp_type type;  /* UNDEFINED: not told ("N/A due to dynamic shapes") */
-    int rank;            /* -1: not told */
+    const char *format; /* as it is written: "Row major linear FP16 format"; "" when it is not */
+    enum ulp_type type; /* UNDEFINED: not told ("N/A due to dynamic shapes") */
+    int rank;           /* -1: not told */
     int64_t dims[ULP_RANK_MAX]; /* -1: dynamic */
 };
 struct ulp_engine_layer {
@@ -47,7 +47,8 @@ struct ulp_engine {
     const char *precisions; /* that a log says were allowed ("FP32+FP16"); "" when it does not */
     const char *version;    /* "TensorRT 10.4" of a log, or what the fields tell */
     size_t layer_count, binding_count, profile_count;
-    const struct ulp_engine_layer *layers; /* in the order of the file, which is that of execution */
+    const struct ulp_engine_layer
+        *layers; /* in the order of the file, which is that of execution */
     const char *const *bindings;
     struct ulp_arena *memory; /* private: holds the rest */
 };
@@ -61,9 +62,9 @@ ULP_API void ulp_engine_free(struct ulp_engine *engine);
 
 /* How sure that is. */
 enum ulp_certainty {
-    ULP_CERTAINTY_UNKNOWN,    /* the name does not tell */
-    ULP_CERTAINTY_INFERRED,   /* from other names, or from the machine code of a kernel so called */
-    ULP_CERTAINTY_OBSERVED,   /* equal to what the layer information says beside it, in every file */
+    ULP_CERTAINTY_UNKNOWN,  /* the name does not tell */
+    ULP_CERTAINTY_INFERRED, /* from other names, or from the machine code of a kernel so called */
+    ULP_CERTAINTY_OBSERVED, /* equal to what the layer information says beside it, in every file */
     ULP_CERTAINTY_DOCUMENTED, /* by those who wrote the kernel */
 };
 /* "unknown", "inferred", "observed", "documented". */
@@ -77,7 +78,7 @@ struct ulp_kernel_name {
     bool unit;                    /* on tensor cores; false: by scalar steps, or not told */
     bool winograd;                /* another algorithm with a larger error, which is not emulated */
     int slices;                   /* of a sum that is cut (split-k, sliced1x2); 1: it is not */
-    int architecture;             /* 80 of "sm80": the oldest on which the kernel runs; 0: not told */
+    int architecture; /* 80 of "sm80": the oldest on which the kernel runs; 0: not told */
     const char *pattern, *source; /* the row of the table that says so, and what that stands on */
 };
 /* Read the name. Of a name that is no kernel of products `matrix` is false. out->* are static. */
@@ -163,8 +164,8 @@ ULP_API void ulp_built_free(struct ulp_built *built);
 
 /* ---- computing what was built ---- */
 
-/* A lane of a run that computes what was built: every node in its layer's arithmetic, the nodes of a
- * layer as one kernel. A node in several layers is in the last one's arithmetic; one without a
+/* A lane of a run that computes what was built: every node in its layer's arithmetic, the nodes of
+ * a layer as one kernel. A node in several layers is in the last one's arithmetic; one without a
  * layer in that of the node before it. Give the parts to ulp_plan_create, for a plan of the same
  * model. Free with ulp_built_lane_free. */
 struct ulp_built_lane {
@@ -185,7 +186,7 @@ ULP_API void ulp_built_lane_free(struct ulp_built_lane *lane);
 
 enum ulp_wish_verdict {
     ULP_WISH_OBEYED,
-    ULP_WISH_PARTLY,     /* by some nodes, or by some of the layers that compute a node */
+    ULP_WISH_PARTLY, /* by some nodes, or by some of the layers that compute a node */
     ULP_WISH_DISOBEYED,
     ULP_WISH_NO_MATCH,   /* no node of the model is called so */
     ULP_WISH_UNKNOWABLE, /* names only, inside a ForeignNode, or no layer computes the nodes */
@@ -222,7 +223,7 @@ ULP_API void ulp_wishes_free(struct ulp_wishes *wishes);
 struct ulp_built_change {
     size_t layer; /* of the second */
     size_t node_count;
-    const size_t *nodes; /* that differ */
+    const size_t *nodes;                    /* that differ */
     bool kernel, type, accumulator, fusion; /* what does */
     const char *was, *is;                   /* in words: "fp16 into fp32, with /relu/Relu" */
     /* filled by ulp_built_changes_explain: rms error of the worst output of the second engine with
@@ -256,8 +257,8 @@ ULP_API void ulp_built_changes_free(struct ulp_built_changes *changes);
 
 /* ---- what the kernels cost ---- */
 
-/* A product in an audit that has the engine's lane and plain ones: the error it introduces as built,
- * over what it introduces in the plain arithmetic, whose accumulator is FP32. */
+/* A product in an audit that has the engine's lane and plain ones: the error it introduces as
+ * built, over what it introduces in the plain arithmetic, whose accumulator is FP32. */
 struct ulp_built_cost {
     size_t node;
     double built, plain; /* rms of what it introduces */

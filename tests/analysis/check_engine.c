@@ -1,7 +1,7 @@
-/* Engines (ulpscope/engine.h): every form of a description is read alike, layers are mapped to nodes,
- * the lane computes what plain lanes compute whose arithmetic is known, wishes are judged, and two
- * engines compared. The descriptions are written by scripts/sample_engines.py; those of real engines
- * are read when ULPSCOPE_TEST_DATA is set. */
+/* Engines (ulpscope/engine.h): every form of a description is read alike, layers are mapped to
+ * nodes, the lane computes what plain lanes compute whose arithmetic is known, wishes are judged,
+ * and two engines compared. The descriptions are written by scripts/sample_engines.py; those of
+ * real engines are read when ULPSCOPE_TEST_DATA is set. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,7 +245,8 @@ START_TEST(kernel_names)
         {"sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize64x64x64_stage4_"
          "warpsize2x1x2_g1_tensor16x8x16_aACCESS",
          "fp16", "fp16", "fp16", "fp16", ULP_CERTAINTY_INFERRED, 2, 80, true, false},
-        {"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize32x32x64_stage6_warpsize2x2x1_tensor16x8x16",
+        {"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize32x32x64_stage6_warpsize2x2x1_"
+         "tensor16x8x16",
          "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_INFERRED, 1, 80, true, false},
         {"sm80_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_"
          "warpsize2x2x1_g1_tensor16x8x8_simple_t1r1s1",
@@ -260,7 +261,8 @@ START_TEST(kernel_names)
          "fp16", "fp16", ULP_CERTAINTY_INFERRED, 1, 70, false, false},
         {"sm50_xmma_cublas_gemvx_f16f16_f32_f32_tn_n_int32_unit_n_launch_param4x32x32_strided",
          "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_INFERRED, 1, 50, false, false},
-        {"sm80_xmma_fprop_wngd_f32f32_f32_f32_nchwkcrs_nchw_tilesize8x16x64x8_warpsize8x1x1_wngd2x2",
+        {"sm80_xmma_fprop_wngd_f32f32_f32_f32_nchwkcrs_nchw_tilesize8x16x64x8_warpsize8x1x1_"
+         "wngd2x2",
          "fp32", "fp32", "fp32", "fp32", ULP_CERTAINTY_INFERRED, 1, 80, false, true},
         {"ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1", "fp32", "fp32", "fp32",
          "fp32", ULP_CERTAINTY_INFERRED, 1, 80, false, true},
@@ -287,8 +289,8 @@ START_TEST(kernel_names)
                           strcmp(name.accumulator, cases[c].accumulator) == 0 &&
                           strcmp(name.epilogue, cases[c].epilogue) == 0 &&
                           strcmp(name.output, cases[c].output) == 0,
-                      "%s: %s into %s, %s, %s (%s)", cases[c].name, name.multiply,
-                      name.accumulator, name.epilogue, name.output, name.pattern);
+                      "%s: %s into %s, %s, %s (%s)", cases[c].name, name.multiply, name.accumulator,
+                      name.epilogue, name.output, name.pattern);
         ck_assert_msg(name.certainty == cases[c].certainty && name.slices == cases[c].slices &&
                           name.architecture == cases[c].architecture &&
                           name.unit == cases[c].unit && name.winograd == cases[c].winograd,
@@ -336,8 +338,10 @@ static struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,
 {
     struct ulp_tensor_set out = {0};
     struct ulp_plan *of;
-    const struct ulp_plan_options options = {
-        .inputs = &inputs, .keeps = keeps, .groups = groups, .names = name ? &name : NULL};
+    const struct ulp_plan_options options = {.inputs = &inputs,
+                                             .keeps = keeps,
+                                             .groups = groups,
+                                             .names = name ? &name : NULL};
     const struct ulp_run_options run = {.thread_count = 1};
     ck_ulp_ok(ulp_plan_create(model, arithmetic, 1, &options, &of, &error), error);
     if (name)
@@ -371,8 +375,8 @@ static size_t count_unequal(const struct ulp_tensor_set *a, const struct ulp_ten
     return unequal;
 }
 
-/* All FP32 accumulators and epilogues: as FP16 with kernels of what each product is followed by. All
- * TF32: as TF32. Of a first product into FP16 the result differs from both. */
+/* All FP32 accumulators and epilogues: as FP16 with kernels of what each product is followed by.
+ * All TF32: as TF32. Of a first product into FP16 the result differs from both. */
 START_TEST(lane_computes_what_was_built)
 {
     struct subject subject;
@@ -397,8 +401,8 @@ START_TEST(lane_computes_what_was_built)
 }
 END_TEST
 
-/* An FP16 accumulator with an FP16 epilogue rounds every step to FP16, so that one kernel gives what
- * several do; the second product's accumulator is FP32, as a kept node's. */
+/* An FP16 accumulator with an FP16 epilogue rounds every step to FP16, so that one kernel gives
+ * what several do; the second product's accumulator is FP32, as a kept node's. */
 START_TEST(half_epilogue)
 {
     struct subject subject;
@@ -465,21 +469,49 @@ START_TEST(plans)
         enum ulp_wish_verdict verdict;
         const char *ran, *hint, *verdict_text;
     } cases[] = {
-        {"trt10_mixed.json", "{\"nodes\": [\"/fc.2/MatMul\", \"op:Softmax\"], \"arithmetic\": \"fp32\"}",
-         {2}, ULP_WISH_OBEYED, "tf32", "", "All 2 constraints were obeyed."},
-        {"trt10_mixed.json", "{\"nodes\": \"op:MatMul\", \"arithmetic\": \"fp32\"}", {0, 1},
-         ULP_WISH_PARTLY, "fp16", "", "0 of 1 constraints were obeyed, 1 partly obeyed."},
-        {"trt10_half.json", "{\"nodes\": \"/fc.2/MatMul\", \"arithmetic\": \"fp32\"}", {0, 0, 1},
-         ULP_WISH_DISOBEYED, "fp16", "", "0 of 1 constraints were obeyed, 1 not obeyed."},
+        {"trt10_mixed.json",
+         "{\"nodes\": [\"/fc.2/MatMul\", \"op:Softmax\"], \"arithmetic\": \"fp32\"}",
+         {2},
+         ULP_WISH_OBEYED,
+         "tf32",
+         "",
+         "All 2 constraints were obeyed."},
+        {"trt10_mixed.json",
+         "{\"nodes\": \"op:MatMul\", \"arithmetic\": \"fp32\"}",
+         {0, 1},
+         ULP_WISH_PARTLY,
+         "fp16",
+         "",
+         "0 of 1 constraints were obeyed, 1 partly obeyed."},
+        {"trt10_half.json",
+         "{\"nodes\": \"/fc.2/MatMul\", \"arithmetic\": \"fp32\"}",
+         {0, 0, 1},
+         ULP_WISH_DISOBEYED,
+         "fp16",
+         "",
+         "0 of 1 constraints were obeyed, 1 not obeyed."},
         {"trt10_half.json",
          "{\"nodes\": [\"/fc1/MatMul + /fc1/Add + /act/Relu\", \"/fc2/MatMul\"], \"arithmetic\": "
          "\"fp32\"}",
-         {0, 0, 0, 2}, ULP_WISH_NO_MATCH, "", "name its nodes: /fc1/MatMul, /fc1/Add, /act/Relu",
+         {0, 0, 0, 2},
+         ULP_WISH_NO_MATCH,
+         "",
+         "name its nodes: /fc1/MatMul, /fc1/Add, /act/Relu",
          "0 of 2 constraints were obeyed, 2 match nothing."},
-        {"names_only.json", "{\"nodes\": \"/fc.2/MatMul\", \"arithmetic\": \"fp32\"}",
-         {0, 0, 0, 0, 1}, ULP_WISH_UNKNOWABLE, "", "", "1 unknowable."},
-        {"foreign.json", "{\"nodes\": \"op:Softmax\", \"arithmetic\": \"fp32\"}", {0, 0, 0, 0, 1},
-         ULP_WISH_UNKNOWABLE, "", "", "1 unknowable."}};
+        {"names_only.json",
+         "{\"nodes\": \"/fc.2/MatMul\", \"arithmetic\": \"fp32\"}",
+         {0, 0, 0, 0, 1},
+         ULP_WISH_UNKNOWABLE,
+         "",
+         "",
+         "1 unknowable."},
+        {"foreign.json",
+         "{\"nodes\": \"op:Softmax\", \"arithmetic\": \"fp32\"}",
+         {0, 0, 0, 0, 1},
+         ULP_WISH_UNKNOWABLE,
+         "",
+         "",
+         "1 unknowable."}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct subject subject;
         struct ulp_precision_plan wanted;
@@ -522,8 +554,7 @@ START_TEST(layer_precisions)
     check_wish(&wishes.items[2], ULP_WISH_NO_MATCH, "", "did you mean \"/fc1/MatMul\"");
     check_wish(&wishes.items[3], ULP_WISH_OBEYED, "fp16", "");
     ulp_wishes_free(&wishes);
-    ck_assert_int_eq(ulp_built_wishes(&subject.built, NULL, "a", &wishes, &error),
-                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_built_wishes(&subject.built, NULL, "a", &wishes, &error), ULP_ERROR_USAGE);
     end(&subject);
 }
 END_TEST
@@ -535,8 +566,9 @@ START_TEST(false_claim)
     char *verdict;
     begin(&subject, "trt10_fp16_claimed.json");
     ck_ulp_ok(ulp_built_verdict(&subject.built, &verdict, &error), error);
-    ck_assert_str_eq(verdict, "Called FP16 (by its file's name), but none of its 2 products runs in "
-                              "FP16: 2 in TF32.\n");
+    ck_assert_str_eq(verdict,
+                     "Called FP16 (by its file's name), but none of its 2 products runs in "
+                     "FP16: 2 in TF32.\n");
     free(verdict);
     end(&subject);
     begin(&subject, "trt10_half.json");

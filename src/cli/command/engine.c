@@ -1,5 +1,5 @@
-/* ulpscope engine: what a runtime built of a model, whether wishes were obeyed, what differs between
- * two engines. */
+/* ulpscope engine: what a runtime built of a model, whether wishes were obeyed, what differs
+ * between two engines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Say what TensorRT built of MODEL: which kernel computes which nodes, in which types, with which "
+    "Say what TensorRT built of MODEL: which kernel computes which nodes, in which types, with "
+    "which "
     "accumulator and how sure that is; whether a plan or --layerPrecisions was obeyed; and, of two "
     "engines of one model, what differs and how much of the second one's error each difference "
     "explains. ENGINE.json is TensorRT's layer information of any version, or a log that holds it "
@@ -95,7 +96,8 @@ static const char documentation[] =
     "  accumulate   the format that products are added in\n"
     "  sure         documented by NVIDIA, observed in every known engine, inferred from names and\n"
     "               machine code, or unknown (doc/engine.md)\n"
-    "  mapped by    what says which nodes a layer computes: metadata, its name, the tensors around\n"
+    "  mapped by    what says which nodes a layer computes: metadata, its name, the tensors "
+    "around\n"
     "               it; bounded: somewhere among these nodes\n\n"
     "ulpscope audit MODEL --engine ENGINE.json computes exactly that, beside other arithmetics.\n\n"
     "Examples:\n"
@@ -185,8 +187,8 @@ static enum ulp_status run_engine(struct session *session, struct ulp_error *err
     const struct engine_options *options = session->options;
     enum ulp_status status = open_model(session, error);
     for (size_t e = 0; e < options->path_count && status == ULP_OK; e++) {
-        status = ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e],
-                                 error);
+        status =
+            ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e], error);
         if (status == ULP_OK)
             status = ulp_built_make(&session->engines[e], session->plan, &options->built,
                                     &session->built[e], error);
@@ -240,9 +242,9 @@ int command_engine(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&built_argp, 0, "What is not told:", 1},
                                                  {0}};
-    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx ENGINE.json [SECOND.json]",
-                                     documentation, children,     NULL,
-                                     NULL};
+    static const struct argp argp = {
+        option_list, parse_option, "MODEL.onnx ENGINE.json [SECOND.json]", documentation, children,
+        NULL,        NULL};
     struct engine_options options = {.reference = "mpfr:128", .shown = 12};
     struct session session = {.options = &options};
     struct ulp_error error = {0};

@@ -62,9 +62,7 @@ static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keep
                      rules->items[k].arithmetic.name);
     lanes->joined_name = name.failed ? NULL : strdup(name.data);
     ulp_text_free(&name);
-    *out = (struct ulp_keeps){.count = plan->count + rules->count,
-                              .items = lanes->joined,
-                              .name = lanes->joined_name};
+    *out = (struct ulp_keeps){plan->count + rules->count, lanes->joined, lanes->joined_name};
     return lanes->joined_name ? ULP_OK : out_of_memory(error);
 }
 

@@ -81,7 +81,7 @@ struct lane_list {
     size_t count;
     struct ulp_arithmetic *arithmetics;
     struct ulp_keeps *keeps;
-    const char **names; /* NULL: by what the lanes are */
+    const char **names;        /* NULL: by what the lanes are */
     struct ulp_groups *groups; /* of lanes with fuse=FILE */
     /* what those are made of */
     struct ulp_group_list *files; /* by lane */

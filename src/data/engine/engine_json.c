@@ -1,6 +1,6 @@
 /* TensorRT's layer information as JSON: {"Layers": [...], "Bindings": [...]}, a list, or what
- * getLayerInformation gives for one layer after the other. A layer is an object (profiling verbosity
- * "detailed"), or its name. The fields by version: doc/engine.md. */
+ * getLayerInformation gives for one layer after the other. A layer is an object (profiling
+ * verbosity "detailed"), or its name. The fields by version: doc/engine.md. */
 #include <jansson.h>
 #include <string.h>
 
@@ -53,9 +53,10 @@ static enum ulp_status read_tensors(struct ulp_engine_reading *reading, const js
     struct ulp_engine_tensor *tensors = ulp_arena_take(reading->arena, all + 1, sizeof *tensors);
     enum ulp_status status = tensors ? ULP_OK : ulp_out_of_memory(error);
     for (size_t t = 0; t < all && status == ULP_OK; t++)
-        status = read_tensor(
-            reading, t < before ? json_array_get(first, t) : json_array_get(second, t - before),
-            &tensors[t], error);
+        status =
+            read_tensor(reading,
+                        t < before ? json_array_get(first, t) : json_array_get(second, t - before),
+                        &tensors[t], error);
     *out = tensors;
     *count = all;
     return status;
@@ -77,7 +78,6 @@ static enum ulp_type read_type(const json_t *weights)
     return ulp_engine_type(json_string_value(type));
 }
 
-
 static enum ulp_status read_object(struct ulp_engine_reading *reading, const json_t *object,
                                    struct ulp_engine_layer *out, struct ulp_error *error)
 {
@@ -93,8 +93,8 @@ static enum ulp_status read_object(struct ulp_engine_reading *reading, const jso
                  {"Activation", "ConvActivation", &out->activation}};
     enum ulp_status status = ULP_OK;
     for (size_t t = 0; t < sizeof texts / sizeof *texts && status == ULP_OK; t++)
-        status = copy_string(reading, field(object, texts[t].name, texts[t].fused), texts[t].to,
-                             error);
+        status =
+            copy_string(reading, field(object, texts[t].name, texts[t].fused), texts[t].to, error);
     if (status == ULP_OK)
         status = read_tensors(reading, json_object_get(object, "Inputs"), constants, &out->inputs,
                               &out->input_count, error);
@@ -113,12 +113,8 @@ static enum ulp_status read_object(struct ulp_engine_reading *reading, const jso
 static enum ulp_status read_layer(struct ulp_engine_reading *reading, const json_t *layer,
                                   struct ulp_error *error)
 {
-    struct ulp_engine_layer out = {.name = "",
-                                   .kind = "",
-                                   .kernel = "",
-                                   .metadata = "",
-                                   .origin = "",
-                                   .activation = ""};
+    struct ulp_engine_layer out = {
+        .name = "", .kind = "", .kernel = "", .metadata = "", .origin = "", .activation = ""};
     enum ulp_status status = ULP_OK;
     if (json_is_string(layer))
         status = copy_string(reading, layer, &out.name, error);
@@ -137,8 +133,7 @@ static enum ulp_status read_bindings(struct ulp_engine_reading *reading, const j
     enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < json_array_size(bindings) && status == ULP_OK; b++) {
         const json_t *binding = json_array_get(bindings, b);
-        const json_t *name =
-            json_is_object(binding) ? json_object_get(binding, "Name") : binding;
+        const json_t *name = json_is_object(binding) ? json_object_get(binding, "Name") : binding;
         if (json_is_string(name))
             status = ulp_engine_add_binding(reading, json_string_value(name),
                                             json_string_length(name), error);

@@ -86,8 +86,8 @@ static enum ulp_status grow_tensors(struct ulp_engine_reading *reading,
                                     struct ulp_engine_tensor **tensors, size_t count,
                                     size_t *capacity, struct ulp_error *error)
 {
-    return ulp_grow(tensors, count, capacity, sizeof **tensors,
-                    ulp_arena_budget(reading->arena), "tensors of a layer", error);
+    return ulp_grow(tensors, count, capacity, sizeof **tensors, ulp_arena_budget(reading->arena),
+                    "tensors of a layer", error);
 }
 
 /* The grown list in the arena. */
@@ -113,11 +113,9 @@ static enum ulp_status read_braced(struct ulp_engine_reading *reading, struct sp
                              *const after_dims[] = {"]", NULL},
                              *const after_type[] = {", Format: ", " }", "}", NULL};
     const bool both = find(span, "Format/Datatype: ") != NULL;
-    enum ulp_status status =
-        copy(reading, field(span, "Name: ", after_name), &out->name, error);
+    enum ulp_status status = copy(reading, field(span, "Name: ", after_name), &out->name, error);
     if (status == ULP_OK)
-        status = copy(reading,
-                      field(span, both ? "Format/Datatype: " : "Datatype: ", after_type),
+        status = copy(reading, field(span, both ? "Format/Datatype: " : "Datatype: ", after_type),
                       &out->format, error);
     out->rank = -1;
     if (find(span, "Dimensions: ["))
@@ -157,12 +155,11 @@ static enum ulp_status read_list(struct ulp_engine_reading *reading, struct span
 static enum ulp_status read_record(struct ulp_engine_reading *reading, struct span line,
                                    struct ulp_error *error)
 {
-    static const char *const after_name[] = {", LayerType: ", NULL},
-                             *const after_kind[] = {", ", NULL},
-                             *const after_kernel[] = {", TacticValue: ", ", StreamId: ",
-                                                      ", Metadata: ", NULL},
-                             *const after_metadata[] = {NULL},
-                             *const after_type[] = {",", "}", NULL};
+    static const char
+        *const after_name[] = {", LayerType: ", NULL},
+               *const after_kind[] = {", ", NULL},
+               *const after_kernel[] = {", TacticValue: ", ", StreamId: ", ", Metadata: ", NULL},
+               *const after_metadata[] = {NULL}, *const after_type[] = {",", "}", NULL};
     struct ulp_engine_layer out = {.origin = "", .activation = ""};
     struct ulp_engine_tensor *tensors = NULL;
     size_t count = 0, capacity = 0, constants = 0;
@@ -260,7 +257,8 @@ static enum ulp_status read_side(struct ulp_engine_reading *reading, struct span
     return status;
 }
 
-/* The tactic is a hash, whose kernel the log has named before ("Set Tactic Name"), or the kernel. */
+/* The tactic is a hash, whose kernel the log has named before ("Set Tactic Name"), or the kernel.
+ */
 static enum ulp_status read_tactic(struct ulp_engine_reading *reading, struct span tactic,
                                    const struct ulp_names *tactics, const char *const *kernels,
                                    const char **out, struct ulp_error *error)
@@ -277,7 +275,8 @@ static enum ulp_status read_listed(struct ulp_engine_reading *reading, struct sp
                                    const struct ulp_names *tactics, const char *const *kernels,
                                    struct ulp_error *error)
 {
-    static const char *const after_kind[] = {"): ", NULL}, *const after_name[] = {", Tactic: ", NULL},
+    static const char *const after_kind[] = {"): ", NULL},
+                             *const after_name[] = {", Tactic: ", NULL},
                              *const after_tactic[] = {", ", NULL};
     struct ulp_engine_layer out = {.metadata = "", .origin = "", .activation = ""};
     const char *mark = find(line, ", Tactic: ");

@@ -24,11 +24,10 @@ static const char *skip_prefix(const char *at, const char *end)
     for (int i = 0; i < 4 && at < end && *at == '['; i++) {
         const char *close = memchr(at, ']', (size_t)(end - at));
         const size_t inside = close ? (size_t)(close - at - 1) : 0;
-        const bool logger =
-            close && ((inside == 1 && strchr("VIWE", at[1])) ||
-                      (inside == 3 && memcmp(at + 1, "TRT", 3) == 0) ||
-                      (inside >= 10 && isdigit((unsigned char)at[1]) &&
-                       isdigit((unsigned char)at[2]) && at[3] == '/'));
+        const bool logger = close && ((inside == 1 && strchr("VIWE", at[1])) ||
+                                      (inside == 3 && memcmp(at + 1, "TRT", 3) == 0) ||
+                                      (inside >= 10 && isdigit((unsigned char)at[1]) &&
+                                       isdigit((unsigned char)at[2]) && at[3] == '/'));
         if (!logger)
             break;
         at = close + 1;
@@ -44,8 +43,7 @@ static enum ulp_status note_tactic(struct log *log, const char *at, const char *
 {
     static const char mark[] = "Set Tactic Name: ", other[] = " Tactic: 0x";
     const char *name = memmem(at, (size_t)(end - at), mark, sizeof mark - 1);
-    const char *hash =
-        name ? memmem(name, (size_t)(end - name), other, sizeof other - 1) : NULL;
+    const char *hash = name ? memmem(name, (size_t)(end - name), other, sizeof other - 1) : NULL;
     if (!hash)
         return ULP_OK;
     name += sizeof mark - 1;
@@ -96,11 +94,8 @@ static enum ulp_status read_listed(struct log *log, const char *at, const char *
                                    struct ulp_error *error)
 {
     const size_t length = (size_t)(end - at);
-    struct ulp_engine_layer layer = {.kind = "",
-                                     .kernel = "",
-                                     .metadata = "",
-                                     .origin = "",
-                                     .activation = ""};
+    struct ulp_engine_layer layer = {
+        .kind = "", .kernel = "", .metadata = "", .origin = "", .activation = ""};
     if ((length == 7 && memcmp(at, "Layers:", 7) == 0) ||
         (length == 9 && memcmp(at, "Bindings:", 9) == 0)) {
         log->names = length == 7;
@@ -126,9 +121,8 @@ static enum ulp_status read_line(struct log *log, const char *start, const char 
         at++;
     while (end > at && isspace((unsigned char)end[-1]))
         end--;
-    enum ulp_status status =
-        ulp_engine_read_line(log->reading, at, (size_t)(end - at), &log->tactics, log->kernels,
-                             &found, error);
+    enum ulp_status status = ulp_engine_read_line(log->reading, at, (size_t)(end - at),
+                                                  &log->tactics, log->kernels, &found, error);
     if (status != ULP_OK || found)
         return status;
     if (at != start) /* a line of the logger's is no name in a list */
@@ -159,8 +153,7 @@ static const char *find_document(const char *text, size_t length)
 enum ulp_status ulp_engine_read_text(struct ulp_engine_reading *reading, const char *text,
                                      size_t length, struct ulp_error *error)
 {
-    struct log log = {.reading = reading,
-                      .tactics.budget = ulp_arena_budget(reading->arena)};
+    struct log log = {.reading = reading, .tactics.budget = ulp_arena_budget(reading->arena)};
     const char *document = find_document(text, length), *end = text + length;
     enum ulp_status status = ULP_OK;
     bool found = false;

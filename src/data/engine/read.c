@@ -63,8 +63,8 @@ enum ulp_type ulp_engine_weights(const struct ulp_engine_layer *layer, size_t co
     return ULP_TYPE_UNDEFINED;
 }
 
-enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *text,
-                                size_t length, const char **out, struct ulp_error *error)
+enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *text, size_t length,
+                                const char **out, struct ulp_error *error)
 {
     *out = length ? ulp_arena_text(reading->arena, text, length) : "";
     return *out ? ULP_OK : ulp_fail_memory(error, "out of memory for the engine's layers");
@@ -85,13 +85,12 @@ static int find_profile(const char *name)
 }
 
 enum ulp_status ulp_engine_add_layer(struct ulp_engine_reading *reading,
-                                     const struct ulp_engine_layer *layer,
-                                     struct ulp_error *error)
+                                     const struct ulp_engine_layer *layer, struct ulp_error *error)
 {
     struct ulp_engine *engine = reading->engine;
-    enum ulp_status status = ulp_grow(&reading->layers, engine->layer_count,
-                                      &reading->layer_capacity, sizeof *reading->layers,
-                                      ulp_arena_budget(reading->arena), "layers", error);
+    enum ulp_status status =
+        ulp_grow(&reading->layers, engine->layer_count, &reading->layer_capacity,
+                 sizeof *reading->layers, ulp_arena_budget(reading->arena), "layers", error);
     if (status != ULP_OK)
         return status;
     struct ulp_engine_layer *out = &reading->layers[engine->layer_count++];
@@ -159,8 +158,8 @@ static enum ulp_status read_bytes(struct ulp_engine_reading *reading, char *text
     return status;
 }
 
-/* What can be said of the version when the file does not: convolutions are "correlation" from 11 on,
- * rows of Myelin's stand beside others since 8.6. */
+/* What can be said of the version when the file does not: convolutions are "correlation" from 11
+ * on, rows of Myelin's stand beside others since 8.6. */
 static const char *guess_version(const struct ulp_engine_reading *reading)
 {
     const char *version = "";
@@ -198,8 +197,8 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
     return ULP_OK;
 }
 
-enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget,
-                                struct ulp_engine *out, struct ulp_error *error)
+enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, struct ulp_engine *out,
+                                struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -25,13 +25,12 @@ enum ulp_type ulp_engine_type(const char *text);
 enum ulp_type ulp_engine_weights(const struct ulp_engine_layer *layer, size_t constants);
 
 enum ulp_status ulp_engine_add_layer(struct ulp_engine_reading *reading,
-                                     const struct ulp_engine_layer *layer,
-                                     struct ulp_error *error);
+                                     const struct ulp_engine_layer *layer, struct ulp_error *error);
 enum ulp_status ulp_engine_add_binding(struct ulp_engine_reading *reading, const char *name,
                                        size_t length, struct ulp_error *error);
 /* A copy; of nothing the empty text. */
-enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *text,
-                                size_t length, const char **out, struct ulp_error *error);
+enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *text, size_t length,
+                                const char **out, struct ulp_error *error);
 
 /* engine_json.c. Documents that follow one another are one description. *found: there was one that
  * is. `whole`: the text is JSON and nothing else, so that what is malformed is an error. */
