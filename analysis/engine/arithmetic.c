@@ -58,7 +58,7 @@ static void find_types(struct ulp_built_layer *layer)
 
 /* What the types leave: integers are added in INT32, FP32 numbers in FP32; FP16 numbers in either.
  */
-static void settle_product(struct ulp_built_layer *layer)
+static void settle_product(struct ulp_built_layer *layer, bool gpu)
 {
     const enum ulp_type operand =
         layer->weights != ULP_TYPE_UNDEFINED ? layer->weights : layer->input;
@@ -79,6 +79,8 @@ static void settle_product(struct ulp_built_layer *layer)
             layer->multiply = "fp16";
         else if (!*layer->multiply && operand == ULP_TYPE_BFLOAT16)
             layer->multiply = "bf16";
+        if (!gpu) /* x86's and Arm's instructions for FP16 and BF16 products add in FP32 */
+            layer->accumulator = "fp32";
         if (!*layer->accumulator)
             layer->certainty = ULP_CERTAINTY_UNKNOWN;
     }
@@ -125,7 +127,7 @@ static void name_half(struct ulp_text *out, const struct ulp_built_layer *layer,
 {
     const bool scalar =
         layer->product && layer->kernel.certainty != ULP_CERTAINTY_UNKNOWN && !layer->kernel.unit;
-    if (scalar || !has_unit(built->gpu, storage))
+    if (scalar || !*built->gpu || !has_unit(built->gpu, storage))
         ulp_text_add(out, "%s,unit=none", storage);
     else
         ulp_text_add(out, "%s@%s", storage, built->gpu);
@@ -133,7 +135,7 @@ static void name_half(struct ulp_text *out, const struct ulp_built_layer *layer,
         ulp_text_add(out, ",acc=fp16");
     if (layer->product && layer->kernel.slices > 1)
         ulp_text_add(out, ",split-k=%d", layer->kernel.slices);
-    ulp_text_add(out, ",constants=tensorrt,fuse=groups");
+    ulp_text_add(out, "%s,fuse=groups", *built->gpu ? ",constants=tensorrt" : "");
     if (strcmp(layer->kernel.epilogue, "fp16") == 0 && strcmp(storage, "fp16") == 0)
         ulp_text_add(out, ",fuse-inner=fp16");
 }
@@ -149,11 +151,12 @@ static void name_arithmetic(struct ulp_text *out, const struct ulp_built_layer *
         ulp_text_add(out, "fp32,qdq=integer");
     else if (layer->product && strcmp(multiply, "tf32") == 0 && has_unit(built->gpu, "tf32"))
         ulp_text_add(out, "tf32@%s", built->gpu);
-    else if (strcmp(storage, "fp32") == 0 && layer->product && strcmp(multiply, "fp16") == 0)
-        ulp_text_add(out, "fp32,factor=fp16%s",
+    else if (strcmp(storage, "fp32") == 0 && layer->product &&
+             (strcmp(multiply, "fp16") == 0 || strcmp(multiply, "bf16") == 0))
+        ulp_text_add(out, "fp32,factor=%s%s", multiply,
                      strcmp(accumulator, "fp16") == 0 ? ",acc=fp16" : "");
     else if (strcmp(storage, "fp32") == 0)
-        ulp_text_add(out, PLAIN_FP32);
+        ulp_text_add(out, "%s", *built->gpu ? PLAIN_FP32 : "fp32");
     else if (*storage)
         name_half(out, layer, built, storage, accumulator);
 }
@@ -193,7 +196,7 @@ enum ulp_status ulp_layer_arithmetic(struct ulp_layer_map *mapping, struct ulp_b
     find_types(layer);
     layer->multiply = layer->accumulator = "";
     if (layer->product)
-        settle_product(layer);
+        settle_product(layer, *mapping->built->gpu);
     const char *unknown = options->unknown_accumulator ? options->unknown_accumulator : "fp32";
     const char *accumulator = *layer->accumulator                    ? layer->accumulator
                               : strcmp(layer->multiply, "fp16") == 0 ? unknown

@@ -83,6 +83,8 @@ static bool computes_product(const struct ulp_layer_map *mapping,
 static const char *guess_gpu(const struct ulp_engine *engine)
 {
     int newest = 0;
+    if (engine->form == ULP_ENGINE_ONNX || engine->form == ULP_ENGINE_OPENVINO)
+        return "";
     for (size_t l = 0; l < engine->layer_count; l++) {
         struct ulp_kernel_name name;
         ulp_kernel_name_read(engine->layers[l].kernel, &name);

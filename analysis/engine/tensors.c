@@ -40,8 +40,8 @@ static size_t count_tensors(const struct ulp_layer_map *mapping)
 /* A copy has one input and one output, and names no node. */
 static bool is_copy(const struct ulp_built_layer *layer)
 {
-    static const char *const kinds[] = {"Reformat", "NoOp", "MyelinReformat",
-                                        "Shuffle",  "kgen", "Move"};
+    static const char *const kinds[] = {"Reformat", "NoOp", "MyelinReformat", "Shuffle", "kgen",
+                                        "Move",     "Cast", "Reorder",        "Convert"};
     const struct ulp_engine_layer *row = layer->layer;
     if (layer->node_count || row->input_count != 1 || row->output_count != 1)
         return false;

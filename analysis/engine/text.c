@@ -36,7 +36,7 @@ static void add_head(const struct ulp_page *page, const struct ulp_built *built)
         ulp_text_show(page->out, "; allowed: %s", engine->precisions);
     if (engine->profile_count > 1)
         ulp_text_add(page->out, "; the first of %zu profiles", engine->profile_count);
-    ulp_text_add(page->out, "; emulated on: %s", built->gpu);
+    ulp_text_add(page->out, "; emulated on: %s", *built->gpu ? built->gpu : "a CPU");
     if (built->numbered)
         ulp_text_add(page->out, "; its names are operator and index: nodes were numbered");
     ulp_text_add(page->out, "\n");

@@ -2,7 +2,8 @@
  * computes, in which types, with which accumulator, and whether a wish was obeyed.
  *
  * The description is the runtime's own: TensorRT's layer information (trtexec --exportLayerInfo,
- * --profilingVerbosity=detailed; getEngineInformation; a log of trtexec --verbose). It is read
+ * --profilingVerbosity=detailed; getEngineInformation; a log of trtexec --verbose), the model that
+ * ONNX Runtime optimised (optimized_model_filepath), OpenVINO's execution graph. It is read
  * (ulp_engine_read), its layers are mapped to the nodes of a planned model (ulp_built_make), and
  * the mapping gives the arithmetic of every node, so that a lane of a run computes what was built
  * (ulp_built_keeps). doc/engine.md states what is documented, what was observed in real engines and
@@ -16,8 +17,10 @@
 
 /* Its form. */
 enum ulp_engine_form {
-    ULP_ENGINE_JSON, /* TensorRT's layer information, of any version */
-    ULP_ENGINE_TEXT, /* the same as text, perhaps among other lines of a log */
+    ULP_ENGINE_JSON,     /* TensorRT's layer information, of any version */
+    ULP_ENGINE_TEXT,     /* the same as text, perhaps among other lines of a log */
+    ULP_ENGINE_ONNX,     /* ONNX Runtime's optimised model */
+    ULP_ENGINE_OPENVINO, /* OpenVINO's execution graph, XML */
 };
 
 /* A tensor of a layer. A name may occur several times in a layer, with other dimensions. */
@@ -142,10 +145,10 @@ struct ulp_built_options {
 struct ulp_built {
     const struct ulp_engine *engine;
     size_t layer_count, node_count;
-    struct ulp_built_layer *layers; /* those of the first profile */
-    struct ulp_built_node *nodes;   /* of the plan */
-    bool numbered;                  /* its names are "Conv_0": operator and index in the file */
-    const char *gpu;
+    struct ulp_built_layer *layers;   /* those of the first profile */
+    struct ulp_built_node *nodes;     /* of the plan */
+    bool numbered;                    /* its names are "Conv_0": operator and index in the file */
+    const char *gpu;                  /* whose units are emulated; "": none, it runs on a CPU */
     size_t kinds[ULP_BUILT_LOST + 1]; /* nodes of each kind */
     /* products: by accumulator, and by the type that is multiplied */
     size_t products, fp16_accumulators, fp32_accumulators, int32_accumulators, unknown_accumulators;

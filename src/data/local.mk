@@ -4,8 +4,10 @@ libcore_la_SOURCES += \
 	%D%/data.h \
 	%D%/engine/engine_json.c \
 	%D%/engine/engine_line.c \
+	%D%/engine/engine_onnx.c \
 	%D%/engine/engine_text.c \
 	%D%/engine/engine_type.def \
+	%D%/engine/engine_xml.c \
 	%D%/engine/read.c \
 	%D%/engine/reading.h \
 	%D%/group_list.c \

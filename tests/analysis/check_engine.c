@@ -167,6 +167,67 @@ START_TEST(what_cannot_be_read)
 }
 END_TEST
 
+/* OpenVINO's graph: layers by the names they were made of, one by the value it computes. */
+START_TEST(openvino)
+{
+    struct subject subject;
+    char *verdict;
+    begin(&subject, "openvino.xml");
+    const struct ulp_built *built = &subject.built;
+    ck_assert_int_eq(subject.engine.form, ULP_ENGINE_OPENVINO);
+    ck_assert_uint_eq(built->kinds[ULP_BUILT_MAPPED], NODES);
+    ck_assert_uint_eq(layer_of(&subject, MATMUL)->node_count, 3);
+    ck_assert_int_eq(layer_of(&subject, MATMUL)->output, ULP_TYPE_BFLOAT16);
+    ck_assert_int_eq(layer_of(&subject, SECOND)->output, ULP_TYPE_FLOAT);
+    ck_assert_str_eq(layer_of(&subject, SOFTMAX)->arithmetic, "fp32");
+    ck_assert_uint_eq(built->bf16_products, 2);
+    ck_assert_uint_eq(built->fp32_accumulators, 2);
+    ck_ulp_ok(ulp_built_verdict(built, &verdict, &error), error);
+    ck_assert_str_eq(verdict,
+                     "This engine accumulates all 2 products in FP32; it multiplies 2 in BF16.\n");
+    free(verdict);
+    end(&subject);
+}
+END_TEST
+
+/* ONNX Runtime's optimised model: nodes by their names and by the values they compute; Casts that
+ * it inserted are copies. */
+START_TEST(onnxruntime)
+{
+    static const char optimised[] =
+        "(float[4,32] x) => (float[4,8] y)\n"
+        "<float[32,32] w1 = {0.5...}, float[32] b1 = {0.3...}, float16[32,8] w2 = {0.2...}>\n"
+        "{\n"
+        "  [/fc1/MatMul/MatMulAddFusion] h2 = Gemm(x, w1, b1)\n"
+        "  [/act/Relu] h3 = Relu(h2)\n"
+        "  [InsertedPrecisionFreeCast_h3] c3 = Cast<to=10>(h3)\n"
+        "  [second] c4 = MatMul(c3, w2)\n"
+        "  [InsertedPrecisionFreeCast_h4] h4 = Cast<to=1>(c4)\n"
+        "  [/soft/Softmax] y = Softmax<axis=1>(h4)\n"
+        "}\n";
+    struct subject subject;
+    struct proto message = onnx_text(17, optimised);
+    FILE *file = fopen(test_folder("optimised.onnx"), "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(message.data, 1, message.count, file), message.count);
+    ck_assert_int_eq(fclose(file), 0);
+    proto_free(&message);
+    ck_ulp_ok(ulp_engine_read(test_folder("optimised.onnx"), NULL, &subject.engine, &error), error);
+    ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_assert_int_eq(subject.engine.form, ULP_ENGINE_ONNX);
+    ck_assert_ptr_eq(layer_of(&subject, MATMUL), &subject.built.layers[0]);
+    ck_assert_ptr_eq(layer_of(&subject, ADD), &subject.built.layers[0]);
+    ck_assert_ptr_eq(layer_of(&subject, RELU), &subject.built.layers[1]);
+    ck_assert_ptr_eq(layer_of(&subject, SECOND), &subject.built.layers[3]);
+    ck_assert_ptr_eq(layer_of(&subject, SOFTMAX), &subject.built.layers[5]);
+    ck_assert(subject.built.layers[2].helper && subject.built.layers[4].helper);
+    ck_assert_str_eq(layer_of(&subject, MATMUL)->multiply, "fp32");
+    ck_assert_str_eq(layer_of(&subject, SECOND)->multiply, "fp16");
+    ck_assert_str_eq(layer_of(&subject, SECOND)->accumulator, "fp32");
+    end(&subject);
+}
+END_TEST
+
 static void write_file(const char *name, const char *content)
 {
     FILE *file = fopen(test_folder(name), "wb");
@@ -189,7 +250,11 @@ START_TEST(refused)
                  {"{\"Rows\": [\"a\"]}", "expected an object with \"Layers\""},
                  {"[11/20/2026-10:00:00] [I] nothing here\n", "holds no layer"},
                  {"Name: a, LayerType: kgen", "names a node"},
-                 {"{\"Layers\": [\"unrelated\"]}", "names a node"}};
+                 {"{\"Layers\": [\"unrelated\"]}", "names a node"},
+                 {"<net><layers><layer name='a'>", "line 1"},
+                 {"<a/>", "no <net>"},
+                 {"<!DOCTYPE a [<!ENTITY b 'c'>]><net/>", "document type"},
+                 {"<net/>", "holds no layer"}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct subject subject = {0};
         write_file("bad.json", cases[c].content);
@@ -712,6 +777,8 @@ int main(void)
     tcase_add_test(cases, forms);
     tcase_add_test(cases, facts_of_a_log);
     tcase_add_test(cases, what_cannot_be_read);
+    tcase_add_test(cases, openvino);
+    tcase_add_test(cases, onnxruntime);
     tcase_add_test(cases, refused);
     tcase_add_test(cases, odd_names);
     tcase_add_test(cases, kernel_names);

@@ -20,6 +20,6 @@ check_truth_SOURCES = %D%/check_truth.c
 TESTS += %D%/check_forecast_gpu.sh
 dist_check_SCRIPTS += %D%/check_forecast_gpu.sh
 EXTRA_DIST += scripts/sample_engines.py tests/data/engine/concatenated.json tests/data/engine/foreign.json tests/data/engine/names_only.json \
-	tests/data/engine/oneline.txt tests/data/engine/profiles.json tests/data/engine/trt10_fp16_claimed.json \
+	tests/data/engine/oneline.txt tests/data/engine/openvino.xml tests/data/engine/profiles.json tests/data/engine/trt10_fp16_claimed.json \
 	tests/data/engine/trt10_half.json tests/data/engine/trt10_mixed.json tests/data/engine/trt10_wide.json \
 	tests/data/engine/trt11_half.json tests/data/engine/trt84_numbered.json tests/data/engine/verbose.log

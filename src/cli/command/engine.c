@@ -86,12 +86,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Say what TensorRT built of MODEL: which kernel computes which nodes, in which types, with "
-    "which "
-    "accumulator and how sure that is; whether a plan or --layerPrecisions was obeyed; and, of two "
-    "engines of one model, what differs and how much of the second one's error each difference "
-    "explains. ENGINE.json is TensorRT's layer information of any version, or a log that holds it "
-    "(trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed, or --verbose)."
+    "Say what a runtime built of MODEL: which kernel computes which nodes, in which types, with "
+    "which accumulator and how sure that is; whether a plan or --layerPrecisions was obeyed; and, "
+    "of "
+    "two engines of one model, what differs and how much of the second one's error each difference "
+    "explains. ENGINE is TensorRT's layer information of any version, or a log that holds it "
+    "(trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed, or --verbose); the .onnx that "
+    "ONNX Runtime optimised (optimized_model_filepath); or OpenVINO's execution graph (.xml)."
     "\vWords of the report:\n"
     "  accumulate   the format that products are added in\n"
     "  sure         documented by NVIDIA, observed in every known engine, inferred from names and\n"
@@ -242,9 +243,9 @@ int command_engine(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&built_argp, 0, "What is not told:", 1},
                                                  {0}};
-    static const struct argp argp = {
-        option_list, parse_option, "MODEL.onnx ENGINE.json [SECOND.json]", documentation, children,
-        NULL,        NULL};
+    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx ENGINE [SECOND]",
+                                     documentation, children,     NULL,
+                                     NULL};
     struct engine_options options = {.reference = "mpfr:128", .shown = 12};
     struct session session = {.options = &options};
     struct ulp_error error = {0};

@@ -131,6 +131,14 @@ static bool looks_like_json(const char *text, size_t length)
     return i < length && strchr("{\"]", text[i]);
 }
 
+static bool looks_like_xml(const char *text, size_t length)
+{
+    size_t i = 0;
+    while (i < length && isspace((unsigned char)text[i]))
+        i++;
+    return i < length && text[i] == '<';
+}
+
 /* jansson refuses control characters inside strings, which TensorRT writes between the items of
  * Metadata; whatever stands between these, they are told apart by their brackets. */
 static void tame(char *text, size_t length)
@@ -146,16 +154,34 @@ static enum ulp_status read_bytes(struct ulp_engine_reading *reading, char *text
     bool found = false;
     enum ulp_status status = ULP_OK;
     tame(text, length);
-    if (looks_like_json(text, length))
+    if (looks_like_xml(text, length))
+        status = ulp_engine_read_xml(reading, text, length, error);
+    else if (looks_like_json(text, length))
         status = ulp_engine_read_json(reading, text, length, true, &found, error);
     else
         status = ulp_engine_read_text(reading, text, length, error);
+    return status;
+}
+
+/* A model by its name, all else by its first character. */
+static enum ulp_status read_file(struct ulp_engine_reading *reading, const char *path,
+                                 struct ulp_budget *budget, struct ulp_error *error)
+{
+    unsigned char *bytes;
+    size_t length;
+    if (ulp_text_ends(path, ".onnx"))
+        return ulp_engine_read_onnx(reading, path, error);
+    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &length, error);
+    if (status != ULP_OK)
+        return status;
+    status = read_bytes(reading, (char *)bytes, length, error);
+    ulp_free(bytes);
     if (status == ULP_OK && reading->engine->layer_count == 0)
         status = ulp_fail(error, ULP_ERROR_INPUT,
                           "holds no layer of an engine: expected TensorRT's layer information, as "
                           "trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed writes it, "
                           "or a log of trtexec --verbose");
-    return status;
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
 }
 
 /* What can be said of the version when the file does not: convolutions are "correlation" from 11
@@ -202,29 +228,23 @@ enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, str
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    unsigned char *bytes;
-    size_t length;
     struct ulp_engine_reading reading = {.engine = out};
     *out = (struct ulp_engine){.precisions = "", .version = "", .profile_count = 1};
-    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &length, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_arena_create(&reading.arena, budget, error);
+    enum ulp_status status = ulp_arena_create(&reading.arena, budget, error);
     if (status == ULP_OK) {
         out->memory = reading.arena;
         status = ulp_engine_text(&reading, path, strlen(path), &out->path, error);
     }
     if (status == ULP_OK)
-        status = read_bytes(&reading, (char *)bytes, length, error);
+        status = read_file(&reading, path, budget, error);
     if (status == ULP_OK)
         status = finish(&reading, error);
-    ulp_free(bytes);
     ulp_free(reading.layers);
     ulp_free(reading.bindings);
     if (status == ULP_OK)
         return ULP_OK;
     ulp_engine_free(out);
-    return ulp_fail_at(error, status, "%s", path);
+    return status;
 }
 
 void ulp_engine_free(struct ulp_engine *engine)
