@@ -487,6 +487,52 @@ START_TEST(half_epilogue)
 }
 END_TEST
 
+/* An INT8 row sums integers with the scales of the model's Q/DQ, whose nodes it takes in. */
+START_TEST(integers)
+{
+    static const char quantised[] =
+        "(float[4,32] x) => (float[4,8] y)\n"
+        "<float xs = {0.05}, int8 xz = {0}, int8[32,8] wq = {3, -7, 11, 100, -90, 5, 127...},\n"
+        " float ws = {0.013}, int8 wz = {0}>\n"
+        "{\n"
+        "  [q] xq = QuantizeLinear(x, xs, xz)\n"
+        "  [dq] xd = DequantizeLinear(xq, xs, xz)\n"
+        "  [wdq] wd = DequantizeLinear(wq, ws, wz)\n"
+        "  [product] y = MatMul(xd, wd)\n"
+        "}\n";
+    static const char layers[] =
+        "{\"Layers\": [{\"Name\": \"q\", \"LayerType\": \"Reformat\", \"Origin\": \"QDQ\", "
+        "\"Inputs\": [{\"Name\": \"x\", \"Format/Datatype\": \"Row major linear FP32\"}], "
+        "\"Outputs\": [{\"Name\": \"xq\", \"Format/Datatype\": \"Row major Int8 format\"}]}, "
+        "{\"Name\": \"wq + product\", \"LayerType\": \"CaskGemmMatrixMultiply\", \"Inputs\": "
+        "[{\"Name\": \"xq\", \"Format/Datatype\": \"Row major Int8 format\"}], \"Outputs\": "
+        "[{\"Name\": \"y\", \"Format/Datatype\": \"Row major linear FP32\"}], \"Weights\": "
+        "{\"Type\": \"Int8\", \"Count\": 256}, \"TacticName\": "
+        "\"sm80_xmma_gemm_i8f32_i8i32_f32_tn_n_tensor16x8x32\"}], \"Bindings\": [\"x\", \"y\"]}";
+    struct ulp_model *whole = model, *other = onnx_text_load(17, quantised);
+    struct ulp_plan *other_plan = make_plan(other);
+    struct subject subject;
+    write_file("int8.json", layers);
+    ck_ulp_ok(ulp_engine_read(test_folder("int8.json"), NULL, &subject.engine, &error), error);
+    ck_ulp_ok(ulp_built_make(&subject.engine, other_plan, NULL, &subject.built, &error), error);
+    ck_assert_uint_eq(subject.built.int8_products, 1);
+    ck_assert_uint_eq(subject.built.int32_accumulators, 1);
+    ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_LOST], 0);
+    model = other;
+    struct ulp_tensor_set built = run_built(&subject), expected = run_plain("fp32,qdq=integer"),
+                          floats = run_plain("fp32");
+    ck_assert_uint_eq(count_unequal(&built, &expected), 0);
+    ck_assert_uint_gt(count_unequal(&built, &floats), 0);
+    ulp_tensor_set_free(&built);
+    ulp_tensor_set_free(&expected);
+    ulp_tensor_set_free(&floats);
+    end(&subject);
+    ulp_plan_free(other_plan);
+    ulp_model_free(other);
+    model = whole;
+}
+END_TEST
+
 /* What does not tell is what the option says. */
 START_TEST(unknown_accumulators)
 {
@@ -785,6 +831,7 @@ int main(void)
     tcase_add_test(cases, long_kernel_name);
     tcase_add_test(cases, lane_computes_what_was_built);
     tcase_add_test(cases, half_epilogue);
+    tcase_add_test(cases, integers);
     tcase_add_test(cases, unknown_accumulators);
     tcase_add_test(cases, plans);
     tcase_add_test(cases, layer_precisions);
