@@ -30,6 +30,7 @@ struct ulp_layer_map {
     /* a node's number by its name, by operator and index ("Conv_0"), by its name as Myelin writes
      * it; a value's slot by its name, initializers included */
     struct ulp_names nodes, numbered, mangled, values;
+    size_t longest; /* no known name is longer */
     struct ulp_names tensors;
     struct ulp_engine_value *engine_values;
     struct ulp_layer_nodes *of_layer; /* by layer of `built` */

@@ -11,7 +11,8 @@
 #include "analysis/engine/mapping.h"
 #include "base/error.h"
 
-enum { NAME_BYTES = 4096, JOINS_MAX = 64 };
+/* A name that holds more joints itself is not looked for. */
+enum { NAME_BYTES = 4096, JOINS_MAX = 8 };
 
 /* ---- tables ---- */
 
@@ -39,6 +40,8 @@ static enum ulp_status index_node(struct ulp_layer_map *mapping, size_t n, struc
     const char *number = ulp_arena_text(mapping->arena, numbered, strlen(numbered)),
                *mangled = mangle(mapping->arena, step->name);
     const bool main = mapping->plan->nodes[n].block == mapping->main;
+    const size_t length = strlen(step->name) + strlen(numbered);
+    mapping->longest = length > mapping->longest ? length : mapping->longest;
     return number && mangled && add_once(&mapping->nodes, step->name, n) &&
                    (!main || add_once(&mapping->numbered, number, n)) &&
                    add_once(&mapping->mangled, mangled, n)
@@ -51,9 +54,12 @@ enum ulp_status ulp_mapping_index(struct ulp_layer_map *mapping, struct ulp_erro
     enum ulp_status status = ULP_OK;
     for (size_t n = 0; n < mapping->plan->node_count && status == ULP_OK; n++)
         status = index_node(mapping, n, error);
-    for (size_t s = 0; s < mapping->main->slot_count && status == ULP_OK; s++)
+    for (size_t s = 0; s < mapping->main->slot_count && status == ULP_OK; s++) {
+        const size_t length = strlen(mapping->main->slots[s].name);
+        mapping->longest = length > mapping->longest ? length : mapping->longest;
         if (!add_once(&mapping->values, mapping->main->slots[s].name, s))
             status = ulp_out_of_memory(error);
+    }
     return status;
 }
 
@@ -122,6 +128,10 @@ static int find_node(const struct ulp_layer_map *mapping, struct part part)
 /* Is it a name of the model: of a node, or of a value such as a weight? */
 static bool is_known(const struct ulp_layer_map *mapping, struct part part)
 {
+    /* around a name: "[RELU]-[aten_ops.relu.default]-[X]", "X_clone_12", "fused X/MatMulAddFusion" */
+    const size_t around = 200;
+    if ((size_t)(part.end - part.at) > mapping->longest + around)
+        return false;
     return find_node(mapping, part) >= 0 || look_up(&mapping->values, part) >= 0;
 }
 
