@@ -499,26 +499,28 @@ START_TEST(hostile_names)
 END_TEST
 
 /* TF32 operands: as an H200's libraries were recorded to round them; where none were, as the
- * instruction set converts. A tie, 1 + 2^-11, tells the two apart. */
+ * instruction set converts. */
+static enum ulp_rounding operands_of(const char *name)
+{
+    return test_arithmetic(name).schedule.operand_rounding;
+}
+
 START_TEST(operands_of_tf32)
 {
     static const char *const gpus[] = {"a100", "a2", "ada", "l40s", "h100", "b200"};
     char name[64];
-    ck_assert_int_eq(get_arithmetic("tf32").schedule.operand_rounding, ULP_ROUND_NEAREST_EVEN);
-    ck_assert_int_eq(get_arithmetic("tf32@h200,operands=rna").schedule.operand_rounding,
-                     ULP_ROUND_NEAREST_AWAY);
-    ck_assert_int_eq(get_arithmetic("tf32,unit=none").schedule.operand_rounding,
-                     ULP_ROUND_NEAREST_AWAY);
-    ck_assert_int_eq(get_arithmetic("trt:tf32").schedule.operand_rounding, ULP_ROUND_NEAREST_AWAY);
-    ck_assert_int_eq(get_arithmetic("torch:tf32").schedule.operand_rounding,
-                     ULP_ROUND_NEAREST_EVEN);
+    ck_assert_int_eq(operands_of("tf32"), ULP_ROUND_NEAREST_EVEN);
+    ck_assert_int_eq(operands_of("tf32@h200,operands=rna"), ULP_ROUND_NEAREST_AWAY);
+    ck_assert_int_eq(operands_of("tf32,unit=none"), ULP_ROUND_NEAREST_AWAY);
+    ck_assert_int_eq(operands_of("trt:tf32"), ULP_ROUND_NEAREST_AWAY);
+    ck_assert_int_eq(operands_of("torch:tf32"), ULP_ROUND_NEAREST_EVEN);
     for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
         snprintf(name, sizeof name, "tf32@%s", gpus[i]);
-        ck_assert_int_eq(get_arithmetic(name).schedule.operand_rounding, ULP_ROUND_NEAREST_AWAY);
+        ck_assert_int_eq(operands_of(name), ULP_ROUND_NEAREST_AWAY);
         snprintf(name, sizeof name, "tf32@%s,operands=rne", gpus[i]);
-        ck_assert_int_eq(get_arithmetic(name).schedule.operand_rounding, ULP_ROUND_NEAREST_EVEN);
+        ck_assert_int_eq(operands_of(name), ULP_ROUND_NEAREST_EVEN);
         snprintf(name, sizeof name, "tf32-trunc@%s", gpus[i]);
-        ck_assert_int_eq(get_arithmetic(name).schedule.operand_rounding, ULP_ROUND_TOWARD_ZERO);
+        ck_assert_int_eq(operands_of(name), ULP_ROUND_TOWARD_ZERO);
     }
 }
 END_TEST
