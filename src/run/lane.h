@@ -5,6 +5,15 @@
 #include "kernels/operand/packed.h"
 #include "run/plan/plan.h"
 
+struct ulp_kept;
+
+/* Is it a constant that may be a factor of a contraction? */
+static inline bool ulp_is_factor(const struct ulp_plan_slot *slot)
+{
+    return slot->constant && ulp_element_is_float(slot->constant->element) &&
+           slot->constant->count > 1;
+}
+
 struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
@@ -24,6 +33,10 @@ struct ulp_lane {
     struct ulp_packed *packed;
     bool repeats;
     bool *kept;                       /* per slot: its constant is */
+    /* what the plan's runs leave for each other (kept.h), and where the lane's values are in it;
+     * NULL: nothing, as in bodies */
+    struct ulp_kept *left;
+    size_t left_place;
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
 

@@ -60,7 +60,8 @@ void ulp_wide_forms_find(struct ulp_wide_call *call, const struct ulp_wide_tile 
         const struct ulp_packed_view view = view_of(call, side);
         struct ulp_wide_form *form = NULL;
         if (call->kept[side])
-            form = (struct ulp_wide_form *)ulp_packed_find(call->problem.packed, &view, free_form);
+            form = (struct ulp_wide_form *)ulp_packed_find(
+                call->problem.packed, &view, free_form, &(const struct ulp_packed_variant){0});
         if (form && (form->tile != tile || form->width != width_of(call, tile, side))) {
             ulp_packed_release(call->problem.packed, &form->base);
             form = NULL;
@@ -170,6 +171,7 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
             ulp_allocate_zero(&form->half_sums, half_count, sizeof(int64_t), budget, what, error);
     if (status != ULP_OK)
         return status;
+    form->base.bytes = bytes + half_count * sizeof(int64_t);
     uint64_t *data = form->data;
     int64_t *half_sums = form->half_sums;
     for (size_t i = 0; i < panels; i++) {
@@ -206,20 +208,6 @@ static enum ulp_status fill_form(struct ulp_wide_form *form, struct making *maki
     return status == ULP_OK ? ulp_parallel_for(pool, panels, 1, cut_panels, making, error) : status;
 }
 
-/* A batch of each of the form's groups. */
-static enum ulp_status list_batches(size_t **out, const struct ulp_wide_form *form,
-                                    const struct ulp_packed_view *view, struct ulp_budget *budget,
-                                    struct ulp_error *error)
-{
-    void *memory;
-    enum ulp_status status = ulp_allocate(&memory, form->base.group_count, sizeof **out, budget,
-                                          "batches of a factor", error);
-    *out = memory;
-    for (size_t batch = 0; status == ULP_OK && batch < view->batch_count; batch++)
-        (*out)[ulp_packed_group(&form->base, ulp_packed_batch_offset(view->factor, batch))] = batch;
-    return status;
-}
-
 /* NULL: there is no memory for it, which is no failure. */
 static struct ulp_wide_form *make_form(const struct ulp_wide_call *call,
                                        const struct ulp_wide_plan *plan, int side,
@@ -247,9 +235,7 @@ static struct ulp_wide_form *make_form(const struct ulp_wide_call *call,
                                    .special = plan->special &&
                                               ulp_any_beyond(view.factor->tensor, INFINITY, pool)};
     size_t *batches = NULL;
-    enum ulp_status status = ulp_packed_begin(packed, &form->base, &view, &error);
-    if (status == ULP_OK)
-        status = list_batches(&batches, form, &view, budget, &error);
+    enum ulp_status status = ulp_packed_begin(packed, &form->base, &view, &batches, &error);
     if (status == ULP_OK)
         status = fill_form(form, &(struct making){form, plan, view.factor, batches}, side, budget,
                            pool, &error);

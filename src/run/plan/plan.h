@@ -177,6 +177,8 @@ struct ulp_mix {
     struct ulp_fusion *fusion; /* NULL: every node is a kernel of its own */
 };
 
+struct ulp_kept;
+
 struct ulp_plan {
     struct ulp_arena *arena;
     const struct ulp_model *model;
@@ -190,6 +192,7 @@ struct ulp_plan {
     size_t block_count, block_capacity;
     struct ulp_budget budget, constants; /* of the plan, and of constants computed for it */
     struct ulp_budget prepared;          /* of what runs prepare for further ones */
+    struct ulp_kept *kept;               /* and constants and factors they leave (run/kept.h) */
     struct ulp_pool *pool;               /* of one thread, while planning */
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
