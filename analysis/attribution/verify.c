@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "run/lane.h"
-#include "run/replay.h"
+#include "run/pass/replay.h"
 
 /* One lane alone, planned again, and the values that are explained in its last run. */
 struct trial {

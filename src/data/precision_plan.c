@@ -5,11 +5,11 @@
 
 #include <ulpscope/run.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
+#include "base/machine/file.h"
+#include "base/text/text.h"
 
 #define BYTES_MAX ((size_t)64 << 20)
 

@@ -1,9 +1,9 @@
 /* A run from its beginning to its end: inputs are given to the lanes, the main graph is walked,
  * outputs are taken. */
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/reserve.h"
+#include "base/memory/reserve.h"
 #include "base/tuning.h"
 #include "run/kept.h"
 #include "run/walk.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "number/round/round.h"
 #include "run/kept.h"
@@ -267,8 +267,7 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
         *out = value;
         return ULP_OK;
     }
-    enum ulp_status status =
-        lower_constant(value, planned, arithmetic, reader.mixed, lane, error);
+    enum ulp_status status = lower_constant(value, planned, arithmetic, reader.mixed, lane, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
     bool stays = lane->left;

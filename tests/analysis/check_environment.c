@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "base/alloc.h"
-#include "base/file.h"
-#include "base/text.h"
-#include "base/thread.h"
+#include "base/memory/alloc.h"
+#include "base/machine/file.h"
+#include "base/text/text.h"
+#include "base/machine/thread.h"
 #ifdef __x86_64__
 #include <xmmintrin.h>
 #endif

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE };

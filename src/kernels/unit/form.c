@@ -1,7 +1,7 @@
 /* Decoded lines of a factor that stay from call to call: see operand/packed.h. */
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/tuning.h"
 #include "kernels/operand/packed.h"
 #include "kernels/unit/work.h"

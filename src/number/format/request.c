@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr", NULL};
 static const char *const operand_names[] = {"rne", "rna", "rz", NULL};

@@ -1,10 +1,10 @@
 /* Kept nodes: the arithmetic of each node in each lane. */
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "run/kept.h"
 #include "run/plan/plan.h"
 

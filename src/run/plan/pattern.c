@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "run/plan/plan.h"
 
 static bool matches(const char *glob, const char *text)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/reserve.h"
-#include "base/text.h"
+#include "base/memory/reserve.h"
+#include "base/text/text.h"
 #include "run/kept.h"
 
 static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <ulpscope/run.h>
 
-#include "base/alloc.h"
-#include "base/names.h"
+#include "base/memory/alloc.h"
+#include "base/text/names.h"
 #include "base/tuning.h"
 #include "graph/graph.h"
 #include "ops/operator.h"
