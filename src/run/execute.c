@@ -96,8 +96,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
                                    "inputs", error);
     struct ulp_tensor *fitted = memory;
     if (status == ULP_OK && !walk->left)
-        status =
-            ulp_packed_create(&walk->packed, &walk->budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
+        status = ulp_packed_create(&walk->packed, &walk->budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, plan->main, NULL, NULL, error);
     if (status == ULP_OK)

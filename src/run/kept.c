@@ -94,7 +94,7 @@ void ulp_kept_forget(struct ulp_kept *kept)
     ulp_packed_free(packed);
     for (size_t i = 0; i < count; i++)
         ulp_tensor_free(&entries[i].tensor);
-    ulp_free(entries);
+    free(entries);
 }
 
 void ulp_kept_free(struct ulp_kept *kept)
@@ -127,17 +127,17 @@ static bool prepare(struct ulp_kept *kept, const struct ulp_plan *plan)
 {
     struct ulp_error error;
     struct ulp_packed *packed = NULL;
-    void *entries = NULL;
     const size_t count = ulp_kept_place(plan, plan->lane_count);
-    enum ulp_status status = ulp_allocate_zero(&entries, count, sizeof *kept->entries,
-                                               &kept->constants, "constants of runs", &error);
-    if (status == ULP_OK)
-        status = ulp_packed_create(&packed, &kept->factors, kept->bytes_max, &error);
+    /* in no budget: it would stay there when the rest is given up */
+    void *entries = calloc(count + 1, sizeof *kept->entries);
+    enum ulp_status status =
+        entries ? ulp_packed_create(&packed, &kept->factors, kept->bytes_max, &error)
+                : ULP_ERROR_MEMORY;
     if (status == ULP_OK)
         status = keep_constants(packed, plan, &error);
     if (status != ULP_OK) {
         ulp_packed_free(packed);
-        ulp_free(entries);
+        free(entries);
         return false;
     }
     pthread_mutex_lock(&kept->mutex);

@@ -231,9 +231,9 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_sl
         status = ulp_tensor_lower(&bounded, constant, &storage, arithmetic->constants,
                                   &slot->magnitudes, lane->budget, error);
     if (status == ULP_OK && lane->left)
-        budget = ulp_kept_room(lane->left, constant->count * ulp_element_bytes(
-                                                                 ulp_storage_element(&storage),
-                                                                 storage.precision));
+        budget = ulp_kept_room(lane->left,
+                               constant->count * ulp_element_bytes(ulp_storage_element(&storage),
+                                                                   storage.precision));
     if (status == ULP_OK)
         status = ulp_adapt(out, &bounded, &from, arithmetic, mixed, budget ? budget : lane->budget,
                            lane->pool, error);

@@ -18,9 +18,9 @@ struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
     /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use:
-     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner one behind the others. A computed value
-     * is held in the arithmetic of its holder; an input of the model, where nodes differ, as it was
-     * given. */
+     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner one behind
+     * the others. A computed value is held in the arithmetic of its holder; an input of the model,
+     * where nodes differ, as it was given. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
@@ -32,7 +32,7 @@ struct ulp_lane {
      * body stay until its If, Loop or Scan is done. */
     struct ulp_packed *packed;
     bool repeats;
-    bool *kept;                       /* per slot: its constant is */
+    bool *kept; /* per slot: its constant is */
     /* what the plan's runs leave for each other (kept.h), and where the lane's values are in it;
      * NULL: nothing, as in bodies */
     struct ulp_kept *left;

@@ -74,16 +74,16 @@ static const char *pack_side(const struct ulp_chains_job *job,
     size_t line = rows ? block->row : block->column;
     const struct ulp_chains_form *form = job->forms[!rows];
     if (form)
-        return ulp_chains_form_panels(form, ulp_packed_batch_offset(
-                                                rows ? job->rows.factor : job->columns.factor,
-                                                block->batch)) +
+        return ulp_chains_form_panels(form, ulp_packed_batch_offset(rows ? job->rows.factor
+                                                                         : job->columns.factor,
+                                                                    block->batch)) +
                (first * ulp_chains_form_lines(form) + line * (last - first)) * job->element_bytes;
     if (job->shared && rows == job->share_rows)
         return job->shared +
                (first * job->shared_lines + line * (last - first)) * job->element_bytes;
     char *out = rows ? scratch->rows : scratch->columns;
-    ulp_chains_pack_lines(job, out, rows, block->batch, line, rows ? block->row_count : block->column_count,
-               first, last);
+    ulp_chains_pack_lines(job, out, rows, block->batch, line,
+                          rows ? block->row_count : block->column_count, first, last);
     return out;
 }
 
@@ -99,9 +99,10 @@ static enum ulp_status pack_shared(void *context, size_t first, size_t last, int
         size_t line = item % pieces * width, k = item / pieces * job->k_block,
                end = ulp_size_min(k + job->k_block, job->k_count);
         ulp_chains_pack_lines(job,
-                   job->shared + (k * job->shared_lines + line * (end - k)) * job->element_bytes,
-                   job->share_rows, job->batch, line, ulp_size_min(width, line_count - line), k,
-                   end);
+                              job->shared +
+                                  (k * job->shared_lines + line * (end - k)) * job->element_bytes,
+                              job->share_rows, job->batch, line,
+                              ulp_size_min(width, line_count - line), k, end);
     }
     return ULP_OK;
 }

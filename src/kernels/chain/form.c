@@ -16,9 +16,8 @@ struct ulp_chains_form {
 static void free_form(struct ulp_packed_form *base)
 {
     struct ulp_chains_form *form = (struct ulp_chains_form *)base;
-    ulp_packed_end(base);
     ulp_free(form->data);
-    ulp_free(form);
+    ulp_packed_end(base);
 }
 
 static const struct ulp_pack *pack_of(const struct ulp_chains_job *job, int side)
@@ -77,64 +76,53 @@ static enum ulp_status pack_pieces(void *context, size_t first, size_t last, int
                      end = ulp_size_min(k + job->k_block, job->k_count);
         ulp_chains_pack_lines(job,
                               making->form->data + group * making->form->group_bytes +
-                                  (k * making->form->lines + line * (end - k)) *
-                                      job->element_bytes,
+                                  (k * making->form->lines + line * (end - k)) * job->element_bytes,
                               !making->side, making->batches[group], line,
                               ulp_size_min(making->width, line_count - line), k, end);
     }
     return ULP_OK;
 }
 
-static enum ulp_status fill_form(struct ulp_chains_form *form, const struct ulp_chains_job *job,
-                                 int side, const size_t *batches, struct ulp_error *error)
+static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, const size_t *batches,
+                                 struct ulp_error *error)
 {
-    const size_t width = ULP_TUNE_SHARED_PANELS * (side ? job->tile_columns : job->tile_rows),
-                 pieces = ulp_size_divide_up(form->base.line_count, width),
+    struct making *making = context;
+    const struct ulp_chains_job *job = making->job;
+    struct ulp_chains_form *form = (struct ulp_chains_form *)base;
+    const size_t tile = making->side ? job->tile_columns : job->tile_rows,
                  k_blocks = ulp_size_divide_up(job->k_count, job->k_block);
-    struct making making = {job, form, batches, side, width, pieces};
-    return ulp_parallel_for(job->pool, pieces * k_blocks * form->base.group_count,
-                            ulp_grain(0.3 * (double)width * (double)job->k_block), pack_pieces,
-                            &making, error);
+    void *memory;
+    enum ulp_status status =
+        ulp_allocate(&memory, base->bytes, 1, ulp_packed_budget(job->problem->packed),
+                     "panels of a factor", error);
+    if (status != ULP_OK)
+        return status;
+    form->data = memory;
+    form->lines = ulp_size_round_up(base->line_count, tile);
+    form->group_bytes = base->bytes / base->group_count;
+    making->form = form;
+    making->batches = batches;
+    making->width = ULP_TUNE_SHARED_PANELS * tile;
+    making->pieces = ulp_size_divide_up(base->line_count, making->width);
+    return ulp_parallel_for(job->pool, making->pieces * k_blocks * base->group_count,
+                            ulp_grain(0.3 * (double)making->width * (double)job->k_block),
+                            pack_pieces, making, error);
 }
 
-/* NULL: there is no memory for it, which is no failure. */
-static struct ulp_chains_form *make_form(const struct ulp_chains_job *job, int side)
+static struct ulp_chains_form *make_form(const struct ulp_chains_job *job, int side,
+                                         const struct ulp_packed_view *view,
+                                         const struct ulp_packed_variant *variant)
 {
-    struct ulp_packed *packed = job->problem->packed;
-    struct ulp_budget *budget = ulp_packed_budget(packed);
-    const struct ulp_packed_view view = view_of(job, side);
-    struct ulp_error error;
-    void *memory;
-    size_t *batches = NULL, bytes;
+    struct ulp_packed_recipe recipe = {.form_bytes = sizeof(struct ulp_chains_form),
+                                       .variant = *variant,
+                                       .fill = fill_form,
+                                       .free = free_form};
     const size_t lines =
-        ulp_size_round_up(view.line_count, side ? job->tile_columns : job->tile_rows);
-    if (!ulp_size_mul(lines, job->k_count, &bytes) ||
-        !ulp_size_mul(bytes, job->element_bytes, &bytes) || !ulp_packed_has_room(packed, bytes) ||
-        ulp_allocate_zero(&memory, 1, sizeof(struct ulp_chains_form), budget, "a packed factor",
-                          &error) != ULP_OK)
+        ulp_size_round_up(view->line_count, side ? job->tile_columns : job->tile_rows);
+    if (!ulp_size_mul(lines * job->element_bytes, job->k_count, &recipe.bytes))
         return NULL;
-    struct ulp_chains_form *form = memory;
-    *form = (struct ulp_chains_form){.base = {.free = free_form, .variant = variant_of(job, side)},
-                                     .lines = lines,
-                                     .group_bytes = bytes};
-    enum ulp_status status = ulp_packed_begin(packed, &form->base, &view, &batches, &error);
-    if (status == ULP_OK && (!ulp_size_mul(bytes, form->base.group_count, &form->base.bytes) ||
-                             !ulp_packed_has_room(packed, form->base.bytes)))
-        status = ULP_ERROR_MEMORY;
-    if (status == ULP_OK)
-        status =
-            ulp_allocate(&memory, form->base.bytes, 1, budget, "panels of a factor", &error);
-    if (status == ULP_OK) {
-        form->data = memory;
-        status = fill_form(form, job, side, batches, &error);
-    }
-    ulp_free(batches);
-    if (status == ULP_OK) {
-        ulp_packed_add(packed, &form->base);
-        return form;
-    }
-    free_form(&form->base);
-    return NULL;
+    return (struct ulp_chains_form *)ulp_packed_make(job->problem->packed, view, &recipe,
+                                                     &(struct making){.job = job, .side = side});
 }
 
 void ulp_chains_forms_open(struct ulp_chains_job *job)
@@ -148,7 +136,7 @@ void ulp_chains_forms_open(struct ulp_chains_job *job)
         job->forms[side] =
             (struct ulp_chains_form *)ulp_packed_find(packed, &view, free_form, &variant);
         if (!job->forms[side])
-            job->forms[side] = make_form(job, side);
+            job->forms[side] = make_form(job, side, &view, &variant);
     }
 }
 

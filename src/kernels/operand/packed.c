@@ -257,7 +257,7 @@ struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed)
     return packed->budget;
 }
 
-bool ulp_packed_has_room(struct ulp_packed *packed, size_t bytes)
+static bool has_room(struct ulp_packed *packed, size_t bytes)
 {
     pthread_mutex_lock(&packed->mutex);
     const bool has = bytes <= packed->bytes_max && packed->bytes <= packed->bytes_max - bytes;
@@ -291,9 +291,9 @@ struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
     pthread_mutex_lock(&packed->mutex);
     struct kept *kept = find_around(packed, view->factor->tensor->data);
     struct ulp_packed_form *form = kept ? kept->forms : NULL;
-    while (form && !(form->free == kernel &&
-                     memcmp(&form->variant, variant, sizeof *variant) == 0 &&
-                     is_form_of(form, view)))
+    while (form &&
+           !(form->free == kernel && memcmp(&form->variant, variant, sizeof *variant) == 0 &&
+             is_form_of(form, view)))
         form = form->next;
     if (form) {
         form->users++;
@@ -323,9 +323,10 @@ static enum ulp_status list_batches(size_t **out, const struct ulp_packed_form *
     return status;
 }
 
-enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
-                                 const struct ulp_packed_view *view, size_t **batches,
-                                 struct ulp_error *error)
+/* Fills in a new form's view. */
+static enum ulp_status begin(struct ulp_packed *packed, struct ulp_packed_form *form,
+                             const struct ulp_packed_view *view, size_t **batches,
+                             struct ulp_error *error)
 {
     const struct ulp_factor *factor = view->factor;
     void *memory;
@@ -357,20 +358,20 @@ enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_fo
 void ulp_packed_end(struct ulp_packed_form *form)
 {
     ulp_free(form->tables);
+    ulp_free(form);
 }
 
 static bool are_alike(const struct ulp_packed_form *x, const void *context)
 {
     const struct ulp_packed_form *y = context;
     return x->free == y->free && memcmp(&x->variant, &y->variant, sizeof x->variant) == 0 &&
-           x->data == y->data && x->element == y->element &&
-           x->group_count == y->group_count && x->line_count == y->line_count &&
-           x->k_count == y->k_count &&
+           x->data == y->data && x->element == y->element && x->group_count == y->group_count &&
+           x->line_count == y->line_count && x->k_count == y->k_count &&
            memcmp(x->tables, y->tables,
                   (x->group_count + x->line_count + x->k_count) * sizeof *x->tables) == 0;
 }
 
-void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form)
+static void add(struct ulp_packed *packed, struct ulp_packed_form *form)
 {
     pthread_mutex_lock(&packed->mutex);
     form->users = 1;
@@ -378,8 +379,8 @@ void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form)
     struct kept *kept = find_around(packed, form->data);
     if (kept) {
         give_up_those(packed, kept, are_alike, form);
-        form->passing = packed->bytes > packed->bytes_max ||
-                        form->bytes > packed->bytes_max - packed->bytes;
+        form->passing =
+            packed->bytes > packed->bytes_max || form->bytes > packed->bytes_max - packed->bytes;
         packed->bytes += form->passing ? 0 : form->bytes;
         packed->passing += form->passing;
         form->next = kept->forms;
@@ -388,6 +389,34 @@ void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form)
         form->given_up = true;
     }
     pthread_mutex_unlock(&packed->mutex);
+}
+
+struct ulp_packed_form *ulp_packed_make(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
+                                        const struct ulp_packed_recipe *recipe, void *context)
+{
+    struct ulp_error error;
+    void *memory;
+    size_t *batches = NULL;
+    if (!has_room(packed, recipe->bytes) ||
+        ulp_allocate_zero(&memory, 1, recipe->form_bytes, packed->budget, "a packed factor",
+                          &error) != ULP_OK)
+        return NULL;
+    struct ulp_packed_form *form = memory;
+    *form = (struct ulp_packed_form){.free = recipe->free, .variant = recipe->variant};
+    enum ulp_status status = begin(packed, form, view, &batches, &error);
+    if (status == ULP_OK && (!ulp_size_mul(recipe->bytes, form->group_count, &form->bytes) ||
+                             !has_room(packed, form->bytes)))
+        status = ULP_ERROR_MEMORY;
+    if (status == ULP_OK)
+        status = recipe->fill(context, form, batches, &error);
+    ulp_free(batches);
+    if (status == ULP_OK) {
+        add(packed, form);
+        return form;
+    }
+    form->free(form);
+    return NULL;
 }
 
 void ulp_packed_release(struct ulp_packed *packed, struct ulp_packed_form *form)

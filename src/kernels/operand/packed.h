@@ -46,7 +46,7 @@ struct ulp_packed_variant {
     char format[24];
 };
 
-/* A form begins with this; a kernel sets free, bytes and variant. */
+/* A form begins with this. */
 struct ulp_packed_form {
     struct ulp_packed_form *next;
     void (*free)(struct ulp_packed_form *form); /* which kernel's it is, too */
@@ -65,23 +65,30 @@ struct ulp_packed_form {
 /* Is all of the view in memory that stays as it is, and no larger than that? */
 bool ulp_packed_is_kept(struct ulp_packed *packed, const struct ulp_packed_view *view);
 struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed);
-/* Is there room for so many bytes more that stay? */
-bool ulp_packed_has_room(struct ulp_packed *packed, size_t bytes);
 /* The form of that view, kernel and variant, which is not freed before it is released; NULL: there
  * is none. */
 struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
                                         const struct ulp_packed_view *view,
                                         void (*kernel)(struct ulp_packed_form *form),
                                         const struct ulp_packed_variant *variant);
-/* Fills in a new form's view; its memory is charged to the budget. A kernel's free calls end.
- * *batches, freed by the caller: a batch of each group. */
-enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
-                                 const struct ulp_packed_view *view, size_t **batches,
-                                 struct ulp_error *error);
+/* How a kernel makes a form. */
+struct ulp_packed_recipe {
+    size_t form_bytes; /* of its struct, which begins with struct ulp_packed_form */
+    size_t bytes;      /* of a group's memory; 0: fill says how much it took */
+    struct ulp_packed_variant variant;
+    /* Fills a form that is zero but for its view; batches: one of each group. */
+    enum ulp_status (*fill)(void *context, struct ulp_packed_form *form, const size_t *batches,
+                            struct ulp_error *error);
+    void (*free)(struct ulp_packed_form *form); /* calls ulp_packed_end */
+};
+/* A new form, left here in place of any other of its view, kernel and variant, which must be
+ * released. NULL: no room for it to stay (where the recipe knows its size), or no memory, which is
+ * no failure. */
+struct ulp_packed_form *ulp_packed_make(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
+                                        const struct ulp_packed_recipe *recipe, void *context);
+/* Frees what is every form's: its view and its struct. */
 void ulp_packed_end(struct ulp_packed_form *form);
-/* Leaves a form here in place of any other of its view, kernel and variant; it must be
- * released. */
-void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form);
 void ulp_packed_release(struct ulp_packed *packed, struct ulp_packed_form *form);
 
 static inline int64_t ulp_packed_batch_offset(const struct ulp_factor *factor, size_t batch)

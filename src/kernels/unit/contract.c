@@ -101,9 +101,8 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
     ulp_unit_forms_open(work, !in_place, pool);
     work->special_rows = ulp_unit_side_is_special(work, false, pool);
     /* as ulp_pack_meets_padding says, the rows looked at once */
-    work->padding =
-        (work->columns.pack.factor->padding && work->special_rows) ||
-        (work->rows.pack.factor->padding && ulp_unit_side_is_special(work, true, pool));
+    work->padding = (work->columns.pack.factor->padding && work->special_rows) ||
+                    (work->rows.pack.factor->padding && ulp_unit_side_is_special(work, true, pool));
     const enum ulp_status status = in_place ? contract_in_place(work, &best_map, pool, error)
                                             : ulp_unit_run_panels(work, pool, error);
     ulp_unit_forms_close(work);

@@ -19,9 +19,8 @@ struct ulp_unit_form {
 static void free_form(struct ulp_packed_form *base)
 {
     struct ulp_unit_form *form = (struct ulp_unit_form *)base;
-    ulp_packed_end(base);
     ulp_free(form->data);
-    ulp_free(form);
+    ulp_packed_end(base);
 }
 
 static const struct ulp_unit_side *side_of(const struct ulp_unit_work *work, bool columns)
@@ -53,9 +52,9 @@ static struct ulp_packed_variant variant_of(const struct ulp_unit_work *work, bo
 static size_t group_bytes(const struct ulp_unit_work *work, bool columns)
 {
     const size_t lines = side_of(work, columns)->count;
-    return columns ? ulp_size_divide_up(lines, COLUMNS) *
-                         ulp_unit_lay_panel(NULL, &work->layout, NULL)
-                   : ulp_unit_lay_rows(NULL, &work->layout, lines, NULL);
+    return columns
+               ? ulp_size_divide_up(lines, COLUMNS) * ulp_unit_lay_panel(NULL, &work->layout, NULL)
+               : ulp_unit_lay_rows(NULL, &work->layout, lines, NULL);
 }
 
 bool ulp_unit_form_serves(const struct ulp_unit_work *work, bool columns)
@@ -74,6 +73,7 @@ struct making {
     struct ulp_unit_form *form;
     const size_t *batches; /* one of each group */
     bool columns;
+    struct ulp_pool *pool;
     size_t pieces; /* of a group */
     float *lines;  /* of each worker: COLUMNS lines before decoding */
 };
@@ -98,7 +98,8 @@ static enum ulp_status decode_pieces(void *context, size_t first, size_t last, i
         const size_t group = i / making->pieces, line = i % making->pieces * COLUMNS;
         const struct ulp_pack_range range = {.batch = making->batches[group],
                                              .line = line,
-                                             .line_count = ulp_size_min(COLUMNS, side->count - line),
+                                             .line_count =
+                                                 ulp_size_min(COLUMNS, side->count - line),
                                              .k_count = work->problem->k};
         if (making->columns) {
             struct ulp_unit_panel panel;
@@ -117,68 +118,38 @@ static enum ulp_status decode_pieces(void *context, size_t first, size_t last, i
     return ULP_OK;
 }
 
-static enum ulp_status fill_form(struct ulp_unit_form *form, const struct ulp_unit_work *work,
-                                 bool columns, const size_t *batches, struct ulp_pool *pool,
+static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, const size_t *batches,
                                  struct ulp_error *error)
 {
-    const size_t k = work->problem->k, count = side_of(work, columns)->count;
-    void *memory;
+    struct making *making = context;
+    const struct ulp_unit_work *work = making->work;
+    struct ulp_unit_form *form = (struct ulp_unit_form *)base;
+    const size_t k = work->problem->k, count = base->line_count;
+    void *data, *lines;
     enum ulp_status status =
-        ulp_allocate(&memory, k * COLUMNS, (size_t)ulp_pool_thread_count(pool) * sizeof(float),
-                     ulp_pool_scratch(pool), "lines of a factor", error);
+        ulp_allocate(&data, base->bytes, 1, ulp_packed_budget(work->problem->packed),
+                     "a decoded factor", error);
     if (status != ULP_OK)
         return status;
-    struct making making = {.work = work,
-                            .form = form,
-                            .batches = batches,
-                            .columns = columns,
-                            .pieces = ulp_size_divide_up(count, COLUMNS),
-                            .lines = memory};
-    if (columns)
+    form->data = data;
+    status = ulp_allocate(&lines, k * COLUMNS,
+                          (size_t)ulp_pool_thread_count(making->pool) * sizeof(float),
+                          ulp_pool_scratch(making->pool), "lines of a factor", error);
+    if (status != ULP_OK)
+        return status;
+    if (making->columns)
         form->panel_bytes = ulp_unit_lay_panel(NULL, &work->layout, NULL);
     else
-        ulp_unit_lay_rows(&form->rows, &work->layout, count * form->base.group_count, form->data);
-    form->special = ulp_pack_may_be_special(&side_of(work, columns)->pack, pool);
-    status = ulp_parallel_for(pool, making.pieces * form->base.group_count,
-                              ulp_grain((double)k * COLUMNS), decode_pieces, &making, error);
-    ulp_free(memory);
+        ulp_unit_lay_rows(&form->rows, &work->layout, count * base->group_count, form->data);
+    form->special = ulp_pack_may_be_special(&side_of(work, making->columns)->pack, making->pool);
+    making->form = form;
+    making->batches = batches;
+    making->pieces = ulp_size_divide_up(count, COLUMNS);
+    making->lines = lines;
+    status = ulp_parallel_for(making->pool, making->pieces * base->group_count,
+                              ulp_grain((double)k * COLUMNS), decode_pieces, making, error);
+    ulp_free(lines);
     return status;
-}
-
-/* NULL: there is no memory for it, which is no failure. */
-static struct ulp_unit_form *make_form(const struct ulp_unit_work *work, bool columns,
-                                       struct ulp_pool *pool)
-{
-    struct ulp_packed *packed = work->problem->packed;
-    struct ulp_budget *budget = ulp_packed_budget(packed);
-    const struct ulp_packed_view view = view_of(work, columns);
-    struct ulp_error error;
-    void *memory;
-    size_t *batches = NULL;
-    if (!ulp_packed_has_room(packed, group_bytes(work, columns)) ||
-        ulp_allocate_zero(&memory, 1, sizeof(struct ulp_unit_form), budget, "a packed factor",
-                          &error) != ULP_OK)
-        return NULL;
-    struct ulp_unit_form *form = memory;
-    form->base = (struct ulp_packed_form){.free = free_form, .variant = variant_of(work, columns)};
-    enum ulp_status status = ulp_packed_begin(packed, &form->base, &view, &batches, &error);
-    if (status == ULP_OK && (!ulp_size_mul(group_bytes(work, columns), form->base.group_count,
-                                           &form->base.bytes) ||
-                             !ulp_packed_has_room(packed, form->base.bytes)))
-        status = ULP_ERROR_MEMORY;
-    if (status == ULP_OK)
-        status = ulp_allocate(&memory, form->base.bytes, 1, budget, "a decoded factor", &error);
-    if (status == ULP_OK) {
-        form->data = memory;
-        status = fill_form(form, work, columns, batches, pool, &error);
-    }
-    ulp_free(batches);
-    if (status == ULP_OK) {
-        ulp_packed_add(packed, &form->base);
-        return form;
-    }
-    free_form(&form->base);
-    return NULL;
 }
 
 void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_columns, struct ulp_pool *pool)
@@ -190,8 +161,15 @@ void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_columns, struct u
         const struct ulp_packed_variant variant = variant_of(work, columns);
         work->forms[columns] = (struct ulp_unit_form *)ulp_packed_find(work->problem->packed, &view,
                                                                        free_form, &variant);
+        const struct ulp_packed_recipe recipe = {.form_bytes = sizeof(struct ulp_unit_form),
+                                                 .bytes = group_bytes(work, columns),
+                                                 .variant = variant,
+                                                 .fill = fill_form,
+                                                 .free = free_form};
+        struct making making = {.work = work, .columns = columns, .pool = pool};
         if (!work->forms[columns])
-            work->forms[columns] = make_form(work, columns, pool);
+            work->forms[columns] = (struct ulp_unit_form *)ulp_packed_make(work->problem->packed,
+                                                                           &view, &recipe, &making);
     }
 }
 
@@ -202,8 +180,7 @@ void ulp_unit_forms_close(struct ulp_unit_work *work)
             ulp_packed_release(work->problem->packed, &work->forms[columns]->base);
 }
 
-bool ulp_unit_side_is_special(const struct ulp_unit_work *work, bool columns,
-                              struct ulp_pool *pool)
+bool ulp_unit_side_is_special(const struct ulp_unit_work *work, bool columns, struct ulp_pool *pool)
 {
     return work->forms[columns] ? work->forms[columns]->special
                                 : ulp_pack_may_be_special(&side_of(work, columns)->pack, pool);
@@ -211,9 +188,8 @@ bool ulp_unit_side_is_special(const struct ulp_unit_work *work, bool columns,
 
 static size_t find_group(const struct ulp_unit_work *work, bool columns, size_t batch)
 {
-    return ulp_packed_group(
-        &work->forms[columns]->base,
-        ulp_packed_batch_offset(side_of(work, columns)->pack.factor, batch));
+    return ulp_packed_group(&work->forms[columns]->base,
+                            ulp_packed_batch_offset(side_of(work, columns)->pack.factor, batch));
 }
 
 struct ulp_unit_rows ulp_unit_form_rows(const struct ulp_unit_work *work, size_t batch, size_t row)
