@@ -24,17 +24,11 @@ struct ulp_kept {
     struct ulp_packed *packed; /* NULL before the second run */
 };
 
-static size_t values_of(const struct ulp_plan *plan, size_t lane)
-{
-    const struct ulp_mix *mix = &plan->mixes[lane];
-    return (mix->count + (mix->fusion != NULL)) * plan->main->slot_count;
-}
-
 size_t ulp_kept_place(const struct ulp_plan *plan, size_t lane)
 {
     size_t place = 0;
     for (size_t l = 0; l < lane; l++)
-        place += values_of(plan, l);
+        place += ulp_lane_value_count(&plan->mixes[l], plan->main);
     return place;
 }
 

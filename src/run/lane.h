@@ -18,9 +18,9 @@ struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
     /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use:
-     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner one behind
-     * the others. A computed value is held in the arithmetic of its holder; an input of the model,
-     * where nodes differ, as it was given. */
+     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner ones
+     * behind the others. A computed value is held in the arithmetic of its holder; an input of the
+     * model, where nodes differ, as it was given. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
@@ -39,6 +39,12 @@ struct ulp_lane {
     size_t left_place;
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
+
+/* Values of a lane over a block: slots, one run of them for each arithmetic. */
+static inline size_t ulp_lane_value_count(const struct ulp_mix *mix, const struct ulp_block *block)
+{
+    return (mix->fusion ? 2 : 1) * mix->count * block->slot_count;
+}
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 const struct ulp_block *block, struct ulp_budget *budget,
