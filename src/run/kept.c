@@ -7,7 +7,6 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/tuning.h"
-#include "run/lane.h"
 
 struct entry {
     struct ulp_tensor tensor; /* type UNDEFINED: none */

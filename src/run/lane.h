@@ -7,13 +7,6 @@
 
 struct ulp_kept;
 
-/* Is it a constant that may be a factor of a contraction? */
-static inline bool ulp_is_factor(const struct ulp_plan_slot *slot)
-{
-    return slot->constant && ulp_element_is_float(slot->constant->element) &&
-           slot->constant->count > 1;
-}
-
 struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
@@ -39,12 +32,6 @@ struct ulp_lane {
     size_t left_place;
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
-
-/* Values of a lane over a block: slots, one run of them for each arithmetic. */
-static inline size_t ulp_lane_value_count(const struct ulp_mix *mix, const struct ulp_block *block)
-{
-    return (mix->fusion ? 2 : 1) * mix->count * block->slot_count;
-}
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 const struct ulp_block *block, struct ulp_budget *budget,

@@ -16,10 +16,6 @@ enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
                                           const struct ulp_chains_job *job,
                                           struct ulp_error *error);
 
-/* chains.c. Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
-void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
-                           size_t line, size_t count, size_t first, size_t last);
-
 /* segments.c. Go on with one tile through k in [first, last), whose panels begin at k = first. */
 void ulp_chains_run_tile(const struct ulp_chains_job *job, char *sums, size_t row_count,
                          const char *rows, const char *columns, size_t first, size_t last,

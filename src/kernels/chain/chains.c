@@ -45,25 +45,6 @@ enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
     return ULP_OK;
 }
 
-void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
-                           size_t line, size_t count, size_t first, size_t last)
-{
-    struct ulp_pack_range range = {
-        .batch = batch, .line = line, .k = first, .k_count = last - first, .line_count = count};
-    if (!rows) {
-        ulp_pack_panels(out, job->element, &job->columns, range, job->tile_columns);
-        return;
-    }
-    size_t full = count / job->tile_rows * job->tile_rows, rest = count - full;
-    range.line_count = full;
-    ulp_pack_panels(out, job->element, &job->rows, range, job->tile_rows);
-    range.line += full;
-    range.line_count = rest;
-    if (rest)
-        ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows,
-                        range, ulp_tile_rows(job->tile, rest));
-}
-
 /* The side's panels for k in [first, last) from the block's first line on, packed now unless they
  * are from an earlier call or shared. */
 static const char *pack_side(const struct ulp_chains_job *job,

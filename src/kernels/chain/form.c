@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/tuning.h"
-#include "kernels/chain/block.h"
 #include "kernels/operand/packed.h"
 
 struct ulp_chains_form {

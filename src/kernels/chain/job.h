@@ -49,6 +49,10 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
 /* Blocks, and what of them is shared; the sides are chosen. */
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count);
 
+/* Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
+void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
+                           size_t line, size_t count, size_t first, size_t last);
+
 /* Lines of one tile of the shared side. */
 static inline size_t ulp_chains_shared_tile(const struct ulp_chains_job *job)
 {
