@@ -35,7 +35,7 @@ static enum ulp_status round_inputs(const struct ulp_mixed_job *job,
                                     struct ulp_error *error)
 {
     struct ulp_format format;
-    enum ulp_status status = ulp_format_find(ulp_type_rows[job->low].format, &format, error);
+    enum ulp_status status = ulp_format_find(ulp_type_rows[job->types.low].format, &format, error);
     *out = (struct ulp_tensor_set){0};
     for (size_t i = 0; i < given->count && status == ULP_OK; i++) {
         struct ulp_tensor copy = {0};

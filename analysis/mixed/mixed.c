@@ -11,6 +11,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "number/format/request.h"
 
 #define FILE_NAME "mixed.onnx"
 
@@ -33,7 +34,19 @@ static enum ulp_status keep_type(struct ulp_mixed_job *job, enum ulp_type type,
     return ulp_arithmetic_find(ulp_type_rows[type].format, &out->arithmetic, error);
 }
 
-/* fp16@a100 is stored as fp16 is, and a graph does not say more. */
+/* fp16@a100 is stored as fp16 is, and a graph does not say more; its constants are in the file as
+ * the arithmetic lowers them. */
+static enum ulp_status find_low(const struct ulp_mixed_job *job, struct ulp_arithmetic *out,
+                                struct ulp_error *error)
+{
+    struct ulp_arithmetic plain;
+    char part[80];
+    snprintf(part, sizeof part, "constants=%s", ulp_constants_names[job->types.constants]);
+    enum ulp_status status =
+        ulp_arithmetic_find(ulp_type_rows[job->types.low].format, &plain, error);
+    return status == ULP_OK ? ulp_arithmetic_change(out, &plain, part, error) : status;
+}
+
 static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *error)
 {
     static const enum ulp_type others[] = {ULP_TYPE_FLOAT, ULP_TYPE_FLOAT16, ULP_TYPE_BFLOAT16};
@@ -41,13 +54,13 @@ static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *e
     struct ulp_arithmetic low;
     struct ulp_keep items[sizeof others / sizeof *others];
     struct ulp_keeps keeps = {0, items, "types"};
-    enum ulp_status status = ulp_arithmetic_find(ulp_type_rows[job->low].format, &low, error);
+    enum ulp_status status = find_low(job, &low, error);
     ulp_plan_free(job->plan);
     job->plan = NULL;
     if (status == ULP_OK)
         status = ulp_plan_create(job->model, &low, 1, &options, &job->plan, error);
     for (size_t t = 0; t < sizeof others / sizeof *others && status == ULP_OK; t++)
-        if (others[t] != job->low)
+        if (others[t] != job->types.low)
             status = keep_type(job, others[t], &items[keeps.count++], error);
     return status == ULP_OK ? ulp_plan_keep(job->plan, 0, &keeps, error) : status;
 }
@@ -61,7 +74,6 @@ static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *e
         ulp_plan_create(job->model, &wanted->arithmetic, 1, &options, &job->plan, error);
     if (status == ULP_OK)
         status = ulp_mixed_types_find(job->plan, 0, &job->types, job->arena, error);
-    job->low = ulp_mixed_type(&wanted->arithmetic);
     return status;
 }
 
@@ -83,7 +95,7 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
     for (size_t n = 0; n < plan->node_count; n++) {
         if (types->node[n] == ULP_TYPE_UNDEFINED)
             continue;
-        if (types->node[n] == job->low)
+        if (types->node[n] == job->types.low)
             out->low_count++;
         else if (types->node[n] == ULP_TYPE_FLOAT)
             out->float_count++;
@@ -99,7 +111,7 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
         if (!widened->name || !widened->op)
             return ulp_out_of_memory(error);
     }
-    out->low_type = copy_text(out, ulp_type_name(job->low));
+    out->low_type = copy_text(out, ulp_type_name(job->types.low));
     return out->low_type ? ULP_OK : ulp_out_of_memory(error);
 }
 
@@ -146,7 +158,7 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *fo
     char path[4096];
     struct ulp_mixed_written written;
     struct ulp_tensor_set first;
-    const enum ulp_type io = job->options->lower_io ? job->low : ULP_TYPE_UNDEFINED;
+    const enum ulp_type io = job->options->lower_io ? job->types.low : ULP_TYPE_UNDEFINED;
     if (!join(path, folder, FILE_NAME))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
     enum ulp_status status = ulp_mixed_expect(job, 0, &job->types, &first, error);
@@ -204,7 +216,7 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
         *error = problem;
         return status;
     }
-    if (job->low == ULP_TYPE_FLOAT && !job->types.mixes) {
+    if (job->types.low == ULP_TYPE_FLOAT && !job->types.mixes) {
         char text[200];
         snprintf(text, sizeof text, "%.100s is stored in FLOAT: the graph has these types as it is",
                  job->options->arithmetic.name);

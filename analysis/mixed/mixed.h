@@ -14,7 +14,6 @@ struct ulp_mixed_job {
     struct ulp_arena *arena;
     struct ulp_plan *plan; /* one lane: the types' own arithmetics */
     struct ulp_mixed_types types;
-    enum ulp_type low; /* of options->arithmetic */
 };
 
 /* compare.c: the sample in the plan's lane. types: filled with those of all values that the run

@@ -24,6 +24,8 @@ struct ulp_mixed_request {
     const struct ulp_model *model;
     const struct ulp_mixed_node *nodes; /* in the order of ulp_mixed_sort */
     size_t node_count;
+    enum ulp_type low;            /* the type whose constants are lowered by the rule */
+    enum ulp_constants constants; /* of other types: ULP_CONSTANTS_SATURATED */
     enum ulp_type io; /* that float inputs and outputs of the graph get; UNDEFINED: their own */
     const char *path; /* of the new file; external data goes to path.data */
 };
@@ -37,11 +39,11 @@ struct ulp_mixed_written {
 
 void ulp_mixed_sort(struct ulp_mixed_node *nodes, size_t count);
 
-/* Write the model. Constants are converted with one rounding to nearest even from the values in the
- * file. A value has one Cast for each type that it is read in, behind the node that computes it; a
- * Cast of the model reads what there is before any other Cast. Functions are written once for each
- * way in which their nodes have types. ULP_ERROR_INPUT: the file is not the one that the model was
- * loaded from any more. */
+/* Write the model. Constants are lowered by the rule and rounded once, to nearest even, from the
+ * values in the file. A value has one Cast for each type that it is read in, behind the node that
+ * computes it; a Cast of the model reads what there is before any other Cast. Functions are written
+ * once for each way in which their nodes have types. ULP_ERROR_INPUT: the file is not the one that
+ * the model was loaded from any more. */
 enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,
                                      struct ulp_mixed_written *out, struct ulp_error *error);
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "load/mixed/writer.h"
 #include "number/round/round.h"
-#include "tensor/tensor.h"
+#include "tensor/lower.h"
 
 #define LOCATION_EXTERNAL 1
 /* A page: runtimes map tensors of that size and more. Smaller ones are put where their elements are
@@ -58,16 +58,24 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
                               struct ulp_error *error)
 {
     struct ulp_format format;
+    struct ulp_tensor lowered = {0};
+    const struct ulp_mixed_request *request = mixed->request;
     const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
     void *raw = NULL;
     enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, &format, error);
     if (status == ULP_OK)
         status =
+            ulp_tensor_lower(&lowered, tensor, &format,
+                             type == request->low ? request->constants : ULP_CONSTANTS_SATURATED,
+                             NULL, mixed->budget, error);
+    if (status == ULP_OK)
+        status =
             ulp_allocate(&raw, tensor->count, bytes, mixed->budget, "converted weights", error);
+    for (size_t i = 0; i < tensor->count && status == ULP_OK; i++)
+        put_bits(raw, i, encode(&format, type, ulp_tensor_get(&lowered, i)), bytes);
+    ulp_tensor_free(&lowered);
     if (status != ULP_OK)
         return status;
-    for (size_t i = 0; i < tensor->count; i++)
-        put_bits(raw, i, encode(&format, type, ulp_tensor_get(tensor, i)), bytes);
     clear_data(proto);
     proto->has_data_type = true;
     proto->data_type = (int32_t)type;

@@ -105,6 +105,8 @@ enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
                                     .outputs = ulp_arena_take(arena, count, sizeof *out->outputs)};
     if (!out->node || !out->widened || !out->outputs)
         return ulp_out_of_memory(error);
+    out->low = ulp_mixed_type(&plan->lanes[lane]);
+    out->constants = plan->lanes[lane].constants;
     find_lengths(plan, out);
     for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
         status = set_type(plan, lane, n, out, error);
@@ -139,8 +141,13 @@ enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
         return status;
     const size_t count = plan->node_count + plan->inlined_count;
     struct ulp_mixed_node *nodes = ulp_arena_take(arena, count + 1, sizeof *nodes);
-    struct ulp_mixed_request request = {
-        .model = plan->model, .nodes = nodes, .node_count = count, .io = io, .path = path};
+    struct ulp_mixed_request request = {.model = plan->model,
+                                        .nodes = nodes,
+                                        .node_count = count,
+                                        .low = types->low,
+                                        .constants = types->constants,
+                                        .io = io,
+                                        .path = path};
     for (size_t n = 0; nodes && n < plan->node_count; n++) {
         const struct ulp_step *step = plan->nodes[n].step;
         nodes[n] = (struct ulp_mixed_node){.node = step->node,

@@ -16,7 +16,9 @@ struct ulp_mixed_types {
     enum ulp_type *node;       /* by node; UNDEFINED: it is no work, and stays as declared */
     enum ulp_widened *widened; /* by node */
     enum ulp_type **outputs; /* by node and output: as declared or inferred; a run knows them all */
-    bool mixes;              /* nodes have more than one type */
+    enum ulp_type low;       /* of the lane's own arithmetic */
+    enum ulp_constants constants; /* as that lowers them */
+    bool mixes;                   /* nodes have more than one type */
 };
 
 /* The types of the lane's nodes, in memory of the arena. ULP_ERROR_UNSUPPORTED: a node's arithmetic
