@@ -4,14 +4,6 @@
 #include "base/error.h"
 #include "load/mixed/writer.h"
 
-void mixed_set_info(Ulp__ValueInfoProto *info, enum ulp_type type)
-{
-    if (type != ULP_TYPE_UNDEFINED && info->type && info->type->tensor_type) {
-        info->type->tensor_type->has_elem_type = true;
-        info->type->tensor_type->elem_type = (int32_t)type;
-    }
-}
-
 /* What the node around a body does to the values that go in and out. */
 struct around {
     struct mixed_scope *scope;
@@ -25,10 +17,7 @@ struct around {
 static int outer_input(const struct around *around, size_t i)
 {
     const struct ulp_node *node = around->node;
-    const bool lengths = strcmp(node->op_type, "Scan") == 0 &&
-                         ulp_opset_find(around->scope->mixed->request->model->opsets,
-                                        around->scope->mixed->request->model->opset_count, "") < 9;
-    i += lengths;
+    i += strcmp(node->op_type, "Scan") == 0 && around->scope->opset < 9; /* sequence lengths */
     return i < node->input_count ? node->inputs[i] : -1;
 }
 
@@ -103,6 +92,7 @@ static enum ulp_status visit_body(const struct around *around, size_t a, struct 
                                .parent = around->scope,
                                .source = around->node->attributes[a].graph,
                                .call = around->scope->call,
+                               .opset = around->scope->opset,
                                .graph = graph,
                                .nodes = &graph->node,
                                .node_count = &graph->n_node,
@@ -322,6 +312,8 @@ enum ulp_status mixed_visit_call(struct mixed_scope *outer, const struct ulp_nod
     struct mixed_scope scope = {.mixed = mixed,
                                 .source = function->body,
                                 .call = &path,
+                                .opset =
+                                    ulp_opset_find(function->opsets, function->opset_count, ""),
                                 .nodes = &proto->node,
                                 .node_count = &proto->n_node,
                                 .infos = &proto->value_info,

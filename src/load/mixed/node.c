@@ -142,20 +142,6 @@ static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ul
     return ULP_OK;
 }
 
-void mixed_set_output(struct mixed_scope *scope, const struct ulp_node *node, Ulp__NodeProto *proto,
-                      size_t o, enum ulp_type declared, enum ulp_type held)
-{
-    if (node->outputs[o] < 0)
-        return;
-    struct mixed_value *value = &scope->values[node->outputs[o]];
-    value->kind = MIXED_COMPUTED;
-    value->producer = proto;
-    value->slot = &proto->output[o];
-    value->position = node->position;
-    value->declared = mixed_is_float(declared) ? declared : ULP_TYPE_UNDEFINED;
-    value->held = mixed_is_float(declared) ? held : ULP_TYPE_UNDEFINED;
-}
-
 /* Reports call a node without a name OP_index. */
 static enum ulp_status name_node(struct mixed *mixed, const struct ulp_node *node,
                                  Ulp__NodeProto *proto, struct ulp_error *error)

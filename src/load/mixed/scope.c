@@ -66,6 +66,28 @@ struct mixed_value *mixed_find(struct mixed_scope *scope, int number)
     return &scope->values[number];
 }
 
+void mixed_set_output(struct mixed_scope *scope, const struct ulp_node *node, Ulp__NodeProto *proto,
+                      size_t o, enum ulp_type declared, enum ulp_type held)
+{
+    if (node->outputs[o] < 0)
+        return;
+    struct mixed_value *value = &scope->values[node->outputs[o]];
+    value->kind = MIXED_COMPUTED;
+    value->producer = proto;
+    value->slot = &proto->output[o];
+    value->position = node->position;
+    value->declared = mixed_is_float(declared) ? declared : ULP_TYPE_UNDEFINED;
+    value->held = mixed_is_float(declared) ? held : ULP_TYPE_UNDEFINED;
+}
+
+void mixed_set_info(Ulp__ValueInfoProto *info, enum ulp_type type)
+{
+    if (type != ULP_TYPE_UNDEFINED && info->type && info->type->tensor_type) {
+        info->type->tensor_type->has_elem_type = true;
+        info->type->tensor_type->elem_type = (int32_t)type;
+    }
+}
+
 enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinaryData *where,
                            enum ulp_type type, struct ulp_error *error)
 {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "load/mixed/writer.h"
+#include "ops/wide.h"
 #include "tensor/tensor.h"
 
 #define ATTRIBUTE_INT 2
@@ -100,6 +101,7 @@ enum ulp_status mixed_visit_constant(struct mixed_scope *scope, const struct ulp
         type = tensor->type;
     mixed_set_output(scope, node, proto, 0, type, type);
     if (node->outputs[0] >= 0 && tensor && mixed_is_float(type) &&
+        !ulp_op_is_wide(node, scope->opset, scope->mixed->request->low) &&
         (!given || strcmp(given->name, "sparse_value") != 0)) {
         scope->values[node->outputs[0]].kind = MIXED_CONSTANT;
         scope->values[node->outputs[0]].tensor = tensor;

@@ -66,6 +66,7 @@ static enum ulp_status change_graph(struct mixed *mixed, struct ulp_error *error
     Ulp__GraphProto *graph = mixed->proto->graph;
     struct mixed_scope scope = {.mixed = mixed,
                                 .source = mixed->request->model->graph,
+                                .opset = ulp_model_opset(mixed->request->model, ""),
                                 .graph = graph,
                                 .nodes = &graph->node,
                                 .node_count = &graph->n_node,

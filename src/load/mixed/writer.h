@@ -44,6 +44,7 @@ struct mixed_scope {
     struct mixed_scope *parent; /* whose values it may capture */
     const struct ulp_graph *source;
     const struct ulp_call_path *call;
+    int64_t opset;          /* of ai.onnx */
     Ulp__GraphProto *graph; /* NULL: a function */
     Ulp__NodeProto ***nodes;
     size_t *node_count;
@@ -131,6 +132,11 @@ enum ulp_status mixed_close_data(struct mixed *mixed, bool keep, struct ulp_erro
 /* scope.c */
 enum ulp_status mixed_open_scope(struct mixed_scope *scope, struct ulp_error *error);
 void mixed_close_scope(struct mixed_scope *scope);
+/* What the node gives, by its types in the model and now. */
+void mixed_set_output(struct mixed_scope *scope, const struct ulp_node *node, Ulp__NodeProto *proto,
+                      size_t o, enum ulp_type declared, enum ulp_type held);
+/* The type of a declaration that has one. */
+void mixed_set_info(Ulp__ValueInfoProto *info, enum ulp_type type);
 struct mixed_value *mixed_find(struct mixed_scope *scope, int number);
 /* `where` names the value and wants it in that type; UNDEFINED: as declared. */
 enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinaryData *where,
@@ -151,10 +157,6 @@ enum ulp_status mixed_visit_call(struct mixed_scope *scope, const struct ulp_nod
 /* A Constant, or a ConstantOfShape that is one, as a value. */
 enum ulp_status mixed_visit_constant(struct mixed_scope *scope, const struct ulp_node *node,
                                      Ulp__NodeProto *proto, struct ulp_error *error);
-void mixed_set_output(struct mixed_scope *scope, const struct ulp_node *node, Ulp__NodeProto *proto,
-                      size_t o, enum ulp_type declared, enum ulp_type held);
-/* The type of a declaration that has one. */
-void mixed_set_info(Ulp__ValueInfoProto *info, enum ulp_type type);
 /* Subgraphs from `first` on become bytes of their attributes. */
 enum ulp_status mixed_pack_bodies(struct mixed *mixed, size_t first, struct ulp_error *error);
 
