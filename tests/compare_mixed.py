@@ -211,8 +211,9 @@ def check(case, arithmetic, patterns, failures, tolerance, runs=True):
     if linted.returncode not in (0, 1):
         failures.append(f"{where}: lint: {linted.stderr}")
         return after
+    # a random plan may itself leave a node that only moves, or a Cast, in FP16 between kept ones
     found = {f["rule"] for f in json.loads((case.folder / "lint.json").read_text())["findings"] if f["rule"].startswith(("cast-", "type-"))}
-    if found - {"cast-to-integer"}:
+    if found - {"cast-to-integer", "cast-down-up", "cast-constant-up"}:
         failures.append(f"{where}: lint finds {sorted(found)}")
     if runs:
         inputs = dict(np.load(case.inputs))
@@ -326,4 +327,5 @@ def main():
     sys.exit(bool(failures))
 
 
-main()
+if __name__ == "__main__":
+    main()

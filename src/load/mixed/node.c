@@ -86,11 +86,23 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
         if (entry && i < 64 && entry->fixed >> i & 1)
             type = ULP_TYPE_UNDEFINED;
         else if (is_float_cast(scope, node, entry) && value->kind != MIXED_TENSOR &&
-                 value->kind != MIXED_CONSTANT)
+                 value->kind != MIXED_CONSTANT && !(value->origin && value->origin->held == type))
             type = value->held;
         status = mixed_read(scope, node->inputs[i], &proto->input[i], type, error);
     }
     return status;
+}
+
+/* Does the Cast read its input in that type? */
+static bool reads(struct mixed_scope *scope, const struct ulp_node *node,
+                  const Ulp__NodeProto *proto, enum ulp_type type)
+{
+    const struct mixed_value *value = mixed_find(scope, node->inputs[0]);
+    for (; value; value = value->origin)
+        for (const struct mixed_use *use = value->uses; use; use = use->next)
+            if (use->where == &proto->input[0])
+                return use->type == type;
+    return false;
 }
 
 /* A Cast to the type that a value has would do nothing. */
@@ -102,6 +114,19 @@ static enum ulp_status become_identity(struct mixed *mixed, Ulp__NodeProto *prot
                                          &mixed->loader.unpacker.allocator);
     proto->n_attribute = 0;
     return mixed_set_text(mixed, &proto->op_type, "Identity", error);
+}
+
+/* What a Cast reads, once more for readers in that type. */
+static void note_origin(struct mixed_scope *scope, const struct ulp_node *node,
+                        const struct ulp_mixed_node *entry)
+{
+    if (!is_float_cast(scope, node, entry) || node->outputs[0] < 0)
+        return;
+    struct mixed_value *value = mixed_find(scope, node->inputs[0]);
+    const bool narrow = value->held == ULP_TYPE_FLOAT16 || value->held == ULP_TYPE_BFLOAT16;
+    if (narrow && entry->type == ULP_TYPE_FLOAT &&
+        (value->kind == MIXED_COMPUTED || value->kind == MIXED_GIVEN))
+        scope->values[node->outputs[0]].origin = value;
 }
 
 static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ulp_node *node,
@@ -125,8 +150,7 @@ static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ul
         return mixed_set_constant(mixed, proto, fill && fill->tensor ? fill->tensor : &standard,
                                   entry->type, error);
     }
-    if (is_float_cast(scope, node, entry) &&
-        mixed_find(scope, node->inputs[0])->uses->type == entry->type)
+    if (is_float_cast(scope, node, entry) && reads(scope, node, proto, entry->type))
         return become_identity(mixed, proto, error);
     for (size_t i = 0; i < sizeof named_types / sizeof *named_types; i++) {
         Ulp__AttributeProto *attribute;
@@ -177,6 +201,7 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
         mixed_set_output(scope, node, proto, o, declared,
                          entry && entry->type != ULP_TYPE_UNDEFINED ? entry->type : declared);
     }
+    note_origin(scope, node, entry);
     if (status == ULP_OK)
         status = mixed_visit_bodies(scope, node, proto, entry, error);
     return status == ULP_OK ? set_attributes(scope, node, proto, entry, error) : status;

@@ -94,6 +94,9 @@ enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinar
     if (number < 0)
         return ULP_OK;
     struct mixed_value *value = mixed_find(scope, number);
+    bool renames = false;
+    for (; value->origin && value->origin->held == type; renames = true)
+        value = value->origin;
     /* of a branch that is never taken: what the other branch gives in its place is known */
     if (value->declared == ULP_TYPE_UNDEFINED)
         return ULP_OK;

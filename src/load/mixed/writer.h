@@ -12,6 +12,7 @@ struct mixed_use {
     struct mixed_use *next;
     ProtobufCBinaryData *where;
     enum ulp_type type;
+    bool renames; /* the place names another value so far */
 };
 
 enum mixed_kind {
@@ -35,6 +36,7 @@ struct mixed_value {
     ProtobufCBinaryData *slot; /* where producer names it */
     int position;              /* of producer in the file; -1: before all nodes */
     struct mixed_use *uses;
+    struct mixed_value *origin; /* a narrower value that a Cast has only widened; NULL: none */
     const char *names[ULP_TYPE_COUNT]; /* in each type it is needed in, once settled */
 };
 
