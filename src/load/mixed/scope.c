@@ -103,8 +103,8 @@ enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinar
     struct mixed_use *use = ulp_arena_take(scope->mixed->arena, 1, sizeof *use);
     if (!use)
         return ulp_out_of_memory(error);
-    *use =
-        (struct mixed_use){value->uses, where, type == ULP_TYPE_UNDEFINED ? value->declared : type};
+    *use = (struct mixed_use){value->uses, where,
+                              type == ULP_TYPE_UNDEFINED ? value->declared : type, renames};
     value->uses = use;
     return ULP_OK;
 }

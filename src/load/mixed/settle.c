@@ -260,7 +260,7 @@ static enum ulp_status settle_value(struct mixed_scope *scope, struct mixed_valu
                               (enum ulp_type)type, error);
     }
     for (const struct mixed_use *use = value->uses; use && status == ULP_OK; use = use->next)
-        if (value->names[use->type] != value->name)
+        if (use->renames || value->names[use->type] != value->name)
             status = mixed_set_text(scope->mixed, use->where, value->names[use->type], error);
     return status;
 }
