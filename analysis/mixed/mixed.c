@@ -122,6 +122,21 @@ static enum ulp_status give_reason(struct ulp_mixed *out, const char *reason,
     return out->reason ? ULP_OK : ulp_out_of_memory(error);
 }
 
+/* Every node is FLOAT. */
+static enum ulp_status explain_wide(const struct ulp_mixed_job *job, struct ulp_mixed *out,
+                                    struct ulp_error *error)
+{
+    char text[200];
+    if (!out->widened_count)
+        return give_reason(out, "the plan keeps every node in FLOAT", error);
+    snprintf(
+        text, sizeof text,
+        "opset %lld has none of these operators in %s: convert the model to a newer one (22 has "
+        "most of them)",
+        (long long)ulp_model_opset(job->model, ""), out->low_type);
+    return give_reason(out, text, error);
+}
+
 /* ---- the files ---- */
 
 static bool join(char path[4096], const char *folder, const char *name)
@@ -225,6 +240,8 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
     status = plan_types(job, error);
     if (status == ULP_OK)
         status = report_nodes(job, out, error);
+    if (status == ULP_OK && !out->low_count && !out->other_count)
+        return explain_wide(job, out, error);
     return status == ULP_OK ? make_files(job, folder, out, error) : status;
 }
 

@@ -10,15 +10,11 @@
 #include "analysis/plan/engine.h"
 #include "analysis/plan/picture.h"
 #include "analysis/report/json_value.h"
-#include "base/environment.h"
+#include "analysis/report/page.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include <ulpscope/report.h>
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the report of a plan");
-}
 
 /* ---- the verdict ---- */
 
@@ -155,12 +151,7 @@ enum ulp_status ulp_found_text(const struct ulp_found *found, char **out, struct
                      "\nwithout: the error, in units of what is allowed, when this node alone "
                      "is not kept\n\n");
     add_basis(&text, found);
-    if (text.failed) {
-        ulp_text_free(&text);
-        return out_of_memory(error);
-    }
-    *out = text.data;
-    return ULP_OK;
+    return ulp_page_take(&text, out, error);
 }
 
 /* ---- plan.json ---- */
@@ -234,6 +225,33 @@ static json_t *casts_json(const struct ulp_found *found)
     return object;
 }
 
+static json_t *mixed_json(const struct ulp_found *found)
+{
+    const struct ulp_mixed *mixed = &found->mixed;
+    json_t *object = json_object(), *widened = json_array();
+    if (mixed->reason) {
+        ulp_json_set(&object, "reason", ulp_json_text(mixed->reason));
+        json_decref(widened);
+        return object;
+    }
+    ulp_json_set(&object, "type", ulp_json_text(mixed->low_type));
+    ulp_json_set(&object, "low", json_integer((json_int_t)mixed->low_count));
+    ulp_json_set(&object, "float", json_integer((json_int_t)mixed->float_count));
+    ulp_json_set(&object, "casts", json_integer((json_int_t)mixed->cast_count));
+    ulp_json_set(&object, "samples", json_integer((json_int_t)mixed->sample_count));
+    ulp_json_set(&object, "ratio", ulp_json_number(found->mixed_ratio));
+    for (size_t w = 0; w < mixed->widened_count; w++) {
+        json_t *node = json_object();
+        ulp_json_set(&node, "index", json_integer((json_int_t)mixed->widened[w].index));
+        ulp_json_set(&node, "name", ulp_json_text(mixed->widened[w].name));
+        ulp_json_set(&node, "op", ulp_json_text(mixed->widened[w].op));
+        ulp_json_set(&node, "why", ulp_json_text(mixed->widened[w].length ? "length" : "operator"));
+        ulp_json_append(&widened, node);
+    }
+    ulp_json_set(&object, "widened", widened);
+    return object;
+}
+
 static json_t *verdict_json(const struct ulp_found *found)
 {
     struct ulp_text text = {0};
@@ -269,6 +287,8 @@ static json_t *plan_json(const struct ulp_found *found)
     ulp_json_set(&validated, "count", json_integer((json_int_t)found->validated_count));
     ulp_json_set(&validated, "met", json_integer((json_int_t)found->validated_met));
     ulp_json_set(&root, "validated", validated);
+    if (found->mixed.path || found->mixed.reason)
+        ulp_json_set(&root, "mixed", mixed_json(found));
     ulp_json_set(&root, "nodes", nodes_json(found));
     ulp_json_set(&root, "node_count", json_integer((json_int_t)found->node_count));
     ulp_json_set(&root, "runs", json_integer((json_int_t)found->runs));
@@ -278,15 +298,7 @@ static json_t *plan_json(const struct ulp_found *found)
 static enum ulp_status write_json(const struct ulp_found *found, struct ulp_text *out,
                                   struct ulp_error *error)
 {
-    json_t *root = plan_json(found);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(root);
-    if (!text)
-        return out_of_memory(error);
-    ulp_text_put(out, text, strlen(text));
-    ulp_text_put(out, "\n", 1);
-    free(text);
-    return ULP_OK;
+    return ulp_json_put_document(plan_json(found), out, "plan.json", error);
 }
 
 /* ---- files ---- */

@@ -4,11 +4,11 @@
 
 #include <ulpscope/prove.h>
 
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
-#include "run/enclose.h"
+#include "base/text/text.h"
+#include "run/enclose/enclose.h"
 
 /* Hidden values of a node that are kept when they are proven: the largest. */
 #define HIDDEN_KEPT 1

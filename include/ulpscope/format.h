@@ -127,6 +127,7 @@ enum ulp_fuse {
      * fused */
     ULP_FUSE_POINTWISE,
     ULP_FUSE_REDUCE, /* with them reductions of rows (LayerNormalization, Softmax, ...) */
+    ULP_FUSE_GROUPS, /* those that the plan is given (struct ulp_groups) */
 };
 
 /* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
@@ -198,7 +199,7 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
- *   fuse=none|pointwise|reduce, fuse-inner=FORMAT (default: that of compute),
+ *   fuse=none|pointwise|reduce|groups, fuse-inner=FORMAT (default: that of compute),
  *   fuse-constants=stored|inner,
  *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
@@ -226,6 +227,8 @@ struct ulp_runtime {
 };
 /* Index 0, 1, ... until NULL. */
 ULP_API const struct ulp_runtime *ulp_arithmetic_runtime(size_t index);
+/* The one that an arithmetic's name begins with, before "@" or ","; NULL: none. */
+ULP_API const struct ulp_runtime *ulp_runtime_find(const char *name);
 
 /* The parts that may follow a base, separated by commas (a GPU by "@"): how part `index` is spelled
  * ("round=rne|rna|rz|ru|rd|sr", cut to size), and what it sets; NULL beyond the last. */

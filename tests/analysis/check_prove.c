@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tests/support/line_model.h"
 #include "run/plan/plan.h"
-#include "run/sweep.h"
+#include "run/pass/sweep.h"
 
 struct subject {
     struct ulp_model *model;

@@ -9,7 +9,7 @@
 #include <ulpscope.h>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/load.h"
 #include "tests/support/networks.h"
 #include "tests/support/proto.h"
@@ -58,7 +58,7 @@ static struct ulp_plan *plan_lanes(const struct ulp_model *model,
     struct ulp_plan *plan;
     struct ulp_error error;
     for (size_t l = 0; l < lane_count; l++)
-        ck_ulp_ok(ulp_arithmetic_find(names[l], &lanes[l], &error), error);
+        lanes[l] = test_arithmetic(names[l]);
     const struct ulp_plan_options options = {.inputs = inputs};
     ck_ulp_ok(ulp_plan_create(model, lanes, lane_count, &options, &plan, &error), error);
     return plan;

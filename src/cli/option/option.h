@@ -43,6 +43,11 @@ int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
 
 void common_free(struct common_options *options);
 
+/* The array, which has count elements, with room for one more; without memory the command ends. */
+void *grow_arguments(const struct argp_state *state, void *array, size_t count,
+                     size_t element_bytes);
+/* One more argument of an option that may be repeated, in their order. */
+void add_argument(const struct argp_state *state, char ***list, size_t *count, char *argument);
 /* As argp_error, text arguments made harmless. */
 void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
 /* One more --arith; all so far. */
@@ -72,13 +77,16 @@ struct lane_list {
     size_t count;
     struct ulp_arithmetic *arithmetics;
     struct ulp_keeps *keeps;
+    struct ulp_groups *groups; /* of lanes with fuse=FILE */
     /* what those are made of */
+    struct ulp_group_list *files; /* by lane */
     struct ulp_keeps rules;
     struct ulp_keep *rule_items, *joined;
     char *joined_name;
     struct ulp_precision_plan plan;
 };
-/* list: that of --arith; NULL: it was not given, `fallback` without --plan. */
+/* list: that of --arith, whose names may have fuse=FILE, FILE with a dot or a slash; NULL: it was
+ * not given, `fallback` without --plan. */
 enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
                            struct ulp_budget *budget, struct lane_list *out,
                            struct ulp_error *error);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formula/enclose.h"
+#include "formula/enclose/enclose.h"
 #include "ops/trace/enclosing.h"
 
 /* Elements without a joint, that are taken at once. */
