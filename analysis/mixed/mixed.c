@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "number/format/request.h"
 
 #define FILE_NAME "mixed.onnx"

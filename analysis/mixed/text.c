@@ -1,10 +1,10 @@
 /* A model with types as text. */
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <ulpscope/mixed.h>
 
 #define NAMES_SHOWN 3

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "load/mixed/writer.h"
 #include "number/round/round.h"
 #include "tensor/lower.h"

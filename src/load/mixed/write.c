@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "load/mixed/writer.h"
 
 static bool add_name(struct mixed *mixed, const char *name)

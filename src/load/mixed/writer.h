@@ -2,8 +2,8 @@
 #ifndef ULP_LOAD_MIXED_WRITER_H
 #define ULP_LOAD_MIXED_WRITER_H
 
-#include "base/names.h"
-#include "base/text.h"
+#include "base/text/names.h"
+#include "base/text/text.h"
 #include "load/load.h"
 #include "load/mixed/mixed.h"
 
