@@ -27,6 +27,7 @@
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/tolerance.h>
+#include <ulpscope/mixed.h>
 #include <ulpscope/plan.h>
 #include <ulpscope/engine.h>
 #include <ulpscope/forecast.h>
