@@ -6,28 +6,6 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, size_t node,
-                                enum ulp_built_kind kind, struct ulp_error *error)
-{
-    struct ulp_layer_nodes *nodes = &mapping->of_layer[layer];
-    struct ulp_built_node *out = &mapping->built->nodes[node];
-    for (size_t i = nodes->count; i-- > 0;)
-        if (nodes->items[i] == node)
-            return ULP_OK;
-    enum ulp_status status =
-        ulp_grow(&nodes->items, nodes->count, &nodes->capacity, sizeof *nodes->items,
-                 ulp_arena_budget(mapping->arena), "nodes of a layer", error);
-    if (status != ULP_OK)
-        return status;
-    nodes->items[nodes->count++] = node;
-    mapping->built->layers[layer].node_count = nodes->count;
-    if (out->layer < 0)
-        out->kind = kind;
-    out->layer = (ptrdiff_t)layer;
-    out->layer_count++;
-    return ULP_OK;
-}
-
 static int by_number(const void *a, const void *b)
 {
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;

@@ -9,6 +9,7 @@ libcore_la_SOURCES += \
 	%D%/engine/engine_type.def \
 	%D%/engine/engine_xml.c \
 	%D%/engine/read.c \
+	%D%/engine/reading.c \
 	%D%/engine/reading.h \
 	%D%/group_list.c \
 	%D%/input_range.c \

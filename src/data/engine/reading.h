@@ -17,7 +17,7 @@ struct ulp_engine_reading {
     bool dynamic; /* some tensor's type is hidden behind dynamic shapes */
 };
 
-/* The type that a text of a file names; UNDEFINED: none. */
+/* reading.c. The type that a text of a file names; UNDEFINED: none. */
 enum ulp_type ulp_engine_type(const char *text);
 
 /* That of the weights of a row of Myelin's, where they are constants among the inputs: its last
