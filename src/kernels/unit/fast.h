@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "kernels/operand/pack.h"
 #include "kernels/unit/unit.h"
 
@@ -137,20 +138,6 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
                                   const struct ulp_arithmetic *arithmetic,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
                                   struct ulp_error *error);
-
-static inline uint32_t ulp_unit_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float ulp_unit_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* The limits of the fast path for a unit, in exponents. */
 struct ulp_unit_limits {
