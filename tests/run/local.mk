@@ -3,7 +3,8 @@ test_programs += check_adapt check_bodies check_control check_fusion check_growt
 check_adapt_SOURCES = %D%/check_adapt.c
 check_bodies_SOURCES = %D%/check_bodies.c
 check_control_SOURCES = %D%/check_control.c %D%/run_test.h %D%/support.c
-check_growth_SOURCES = %D%/check_growth.c %D%/growth_models.c %D%/growth_models.h
+check_growth_SOURCES = %D%/check_growth.c %D%/growth_bodies.c %D%/growth_build.c %D%/growth_build.h \
+	%D%/growth_models.c %D%/growth_models.h
 check_idiom_SOURCES = %D%/check_idiom.c
 check_iterations_SOURCES = %D%/check_iterations.c
 check_keep_SOURCES = %D%/plan/check_keep.c %D%/run_test.h %D%/support.c
