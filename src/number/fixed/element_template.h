@@ -1,8 +1,8 @@
 /* Functions of one element, for records of SIGNIFICAND limbs. The including file defines
- *   SIGNIFICAND   limbs of a record, 1 to 4; results are computed as fractions of LIMBS =
- *   SIGNIFICAND + 1 limbs
+ *   SIGNIFICAND   limbs of a record, 1 to 4
  *   NAME(x)       x with a suffix of the instance's own
- * Every error bound is in ulp of LIMBS limbs; ERROR covers all of them (README.md, section 8). */
+ * Results are computed as fractions of LIMBS = SIGNIFICAND + 1 limbs. Every error bound is in ulp
+ * of LIMBS limbs; ERROR covers all of them (README.md, section 8). */
 
 #define LIMBS (SIGNIFICAND + 1)
 
