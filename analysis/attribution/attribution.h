@@ -34,8 +34,8 @@ struct ulp_owed {
     struct ulp_owed *next;
     size_t execution, count;
     int position;
-    struct ulp_kept kept; /* what the outputs' error owes to each element */
-    double share, gain;   /* of this output in this execution */
+    struct ulp_attributed_bytes kept; /* what the outputs' error owes to each element */
+    double share, gain;               /* of this output in this execution */
     double causes[ULP_SHARE_CAUSES];
     double *before; /* while the node runs again: what the stage before gave */
 };
