@@ -27,7 +27,7 @@ static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
                                               "onnxconverter-common", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {
-#define GPU(NAME, name, formats, class, other) name,
+#define GPU(NAME, name, formats, class, tf32, other) name,
 #include "number/format/gpu.def"
 #undef GPU
     NULL};
@@ -86,14 +86,13 @@ static const struct part_row {
                                    "CUDA has them"},
     [PART_CONSTANTS] = {"constants=", constants_names,
                         .meaning = "those beyond the largest value: that value, infinite, or as "
-                                   "that converter"},
+                                   "that converter makes them"},
     [PART_SCALES] = {"qdq-scales=", scales_names,
                      .meaning =
                          "Q/DQ scales as the model declares them, or lowered like other constants"},
     [PART_FUSE] = {"fuse=", fuse_names,
-                   .meaning = "which nodes are computed as one kernel, whose inner values are not "
-                              "rounded to storage; groups: those that a plan is given, by commands "
-                              "as fuse=FILE"},
+                   .meaning = "nodes computed as one kernel, without rounding to storage inside; "
+                              "groups: by fuse=FILE"},
     [PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
                     .meaning = "the format of the values and steps inside such a kernel"},
     [PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,
