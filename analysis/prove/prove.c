@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "run/enclose.h"
 
+/* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
+#define SYMBOLS 16384
 /* Hidden values of a node that are kept when they are proven: the largest. */
 #define HIDDEN_KEPT 1
 
@@ -273,6 +275,15 @@ static enum ulp_status set_box(struct prover *prover, const struct ulp_model *mo
     return ULP_OK;
 }
 
+static void forget_nodes(struct prover *prover)
+{
+    struct ulp_proof *proof = prover->proof;
+    for (size_t n = 0; n < proof->node_count; n++)
+        for (size_t o = 0; o < proof->nodes[n].output_count; o++)
+            proof->counts[proof->nodes[n].outputs[o].verdict]--;
+    proof->node_count = proof->output_count = proof->hidden_unproven = 0;
+}
+
 static enum ulp_status fill(struct prover *prover, const struct ulp_model *model,
                             const struct ulp_input_range *ranges, size_t range_count,
                             int thread_count, struct ulp_error *error)
@@ -296,10 +307,16 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     enum ulp_status status = set_box(prover, model, ranges, range_count, &box, error);
     if (status == ULP_OK)
         status = ulp_pool_create(&pool, thread_count, error);
+    struct ulp_enclose enclose = {plan, box, add_node, prover, ulp_model_budget(model), pool, 0};
     if (status == ULP_OK)
-        status = ulp_enclose_run(&(struct ulp_enclose){plan, box, add_node, prover,
-                                                       ulp_model_budget(model), pool},
-                                 error);
+        status = ulp_enclose_run(&enclose, error);
+    /* what intervals and norms leave open: with affine forms, which take longer */
+    if (status == ULP_OK &&
+        (proof->counts[ULP_PROOF_NOT_PROVEN] > 0 || proof->hidden_unproven > 0)) {
+        forget_nodes(prover);
+        enclose.symbols = SYMBOLS;
+        status = ulp_enclose_run(&enclose, error);
+    }
     ulp_pool_free(pool);
     return status;
 }

@@ -390,13 +390,22 @@ static bool follows_assumption(const struct ulp_enclosing_walk *w, const struct 
     return false;
 }
 
+/* What is known of a value is known by affine forms, too: its elements' unknowns begin here. */
+static enum ulp_status give_symbols(const struct ulp_enclosing_walk *w,
+                                    struct ulp_slot_bounds *value, struct ulp_error *error)
+{
+    return w->from->symbols && value->is_range && ulp_type_is_float(value->shape.type)
+               ? ulp_trace_give_symbols(w->trace, &value->range, error)
+               : ULP_OK;
+}
+
 static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, struct ulp_error *error)
 {
     const struct ulp_step *step = &w->block->steps[s];
     const char *normalised = NULL, *reason = NULL;
     struct ulp_error own = {0};
     bool done = false, assumed = follows_assumption(w, step);
-    enum ulp_status status = ulp_trace_enclose(w->trace, w->arithmetic, error);
+    enum ulp_status status = ulp_trace_enclose(w->trace, w->arithmetic, w->from->symbols, error);
     if (status == ULP_OK)
         status = ulp_enclose_special(w, step, &done, error);
     if (status != ULP_OK)
@@ -421,6 +430,9 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
     if (status == ULP_OK)
         status = tell(w, step, normalised, reason, assumed, error);
     ulp_trace_enclose_clear(w->trace);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+        if (step->outputs[o] >= 0)
+            status = give_symbols(w, &w->values[step->outputs[o]], error);
     ulp_lane_clear(&w->names);
     for (size_t d = 0; d < step->dead_count; d++)
         if (!w->keep[step->dead[d]])
@@ -448,6 +460,8 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
                 ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
         assume_finite(w, value);
         value->assumed = false;
+        if (status == ULP_OK)
+            status = give_symbols(w, value, error);
     }
     return status;
 }
@@ -487,6 +501,8 @@ enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_er
         status = ulp_lane_create(&w.names, &names_mix, plan->main, enclose->budget, enclose->pool,
                                  error);
     w.names.trace = w.trace;
+    if (status == ULP_OK)
+        status = ulp_trace_enclose(w.trace, w.arithmetic, enclose->symbols, error);
     if (status == ULP_OK)
         status = set_inputs(&w, error);
     for (size_t s = 0; s < plan->main->step_count && status == ULP_OK; s++)

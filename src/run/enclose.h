@@ -43,6 +43,7 @@ struct ulp_enclose {
     void *context;
     struct ulp_budget *budget;
     struct ulp_pool *pool;
+    uint32_t symbols; /* unknowns of affine forms, at most; 0: intervals and norms alone */
 };
 enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_error *error);
 
