@@ -5,8 +5,9 @@
 
 /* A rest of more than this part of the spread becomes an unknown of its own. */
 #define REST_SHARE 0.125
-/* A form that says so much less than the interval is dropped. */
-#define WORTH 1.5
+/* A form whose radius is so many times the interval's is dropped; what max makes of an interval
+ * around 0 has 1.5 times. */
+#define WORTH 2
 
 static const struct ulp_affine none = {.rest = INFINITY};
 

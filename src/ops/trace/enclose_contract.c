@@ -18,8 +18,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
     const struct ulp_enclosing *e = trace->enclosing;
     const struct ulp_tensor *in = from->tensor;
     enum ulp_status status = ULP_OK;
-    out->from = from;
-    out->known = true;
+    *out = (struct factor){.from = from, .known = true};
     for (int t = 0; t < SUMS && status == ULP_OK; t++) {
         out->tensors[t] = ulp_tensor_view(in);
         out->tensors[t].element = ULP_ELEMENT_F64;
