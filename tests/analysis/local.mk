@@ -14,7 +14,10 @@ check_lint_SOURCES = %D%/check_lint.c
 check_overflow_SOURCES = %D%/check_overflow.c
 check_plan_SOURCES = %D%/check_plan.c
 check_tolerance_SOURCES = %D%/check_tolerance.c
-check_prove_SOURCES = %D%/check_prove.c
+check_prove_SOURCES = %D%/attack.c %D%/attack.h %D%/check_prove.c
 check_truth_SOURCES = %D%/check_truth.c
 TESTS += %D%/check_forecast_gpu.sh
 dist_check_SCRIPTS += %D%/check_forecast_gpu.sh
+# Run by hand: attacks proofs of a model for as long as it is told (doc/prove.md).
+check_PROGRAMS += attack_proofs
+attack_proofs_SOURCES = %D%/attack.c %D%/attack.h %D%/attack_proofs.c
