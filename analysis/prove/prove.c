@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "formula/words.h"
 #include "run/enclose.h"
 
 /* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
@@ -64,19 +64,12 @@ static void set_output(struct prover *prover, const struct ulp_enclosed *from,
     prover->proof->counts[out->verdict]++;
 }
 
-/* The formula's words around an instruction. */
 static char *describe_hidden(struct prover *prover, const struct ulp_hidden_bound *hidden)
 {
-    struct ulp_text text = {0};
-    if (!hidden->tape) {
-        ulp_text_add(&text, "sums of products");
-    } else {
-        const int column = hidden->tape->instructions[hidden->instruction].column;
-        ulp_text_add(&text, "column %d of %s", column, hidden->tape->text);
-    }
-    char *copied = text.failed ? NULL : copy(prover, text.data);
-    ulp_text_free(&text);
-    return copied;
+    char words[160];
+    return copy(prover, hidden->tape
+                            ? ulp_tape_words(hidden->tape, hidden->instruction, words, sizeof words)
+                            : "sums of products");
 }
 
 static bool is_output(const struct ulp_hidden_bound *hidden)

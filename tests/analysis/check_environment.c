@@ -546,6 +546,79 @@ static void digest_plan(struct digest *digest)
     ulp_found_free(&found);
 }
 
+static void digest_proof(struct digest *digest)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_plan *plan;
+    struct ulp_proof proof;
+    char *text;
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    /* too wide for some nodes, so that affine forms are made, too */
+    const struct ulp_input_range range = {NULL, -300, 300.5};
+    CALL(ulp_arithmetic_find("fp16", &arithmetic, e));
+    CALL(ulp_plan_create(model, &arithmetic, 1, &options, &plan, e));
+    CALL(ulp_prove(model, plan, &range, 1, 2, &proof, e));
+    ck_assert_uint_gt(proof.counts[ULP_PROOF_PROVEN], 0);
+    ck_assert_uint_gt(proof.counts[ULP_PROOF_NOT_PROVEN], 0);
+    proof.seconds = 0;
+    CALL(ulp_proof_summary(&proof, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_proof_write(&proof, test_folder("proof"), e));
+    add_file(digest, test_folder("proof/proof.json"));
+    free(text);
+    ulp_proof_free(&proof);
+    ulp_plan_free(plan);
+}
+
+static void digest_tolerance(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_tolerance tolerance;
+    size_t told = 0;
+    char *text;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    find_lanes(lanes);
+    struct ulp_tolerance_options options = {.reference = lanes[0],
+                                            .trials = 2,
+                                            .elements = 2,
+                                            .run = {.thread_count = 1},
+                                            .progress = &observer,
+                                            .begins = tell_host};
+    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
+    CALL(ulp_tolerance_measure(model, &inputs, &options, &tolerance, e));
+    ck_assert_uint_ge(told, 10);
+    const double excess = ulp_tolerance_excess(&tolerance.outputs[0], 1e-3, 1e-4);
+    expect_state("ulp_tolerance_excess");
+    add_bytes(digest, &excess, sizeof excess);
+    tolerance.seconds = 0;
+    CALL(ulp_tolerance_summary(&tolerance, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_tolerance_write_json(&tolerance, test_folder("tolerance.json"), e));
+    add_file(digest, test_folder("tolerance.json"));
+    free(text);
+    ulp_tolerance_free(&tolerance);
+}
+
+static void digest_lint(struct digest *digest)
+{
+    struct ulp_lint_result result;
+    char *text;
+    const struct ulp_lint_options options = {.layer_precisions = "exp:fp16",
+                                             .layer_output_types = NULL};
+    CALL(ulp_lint_model(model, &options, &result, e));
+    result.seconds = 0;
+    CALL(ulp_lint_summary(&result, 3, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_lint_write_json(&result, test_folder("lint.json"), e));
+    CALL(ulp_lint_write_sarif(&result, test_folder("lint.sarif"), e));
+    add_file(digest, test_folder("lint.json"));
+    add_file(digest, test_folder("lint.sarif"));
+    free(text);
+    ulp_lint_free(&result);
+}
+
 static const struct subject {
     const char *name;
     void (*digest)(struct digest *digest);
@@ -560,6 +633,9 @@ static const struct subject {
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
+    {"the proof", digest_proof},
+    {"the tolerance", digest_tolerance},
+    {"the lint", digest_lint},
 };
 
 START_TEST(hosts_change_no_bit)
