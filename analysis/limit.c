@@ -7,9 +7,9 @@
 #include <ulpscope/analysis.h>
 
 #include "analysis/limit.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "run/plan/plan.h"
 
 /* No figures: counts of every node (an overflow may be hidden from the outputs: 1 / Inf is 0), of

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/schedules.h"

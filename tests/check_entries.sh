@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every public function enters the library's environment (base/environment.h) or is one of `plain`, or frees or names
+# Every public function enters the library's environment (base/machine/environment.h) or is one of `plain`, or frees or names
 # something: these neither compute, read nor write numbers.
 set -u
 cd "${top_srcdir:-.}" || exit 99

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "base/budget.h"
-#include "base/environment.h"
+#include "base/memory/budget.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/scratch.h"
-#include "run/sweep.h"
+#include "base/memory/scratch.h"
+#include "run/pass/sweep.h"
 
 static const char no_error[] = "the outputs equal the reference's",
                   no_output[] = "no float output of the graph is computed",

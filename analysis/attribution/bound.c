@@ -3,7 +3,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "base/error.h"
-#include "run/sweep.h"
+#include "run/pass/sweep.h"
 
 struct course {
     struct ulp_attributor *attributor;

@@ -5,7 +5,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/lane.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 #define PARTS_MAX 100

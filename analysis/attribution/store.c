@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "base/budget.h"
+#include "base/memory/budget.h"
 #include "base/error.h"
-#include "base/scratch.h"
+#include "base/memory/scratch.h"
 
 /* Without a memory limit. */
 #define KEPT_MAX ((size_t)1 << 30)

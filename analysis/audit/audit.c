@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/mixed.h"
 #include "analysis/audit/overflow.h"
-#include "analysis/audit/qdq_divergence.h"
+#include "analysis/audit/divergence/qdq.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
 {

@@ -8,7 +8,7 @@
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/error.h"
-#include "base/thread.h"
+#include "base/machine/thread.h"
 #include "run/plan/plan.h"
 
 /* What the current sample's executions of a node gave for one output. Those of its first sample are

@@ -4,7 +4,7 @@
 
 #include <ulpscope/analysis.h>
 
-#include "base/names.h"
+#include "base/text/names.h"
 #include "run/plan/plan.h"
 
 /* The graph's inputs, and which have been looked at in this sample. */

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "analysis/audit/auditor.h"
-#include "analysis/audit/divergence.h"
+#include "analysis/audit/divergence/divergence.h"
 #include "analysis/audit/overflow.h"
-#include "analysis/audit/qdq_divergence.h"
+#include "analysis/audit/divergence/qdq.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 
 struct ulp_taint *ulp_taint_find(const struct ulp_taint_set *set, const char *name)
 {

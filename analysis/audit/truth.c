@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/text/names.h"
 #include "tensor/tensor.h"
 
 /* One value of one execution of its node; those of a name are a list, the latest first. */

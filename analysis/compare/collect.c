@@ -6,7 +6,7 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/schedules.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/lane.h"
 #include "run/plan/plan.h"

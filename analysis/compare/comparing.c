@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 enum ulp_status ulp_comparing_memory(struct ulp_error *error)

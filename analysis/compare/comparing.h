@@ -5,16 +5,16 @@
  *   collect.c   the run on the inputs: reference, arithmetics and their schedules side by side
  *   trials.c    runs of problems close by
  *   expected.c  from both: how large errors of an arithmetic are at a tensor, and the judgement
- *   cause.c     why the first unexplained tensor is not; suspects.c, fit.c, guess.c help it */
+ *   cause/      why the first unexplained tensor is not */
 #ifndef ULP_ANALYSIS_COMPARE_COMPARING_H
 #define ULP_ANALYSIS_COMPARE_COMPARING_H
 
 #include <ulpscope/compare.h>
 
-#include "base/alloc.h"
-#include "base/text.h"
-#include "base/thread.h"
-#include "base/names.h"
+#include "base/memory/alloc.h"
+#include "base/text/text.h"
+#include "base/machine/thread.h"
+#include "base/text/names.h"
 
 #define ULP_TRIALS_DEFAULT 8
 
@@ -148,7 +148,7 @@ void ulp_compare_judge(struct ulp_comparing *comparing);
  * that probability, when compared with the root mean square of `trials` others of its kind. */
 double ulp_ratio_limit(double freedom, size_t trials, double probability);
 
-/* suspects.c: what a tensor comes from, back to tensors that the recording has and that are
+/* cause/suspects.c: what a tensor comes from, back to tensors that the recording has and that are
  * explained. */
 struct ulp_suspects {
     size_t count;
@@ -159,17 +159,17 @@ struct ulp_suspects {
 enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t file, size_t tensor,
                                   struct ulp_suspects *out, struct ulp_error *error);
 
-/* guess.c: how an input that was not recorded may have been prepared, judged by the tensor that
- * was: every usual way is run and the best is described; text stays empty when none comes close.
- * *sure: with it everything recorded is explained. */
+/* cause/guess.c: how an input that was not recorded may have been prepared, judged by the tensor
+ * that was: every usual way is run and the best is described; text stays empty when none comes
+ * close. *sure: with it everything recorded is explained. */
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
 
-/* cause.c: fills in out->files[file].cause. */
+/* cause/cause.c: fills in out->files[file].cause. */
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error);
-/* cause_input.c: tensor is an input, and recorded. */
+/* cause/input.c: tensor is an input, and recorded. */
 enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t file, size_t tensor,
                                   struct ulp_cause *cause, struct ulp_error *error);
 /* ... no input is unexplained, but some were recorded in another layout than the graph's: were
@@ -177,7 +177,7 @@ enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t 
  * not. */
 enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t file,
                                   struct ulp_cause *cause, struct ulp_error *error);
-/* cause_format.c: cause->text stays NULL when no other arithmetic is likely. */
+/* cause/format.c: cause->text stays NULL when no other arithmetic is likely. */
 enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, struct ulp_cause *cause, struct ulp_error *error);
 

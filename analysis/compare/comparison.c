@@ -1,7 +1,7 @@
 /* ulp_compare_recordings: the whole comparison, step by step. */
 #include "analysis/compare/comparing.h"
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 enum ulp_status ulp_compare_recordings(const struct ulp_model *model,

@@ -6,7 +6,7 @@
 
 #include <ulpscope/compare.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/report/page.h"
 

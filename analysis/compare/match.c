@@ -5,7 +5,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "run/plan/plan.h"
 
 enum { UNKNOWN = -1, CONSTANT = -2 }; /* beside indices of a value */

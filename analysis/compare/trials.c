@@ -5,7 +5,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/metrics.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"

@@ -8,8 +8,8 @@
 
 #include <ulpscope/forecast.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/random.h"
 

@@ -4,8 +4,8 @@
 
 #include "analysis/audit/overflow.h"
 #include "analysis/forecast/forecaster.h"
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 static char *copy_text(struct ulp_forecaster *forecaster, const char *text)

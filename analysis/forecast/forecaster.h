@@ -5,7 +5,7 @@
 #include <ulpscope/forecast.h>
 
 #include "ops/probe.h"
-#include "run/forward.h"
+#include "run/pass/forward.h"
 
 /* One lane while samples are added. */
 struct ulp_forecasting {

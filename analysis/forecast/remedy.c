@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "analysis/forecast/forecaster.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "run/idiom/idiom.h"
 
 enum { CANDIDATES = 8, KEEPS = 16 };

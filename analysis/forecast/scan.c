@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/forecast/forecaster.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 /* Within these bits of a format's largest number. */

@@ -6,7 +6,7 @@
 #include <ulpscope/forecast.h>
 
 #include "analysis/report/page.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 enum { LISTED = 12, NAMED = 3, KEEPS = 8, INSIDE = 6 };

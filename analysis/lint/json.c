@@ -4,9 +4,9 @@
 
 #include "analysis/lint/lint.h"
 #include "analysis/report/json_value.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 
 static json_t *optional(const char *text)
 {

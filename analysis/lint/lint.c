@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <ulpscope/run.h>
 
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 #define ULP_LINT_WEAK (ULP_LINT_TRT8 | ULP_LINT_TRT10)

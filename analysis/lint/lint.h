@@ -8,8 +8,8 @@
 #include <string.h>
 #include <ulpscope/lint.h>
 
-#include "base/alloc.h"
-#include "base/text.h"
+#include "base/memory/alloc.h"
+#include "base/text/text.h"
 #include "data/layer_options.h"
 #include "graph/graph.h"
 

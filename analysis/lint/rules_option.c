@@ -1,7 +1,7 @@
 /* Rules about trtexec's options for single layers. */
 #include "analysis/lint/lint.h"
 
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 static const struct ulp_lint_place nowhere;
 

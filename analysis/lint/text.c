@@ -2,7 +2,7 @@
 #include "analysis/lint/lint.h"
 
 #include "analysis/report/page.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 /* Findings come by rule: the end of those of the first one's rule. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/thread.h"
+#include "base/machine/thread.h"
 
 struct ulp_median {
     double *values; /* count of them, for the caller to fill; below 0: left out. No NaN, no -0 */

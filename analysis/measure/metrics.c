@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/measure/median.h"
 #include "analysis/measure/difference.h"

@@ -4,7 +4,7 @@
 
 #include <ulpscope/analysis.h>
 
-#include "base/thread.h"
+#include "base/machine/thread.h"
 
 /* As ulp_metrics_measure, on a pool (may be NULL). */
 enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "analysis/measure/metrics_strip.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");

@@ -4,7 +4,7 @@
 
 #include <ulpscope/plan.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* Are both formats types that TensorRT gives a layer? TF32 is a setting of the whole engine. */
 bool ulp_engine_has_formats(const struct ulp_found *found);

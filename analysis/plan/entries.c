@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/shown.h"
+#include "base/text/shown.h"
 
 struct entries {
     const struct ulp_search *search;

@@ -4,7 +4,7 @@
 
 #include <ulpscope/plan.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 enum ulp_status ulp_frontier_csv(const struct ulp_found *found, struct ulp_text *out,
                                  struct ulp_error *error);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/machine/clock.h"
 #include "base/error.h"
 #include "tensor/tensor.h"
 

@@ -10,9 +10,9 @@
 #include "analysis/plan/engine.h"
 #include "analysis/plan/picture.h"
 #include "analysis/report/json_value.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include <ulpscope/report.h>
 
 static enum ulp_status out_of_memory(struct ulp_error *error)

@@ -5,7 +5,7 @@
 #include <ulpscope/plan.h>
 
 #include "analysis/limit.h"
-#include "run/trial.h"
+#include "run/pass/trial.h"
 
 /* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance. */
 struct ulp_judgement {

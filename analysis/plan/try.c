@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 
 size_t ulp_search_count(const struct ulp_search *search, const bool *kept)

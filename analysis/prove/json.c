@@ -6,9 +6,9 @@
 
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 
 #define SCHEMA_VERSION 1
 

@@ -4,11 +4,11 @@
 
 #include <ulpscope/prove.h>
 
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "formula/words.h"
-#include "run/enclose.h"
+#include "run/enclose/enclose.h"
 
 /* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
 #define SYMBOLS 16384

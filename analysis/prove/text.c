@@ -6,8 +6,8 @@
 #include <ulpscope/prove.h>
 
 #include "analysis/report/page.h"
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 
 enum { LISTED = 16, NEAREST = 5 };

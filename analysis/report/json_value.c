@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/shown.h"
-#include "base/text.h"
+#include "base/machine/file.h"
+#include "base/text/shown.h"
+#include "base/text/text.h"
 
 json_t *ulp_json_number(double value)
 {

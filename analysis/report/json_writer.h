@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 
 /* What is open: the writer stands in an object or array at that depth. */
 struct ulp_json_writer {

@@ -5,11 +5,11 @@
 
 #include <ulpscope/report.h>
 
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/shown.h"
+#include "base/machine/file.h"
+#include "base/text/shown.h"
 
 /* "sqnr_db" of "fp16:logits:sqnr_db=40". */
 static void add_metric(struct ulp_text *text, const char *limit)

@@ -4,8 +4,8 @@
 
 #include <ulpscope/analysis.h>
 
-#include "base/shown.h"
-#include "base/text.h"
+#include "base/text/shown.h"
+#include "base/text/text.h"
 
 #define ULP_PAGE_WIDTH 100
 #define ULP_PAGE_RANKED 5

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-#include "base/shown.h"
-#include "base/text.h"
+#include "base/text/shown.h"
+#include "base/text/text.h"
 
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
                                 struct ulp_error *error);

@@ -6,8 +6,8 @@
 #include <ulpscope/tolerance.h>
 
 #include "analysis/attribution/attribution.h"
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"

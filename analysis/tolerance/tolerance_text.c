@@ -6,9 +6,9 @@
 
 #include "analysis/report/json_value.h"
 #include "analysis/report/page.h"
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 
 /* An argument of a shell's command line, in single quotes. */
 static void add_quoted(struct ulp_text *out, const char *name, double atol)

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/shown.h"
+#include "base/text/shown.h"
 
 enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
 {

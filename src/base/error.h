@@ -7,8 +7,8 @@
 
 /* Write status and message (printf style) into *error unless it is NULL. Returns status, so that
  * a failing function ends in `return ulp_fail(error, ULP_ERROR_INPUT, "...", ...)`. Text arguments
- * are made harmless (base/shown.h): names and paths are given as they are, and a line end in one
- * does not end a line of the message. */
+ * are made harmless (base/text/shown.h): names and paths are given as they are, and a line end in
+ * one does not end a line of the message. */
 enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
     ULP_PRINTF(3, 4);
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* ---- threads (base/thread.c) ---- */
+/* ---- threads (base/machine/thread.c) ---- */
 
 /* What handing over a piece of work costs, so what a piece should take. */
 #define ULP_TUNE_GRAIN_NANOSECONDS 20000
@@ -27,7 +27,7 @@
 /* With fewer chunks, timing the first one would cost more than a call. */
 #define ULP_TUNE_WATCHED_CHUNKS_MIN 8
 
-/* ---- memory (base/alloc.c, budget.c, file.c) ---- */
+/* ---- memory (base/memory, base/machine/file.c) ---- */
 
 /* Arenas: the first block, for small graphs; all blocks but the first few. */
 #define ULP_TUNE_ARENA_FIRST_BYTES 768
@@ -35,8 +35,8 @@
 /* Freed blocks from here on are kept for the next tensors: malloc would give their pages back. */
 #define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
 /* Plans and texts of formulas that one node, or nodes with equal formulas, keeps; and of the memory
- * limit, or without one in bytes, what they take at most (instructions of repeated runs: gtcrn needs
- * 1/3 fewer). */
+ * limit, or without one in bytes, what they take at most (instructions of repeated runs: gtcrn
+ * needs 1/3 fewer). */
 #define ULP_TUNE_PLANS_MAX 256
 #define ULP_TUNE_TEXTS_MAX 64
 #define ULP_TUNE_PREPARED_SHARE 64

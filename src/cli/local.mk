@@ -10,7 +10,7 @@ ulpscope_SOURCES = \
 	%D%/conformance/onnx_operators.def %D%/conformance/scope.c
 # The program is a user of the library, by its public headers; what it prints with are functions of src/base
 # that it has for itself. What it lacks becomes public, or is its own.
-ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/shown.c src/base/shown.h src/base/text.c src/base/text.h
+ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/text/shown.c src/base/text/shown.h src/base/text/text.c src/base/text/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS)
 ulpscope_LDADD = libulpscope.la $(GMP_LIBS)
 dist_man_MANS += %D%/ulpscope.1

@@ -1,11 +1,11 @@
 /* Checking that arrays have the names, types and shapes that the model takes. */
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/names.h"
-#include "base/text.h"
+#include "base/text/names.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "tensor/tensor.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "graph/graph.h"
 #include "tensor/tensor.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 
 static const struct {
     const char *name;

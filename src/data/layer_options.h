@@ -20,9 +20,9 @@
 
 #include <ulpscope/tensor.h>
 
-#include "base/alloc.h"
-#include "base/names.h"
-#include "base/text.h"
+#include "base/memory/alloc.h"
+#include "base/text/names.h"
+#include "base/text/text.h"
 
 struct ulp_layer_option {
     const char *name; /* without quotes */

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <zip.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "data/data.h"
 
 /* Deflate cannot do better: 258 bytes for 2 bits, one of which is the distance (zlib's

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/shown.h"
-#include "base/text.h"
+#include "base/machine/file.h"
+#include "base/text/shown.h"
+#include "base/text/text.h"
 #include "data/data.h"
 
 /* The bytes of UTF-8 text whose characters stand for bytes; false: one is beyond 255. */

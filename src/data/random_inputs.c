@@ -2,12 +2,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/text/names.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/data.h"
 #include "load/load.h"
 #include "tensor/tensor.h"

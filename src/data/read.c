@@ -1,7 +1,7 @@
 /* Reading inputs from a path, whatever kind of file it is. */
 #include <sys/stat.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "data/data.h"
 
 enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget *budget,

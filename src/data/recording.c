@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
+#include "base/machine/file.h"
+#include "base/text/text.h"
 #include "data/data.h"
 
 #define FOLDER_DEPTH_MAX 16 /* of folders in a folder of .npy files: names with slashes */

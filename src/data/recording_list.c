@@ -1,9 +1,9 @@
 /* Lists of recordings. */
 #include <stdlib.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "data/data.h"
 
 void ulp_recording_list_free(struct ulp_recording_list *list)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/text/names.h"
 #include "data/data.h"
 
 void ulp_tensor_set_free(struct ulp_tensor_set *set)

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/file.h"
-#include "base/names.h"
+#include "base/machine/file.h"
+#include "base/text/names.h"
 #include "data/data.h"
 #include "load/load.h"
 

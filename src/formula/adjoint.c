@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 static const char *const derivatives[ULP_PRIMITIVE_COUNT][3] = {
 #define PRIMITIVE(name, spelling, arity, result, fused, ...) [ULP_PRIMITIVE_##name] = {__VA_ARGS__},

@@ -4,7 +4,7 @@
 #ifndef ULP_FORMULA_ADJOINT_H
 #define ULP_FORMULA_ADJOINT_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "formula/tape.h"
 
 /* The cotangents of a tape's operands, as a tape whose operands are u0, u1, ... (the tape's own, in

@@ -3,7 +3,7 @@
 #ifndef ULP_FORMULA_BUILD_H
 #define ULP_FORMULA_BUILD_H
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "formula/tape.h"
 
 /* Far beyond any operator; bounds the time of the search for equal instructions and every walk's

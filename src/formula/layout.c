@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/tuning.h"
 

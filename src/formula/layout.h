@@ -7,7 +7,7 @@
 #ifndef ULP_FORMULA_LAYOUT_H
 #define ULP_FORMULA_LAYOUT_H
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "formula/tape.h"
 
 struct ulp_layout {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 
 /* Kernel indices [first, last) of one spatial dimension that lie in the input at one output index.

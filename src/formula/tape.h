@@ -21,7 +21,7 @@
 #ifndef ULP_FORMULA_TAPE_H
 #define ULP_FORMULA_TAPE_H
 
-#include "base/thread.h"
+#include "base/machine/thread.h"
 #include "number/strip.h"
 #include "tensor/tensor.h"
 

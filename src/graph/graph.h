@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include <ulpscope/model.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 
 struct ulp_graph;
 

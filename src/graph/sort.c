@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "graph/graph.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "kernels/chain/chains.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/unit/unit.h"
 #include "kernels/reference.h"
 

@@ -4,7 +4,7 @@
 #ifndef ULP_KERNELS_CONTRACT_H
 #define ULP_KERNELS_CONTRACT_H
 
-#include "base/thread.h"
+#include "base/machine/thread.h"
 #include "tensor/tensor.h"
 
 struct ulp_packed;

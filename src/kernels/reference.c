@@ -1,9 +1,9 @@
 /* Wide contractions: checks, the choice of a method, and the split over threads. */
 #include "kernels/digit/form.h"
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/operand/pack.h"
 #include "number/round/round.h"
 

@@ -1,9 +1,9 @@
 /* Loading the attributes of nodes. */
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/text/names.h"
 #include "load/load.h"
 
 /* AttributeProto.AttributeType */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/text/names.h"
 #include "load/load.h"
 
 enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opset **out,

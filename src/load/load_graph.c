@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/text/names.h"
 #include "load/load.h"
 
 /* A graph while it is loaded. Subgraphs add the values they capture to their parents, so values

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "load/load.h"
 
 #define FILE_BYTES_MAX ((size_t)INT32_MAX) /* protobuf's own limit */

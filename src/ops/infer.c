@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 
 enum ulp_status ulp_infer_first(struct ulp_call *call, struct ulp_error *error)

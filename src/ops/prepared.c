@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/tuning.h"
 
 /* In memory of its own; the names, one behind the other, then the text, lie behind it. */

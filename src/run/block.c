@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"

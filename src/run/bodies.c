@@ -2,7 +2,7 @@
  * iterations as the reference run the body in lockstep with it, so the nodes inside are audited
  * one by one and the If, Loop or Scan itself adds no error. A lane that differs runs the whole
  * node alone. */
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "ops/control/control.h"
 #include "run/walk.h"

@@ -1,7 +1,7 @@
 /* Evaluating one step in one lane: P(p), P(r) and R(p) (ulpscope/run.h). */
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "run/walk.h"
 

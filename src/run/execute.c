@@ -1,9 +1,9 @@
 /* A run from its beginning to its end: inputs are given to the lanes, the main graph is walked,
  * outputs are taken. */
-#include "base/clock.h"
-#include "base/environment.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/reserve.h"
+#include "base/memory/reserve.h"
 #include "run/walk.h"
 
 /* An input in one lane: rounded once to its storage, unless it is a parameter alone (the scales of

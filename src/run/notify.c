@@ -1,6 +1,6 @@
 /* Telling the observers about a step: building its event. */
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "run/walk.h"
 

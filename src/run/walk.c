@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/environment.h"
-#include "base/alloc.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/reserve.h"
+#include "base/memory/reserve.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const struct ulp_block *block, const struct ulp_frame *outer,

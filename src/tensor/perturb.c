@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tensor/tensor.h"
 
 /* The largest relative change: two to four units in the last place of that many bits, so that how a

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/mpfr_record.h"
 

@@ -4,8 +4,8 @@
 
 #include <ulpscope/tensor.h>
 
-#include "base/alloc.h"
-#include "base/thread.h"
+#include "base/memory/alloc.h"
+#include "base/machine/thread.h"
 
 /* One ONNX element type. */
 struct ulp_type_row {

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "run/idiom/read.h"
-#include "run/sweep.h"
+#include "run/pass/sweep.h"
 #include "tests/support/test.h"
 
 void subject_begin(struct subject *out, struct ulp_model *model, const char *format, double low,

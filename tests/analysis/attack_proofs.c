@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "attack.h"
-#include "base/clock.h"
+#include "base/machine/clock.h"
 #include "tests/support/line_model.h"
 #include "tests/support/test.h"
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "analysis/compare/change.h"
+#include "analysis/compare/cause/change.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/load.h"
 #include "tests/support/proto.h"
 #include "tensor/tensor.h"

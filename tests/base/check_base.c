@@ -12,12 +12,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "base/random.h"
-#include "base/text.h"
-#include "base/thread.h"
+#include "base/text/text.h"
+#include "base/machine/thread.h"
 
 START_TEST(budget_is_charged_and_returned)
 {

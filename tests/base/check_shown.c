@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "base/shown.h"
-#include "base/text.h"
+#include "base/text/shown.h"
+#include "base/text/text.h"
 
 static const struct {
     const char *text, *shown;

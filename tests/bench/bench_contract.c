@@ -20,7 +20,7 @@
 #include <cblas.h>
 #endif
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/random.h"
 #include "bench.h"
 #include "kernels/contract.h"

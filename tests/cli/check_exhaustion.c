@@ -17,7 +17,7 @@
 #include <ulpscope.h>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/support/exhaust.h"
 #include "tests/support/proto.h"
 

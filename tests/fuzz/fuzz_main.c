@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
+#include "base/memory/alloc.h"
+#include "base/machine/file.h"
 #include "tests/fuzz/fuzz_load.h"
 
 static int try_bytes(const char *path, const uint8_t *bytes, size_t count, uint64_t seed,

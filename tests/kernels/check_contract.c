@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "chain_oracle.h"
 #include "kernels/chain/chains.h"
 #include "instance.h"

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/cpu.h"
+#include "base/memory/alloc.h"
+#include "base/machine/cpu.h"
 #include "base/random.h"
-#include "base/thread.h"
+#include "base/machine/thread.h"
 
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"

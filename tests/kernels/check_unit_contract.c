@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/random.h"
 #include "kernels/chain/step.h"
 #include "kernels/unit/fast.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "tests/fuzz/fuzz_load.h"
 
 /* A small model with everything the loader knows: subgraphs, functions, sparse and typed tensors,

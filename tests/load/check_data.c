@@ -8,7 +8,7 @@
 #include <zip.h>
 
 #include "base/random.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "data/data.h"
 #include "tests/fuzz/fuzz_load.h"
 #include "number/mpfr_record.h"

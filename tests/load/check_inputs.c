@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "base/file.h"
+#include "base/machine/file.h"
 #include "data/data.h"
 #include "load/load.h"
 #include "tests/support/proto.h"

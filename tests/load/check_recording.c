@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <ulpscope.h>
 
-#include "base/alloc.h"
-#include "base/file.h"
+#include "base/memory/alloc.h"
+#include "base/machine/file.h"
 #include "data/data.h"
 #include "tests/support/test.h"
 

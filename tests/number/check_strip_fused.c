@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "number/strip/fused.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"

@@ -9,7 +9,7 @@
 #include <ulpscope.h>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/load.h"
 #include "tests/support/networks.h"
 #include "tests/support/proto.h"

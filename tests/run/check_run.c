@@ -5,7 +5,7 @@
 #include <mpfr.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "tests/support/networks.h"
 #include "number/mpfr_record.h"
 #include "run_test.h"

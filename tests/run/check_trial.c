@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "tests/support/networks.h"
-#include "run/trial.h"
+#include "run/pass/trial.h"
 #include "run_test.h"
 #include "tests/support/text_model.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "load/load.h"
 
 struct writer {

@@ -8,7 +8,7 @@
 #include <ulpscope/analysis.h>
 
 #include "base/error.h"
-#include "base/thread.h"
+#include "base/machine/thread.h"
 
 int test_run(Suite *first, ...)
 {

@@ -26,7 +26,7 @@ const char *test_folder(const char *name);
 /* Whether something in the audit does not meet the limit. */
 struct ulp_audit;
 bool test_crosses(const struct ulp_audit *audit, const char *limit);
-/* An eager pool (base/thread.h), for ulp_pool_free. */
+/* An eager pool (base/machine/thread.h), for ulp_pool_free. */
 struct ulp_pool *test_pool(int thread_count);
 /* Fails the test with the library's message unless status is ULP_OK. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command/audit.h"
 
 static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 enum { OPTION_REFERENCE = 512, OPTION_RECORDED_INPUTS, OPTION_TRIALS, OPTION_ITERATION };

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 static bool is_array_file(const char *path)

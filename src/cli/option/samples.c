@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)

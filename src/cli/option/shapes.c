@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 /* How many shapes there are for the input of shape s, up to and with that one. */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/shown.h"
-#include "base/text.h"
+#include "base/text/shown.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 void say(FILE *stream, const char *format, ...)

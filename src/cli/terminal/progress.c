@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/shown.h"
+#include "base/machine/clock.h"
+#include "base/text/shown.h"
 #include "cli/command.h"
 
 #define SHOWN_EVERY_SECONDS 0.1

@@ -6,8 +6,8 @@
 
 #include "cli/option/option.h"
 
-/* As fprintf; text arguments are made harmless (base/shown.h). Commands print with this, and text
- * of the library's, which is harmless already, with fputs. */
+/* As fprintf; text arguments are made harmless (base/text/shown.h). Commands print with this, and
+ * text of the library's, which is harmless already, with fputs. */
 void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
 /* At the start: all three streams are open, and when output is lost the program ends with
  * ULP_ERROR_INPUT and says so, however it ends. */

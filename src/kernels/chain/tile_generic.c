@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/operand/pack_panel.h"
 
 #define ROWS 4

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "number/round/round.h"
 
 /* What rounded_template.h spreads over vectors. Pairs are for positive and for negative values. */

@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "number/round/round.h"
 
 #define AVX2 __attribute__((target("avx2,fma")))

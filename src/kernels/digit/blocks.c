@@ -5,7 +5,7 @@
  * holds, and they meet all that was packed. */
 #include "kernels/digit/form.h"
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/tuning.h"
 
 /* Panels of one factor and their memory. */

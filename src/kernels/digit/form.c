@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "kernels/operand/special.h"
 #include "base/tuning.h"
 

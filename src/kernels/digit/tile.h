@@ -57,7 +57,7 @@ typedef unsigned ulp_wide_round_fn(const struct ulp_wide_rounding *rounding, siz
  * vectors_max vectors of columns. */
 struct ulp_wide_tile {
     const char *name;
-    unsigned features; /* of base/cpu.h that it needs */
+    unsigned features; /* of base/machine/cpu.h that it needs */
     bool integer;
     int lanes; /* columns in a vector */
     int rows_max, vectors_max;

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 #define MASK52 0xfffffffffffffll
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "kernels/operand/special.h"
 #include "kernels/digit/digits.h"
 

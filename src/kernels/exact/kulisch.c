@@ -5,7 +5,7 @@
 #include "kernels/exact/number.h"
 #include "kernels/exact/parts.h"
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 

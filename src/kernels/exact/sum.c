@@ -3,7 +3,7 @@
  * against it. */
 #include "kernels/exact/parts.h"
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 
 struct ulp_wide_sum {
     size_t limbs_each; /* of a product */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/error.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/operand/pack_panel.h"
 #include "kernels/operand/special.h"
 #include "number/mpfr_record.h"

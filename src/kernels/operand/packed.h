@@ -6,7 +6,7 @@
 #ifndef ULP_KERNELS_OPERAND_PACKED_H
 #define ULP_KERNELS_OPERAND_PACKED_H
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "kernels/contract.h"
 
 /* Forms are charged to the budget (NULL: none), which must outlive the cache and calls it to

@@ -3,7 +3,7 @@
 #ifndef ULP_KERNELS_OPERAND_SPECIAL_H
 #define ULP_KERNELS_OPERAND_SPECIAL_H
 
-#include "base/thread.h"
+#include "base/machine/thread.h"
 #include "tensor/tensor.h"
 
 /* Is an element of the floating-point tensor NaN or infinite or, unless the elements are records,

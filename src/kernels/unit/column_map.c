@@ -1,7 +1,7 @@
 /* Covering columns with vectors: see unit/column_map.h. */
 #include "kernels/unit/column_map.h"
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS, STEP_MAX = 8 };
 

@@ -1,6 +1,6 @@
 /* Contractions on a matrix unit: choosing which factor gives the rows, and how the columns are
  * read. */
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/error.h"
 #include "kernels/unit/work.h"
 

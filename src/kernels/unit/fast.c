@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
 

@@ -4,7 +4,7 @@
  * it. Items that meet NaN or Inf take panels after all. */
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "kernels/unit/work.h"
 #include "number/round/round.h"

@@ -1,5 +1,5 @@
 /* Which instance of the fast path a processor runs. */
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "kernels/unit/fast.h"
 
 const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu)

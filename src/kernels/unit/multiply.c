@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/thread.h"
+#include "base/machine/thread.h"
 #include "kernels/unit/unit.h"
 
 static void describe(struct ulp_unit_info *out, const struct ulp_unit *unit)

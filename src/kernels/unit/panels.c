@@ -1,7 +1,7 @@
 /* Contractions on a matrix unit by panels: columns are cut into panels of 32 lines that are decoded
  * once for a group of batches; rows are cut into chunks that a thread decodes for itself. An item
  * of work is a chunk and some of the panels. */
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "kernels/unit/work.h"
 #include "base/tuning.h"

@@ -1,7 +1,7 @@
 /* The order of a sum's blocks, and decoding factors into planes of values and exponents. */
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "kernels/unit/fast.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "kernels/unit/unit.h"
 #include "number/round/round.h"

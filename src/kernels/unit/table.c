@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "kernels/unit/unit.h"
 
 /* clang-format off */

@@ -2,7 +2,7 @@
  * IFMA). */
 #include "number/fixed/batch.h"
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "number/fixed/arithmetic.h"
 #include "number/fixed/limbs.h"
 

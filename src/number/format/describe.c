@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "number/round/round.h"
 
 enum { COLUMNS = 96, INDENT = 14 };
@@ -149,6 +149,7 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
         [ULP_FUSE_POINTWISE] = "Chains and trees of elementwise operators are one kernel",
         [ULP_FUSE_REDUCE] = "Elementwise operators and the reductions of rows between them "
                             "(LayerNormalization, Softmax, ...) are one kernel",
+        [ULP_FUSE_GROUPS] = "The groups of nodes that a plan is given are one kernel each",
     };
     char storage[24], inner[24];
     if (a->fuse == ULP_FUSE_NONE)

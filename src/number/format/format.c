@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/environment.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/round/round.h"
 

@@ -2,7 +2,7 @@
  * (scripts/fit_cuda_functions.py), in exact fused multiply-adds, so that the bits are the same on
  * every machine. */
 #include "number/function/cuda.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "number/function/cuda_coefficients.h"
 #include "number/round/odd.h"
 

@@ -4,7 +4,7 @@
  * a factor of 4. Arguments outside a function's range here, and every special value that does not
  * fall out of the formula, give NaN: "not decided". */
 #include "number/function/estimate.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "number/function/coefficients.h"
 
 #include <float.h>

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cpu.h"
-#include "base/environment.h"
+#include "base/machine/cpu.h"
+#include "base/machine/environment.h"
 #include "base/random.h"
 
 /* The next element's place in the stochastic stream. Two elements share a Philox block: counter

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "number/strip/map.h"
 
 #ifdef ULP_STRIP_X86

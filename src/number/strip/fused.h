@@ -28,7 +28,7 @@ typedef void ulp_fused_fn(void *out, size_t out_step, const void *in, size_t in_
 typedef void ulp_windows_fn(enum ulp_reduction kind, void *out, const void *in,
                             const int64_t *offset, size_t offset_count, size_t stride, size_t n);
 
-/* Of a carrier, on a processor with the features `cpu` (base/cpu.h); NULL: it has none. */
+/* Of a carrier, on a processor with the features `cpu` (base/machine/cpu.h); NULL: it has none. */
 ulp_fused_fn *ulp_fused_of(enum ulp_strip_carrier carrier, unsigned cpu);
 ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu);
 

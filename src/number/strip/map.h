@@ -8,7 +8,7 @@
 #define ULP_STRIP_X86
 #endif
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 #define STRIP_ARGUMENTS                                                                        \
     const struct ulp_strip_rule *rule, void *out, const void *a, const void *b, const void *c, \

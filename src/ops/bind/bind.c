@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "ops/bind/binding.h"
 
 #define OPERANDS_MAX 4096

@@ -3,7 +3,7 @@
 #ifndef ULP_OPS_BINDING_H
 #define ULP_OPS_BINDING_H
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "ops/operator.h"
 

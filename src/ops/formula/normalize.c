@@ -1,7 +1,7 @@
 /* Normalisations: formulas over rows whose elements all matter to each other. */
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "ops/infer.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "ops/spatial/interpolate.h"
 #include "ops/move.h"
 #include "ops/spatial/window.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 
 /* Formula of a value written as '$'; 'A' and 'B' are alpha and beta with their defaults. */

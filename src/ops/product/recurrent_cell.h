@@ -6,7 +6,7 @@
 #ifndef ULP_OPS_PRODUCT_RECURRENT_CELL_H
 #define ULP_OPS_PRODUCT_RECURRENT_CELL_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "ops/call.h"
 
 /* An operator's parameter: its number of gates. */

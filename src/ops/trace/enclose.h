@@ -1,6 +1,6 @@
 /* Bounds of an operator from its own definition. A trace (ops/trace/trace.h) can enclose instead of
- * record: every number that a name stands for is then an interval (formula/interval.h), and the
- * gates compute with intervals. Whatever moves names moves bounds, so operators need nothing of
+ * record: every number that a name stands for is then an interval (formula/enclose/interval.h), and
+ * the gates compute with intervals. Whatever moves names moves bounds, so operators need nothing of
  * their own.
  *
  * Beside intervals, *joints* are known: sets of elements of a tensor with a bound of their l1 and
@@ -12,7 +12,7 @@
 #ifndef ULP_OPS_ENCLOSE_H
 #define ULP_OPS_ENCLOSE_H
 
-#include "formula/interval.h"
+#include "formula/enclose/interval.h"
 #include "ops/trace/trace.h"
 
 #define ULP_NO_JOINT UINT32_MAX

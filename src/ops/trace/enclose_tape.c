@@ -2,7 +2,7 @@
  * together as they are known together: by the joint of one of the operands. */
 #include <stdlib.h>
 
-#include "formula/enclose.h"
+#include "formula/enclose/enclose.h"
 #include "ops/trace/affine.h"
 
 /* Elements without a joint, that are taken at once. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "formula/adjoint.h"
 #include "ops/trace/trace.h"

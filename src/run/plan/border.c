@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/environment.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/lane.h"
 

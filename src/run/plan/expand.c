@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "run/plan/plan.h"
 
 /* Functions may call functions; a hostile file could nest them without end. */

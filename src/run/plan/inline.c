@@ -2,7 +2,7 @@
  * replaced by its function. Exporters leave such Ifs wherever a script asked for a shape. */
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "run/plan/plan.h"
 

@@ -3,7 +3,7 @@
 #ifndef ULP_TESTS_VARIANTS_H
 #define ULP_TESTS_VARIANTS_H
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cases.h"
 
 struct variant {

@@ -1,0 +1,237 @@
+/* Why the first unexplained tensor is not explained. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/compare/cause/change.h"
+#include "analysis/compare/comparing.h"
+#include "base/error.h"
+#include "base/text/text.h"
+#include "tensor/tensor.h"
+
+/* Below this share of the reference's rms no wrong preprocessing is looked for: the mildest usual
+ * mistakes, a pixel's shift or a missing deviation, move outputs by several percent. */
+#define PREPROCESSING_MIN 1e-3
+/* From here on inputs are blamed before nodes. */
+#define INPUTS_MIN 0.05
+#define NODES_SHOWN 5
+
+const char *ulp_cause_name(enum ulp_cause_kind kind)
+{
+    static const char *const names[] = {"none",   "preprocessing", "inputs",
+                                        "format", "node",          "shape"};
+    return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
+}
+
+/* What operators have that two frameworks may take differently. */
+static const char *find_hint(const char *op)
+{
+    static const struct {
+        const char *op, *hint;
+    } hints[] = {
+        {"LayerNormalization", "its epsilon, axis, scale and bias"},
+        {"BatchNormalization", "its epsilon, and mean and variance"},
+        {"InstanceNormalization", "its epsilon, scale and bias"},
+        {"GroupNormalization", "its epsilon, and the number of groups"},
+        {"Gelu", "whether it is computed by erf or by tanh (approximate)"},
+        {"Erf", "how it is approximated"},
+        {"Tanh", "how it is approximated"},
+        {"Resize", "coordinate_transformation_mode (align_corners), mode and nearest_mode"},
+        {"Upsample", "its scales and mode"},
+        {"Conv", "its padding, strides and dilations, its weights and their layout"},
+        {"ConvTranspose", "its padding and output_padding, its weights and their layout"},
+        {"AveragePool", "count_include_pad, ceil_mode and padding"},
+        {"MaxPool", "ceil_mode and padding"},
+        {"Softmax", "its axis"},
+        {"LogSoftmax", "its axis"},
+        {"Gemm", "its weights, transA and transB, alpha and beta"},
+        {"MatMul", "its weights and whether they are transposed"},
+        {"Pad", "its mode and value"},
+        {"Add", "its constants (an epsilon, a bias)"},
+        {"Mul", "its constants (a scale)"},
+        {"QuantizeLinear", "its scale and zero point"},
+        {"DequantizeLinear", "its scale and zero point"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (strcmp(op, hints[i].op) == 0)
+            return hints[i].hint;
+    return "its attributes, constants and weights";
+}
+
+/* ---- inputs that were not recorded ---- */
+
+static enum ulp_status guess(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                             const struct ulp_suspects *suspects, struct ulp_cause *cause,
+                             struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < suspects->input_count && status == ULP_OK && !cause->text; i++) {
+        const struct ulp_tensor *given =
+            ulp_tensor_set_find(comparing->inputs, suspects->inputs[i]);
+        struct ulp_text words = {0}, text = {0};
+        bool sure = false;
+        if (!given || !ulp_picture_of(given).image)
+            continue;
+        status =
+            ulp_guess_input(comparing, file, tensor, suspects->inputs[i], &words, &sure, error);
+        if (status != ULP_OK || !words.length) {
+            ulp_text_free(&words);
+            continue;
+        }
+        ulp_text_show(&text,
+                      sure ? "the input '%s' was prepared otherwise: %s. With an input like that "
+                             "everything that was recorded is explained."
+                           : "the inputs differ: '%s' was most likely prepared otherwise: %s. With "
+                             "an input like that the outputs are near, though not all explained; "
+                             "record the input to be sure.",
+                      suspects->inputs[i], words.data);
+        text.failed |= words.failed;
+        ulp_text_free(&words);
+        status = ulp_cause_set(comparing, cause, ULP_CAUSE_PREPROCESSING, &text,
+                               suspects->inputs[i], error);
+    }
+    return status;
+}
+
+/* ---- nodes ---- */
+
+static enum ulp_status keep_nodes(const struct ulp_comparing *comparing, struct ulp_cause *cause,
+                                  const struct ulp_suspects *suspects, struct ulp_error *error)
+{
+    cause->nodes =
+        ulp_arena_take(comparing->out->memory, suspects->count + 1, sizeof *cause->nodes);
+    bool whole = cause->nodes;
+    for (; whole && cause->node_count < suspects->count; cause->node_count++) {
+        cause->nodes[cause->node_count] =
+            ulp_comparing_text(comparing, suspects->nodes[cause->node_count]);
+        whole = cause->nodes[cause->node_count];
+    }
+    return whole ? ULP_OK : ulp_comparing_memory(error);
+}
+
+static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *text)
+{
+    const size_t shown = suspects->count < NODES_SHOWN ? suspects->count : NODES_SHOWN;
+    for (size_t n = suspects->count - shown; n < suspects->count; n++)
+        ulp_text_show(text, "%s%s (%s)", n > suspects->count - shown ? ", " : "",
+                      suspects->nodes[n], suspects->ops[n]);
+}
+
+static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t file,
+                                   size_t tensor, const struct ulp_suspects *suspects,
+                                   struct ulp_cause *cause, struct ulp_error *error)
+{
+    const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
+    const struct ulp_compared_value *value = &target->values[file];
+    const double off = value->truth.rms / target->range.ref_rms;
+    const bool inputs = suspects->input_count > 0 && !(off < INPUTS_MIN);
+    struct ulp_text text = {0};
+    if (inputs) {
+        ulp_text_show(&text, "the inputs differ, most likely: '%s' is %.2g %% off, and ",
+                      target->name, 100 * off);
+        if (suspects->count > 1)
+            ulp_text_show(&text, "nothing before it was recorded (or one of %zu nodes is wrong). ",
+                          suspects->count);
+        else
+            ulp_text_show(&text,
+                          "it comes from the input at once (or its node, %s, is wrong: look "
+                          "at %s). ",
+                          target->node, find_hint(target->op));
+        ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.",
+                      suspects->inputs[0]);
+    } else if (suspects->count == 1) {
+        ulp_text_show(&text,
+                      "node %s (%s) computes something else than the graph says: what it reads is "
+                      "explained, what it gives is not. Look at %s.",
+                      target->node, target->op, find_hint(target->op));
+    } else {
+        ulp_text_show(&text, "one of %zu nodes computes something else than the graph says: %s",
+                      suspects->count, suspects->count > NODES_SHOWN ? "... " : "");
+        list_nodes(suspects, &text);
+        ulp_text_show(&text, ". Record the tensors between them to learn which.");
+    }
+    if (value->truth.nonfinite)
+        ulp_text_show(&text,
+                      " %zu of its values are infinite or NaN where the reference's are not.",
+                      value->truth.nonfinite);
+    enum ulp_status status =
+        ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
+                      inputs ? suspects->inputs[0] : NULL, error);
+    return status == ULP_OK ? keep_nodes(comparing, cause, suspects, error) : status;
+}
+
+static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                      struct ulp_cause *cause, struct ulp_error *error)
+{
+    const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
+    const double off = target->values[file].truth.rms / target->range.ref_rms;
+    struct ulp_suspects suspects;
+    enum ulp_status status = ulp_suspects_find(comparing, file, tensor, &suspects, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_explain_order(comparing, file, cause, error);
+    if (status == ULP_OK && !cause->text && !(off < PREPROCESSING_MIN))
+        status = guess(comparing, file, tensor, &suspects, cause, error);
+    if (status == ULP_OK && !cause->text)
+        status = ulp_explain_format(comparing, file, tensor, cause, error);
+    if (status == ULP_OK && !cause->text)
+        status = blame_nodes(comparing, file, tensor, &suspects, cause, error);
+    return status;
+}
+
+static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size_t file,
+                                     size_t tensor, struct ulp_cause *cause,
+                                     struct ulp_error *error)
+{
+    const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
+    struct ulp_text text = {0};
+    char one[200];
+    ulp_text_show(&text, "'%s' was recorded as %s, and the graph gives %s[", target->name,
+                  ulp_tensor_describe_text(comparing->work[tensor].recorded[file], one, sizeof one),
+                  ulp_type_name(target->type));
+    for (int d = 0; d < target->rank; d++)
+        ulp_text_show(&text, d ? ",%lld" : "%lld", (long long)target->dims[d]);
+    ulp_text_show(&text, "]: another model, batch size or layout.");
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_SHAPE, &text, NULL, error);
+}
+
+/* ---- nothing to explain ---- */
+
+/* The arithmetic's errors are much larger than those found: was it used at all? */
+static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, size_t file,
+                                       struct ulp_cause *cause, struct ulp_error *error)
+{
+    const ptrdiff_t by = comparing->out->files[file].by;
+    struct ulp_text text = {0};
+    double most = 0;
+    bool any = false;
+    for (size_t t = 0; t < comparing->out->tensor_count && by >= 0; t++) {
+        const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+        const double expected = tensor->expected[by].rms;
+        if (!tensor->values[file].recorded || !tensor->node || !(expected > 0))
+            continue;
+        most = fmax(most, tensor->values[file].truth.rms / expected);
+        any = true;
+    }
+    ulp_text_show(&text, "%s", "");
+    if (any && most < 0.05)
+        ulp_text_show(&text,
+                      "its errors are %.1g of what %s makes at most: it does not look as if it was "
+                      "computed in %s.",
+                      most, comparing->out->arithmetics[by], comparing->out->arithmetics[by]);
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_NONE, &text, NULL, error);
+}
+
+enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
+                                  struct ulp_error *error)
+{
+    struct ulp_compared_file *out = &comparing->out->files[file];
+    if (out->explained)
+        return explain_nothing(comparing, file, &out->cause, error);
+    const size_t first = (size_t)out->first_unexplained;
+    const struct ulp_compared_tensor *tensor = &comparing->out->tensors[first];
+    if (tensor->index < 0)
+        return ulp_explain_input(comparing, file, first, &out->cause, error);
+    if (tensor->values[file].reshaped)
+        return explain_shape(comparing, file, first, &out->cause, error);
+    return explain_tensor(comparing, file, first, &out->cause, error);
+}

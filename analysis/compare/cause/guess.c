@@ -1,0 +1,298 @@
+/* Guessing how an input was prepared when only tensors computed from it were recorded: the usual
+ * mistakes are run one after the other. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/compare/cause/change.h"
+#include "analysis/compare/comparing.h"
+#include "analysis/measure/metrics.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+/* A change must bring the arithmetic's result this much closer to the recorded one than the given
+ * input does. */
+#define CLOSER 0.2
+/* ... or so much to be named without being exact: a border that is unknown, another rounding. */
+#define MUCH_CLOSER 0.05
+#define CHANGES_MAX 96
+
+struct changes {
+    struct ulp_input_change items[CHANGES_MAX];
+    size_t count;
+};
+
+static void add_change(struct changes *changes, struct ulp_input_change change)
+{
+    if (changes->count < CHANGES_MAX)
+        changes->items[changes->count++] = change;
+}
+
+static struct ulp_input_change scaled(double factor)
+{
+    struct ulp_input_change change = ulp_change_none();
+    for (int c = 0; c < ULP_CHANNELS_MAX; c++)
+        change.factor[c] = factor;
+    return change;
+}
+
+/* v = scale (deviation u + mean), or (scale u - mean) / deviation. */
+static struct ulp_input_change normalised(const struct ulp_normalisation *n, double scale,
+                                          bool left_out)
+{
+    struct ulp_input_change change = ulp_change_none();
+    for (int c = 0; c < 3; c++) {
+        change.factor[c] = left_out ? scale * n->deviation[c] : scale / n->deviation[c];
+        change.offset[c] = left_out ? scale * n->mean[c] : -n->mean[c] / n->deviation[c];
+    }
+    return change;
+}
+
+/* What values of this range may have been instead: those from 0 to 1 or to 255, and those that a
+ * mean was subtracted from. */
+static void add_scales(struct changes *changes, double low, double high)
+{
+    const bool signed_values = low<-0.01, bytes = high> 4;
+    add_change(changes, scaled(255));
+    add_change(changes, scaled(1 / 255.0));
+    for (size_t n = 0; n < ulp_normalisation_count; n++) {
+        const struct ulp_normalisation *one = &ulp_normalisations[n];
+        if (signed_values && !bytes) {
+            add_change(changes, normalised(one, 1, true));
+            add_change(changes, normalised(one, 255, true));
+        } else if (!signed_values) {
+            add_change(changes, normalised(one, bytes ? 1 / 255.0 : 1, false));
+        }
+    }
+}
+
+static void reverse_channels(struct ulp_input_change *change)
+{
+    change->from[0] = 2;
+    change->from[2] = 0;
+    /* a mean and a deviation belong to the colour that is there */
+    const double factor = change->factor[0], offset = change->offset[0];
+    change->factor[0] = change->factor[2];
+    change->offset[0] = change->offset[2];
+    change->factor[2] = factor;
+    change->offset[2] = offset;
+}
+
+static void add_places(struct changes *changes)
+{
+    struct ulp_input_change change;
+    for (int layout = 1; layout < ULP_LAYOUT_COUNT; layout++) {
+        change = ulp_change_none();
+        change.layout = (enum ulp_layout)layout;
+        add_change(changes, change);
+    }
+    for (int mirror = 1; mirror < 4; mirror++) {
+        change = ulp_change_none();
+        change.mirrored_rows = mirror & 1;
+        change.mirrored_columns = mirror & 2;
+        add_change(changes, change);
+    }
+    for (int down = -1; down <= 1; down++)
+        for (int right = -1; right <= 1; right++)
+            for (int border = 0; border < 2 && (down || right); border++) {
+                change = ulp_change_none();
+                change.down = down;
+                change.right = right;
+                change.border = (enum ulp_edge)border;
+                add_change(changes, change);
+            }
+}
+
+static void list_changes(const struct ulp_tensor *given, const struct ulp_picture *picture,
+                         struct changes *out)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < given->count; i++) {
+        low = fmin(low, ulp_tensor_get(given, i));
+        high = fmax(high, ulp_tensor_get(given, i));
+    }
+    add_scales(out, low, high);
+    const size_t scales = out->count;
+    if (picture->channels >= 3) {
+        struct ulp_input_change change = ulp_change_none();
+        reverse_channels(&change);
+        add_change(out, change);
+        for (size_t i = 0; i < scales; i++) {
+            change = out->items[i];
+            reverse_channels(&change);
+            add_change(out, change);
+        }
+    }
+    add_places(out);
+}
+
+/* Looks at one tensor of a run and ends it there. */
+struct looking {
+    const char *name;
+    size_t execution;
+    const struct ulp_tensor *recorded;
+    double distance; /* rms; infinite until it is known */
+    bool done;
+};
+
+static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct looking *looking = context;
+    (void)error;
+    for (size_t o = 0; o < event->output_count; o++) {
+        const struct ulp_tensor *value = event->values[o].entire;
+        if (event->execution != looking->execution ||
+            strcmp(event->output_names[o], looking->name) != 0 ||
+            value->count != looking->recorded->count)
+            continue;
+        double sum = 0;
+        for (size_t i = 0; i < value->count; i++) {
+            const double d = ulp_tensor_get(value, i) - ulp_tensor_get(looking->recorded, i);
+            sum += d * d;
+        }
+        looking->distance =
+            isfinite(sum) ? sqrt(sum / (double)(value->count ? value->count : 1)) : INFINITY;
+        looking->done = true;
+    }
+    return ULP_OK;
+}
+
+static bool is_done(void *context)
+{
+    return ((struct looking *)context)->done;
+}
+
+/* The inputs with one of them changed; the others are views. */
+static enum ulp_status change_inputs(const struct ulp_tensor_set *inputs, const char *name,
+                                     const struct ulp_picture *picture,
+                                     const struct ulp_input_change *change,
+                                     struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *out = (struct ulp_tensor_set){0};
+    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
+        struct ulp_tensor tensor = ulp_tensor_view(&inputs->items[i].tensor);
+        if (strcmp(inputs->items[i].name, name) == 0)
+            status = ulp_change_apply(&inputs->items[i].tensor, picture, change, &tensor, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(out, inputs->items[i].name, &tensor, error);
+        ulp_tensor_free(&tensor);
+    }
+    if (status != ULP_OK)
+        ulp_tensor_set_free(out);
+    return status;
+}
+
+struct guessing {
+    struct ulp_comparing *comparing;
+    size_t file;
+    const char *input;
+    struct ulp_picture picture;
+    struct ulp_plan *plan; /* of the first arithmetic alone */
+    struct looking looking;
+};
+
+static enum ulp_status try_change(struct guessing *guessing, const struct ulp_input_change *change,
+                                  double *distance, struct ulp_error *error)
+{
+    struct ulp_comparing *comparing = guessing->comparing;
+    struct ulp_tensor_set inputs;
+    struct ulp_run_options run = comparing->options->run;
+    const struct ulp_observer observer = {&guessing->looking, look, is_done};
+    enum ulp_status status = change_inputs(comparing->inputs, guessing->input, &guessing->picture,
+                                           change, &inputs, error);
+    if (status != ULP_OK)
+        return status;
+    guessing->looking.distance = INFINITY;
+    guessing->looking.done = false;
+    ulp_comparing_begins(comparing);
+    status = ulp_plan_run(guessing->plan, &inputs, &run, &observer, 1, NULL, NULL, error);
+    ulp_tensor_set_free(&inputs);
+    *distance = guessing->looking.distance;
+    return status == ULP_ERROR_CANCELLED && guessing->looking.done ? ULP_OK : status;
+}
+
+/* With the change, is everything that was recorded explained? */
+static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_change *change,
+                              bool *sure, struct ulp_error *error)
+{
+    const struct ulp_comparing *comparing = guessing->comparing;
+    struct ulp_tensor_set inputs;
+    struct ulp_comparison again;
+    enum ulp_status status = change_inputs(comparing->inputs, guessing->input, &guessing->picture,
+                                           change, &inputs, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
+                               comparing->options->arithmetic_count, &again, error);
+    if (status == ULP_OK)
+        *sure = again.files[0].explained;
+    ulp_comparison_free(&again);
+    ulp_tensor_set_free(&inputs);
+    return status;
+}
+
+static enum ulp_status name_best(struct guessing *guessing, const struct ulp_input_change *best,
+                                 double closer, struct ulp_text *text, bool *sure,
+                                 struct ulp_error *error)
+{
+    if (closer > CLOSER)
+        return ULP_OK;
+    enum ulp_status status = verify(guessing, best, sure, error);
+    if (status != ULP_OK || (!*sure && closer > MUCH_CLOSER))
+        return status;
+    ulp_change_describe(&guessing->picture, best, text);
+    return text->failed ? ulp_comparing_memory(error) : ULP_OK;
+}
+
+/* All equal: what any input may give. */
+static bool is_constant(const struct ulp_tensor *tensor)
+{
+    for (size_t i = 1; i < tensor->count; i++)
+        if (ulp_tensor_get(tensor, i) != ulp_tensor_get(tensor, 0))
+            return false;
+    return true;
+}
+
+enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
+                                const char *input, struct ulp_text *text, bool *sure,
+                                struct ulp_error *error)
+{
+    const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
+    const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, input);
+    struct changes *changes = ulp_arena_take(comparing->arena, 1, sizeof *changes);
+    struct guessing guessing = {.comparing = comparing,
+                                .file = file,
+                                .input = input,
+                                .looking = {.name = target->name,
+                                            .recorded =
+                                                ulp_recorded(&comparing->work[tensor], file)}};
+    const struct ulp_plan_options options = {.inputs = comparing->inputs};
+    double least = INFINITY;
+    size_t best = 0;
+    *sure = false;
+    enum ulp_status status = changes ? ULP_OK : ulp_comparing_memory(error);
+    if (status == ULP_OK && !is_constant(guessing.looking.recorded))
+        status = ulp_plan_create(comparing->model, comparing->options->arithmetics, 1, &options,
+                                 &guessing.plan, error);
+    if (status == ULP_OK && guessing.plan) {
+        guessing.picture = ulp_picture_of(given);
+        list_changes(given, &guessing.picture, changes);
+        comparing->part_count += changes->count;
+    }
+    for (size_t i = 0; status == ULP_OK && i < changes->count; i++) {
+        double distance;
+        status = try_change(&guessing, &changes->items[i], &distance, error);
+        if (distance < least) {
+            least = distance;
+            best = i;
+        }
+    }
+    if (status == ULP_OK && isfinite(least))
+        status = name_best(&guessing, &changes->items[best], least / target->values[file].truth.rms,
+                           text, sure, error);
+    ulp_plan_free(guessing.plan);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* What this processor can do, found at run time. Kernels choose by it between intrinsics and
+ * portable C; results are equal bit for bit, so the choice is about time only.
+ *
+ * The environment variable ULPSCOPE_DISABLE_CPU switches features off for tests: a list of the
+ * names below, separated by commas. Switching one off also switches off those that build on it. */
+#ifndef ULP_BASE_MACHINE_CPU_H
+#define ULP_BASE_MACHINE_CPU_H
+
+enum ulp_cpu_feature {
+    ULP_CPU_AVX2 = 1 << 0,   /* avx2: AVX2 and FMA3 */
+    ULP_CPU_F16C = 1 << 1,   /* f16c: FP16 conversions; builds on avx2 */
+    ULP_CPU_AVX512 = 1 << 2, /* avx512: AVX-512 F, BW, DQ, VL; builds on avx2 and f16c */
+    /* avx512ifma: 52-bit integer multiply-add, and CD; builds on avx512 */
+    ULP_CPU_AVX512IFMA = 1 << 3,
+    ULP_CPU_AVX512FP16 = 1 << 4, /* avx512fp16: arithmetic on FP16; builds on avx512 */
+};
+
+/* The set of features of this process: the processor's without the disabled ones. Constant while
+ * the process runs; the environment is read at the first call. Thread-safe. */
+unsigned ulp_cpu_features(void);
+
+/* The features of `present` that remain with the names in `disabled` (NULL: none) switched off. */
+unsigned ulp_cpu_without(unsigned present, const char *disabled);
+
+/* Behind the features of a target attribute: gcc then takes vectors of that many bits. clang does
+ * not know it. */
+#ifdef __clang__
+#define ULP_VECTOR_WIDTH(bits) ""
+#else
+#define ULP_VECTOR_WIDTH(bits) ",prefer-vector-width=" #bits
+#endif
+
+#endif

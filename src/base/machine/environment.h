@@ -1,0 +1,74 @@
+/* What a thread's owner may have set and every number here depends on: rounding mode, flushing of
+ * subnormals, traps and x87 precision (a library linked with -ffast-math sets them for its whole
+ * process), MPFR's exponent range and defaults, and the locale's decimal point. Public functions
+ * that compute, read or write numbers begin with
+ *
+ *     struct ulp_environment caller ULP_LEFT_ON_RETURN;
+ *     ulp_environment_enter(&caller);
+ *
+ * and find all of it as a new thread of a new process has it; what the caller had, exception flags
+ * included, is back when they return. Threads of a pool enter once. */
+#ifndef ULP_BASE_MACHINE_ENVIRONMENT_H
+#define ULP_BASE_MACHINE_ENVIRONMENT_H
+
+#include <fenv.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <mpfr.h>
+
+struct ulp_environment {
+    bool outermost; /* false: entered already, nothing is kept here and leaving changes nothing */
+    fenv_t floats;
+    locale_t locale;
+    mpfr_exp_t emin, emax;
+    mpfr_prec_t precision;
+    mpfr_rnd_t rounding;
+    mpfr_flags_t flags;
+};
+void ulp_environment_enter(struct ulp_environment *caller);
+void ulp_environment_leave(struct ulp_environment *caller);
+#define ULP_LEFT_ON_RETURN __attribute__((cleanup(ulp_environment_leave)))
+
+/* Around calls of the caller's own functions: these see what the caller had, and may change it. */
+struct ulp_environment *ulp_environment_pause(void);
+void ulp_environment_resume(struct ulp_environment *paused);
+
+/* The part that operations on one double depend on, some nanoseconds: for functions of one
+ * element. */
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#define ULP_MXCSR_DEFAULT 0x1F80u
+#define ULP_MXCSR_FLAGS 0x3Fu
+struct ulp_float_mode {
+    unsigned control;
+};
+static inline void ulp_float_mode_enter(struct ulp_float_mode *caller)
+{
+    caller->control = _mm_getcsr();
+    if ((caller->control & ~ULP_MXCSR_FLAGS) != ULP_MXCSR_DEFAULT)
+        _mm_setcsr(ULP_MXCSR_DEFAULT);
+}
+static inline void ulp_float_mode_leave(struct ulp_float_mode *caller)
+{
+    if (_mm_getcsr() != caller->control)
+        _mm_setcsr(caller->control);
+}
+#else
+struct ulp_float_mode {
+    fenv_t control;
+};
+static inline void ulp_float_mode_enter(struct ulp_float_mode *caller)
+{
+    fegetenv(&caller->control);
+    fesetenv(FE_DFL_ENV);
+}
+static inline void ulp_float_mode_leave(struct ulp_float_mode *caller)
+{
+    fesetenv(&caller->control);
+}
+#endif
+/* Compilers do not know that operations depend on the mode: x is computed before this, and what
+ * uses it after. */
+#define ULP_COMPUTED_HERE(x) __asm__ volatile("" : "+m"(x) : : "memory")
+
+#endif

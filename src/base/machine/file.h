@@ -1,0 +1,34 @@
+/* Files: read whole, and written so that they are whole or untouched. */
+#ifndef ULP_BASE_MACHINE_FILE_H
+#define ULP_BASE_MACHINE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <ulpscope/memory.h>
+
+#include "base/text/text.h"
+
+/* Read a whole file into memory charged to budget (may be NULL); *out is freed with ulp_free.
+ * Refuses more than max_bytes. */
+enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_budget *budget,
+                              unsigned char **out, size_t *count, struct ulp_error *error);
+/* A whole file as read-only memory, which the system reads when it is used; *address is NULL for an
+ * empty one. Freed with munmap. A file that is cut short by another process meanwhile ends this one
+ * (SIGBUS). */
+enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
+                             struct ulp_error *error);
+
+/* What is written has no name until it is whole and on the disk, so that nothing of it stays when
+ * the process is killed; where the file system cannot do that, a name of its own beside path
+ * (PATH.tmpXXXXXX). A symbolic link is followed. A device or a pipe is written as it is. */
+enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count,
+                               struct ulp_error *error);
+
+/* Make *text one that goes to a file as it grows. keep false: it is not kept. Either way *text is
+ * freed when it is closed; a failure to add or to write is reported there. */
+enum ulp_status ulp_text_open(struct ulp_text *text, const char *path, struct ulp_error *error);
+/* Write all of it now; closing then only gives the name. */
+enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error);
+enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,6 @@
+libcore_la_SOURCES += \
+	%D%/clock.h \
+	%D%/cpu.c %D%/cpu.h \
+	%D%/environment.c %D%/environment.h \
+	%D%/file.c %D%/file.h \
+	%D%/thread.c %D%/thread.h

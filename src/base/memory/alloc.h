@@ -1,0 +1,71 @@
+/* Allocation: sizes come from files, so every product is checked before it is used, and a budget
+ * is charged before memory is taken. */
+#ifndef ULP_BASE_MEMORY_ALLOC_H
+#define ULP_BASE_MEMORY_ALLOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory/budget.h"
+
+/* a * b and a + b into *out; false when the result does not fit size_t. */
+static inline bool ulp_size_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool ulp_size_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline size_t ulp_size_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+static inline size_t ulp_size_divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+static inline size_t ulp_size_round_up(size_t a, size_t b)
+{
+    return ulp_size_divide_up(a, b) * b;
+}
+
+/* 64-byte aligned memory for count elements of element_bytes, not cleared; freed with ulp_free.
+ * budget may be NULL. `what` names the thing for the message. count 0 gives a valid pointer. */
+enum ulp_status ulp_allocate(void **out, size_t count, size_t element_bytes,
+                             struct ulp_budget *budget, const char *what, struct ulp_error *error);
+/* As ulp_allocate, cleared to zero. */
+enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes,
+                                  struct ulp_budget *budget, const char *what,
+                                  struct ulp_error *error);
+/* Frees what ulp_allocate gave and returns its bytes to the budget it was charged to. NULL is
+ * fine. */
+void ulp_free(void *pointer);
+/* What memory from ulp_allocate is charged to, or NULL. */
+struct ulp_budget *ulp_charged(const void *pointer);
+/* Room for one more element in an array of such memory that doubles: *array (NULL: empty), which
+ * has count elements, is moved when it is full. */
+enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t element_bytes,
+                         struct ulp_budget *budget, const char *what, struct ulp_error *error);
+
+/* ULP_ERROR_MEMORY for a request of this thread that has just failed: the message ("out of memory
+ * while planning") is completed by the limit when it was that. */
+enum ulp_status ulp_fail_memory(struct ulp_error *error, const char *format, ...) ULP_PRINTF(2, 3);
+static inline enum ulp_status ulp_out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory");
+}
+
+/* An arena: many small allocations freed at once. Blocks are zeroed and 16-byte aligned. */
+struct ulp_arena;
+enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_budget *budget,
+                                 struct ulp_error *error);
+void ulp_arena_free(struct ulp_arena *arena);
+/* What its blocks are charged to, or NULL. */
+struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena);
+/* NULL on failure (out of memory or overflow of count * element_bytes). */
+void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes);
+/* A copy of length bytes of text with a final zero byte; NULL on failure. */
+char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,313 @@
+/* Charging memory to budgets, and blocks kept for the next allocation. */
+#include "base/memory/budget.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "base/tuning.h"
+
+/* aligned_alloc cuts a small block out of a larger one and gives the rest back, which takes five
+ * times as long as malloc (make bench, tinybert_1l); here the byte before an aligned small block
+ * says how far it lies from malloc's. */
+static void *allocate_aligned(size_t bytes)
+{
+    if (bytes >= ULP_TUNE_KEPT_BYTES_MIN)
+        return aligned_alloc(ULP_ALIGNMENT, bytes);
+    unsigned char *whole = malloc(bytes + ULP_ALIGNMENT);
+    if (!whole)
+        return NULL;
+    const size_t shift = ULP_ALIGNMENT - (uintptr_t)whole % ULP_ALIGNMENT;
+    whole[shift - 1] = (unsigned char)shift;
+    return whole + shift;
+}
+
+static void free_aligned(void *block, size_t bytes)
+{
+    unsigned char *start = block;
+    free(bytes >= ULP_TUNE_KEPT_BYTES_MIN ? start : start - start[-1]);
+}
+
+/* The limit that refused this thread's last request; 0: none did. Messages are written far from
+ * here, where only the failure is known. */
+static _Thread_local size_t refused_limit, refused_used;
+
+/* Held for a walk over ULP_BUDGET_BLOCKS entries, or over a family that gives up what it can. */
+static void lock(_Atomic bool *locked)
+{
+    while (atomic_exchange_explicit(locked, true, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock(_Atomic bool *locked)
+{
+    atomic_store_explicit(locked, false, memory_order_release);
+}
+
+static struct ulp_budget *find_root(struct ulp_budget *budget)
+{
+    return budget->root ? budget->root : budget;
+}
+
+/* ---- charges ---- */
+
+static bool charge(struct ulp_budget *budget, size_t bytes)
+{
+    size_t used = atomic_fetch_add(&budget->used_bytes, bytes) + bytes;
+    if (budget->limit_bytes && used > budget->limit_bytes) {
+        refused_used = atomic_fetch_sub(&budget->used_bytes, bytes) - bytes;
+        refused_limit = budget->limit_bytes;
+        atomic_fetch_add(&budget->refusals, 1);
+        return false;
+    }
+    size_t peak = atomic_load(&budget->peak_bytes);
+    while (used > peak && !atomic_compare_exchange_weak(&budget->peak_bytes, &peak, used))
+        ;
+    return true;
+}
+
+static void discharge(struct ulp_budget *budget, size_t bytes)
+{
+    atomic_fetch_sub(&budget->used_bytes, bytes);
+}
+
+static void free_block(struct ulp_budget *budget, struct ulp_kept_block block)
+{
+    if (budget->root)
+        discharge(budget->root, block.bytes);
+    free_aligned(block.block, block.bytes);
+}
+
+/* ---- kept blocks ---- */
+
+static struct ulp_kept_block remove_kept(struct ulp_budget *budget, size_t index)
+{
+    struct ulp_kept_block removed = budget->kept[index];
+    budget->kept_count--;
+    budget->kept_bytes -= removed.bytes;
+    memmove(&budget->kept[index], &budget->kept[index + 1],
+            (budget->kept_count - index) * sizeof removed);
+    return removed;
+}
+
+/* The smallest kept block that holds total bytes and wastes at most a quarter of them; else NULL,
+ * and the oldest blocks are freed until a new one fits below the peak. The new bytes are charged
+ * already. */
+static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity)
+{
+    struct ulp_kept_block found = {.block = NULL};
+    size_t best = SIZE_MAX;
+    lock(&budget->locked);
+    for (size_t i = 0; i < budget->kept_count; i++)
+        if (budget->kept[i].bytes >= total && budget->kept[i].bytes - total <= total / 4 &&
+            (best == SIZE_MAX || budget->kept[i].bytes < budget->kept[best].bytes))
+            best = i;
+    if (best != SIZE_MAX)
+        found = remove_kept(budget, best);
+    while (!found.block && budget->kept_count &&
+           atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes))
+        free_block(budget, remove_kept(budget, 0));
+    unlock(&budget->locked);
+    *capacity = found.block ? found.bytes : total;
+    return found.block;
+}
+
+/* Keep a block that is charged no longer; false: it does not fit below the peak. */
+static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity)
+{
+    lock(&budget->locked);
+    if (budget->kept_count == ULP_BUDGET_BLOCKS)
+        free_block(budget, remove_kept(budget, 0));
+    bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <=
+                atomic_load(&budget->peak_bytes);
+    if (keep) {
+        budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
+        budget->kept_bytes += capacity;
+    }
+    unlock(&budget->locked);
+    return keep;
+}
+
+static bool free_kept(struct ulp_budget *budget)
+{
+    lock(&budget->locked);
+    bool any = budget->kept_count;
+    while (budget->kept_count)
+        free_block(budget, remove_kept(budget, budget->kept_count - 1));
+    unlock(&budget->locked);
+    return any;
+}
+
+/* ---- the family ---- */
+
+static bool give_up(struct ulp_budget *budget)
+{
+    bool any = budget->reclaim && budget->reclaim(budget->reclaim_owner);
+    return free_kept(budget) || any;
+}
+
+/* Everything that the budget's family can do without is freed; false: there is nothing. */
+static bool relieve(struct ulp_budget *budget)
+{
+    struct ulp_budget *root = find_root(budget);
+    lock(&root->family_locked);
+    bool any = give_up(root);
+    for (struct ulp_budget *child = root->children; child; child = child->next)
+        any |= give_up(child);
+    unlock(&root->family_locked);
+    return any;
+}
+
+void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root)
+{
+    if (!root)
+        return;
+    budget->root = root;
+    lock(&root->family_locked);
+    budget->next = root->children;
+    root->children = budget;
+    unlock(&root->family_locked);
+}
+
+void ulp_budget_close(struct ulp_budget *budget)
+{
+    struct ulp_budget *root = budget->root;
+    if (root) {
+        lock(&root->family_locked);
+        struct ulp_budget **at = &root->children;
+        while (*at != budget)
+            at = &(*at)->next;
+        *at = budget->next;
+        unlock(&root->family_locked);
+    }
+    free_kept(budget);
+    budget->root = NULL;
+}
+
+void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *owner), void *owner)
+{
+    struct ulp_budget *root = find_root(budget);
+    lock(&root->family_locked);
+    budget->reclaim = reclaim;
+    budget->reclaim_owner = owner;
+    unlock(&root->family_locked);
+}
+
+size_t ulp_budget_limit(const struct ulp_budget *budget)
+{
+    return !budget ? 0 : budget->root ? budget->root->limit_bytes : budget->limit_bytes;
+}
+
+static bool charge_both(struct ulp_budget *budget, size_t bytes)
+{
+    if (!charge(budget, bytes))
+        return false;
+    if (!budget->root || charge(budget->root, bytes))
+        return true;
+    discharge(budget, bytes);
+    return false;
+}
+
+size_t ulp_budget_refusals(const struct ulp_budget *budget)
+{
+    if (!budget)
+        return 0;
+    return atomic_load(budget->root ? &budget->root->refusals : &budget->refusals);
+}
+
+bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)
+{
+    refused_limit = 0;
+    return !budget || charge_both(budget, bytes) || (relieve(budget) && charge_both(budget, bytes));
+}
+
+void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes)
+{
+    if (!budget)
+        return;
+    discharge(budget, bytes);
+    if (budget->root)
+        discharge(budget->root, bytes);
+}
+
+/* ---- blocks ---- */
+
+static void *take_once(struct ulp_budget *budget, size_t bytes, size_t *capacity)
+{
+    void *block = NULL;
+    *capacity = bytes;
+    refused_limit = 0;
+    if (budget && !charge(budget, bytes))
+        return NULL;
+    if (budget && budget->keeps_blocks && bytes >= ULP_TUNE_KEPT_BYTES_MIN &&
+        (block = take_kept(budget, bytes, capacity)))
+        return block;
+    if (!budget || !budget->root || charge(budget->root, bytes)) {
+        block = allocate_aligned(bytes);
+        if (!block && budget && budget->root)
+            discharge(budget->root, bytes);
+    }
+    if (!block && budget)
+        discharge(budget, bytes);
+    return block;
+}
+
+void *ulp_budget_take(struct ulp_budget *budget, size_t bytes, size_t *capacity)
+{
+    void *block = take_once(budget, bytes, capacity);
+    return block || !budget || !relieve(budget) ? block : take_once(budget, bytes, capacity);
+}
+
+void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_t capacity)
+{
+    if (!budget) {
+        free_aligned(block, capacity);
+        return;
+    }
+    discharge(budget, bytes);
+    if (!budget->keeps_blocks || capacity < ULP_TUNE_KEPT_BYTES_MIN ||
+        !keep_block(budget, block, capacity))
+        free_block(budget, (struct ulp_kept_block){block, capacity});
+}
+
+void ulp_budget_explain(char *out, size_t size)
+{
+    *out = '\0';
+    if (refused_limit)
+        snprintf(out, size,
+                 ": the memory limit of %zu bytes is reached (%zu in use); raise "
+                 "--max-memory",
+                 refused_limit, refused_used);
+}
+
+/* ---- for callers of the library ---- */
+
+enum ulp_status ulp_budget_create(size_t limit_bytes, struct ulp_budget **out,
+                                  struct ulp_error *error)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a budget");
+    (*out)->limit_bytes = limit_bytes;
+    return ULP_OK;
+}
+
+void ulp_budget_free(struct ulp_budget *budget)
+{
+    free(budget);
+}
+
+size_t ulp_budget_used(const struct ulp_budget *budget)
+{
+    return atomic_load(&budget->used_bytes);
+}
+
+size_t ulp_budget_peak(const struct ulp_budget *budget)
+{
+    return atomic_load(&budget->peak_bytes);
+}

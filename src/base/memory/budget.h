@@ -1,0 +1,69 @@
+/* What a budget is made of (ulpscope/memory.h says what it is for). Budgets form two levels: a
+ * root, which has the limit, and below it one for each owner (a model, a plan, a run, a pool's
+ * scratch), so that each knows its own use and can keep freed blocks. Zero-initialised, a budget is
+ * a root without a limit. */
+#ifndef ULP_BASE_MEMORY_BUDGET_H
+#define ULP_BASE_MEMORY_BUDGET_H
+
+#include <stdbool.h>
+#include <ulpscope/memory.h>
+
+/* A budget that keeps blocks (keeps_blocks, set before it is used) holds freed blocks for the next
+ * allocation of about their size, so that a run does not ask the system for zeroed pages at every
+ * node. What is in use and what is kept never exceed the peak of what was in use, so the peak stays
+ * the truth; the root is charged for both. */
+#define ULP_BUDGET_BLOCKS 32
+#define ULP_ALIGNMENT 64
+struct ulp_budget {
+    size_t limit_bytes; /* 0: none */
+    _Atomic size_t used_bytes;
+    _Atomic size_t peak_bytes;
+    _Atomic size_t refusals;
+    bool keeps_blocks;
+    struct ulp_budget *root; /* NULL: this is one */
+    _Atomic bool locked;     /* guards the kept blocks */
+    size_t kept_bytes, kept_count;
+    struct ulp_kept_block {
+        void *block;
+        size_t bytes;
+    } kept[ULP_BUDGET_BLOCKS]; /* oldest first */
+    /* The root's lock guards all of its family's. */
+    _Atomic bool family_locked;
+    struct ulp_budget *children, *next;
+    bool (*reclaim)(void *owner);
+    void *reclaim_owner;
+};
+
+/* Make *budget, which is zero, one below root; NULL: a root. Ends with ulp_budget_close, which
+ * gives kept blocks back to the system. */
+void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root);
+void ulp_budget_close(struct ulp_budget *budget);
+/* Asked before an allocation fails anywhere in the family: frees memory charged to this budget that
+ * its owner can do without; false: there is none. It may be called in any thread, and must not
+ * allocate. NULL: no more. */
+void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *owner), void *owner);
+
+/* Charge memory that another library takes, an estimate; false: not within the limit. budget may be
+ * NULL. */
+bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes);
+void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes);
+
+/* How often the limit that holds for the budget has refused memory in the family: what failed in
+ * between for another reason failed because the machine has none. No budget has no limit. */
+size_t ulp_budget_refusals(const struct ulp_budget *budget);
+
+/* The limit that holds for the budget; 0: none. */
+size_t ulp_budget_limit(const struct ulp_budget *budget);
+
+/* ---- for alloc.c ---- */
+
+/* A block of `bytes`, a multiple of ULP_ALIGNMENT, charged to the budget and its root; NULL: not
+ * within the limit, or there is no memory. *capacity is of the whole block, which may have been
+ * another's. budget NULL: none is charged. */
+void *ulp_budget_take(struct ulp_budget *budget, size_t bytes, size_t *capacity);
+/* Free such a block, or keep it. */
+void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_t capacity);
+/* Write why this thread's last ulp_budget_take failed: the limit (": ..."), or nothing. */
+void ulp_budget_explain(char *out, size_t size);
+
+#endif

@@ -1,0 +1,14 @@
+/* The reserve of GMP's allocation functions: ulp_memory_reserve in ulpscope/memory.h. */
+#ifndef ULP_BASE_MEMORY_RESERVE_H
+#define ULP_BASE_MEMORY_RESERVE_H
+
+#include <ulpscope/memory.h>
+
+/* How often the reserve was drawn on. Results are right all the same: a walk compares the count
+ * with the one it began with, and ends early enough for the reserve to last. */
+size_t ulp_reserve_draws(void);
+/* ULP_ERROR_MEMORY when the count is not `draws` any more; gives back what MPFR's caches of this
+ * thread hold of the reserve. */
+enum ulp_status ulp_reserve_check(size_t draws, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,72 @@
+#define _GNU_SOURCE
+#include "base/memory/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+static enum ulp_status fail_scratch(const char *what, int code, struct ulp_error *error)
+{
+    return ulp_fail(error, ulp_status_of(code), "cannot %s a temporary file: %s", what,
+                    strerror(code));
+}
+
+enum ulp_status ulp_scratch_open(int *descriptor, const char *folder, struct ulp_error *error)
+{
+    const size_t size = strlen(folder) + 24;
+    char *name = malloc(size);
+    *descriptor = -1;
+    if (!name)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    snprintf(name, size, "%s/ulpscope-XXXXXX", folder);
+    *descriptor = mkostemp(name, O_CLOEXEC);
+    const int code = errno;
+    if (*descriptor >= 0)
+        unlink(name);
+    free(name);
+    if (*descriptor >= 0)
+        return ULP_OK;
+    return ulp_fail(error, ulp_status_of(code), "%s: cannot make a temporary file: %s", folder,
+                    strerror(code));
+}
+
+void ulp_scratch_close(int descriptor)
+{
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+enum ulp_status ulp_scratch_write(int descriptor, const void *bytes, size_t count, uint64_t at,
+                                  struct ulp_error *error)
+{
+    for (size_t done = 0; done < count;) {
+        const ssize_t put =
+            pwrite(descriptor, (const char *)bytes + done, count - done, (off_t)(at + done));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return fail_scratch("write", put < 0 ? errno : ENOSPC, error);
+        done += (size_t)put;
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_scratch_read(int descriptor, void *bytes, size_t count, uint64_t at,
+                                 struct ulp_error *error)
+{
+    for (size_t done = 0; done < count;) {
+        const ssize_t got =
+            pread(descriptor, (char *)bytes + done, count - done, (off_t)(at + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return fail_scratch("read", got < 0 ? errno : EIO, error);
+        done += (size_t)got;
+    }
+    return ULP_OK;
+}

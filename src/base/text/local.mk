@@ -1,0 +1,5 @@
+libcore_la_SOURCES += \
+	%D%/names.c %D%/names.h \
+	%D%/shown.c %D%/shown.h \
+	%D%/suggest.c %D%/suggest.h \
+	%D%/text.c %D%/text.h

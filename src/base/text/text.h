@@ -1,0 +1,36 @@
+/* A growing text buffer. */
+#ifndef ULP_BASE_TEXT_TEXT_H
+#define ULP_BASE_TEXT_TEXT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <ulpscope/status.h>
+
+struct ulp_new_file;
+
+/* Zero-initialise. After an allocation failure `failed` is set and further calls do nothing, so a
+ * writer checks once, at the end. */
+struct ulp_text {
+    char *data;
+    size_t length, capacity;
+    bool failed;
+    /* of a text that goes to a file (base/machine/file.h), whose data is what is not written yet */
+    struct ulp_new_file *file;
+    void (*grown)(struct ulp_text *text); /* NULL, or called when something was added */
+};
+void ulp_text_add(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
+/* As the format "%.*s" would, without looking for its end. */
+void ulp_text_put(struct ulp_text *text, const char *bytes, size_t count);
+/* As ulp_text_add, text arguments made harmless (base/text/shown.h). */
+void ulp_text_show(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
+void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list);
+void ulp_text_free(struct ulp_text *text);
+
+/* Whether text is longer than `end` and ends in it: ".npz". */
+bool ulp_text_ends(const char *text, const char *end);
+
+/* FNV-1a 64-bit of a string or of bytes. */
+unsigned long long ulp_hash(const void *bytes, size_t count);
+
+#endif

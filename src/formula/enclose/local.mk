@@ -1,0 +1,3 @@
+libcore_la_SOURCES += \
+	%D%/enclose.c %D%/enclose.h \
+	%D%/interval.c %D%/interval.h

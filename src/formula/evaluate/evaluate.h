@@ -1,0 +1,270 @@
+/* Running a tape, inside formula/. A case is what a plan follows from (case.c); the plan
+ * (plan.c, memory.c, fused.c) never changes; a run is one call with a
+ * plan (evaluate.c), in which each worker has memory of its own (worker.c) and computes
+ * tiles (tile.c).
+ *
+ * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
+ * on them only), for a row, or for an element. A tile is a number of rows side by side, often one.
+ * Its elements are computed a strip at a time, all rows of a position together; a reduction's
+ * result is known one phase after the strips it sums, so a tile longer than a strip is walked once
+ * per phase and its elements are computed again: the same instructions on the same operands at the
+ * same places of the stochastic stream, hence the same bits. */
+#ifndef ULP_FORMULA_EVALUATE_EVALUATE_H
+#define ULP_FORMULA_EVALUATE_EVALUATE_H
+
+#include "base/memory/alloc.h"
+#include "formula/tape.h"
+#include "number/strip/fused.h"
+
+/* How an operand's or output's elements are addressed and stored. */
+struct ulp_tape_access {
+    bool given;           /* there is a tensor or a constant */
+    const char *constant; /* NULL: a tensor */
+    enum ulp_type type;
+    enum ulp_element element;
+    int precision;
+    bool empty; /* the tensor has no elements */
+    bool row_table, position_table;
+    int64_t row_step, position_step; /* the stride; of a table from the first to the second entry */
+    const struct ulp_format *storage;
+};
+
+/* All that a plan depends on. */
+struct ulp_tape_case {
+    const struct ulp_tape *tape;
+    const struct ulp_arithmetic *arithmetic;
+    size_t row_count, row_length;
+    bool windows, window_classes;
+    size_t window_runs[2]; /* how many rows the first two have; 0: not known */
+    int worker_count;
+    struct ulp_tape_access *operands, *outputs;
+};
+
+enum ulp_reach { ULP_REACH_RUN, ULP_REACH_ROW, ULP_REACH_ELEMENT };
+
+/* Primitives that are run together: the running value is that of `input`, then each link's. */
+#define ULP_TAPE_LINKS_MAX 8
+struct ulp_tape_fused {
+    int input, link_count;
+    int arguments[ULP_TAPE_LINKS_MAX];               /* the links' operands; -1: none */
+    struct ulp_fused_link links[ULP_TAPE_LINKS_MAX]; /* without operands */
+};
+
+/* One instruction as it is run. Slots are byte offsets in a worker's memory. */
+struct ulp_tape_step {
+    enum ulp_tape_kind kind;
+    enum ulp_reach reach;
+    int phase, arguments[3];
+    bool needed;
+    bool spread;       /* ULP_REACH_ROW, and strips of elements use it: it is spread over a strip */
+    bool native;       /* an operand whose elements are the carrier's, byte for byte */
+    bool direct;       /* and which is always used where it lies in the tensor */
+    bool kept;         /* in tiles: later phases use the values of all positions again */
+    int direct_output; /* the output whose memory the result is computed into; -1: none */
+    bool inside;       /* a member of the fused run that ends with step `head`, which computes it */
+    int head;          /* else this step */
+    struct ulp_tape_fused *fused; /* that ends with this step; NULL: the function */
+    enum ulp_reduction reduction_kind;
+    ulp_strip_fn *function;
+    int operand;       /* number; -1: none, or a constant */
+    const void *value; /* of a constant; NULL: none */
+    /* ULP_REACH_ROW: the value, of rows_ahead rows; in tiles one value for each row */
+    size_t one;
+    /* ULP_REACH_ELEMENT: a register, or all positions kept; spread and ULP_REACH_RUN: the value
+     * spread */
+    size_t strip;
+    size_t reduction; /* of reductions: their state; in tiles, and of scans: partial results of the
+                         rows */
+};
+
+struct ulp_tape_output {
+    int number;                       /* among the tape's */
+    const struct ulp_format *storage; /* NULL: the value is stored as it is */
+    int step;
+    bool per_position; /* one value per position, else one per row */
+    bool native;       /* the tensor's elements are the carrier's, byte for byte */
+};
+
+/* Instructions in order of dependency. */
+struct ulp_tape_steps {
+    int *items;
+    int count;
+};
+
+struct ulp_tape_plan {
+    struct ulp_tape_case made_for;
+    struct ulp_arena *arena; /* of all that the plan has; NULL: the caller's */
+    struct ulp_tape_plan *next;
+    struct ulp_strip_rule rule, sum_rule; /* of the compute format and of the accumulator */
+    /* the accumulator's carrier, rounding to the compute format */
+    struct ulp_strip_rule narrow_rule;
+    const struct ulp_strip_table *table, *sum_table;
+    size_t element_bytes, sum_bytes;
+    ulp_fused_fn *fused; /* NULL: there are none */
+    /* tiles of windows are reduced from the tensor, without strips; NULL: they are not */
+    ulp_windows_fn *reduce_windows;
+    /* rows are shorter than a strip and one fused run from tensors to a tensor: many are run at
+     * once */
+    bool batch;
+    bool same_carrier; /* reductions take strips as they are */
+    bool narrow;       /* results of reductions are rounded to the compute format */
+    struct ulp_reduction_order order;
+    /* partial results of scans pass through it; of type UNDEFINED: they are the accumulator's */
+    struct ulp_tensor partial;
+    struct ulp_format partial_format;
+    bool has_reductions; /* or scans: rows are walked from their beginning */
+    bool tiles;       /* reductions of several rows, tile_rows at most, are formed side by side */
+    bool keep;        /* all positions of a tile fit in memory at once */
+    size_t tile_rows; /* 1 without tiles */
+    /* without reductions ULP_REACH_ROW values are computed for so many rows at once */
+    size_t rows_ahead;
+    size_t width; /* values in a strip */
+    size_t grain; /* items that one worker takes at least: strips without reductions, else rows */
+    int step_count, output_count, phase_count;
+    struct ulp_tape_step *steps;
+    struct ulp_tape_output *outputs;       /* the wanted ones */
+    struct ulp_tape_steps once;            /* ULP_REACH_RUN */
+    struct ulp_tape_steps program;         /* all others, reductions among them */
+    struct ulp_tape_steps *row_part;       /* by phase: ULP_REACH_ROW except reductions */
+    struct ulp_tape_steps *reduction_part; /* by phase */
+    /* by phase: reductions; ULP_REACH_ELEMENT that they, in the last outputs, need */
+    struct ulp_tape_steps *element_part;
+    size_t values_slot, converted_slot, sum_slot, unit_slot, partial_slot, size_slot,
+        positions_slot, offsets_slot;
+    size_t classes_slot, members_slot, indices_slot, ids_slot, addresses_slot, gathered_slot;
+    size_t worker_bytes;
+};
+
+/* One call with a plan. */
+struct ulp_tape_run {
+    const struct ulp_tape_plan *plan;
+    const struct ulp_rows *rows;
+    const struct ulp_operand *operands, *outputs;
+    uint64_t *streams;                /* by instruction, then by output of the tape */
+    struct ulp_budget *scratch;       /* what workers' memory is charged to */
+    struct ulp_tape_worker **workers; /* NULL until used */
+};
+
+/* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */
+struct ulp_row_address {
+    int64_t base, stride;
+    const int64_t *offsets;
+};
+
+/* One worker's memory: this, then the slots. */
+struct ulp_tape_worker {
+    const struct ulp_tape_run *run;
+    const struct ulp_tape_plan *plan;
+    const void **values; /* by instruction: what strips of elements read */
+    /* the tile: rows first_row .. first_row + row_count - 1, or those of indices */
+    size_t first_row, row_count;
+    const size_t *indices; /* NULL: consecutive */
+    size_t position_count;
+    const int32_t *positions;          /* those that exist; NULL: all of them */
+    size_t span_count;                 /* positions in a strip */
+    struct ulp_row_address *addresses; /* of several rows, by instruction, then by output */
+    /* rows whose ULP_REACH_ROW values are there, in a tape without reductions */
+    size_t prepared_row, prepared_count;
+    size_t ahead; /* the tile's row among them */
+};
+
+/* Rows of a tile whose windows have the same positions. */
+struct ulp_window_class {
+    uint64_t id;
+    int first_row, last_row; /* a list through the tile's rows */
+};
+
+/* The case of a call, into memory for its accesses: one for each operand and output. */
+void ulp_evaluate_describe(struct ulp_tape_case *out, const struct ulp_tape_call *call,
+                           struct ulp_tape_access *accesses);
+/* A copy that depends on the tape alone. False: out of memory. */
+bool ulp_evaluate_copy_case(struct ulp_tape_case *out, const struct ulp_tape_case *in,
+                            struct ulp_arena *arena);
+bool ulp_evaluate_is_case(const struct ulp_tape_case *a, const struct ulp_tape_case *b);
+bool ulp_evaluate_same_format(const struct ulp_format *a, const struct ulp_format *b);
+
+/* Check and prepare; everything in the arena, *made_for there, too. */
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_case *made_for,
+                                  struct ulp_arena *arena, struct ulp_error *error);
+/* Its second half: memory and orders. False: out of memory. */
+bool ulp_evaluate_lay(struct ulp_tape_plan *plan, struct ulp_arena *arena);
+/* Joins instructions to fused runs. False: out of memory. */
+bool ulp_evaluate_find_fused(struct ulp_tape_plan *plan, struct ulp_arena *arena);
+/* The fused run that ends with `step`, on n elements of the worker's tile. */
+void ulp_evaluate_fused(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                        void *out, size_t n);
+/* May the first phase be the reduction of an operand's windows, straight from the tensor? Tiles are
+ * chosen, the lists not made yet. */
+ulp_windows_fn *ulp_evaluate_find_windows(const struct ulp_tape_plan *plan);
+/* May the rows be run in batches? The lists of instructions are made. */
+bool ulp_evaluate_is_batch(const struct ulp_tape_plan *plan);
+/* The worker's row and those after it; their ULP_REACH_ROW values are there. */
+void ulp_evaluate_batch(const struct ulp_tape_worker *worker, size_t row_count);
+/* The worker of that number, allocated and its constants filled at first use. */
+enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_run *run,
+                                    int number, struct ulp_error *error);
+
+/* The worker's tile: every phase, and the outputs. */
+void ulp_evaluate_tile(struct ulp_tape_worker *worker);
+/* Without reductions: `count` positions from `first` on of the worker's row, one strip at most. */
+void ulp_evaluate_strip(struct ulp_tape_worker *worker, size_t first, size_t count);
+/* Without reductions: the ULP_REACH_ROW values of the worker's row, computed for more rows, below
+ * `last`, when they are not there. */
+void ulp_evaluate_prepare(struct ulp_tape_worker *worker, size_t last);
+/* The outputs with one value a row. */
+void ulp_evaluate_store_rows(struct ulp_tape_worker *worker);
+
+/* `count` positions from `first` on of a scan of row_count rows side by side. */
+void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                       void *out, const void *values, size_t row_count, size_t first, size_t count,
+                       struct ulp_strip_place place);
+/* n results of a reduction (values of the accumulator's carrier, overwritten) as values to compute
+ * with. */
+void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *sums, size_t n,
+                         struct ulp_strip_place place);
+/* n values as the accumulator's carrier has them: themselves, or converted into the worker's
+ * memory. */
+const void *ulp_evaluate_widen(const struct ulp_tape_worker *worker, const void *values, size_t n);
+/* a * (1 / b): how GPU kernels divide a sum by the count. */
+ulp_strip_fn ulp_evaluate_scale;
+/* n copies of the row's size. */
+void ulp_evaluate_row_size(const struct ulp_tape_worker *worker, void *out, size_t n,
+                           struct ulp_strip_place place);
+
+static inline void *ulp_slot_of(const struct ulp_tape_worker *worker, size_t slot)
+{
+    return (char *)(uintptr_t)worker + slot;
+}
+static inline void *ulp_row_value(const struct ulp_tape_worker *worker,
+                                  const struct ulp_tape_step *step)
+{
+    return (char *)ulp_slot_of(worker, step->one) + worker->ahead * worker->plan->element_bytes;
+}
+static inline const struct ulp_operand *ulp_step_operand(const struct ulp_tape_worker *worker,
+                                                         const struct ulp_tape_step *step)
+{
+    return &worker->run->operands[step->operand];
+}
+static inline const struct ulp_operand *ulp_output_operand(const struct ulp_tape_worker *worker,
+                                                           const struct ulp_tape_output *output)
+{
+    return &worker->run->outputs[output->number];
+}
+static inline int64_t ulp_row_base(const struct ulp_operand *operand, size_t row)
+{
+    return operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride;
+}
+static inline bool ulp_has_positions(const struct ulp_tape_access *access)
+{
+    return access->position_table || access->position_step;
+}
+static inline bool ulp_has_rows(const struct ulp_tape_access *access)
+{
+    return access->row_table || access->row_step;
+}
+static inline void *ulp_tape_element(const struct ulp_tensor *tensor, int64_t index)
+{
+    return (char *)tensor->data + index * (int64_t)tensor->element_bytes;
+}
+
+#endif

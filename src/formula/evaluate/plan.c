@@ -1,0 +1,489 @@
+/* Preparing one run of a tape: carriers, how often each value changes, which strips share memory,
+ * which instructions each phase needs. */
+#include "formula/evaluate/evaluate.h"
+
+#include <string.h>
+
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "base/tuning.h"
+#include "number/round/round.h"
+
+static bool is_tensor(const struct ulp_tape_access *access)
+{
+    return access->given && !access->constant;
+}
+
+/* Of a step that reads a tensor; NULL: it does not, or is not needed. */
+static const struct ulp_tape_access *access_of(const struct ulp_tape_plan *plan,
+                                               const struct ulp_tape_step *step)
+{
+    return step->needed && step->operand >= 0 ? &plan->made_for.operands[step->operand] : NULL;
+}
+
+/* Rule and table of the compute format and of the accumulator. Integers when no tensor is a
+ * float. */
+static bool choose_integers(struct ulp_tape_plan *plan)
+{
+    const struct ulp_tape *tape = plan->made_for.tape;
+    enum ulp_type type = ULP_TYPE_UNDEFINED;
+    bool unsigned64 = false;
+    for (int i = 0; i < tape->output_count + tape->operand_count; i++) {
+        const struct ulp_tape_access *access =
+            i < tape->output_count ? &plan->made_for.outputs[i]
+                                   : &plan->made_for.operands[i - tape->output_count];
+        if (!is_tensor(access))
+            continue;
+        if (ulp_element_is_float(access->element))
+            return false;
+        if (type == ULP_TYPE_UNDEFINED && access->type != ULP_TYPE_BOOL)
+            type = access->type;
+        unsigned64 = unsigned64 || access->type == ULP_TYPE_UINT64;
+    }
+    plan->rule = plan->sum_rule = plan->narrow_rule =
+        ulp_strip_rule_integer(unsigned64                   ? ULP_TYPE_UINT64
+                               : type == ULP_TYPE_UNDEFINED ? ULP_TYPE_BOOL
+                                                            : type);
+    return true;
+}
+
+/* Scans compute in the compute format; what the accumulator does not hold of it is rounded. */
+static void describe_partial(struct ulp_tape_plan *plan, const struct ulp_format *accumulator,
+                             const struct ulp_format *compute)
+{
+    if (ulp_format_holds(accumulator, compute))
+        return;
+    plan->partial_format = *accumulator;
+    (void)ulp_tensor_describe(&plan->partial, ULP_TYPE_FLOAT, ulp_storage_element(accumulator),
+                              accumulator->precision, 0, NULL, NULL);
+}
+
+static void choose_rules(struct ulp_tape_plan *plan)
+{
+    const struct ulp_arithmetic *arithmetic = plan->made_for.arithmetic;
+    plan->order = (struct ulp_reduction_order){.order = arithmetic->reduce,
+                                               .block = arithmetic->reduce_block,
+                                               .parts = 1,
+                                               .group = 1};
+    if (!choose_integers(plan)) {
+        plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
+        plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
+        plan->narrow = !ulp_format_holds(&arithmetic->compute, &arithmetic->accumulator);
+        plan->narrow_rule = plan->sum_rule;
+        plan->narrow_rule.each_step = true;
+        plan->narrow_rule.format = arithmetic->compute;
+        describe_partial(plan, &arithmetic->accumulator, &arithmetic->compute);
+    }
+    plan->same_carrier =
+        plan->rule.carrier == plan->sum_rule.carrier &&
+        (plan->rule.carrier != ULP_STRIP_MPFR || plan->rule.precision == plan->sum_rule.precision);
+    plan->table = ulp_strip_tables[plan->rule.carrier];
+    plan->sum_table = ulp_strip_tables[plan->sum_rule.carrier];
+    plan->element_bytes = ulp_strip_element_bytes(plan->rule.carrier, plan->rule.precision);
+    plan->sum_bytes = ulp_strip_element_bytes(plan->sum_rule.carrier, plan->sum_rule.precision);
+}
+
+static enum ulp_element carrier_element(enum ulp_strip_carrier carrier)
+{
+    static const enum ulp_element elements[ULP_STRIP_CARRIER_COUNT] = {
+        [ULP_STRIP_FLOAT] = ULP_ELEMENT_F32,  [ULP_STRIP_DOUBLE] = ULP_ELEMENT_F64,
+        [ULP_STRIP_MPFR] = ULP_ELEMENT_WIDE,  [ULP_STRIP_INT64] = ULP_ELEMENT_I64,
+        [ULP_STRIP_UINT64] = ULP_ELEMENT_U64,
+    };
+    return elements[carrier];
+}
+
+/* Elements of the tensor are values of the carrier, byte for byte. */
+static bool is_native(const struct ulp_tape_plan *plan, const struct ulp_tape_access *access)
+{
+    return access->element == carrier_element(plan->rule.carrier) &&
+           (access->element != ULP_ELEMENT_WIDE || access->precision == plan->rule.precision);
+}
+
+/* The carrier's own rounding is the format's. */
+static bool rounds_natively(const struct ulp_tape_plan *plan, const struct ulp_format *format)
+{
+    if (plan->rule.each_step)
+        return false;
+    if (plan->rule.carrier == ULP_STRIP_MPFR)
+        return format->carrier == ULP_CARRIER_MPFR && format->precision == plan->rule.precision;
+    const bool single = plan->rule.carrier == ULP_STRIP_FLOAT;
+    return format->precision == (single ? 24 : 53) && format->emax == (single ? 127 : 1023) &&
+           format->emin == (single ? -126 : -1022) && format->subnormals && format->signed_zero &&
+           format->overflow == ULP_OVERFLOW_INFINITY;
+}
+
+/* What the store must do: nothing when the value is already one of the storage format. */
+static const struct ulp_format *choose_storage(const struct ulp_tape_plan *plan,
+                                               const struct ulp_tape_output *output,
+                                               const struct ulp_instruction *instruction)
+{
+    const struct ulp_tape_access *access = &plan->made_for.outputs[output->number];
+    const struct ulp_format *storage =
+        access->storage ? access->storage : &plan->made_for.arithmetic->storage;
+    if (!ulp_element_is_float(access->element) || rounds_natively(plan, storage))
+        return NULL;
+    if (plan->rule.each_step && instruction->kind == ULP_TAPE_PRIMITIVE &&
+        ulp_primitive_rows[instruction->primitive].result != ULP_RESULT_EXACT &&
+        ulp_evaluate_same_format(&plan->rule.format, storage))
+        return NULL;
+    return storage;
+}
+
+static enum ulp_status find_outputs(struct ulp_tape_plan *plan, struct ulp_error *error)
+{
+    const struct ulp_tape *tape = plan->made_for.tape;
+    for (int i = 0; i < tape->output_count; i++) {
+        if (!is_tensor(&plan->made_for.outputs[i]))
+            continue;
+        if (tape->outputs[i] < 0)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "formula:1: output %d is wanted, but the formula does not give it", i);
+        plan->outputs[plan->output_count++] =
+            (struct ulp_tape_output){.number = i,
+                                     .step = tape->outputs[i],
+                                     .per_position = ulp_has_positions(&plan->made_for.outputs[i]),
+                                     .native = is_native(plan, &plan->made_for.outputs[i])};
+    }
+    return ULP_OK;
+}
+
+/* How often an operand's value changes. One without elements, beside rows without positions, must
+ * not be loaded for a row: it counts as changing from position to position. */
+static enum ulp_reach operand_reach(const struct ulp_tape_case *made_for,
+                                    const struct ulp_tape_access *access)
+{
+    if (!is_tensor(access))
+        return ULP_REACH_RUN;
+    if (ulp_has_positions(access) || (access->empty && made_for->row_count > 0))
+        return ULP_REACH_ELEMENT;
+    return ulp_has_rows(access) && made_for->row_count > 1 ? ULP_REACH_ROW : ULP_REACH_RUN;
+}
+
+static enum ulp_reach find_reach(const struct ulp_tape_plan *plan,
+                                 const struct ulp_instruction *step)
+{
+    enum ulp_reach reach = ULP_REACH_RUN;
+    if (step->kind == ULP_TAPE_REDUCTION)
+        return ULP_REACH_ROW;
+    if (step->kind == ULP_TAPE_SCAN)
+        return ULP_REACH_ELEMENT;
+    if (step->kind == ULP_TAPE_ROW_SIZE)
+        return plan->made_for.windows ? ULP_REACH_ROW : ULP_REACH_RUN;
+    if (step->kind == ULP_TAPE_OPERAND)
+        return operand_reach(&plan->made_for, &plan->made_for.operands[step->index]);
+    for (int k = 0; k < 3; k++)
+        if (step->arguments[k] >= 0 && plan->steps[step->arguments[k]].reach > reach)
+            reach = plan->steps[step->arguments[k]].reach;
+    return reach;
+}
+
+static void mark_needed(struct ulp_tape_plan *plan)
+{
+    const struct ulp_instruction *instructions = plan->made_for.tape->instructions;
+    for (int i = 0; i < plan->output_count; i++)
+        plan->steps[plan->outputs[i].step].needed = true;
+    for (int i = plan->step_count - 1; i >= 0; i--)
+        for (int k = 0; k < 3; k++)
+            if (plan->steps[i].needed && instructions[i].arguments[k] >= 0)
+                plan->steps[instructions[i].arguments[k]].needed = true;
+}
+
+/* The constant's value, once. */
+static enum ulp_status make_value(const struct ulp_tape_plan *plan, struct ulp_tape_step *step,
+                                  const char *text, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    void *value = ulp_arena_take(arena, 1, plan->element_bytes);
+    if (!value)
+        return ulp_out_of_memory(error);
+    plan->table->constant(&plan->rule, value, text, 1);
+    step->value = value;
+    return ULP_OK;
+}
+
+static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_step *step,
+                                 const struct ulp_instruction *instruction, struct ulp_arena *arena,
+                                 struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *step = (struct ulp_tape_step){.kind = instruction->kind,
+                                   .phase = instruction->phase,
+                                   .needed = true,
+                                   .operand = -1,
+                                   .direct_output = -1,
+                                   .reduction_kind = instruction->reduction,
+                                   .reach = find_reach(plan, instruction)};
+    memcpy(step->arguments, instruction->arguments, sizeof step->arguments);
+    if (step->kind == ULP_TAPE_OPERAND) {
+        const struct ulp_tape_access *access = &plan->made_for.operands[instruction->index];
+        if (!access->given)
+            return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value",
+                            instruction->column, instruction->index);
+        if (access->constant)
+            status = make_value(plan, step, access->constant, arena, error);
+        else
+            step->operand = instruction->index;
+    } else if (step->kind == ULP_TAPE_CONSTANT) {
+        status = make_value(plan, step, plan->made_for.tape->constants[instruction->index], arena,
+                            error);
+    } else if (step->kind == ULP_TAPE_PRIMITIVE) {
+        step->function = plan->table->primitive[instruction->primitive];
+        if (!step->function)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "formula:%d: '%s' has no meaning for integers", instruction->column,
+                            ulp_primitive_rows[instruction->primitive].name);
+    } else if (step->kind == ULP_TAPE_REDUCTION || step->kind == ULP_TAPE_SCAN) {
+        plan->has_reductions = true;
+        step->function = plan->table->primitive[ulp_reduction_rows[step->reduction_kind].combine];
+    }
+    if (step->phase >= plan->phase_count)
+        plan->phase_count = step->phase + 1;
+    return status;
+}
+
+static enum ulp_status make_steps(struct ulp_tape_plan *plan, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    mark_needed(plan);
+    for (int i = 0; i < plan->step_count && status == ULP_OK; i++)
+        if (plan->steps[i].needed)
+            status = make_step(plan, &plan->steps[i], &plan->made_for.tape->instructions[i], arena,
+                               error);
+    return status;
+}
+
+static enum ulp_status check_addresses(struct ulp_tape_plan *plan, struct ulp_error *error)
+{
+    const struct ulp_tape_case *made_for = &plan->made_for;
+    const struct ulp_tape *tape = made_for->tape;
+    for (int i = 0; i < plan->output_count; i++) {
+        struct ulp_tape_output *output = &plan->outputs[i];
+        const struct ulp_tape_step *step = &plan->steps[output->step];
+        output->storage = choose_storage(plan, output, &tape->instructions[output->step]);
+        if (step->reach == ULP_REACH_ELEMENT) {
+            if (!output->per_position && made_for->row_length > 1)
+                return ulp_fail(
+                    error, ULP_ERROR_USAGE,
+                    "formula:%d: an output with one element a row is given one value per position",
+                    tape->instructions[output->step].column);
+            output->per_position = true;
+        }
+        /* A reduction is ready in the phase after its own. */
+        if (output->per_position && step->kind == ULP_TAPE_REDUCTION &&
+            step->phase + 2 > plan->phase_count)
+            plan->phase_count = step->phase + 2;
+    }
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_tape_access *access = access_of(plan, &plan->steps[i]);
+        if (access && access->empty && made_for->row_length > 0 && made_for->row_count > 0)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "formula:%d: the operand is empty, but the rows are not",
+                            tape->instructions[i].column);
+    }
+    return ULP_OK;
+}
+
+/* The rows' elements are neighbours in memory, in an operand at least. */
+static bool is_contiguous(const struct ulp_tape_plan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_tape_access *access = access_of(plan, &plan->steps[i]);
+        if (access && plan->made_for.row_length > 1 && access->position_step == 1)
+            return true;
+    }
+    return false;
+}
+
+/* ULP_ORDER_WARP is of whole rows of floats: a window, also one inside the input everywhere, is
+ * summed by one thread, in order. */
+static void choose_order(struct ulp_tape_plan *plan)
+{
+    const struct ulp_tape *tape = plan->made_for.tape;
+    const bool integers =
+        plan->rule.carrier == ULP_STRIP_INT64 || plan->rule.carrier == ULP_STRIP_UINT64;
+    if (plan->order.order != ULP_ORDER_WARP)
+        return;
+    if (integers || plan->made_for.windows || plan->made_for.window_classes) {
+        plan->order.order = ULP_ORDER_SEQUENTIAL;
+        return;
+    }
+    plan->order = ulp_reduction_order_warp(plan->made_for.row_length, is_contiguous(plan));
+    for (int i = 0; i < plan->step_count; i++) {
+        const int *arguments = tape->instructions[i].arguments;
+        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_PRIMITIVE &&
+            tape->instructions[i].primitive == ULP_PRIMITIVE_DIV &&
+            tape->instructions[arguments[0]].kind == ULP_TAPE_REDUCTION &&
+            tape->instructions[arguments[1]].kind == ULP_TAPE_ROW_SIZE)
+            plan->steps[i].function = ulp_evaluate_scale;
+    }
+}
+
+/* Tiles form sums in sequential order or in parts (extremes do not depend on the order), many rows
+ * at a time. */
+static bool can_tile(const struct ulp_tape_plan *plan)
+{
+    const struct ulp_tape_case *made_for = &plan->made_for;
+    const enum ulp_order order = plan->order.order;
+    const bool wide =
+        plan->rule.carrier == ULP_STRIP_MPFR || plan->sum_rule.carrier == ULP_STRIP_MPFR;
+    if (!plan->has_reductions || made_for->row_count < ULP_TUNE_TILE_ROWS_MIN ||
+        made_for->row_length == 0 || plan->rule.rounding == ULP_ROUND_STOCHASTIC ||
+        (made_for->windows && !made_for->window_classes))
+        return false;
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_tape_step *step = &plan->steps[i];
+        const bool ordered = step->reduction_kind == ULP_REDUCTION_SUM ||
+                             step->reduction_kind == ULP_REDUCTION_PRODUCT;
+        if (step->needed && step->kind == ULP_TAPE_REDUCTION &&
+            (wide || (ordered && order != ULP_ORDER_SEQUENTIAL && order != ULP_ORDER_WARP)))
+            return false;
+    }
+    return true;
+}
+
+/* How many rows make a tile. Where neighbouring rows are neighbours in memory: as many as a strip
+ * holds, fewer when all positions can then be kept. Else so few that the cache lines of all rows
+ * stay in the first-level cache while their positions are walked. */
+static void choose_tiles(struct ulp_tape_plan *plan)
+{
+    const size_t row_count = plan->made_for.row_count, row_length = plan->made_for.row_length,
+                 worker_count = (size_t)plan->made_for.worker_count;
+    bool adjacent = plan->made_for.windows;
+    plan->tiles = can_tile(plan);
+    plan->tile_rows = 1;
+    if (!plan->tiles)
+        return;
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_tape_step *step = &plan->steps[i];
+        if (access_of(plan, step) && step->reach == ULP_REACH_ELEMENT)
+            adjacent = adjacent || access_of(plan, step)->row_step == 1;
+    }
+    const size_t least = adjacent ? ULP_TUNE_TILE_ROWS_ADJACENT : ULP_TUNE_TILE_ROWS_APART,
+                 most = adjacent ? ULP_STRIP : ULP_TUNE_TILE_ROWS_APART_MAX;
+    const size_t keeping = ULP_TUNE_TILE_ELEMENTS / row_length;
+    size_t count = keeping < least || plan->phase_count == 1 ? most
+                   : keeping < most                          ? keeping
+                                                             : most;
+    const size_t share = (row_count + worker_count - 1) / worker_count;
+    if (count > ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts)
+        count = ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts;
+    if (count > share)
+        count = share > ULP_TUNE_TILE_ROWS_MIN ? share : ULP_TUNE_TILE_ROWS_MIN;
+    plan->tile_rows = count;
+    plan->keep = plan->phase_count > 1 && count * row_length <= ULP_TUNE_TILE_ELEMENTS;
+}
+
+/* How many values are in a strip. */
+static void choose_width(struct ulp_tape_plan *plan)
+{
+    const size_t length = plan->made_for.row_length, rows = plan->tile_rows;
+    plan->width = length < 1                  ? 1
+                  : length < ULP_STRIP / rows ? rows * length
+                                              : ULP_STRIP / rows * rows;
+    /* Strips of ULP_REACH_RUN values, their operands, are as long as the width. */
+    plan->rows_ahead = plan->has_reductions || plan->made_for.windows ||
+                               plan->rule.rounding == ULP_ROUND_STOCHASTIC
+                           ? 1
+                       : plan->width < ULP_TUNE_ROWS_AHEAD ? plan->width
+                                                           : ULP_TUNE_ROWS_AHEAD;
+}
+
+/* Operands that lie in memory as a strip does, and the one result that can be computed where it
+ * belongs. */
+static void choose_direct(struct ulp_tape_plan *plan)
+{
+    const bool whole = !plan->tiles && !plan->made_for.windows;
+    int last = -1;
+    for (int i = 0; i < plan->step_count; i++) {
+        struct ulp_tape_step *step = &plan->steps[i];
+        const struct ulp_tape_access *access = access_of(plan, step);
+        if (!step->needed || step->reach != ULP_REACH_ELEMENT)
+            continue;
+        last = i;
+        step->native = access && is_native(plan, access);
+        step->direct =
+            step->native && whole && access->position_step == 1 && !access->position_table;
+    }
+    if (last < 0 || plan->steps[last].kind != ULP_TAPE_PRIMITIVE || !whole)
+        return;
+    for (int i = last + 1; i < plan->step_count; i++)
+        if (plan->steps[i].needed && plan->steps[i].kind == ULP_TAPE_REDUCTION &&
+            plan->steps[i].arguments[0] == last)
+            return;
+    int found = -1, users = 0;
+    for (int i = 0; i < plan->output_count; i++)
+        if (plan->outputs[i].step == last) {
+            users++;
+            found = i;
+        }
+    if (users != 1 || plan->outputs[found].storage || !plan->outputs[found].native)
+        return;
+    const struct ulp_tape_access *access = &plan->made_for.outputs[plan->outputs[found].number];
+    if (access->position_step == 1 && !access->position_table)
+        plan->steps[last].direct_output = found;
+}
+
+/* Nanoseconds of all instructions on one element, roughly (doc/performance.md): only who works on
+ * it depends on them. */
+static double estimate_element(const struct ulp_tape_plan *plan)
+{
+    static const struct cost {
+        double step, function;
+    } costs[ULP_STRIP_CARRIER_COUNT] = {[ULP_STRIP_FLOAT] = {0.2, 2},
+                                        [ULP_STRIP_DOUBLE] = {1, 20},
+                                        [ULP_STRIP_MPFR] = {60, 2000},
+                                        [ULP_STRIP_INT64] = {0.5, 0.5},
+                                        [ULP_STRIP_UINT64] = {0.5, 0.5}},
+      few_limbs = {6, 130};
+    const bool fast = plan->rule.carrier == ULP_STRIP_MPFR && plan->rule.precision <= 256;
+    const struct cost *cost = fast ? &few_limbs : &costs[plan->rule.carrier];
+    double sum = 0;
+    for (int i = 0; i < plan->step_count; i++) {
+        const struct ulp_instruction *instruction = &plan->made_for.tape->instructions[i];
+        const bool function =
+            instruction->kind == ULP_TAPE_PRIMITIVE && !instruction->per_row &&
+            ulp_primitive_rows[instruction->primitive].result == ULP_RESULT_FUNCTION;
+        sum += function ? cost->function : cost->step;
+    }
+    return sum;
+}
+
+static void choose_grain(struct ulp_tape_plan *plan)
+{
+    const size_t row = plan->made_for.row_length;
+    const bool strips = !plan->has_reductions && !plan->made_for.windows;
+    const size_t length = strips && row > plan->width ? plan->width : row;
+    const size_t grain =
+        ulp_grain(estimate_element(plan) * (double)length + 20 * (double)plan->step_count);
+    plan->grain = grain < plan->tile_rows ? plan->tile_rows : grain;
+}
+
+enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_tape_case *made_for,
+                                  struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_tape *tape = made_for->tape;
+    *plan = (struct ulp_tape_plan){.made_for = *made_for, .step_count = tape->instruction_count};
+    plan->steps = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *plan->steps);
+    plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
+    if (!plan->steps || !plan->outputs)
+        return ulp_out_of_memory(error);
+    choose_rules(plan);
+    enum ulp_status status = find_outputs(plan, error);
+    if (status == ULP_OK)
+        status = make_steps(plan, arena, error);
+    if (status == ULP_OK)
+        status = check_addresses(plan, error);
+    if (status != ULP_OK)
+        return status;
+    choose_order(plan);
+    choose_tiles(plan);
+    choose_width(plan);
+    choose_direct(plan);
+    choose_grain(plan);
+    plan->reduce_windows = ulp_evaluate_find_windows(plan);
+    return ulp_evaluate_find_fused(plan, arena) && ulp_evaluate_lay(plan, arena)
+               ? ULP_OK
+               : ulp_out_of_memory(error);
+}

@@ -1,0 +1,177 @@
+/* Creating a worker's memory at first use, and conversions between the compute format and the
+ * accumulator. */
+#include "formula/evaluate/evaluate.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* A strip seen as a tensor: converting between carriers is loading. */
+static struct ulp_tensor view_strip(const struct ulp_strip_rule *rule, const void *strip, size_t n)
+{
+    static const struct {
+        enum ulp_type type;
+        enum ulp_element element;
+    } kinds[ULP_STRIP_CARRIER_COUNT] = {
+        [ULP_STRIP_FLOAT] = {ULP_TYPE_FLOAT, ULP_ELEMENT_F32},
+        [ULP_STRIP_DOUBLE] = {ULP_TYPE_DOUBLE, ULP_ELEMENT_F64},
+        [ULP_STRIP_MPFR] = {ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE},
+        [ULP_STRIP_INT64] = {ULP_TYPE_INT64, ULP_ELEMENT_I64},
+        [ULP_STRIP_UINT64] = {ULP_TYPE_UINT64, ULP_ELEMENT_U64},
+    };
+    return (struct ulp_tensor){.type = kinds[rule->carrier].type,
+                               .element = kinds[rule->carrier].element,
+                               .precision = rule->carrier == ULP_STRIP_MPFR ? rule->precision : 0,
+                               .rank = 1,
+                               .dims = {(int64_t)n},
+                               .count = n,
+                               .element_bytes =
+                                   ulp_strip_element_bytes(rule->carrier, rule->precision),
+                               .data = (void *)(uintptr_t)strip};
+}
+
+void ulp_evaluate_row_size(const struct ulp_tape_worker *worker, void *out, size_t n,
+                           struct ulp_strip_place place)
+{
+    const struct ulp_tape_plan *plan = worker->plan;
+    const int64_t length = (int64_t)worker->position_count;
+    const struct ulp_tensor size = {.type = ULP_TYPE_INT64,
+                                    .element = ULP_ELEMENT_I64,
+                                    .count = 1,
+                                    .element_bytes = sizeof length,
+                                    .data = (void *)(uintptr_t)&length};
+    plan->table->load(&plan->rule, out, &size, 0, NULL, 0, 1);
+    /* An integer that the carrier holds is loaded as it is; the product with 1 rounds it to the
+     * format. */
+    if (plan->rule.each_step) {
+        void *unit = ulp_slot_of(worker, plan->size_slot);
+        plan->table->constant(&plan->rule, unit, "1", 1);
+        plan->table->primitive[ULP_PRIMITIVE_MUL](&plan->rule, out, out, unit, NULL, 1, place);
+    }
+    if (n > 1)
+        plan->table->spread(&plan->rule, out, out, 0, n);
+}
+
+void ulp_evaluate_scale(const struct ulp_strip_rule *rule, void *out, const void *a, const void *b,
+                        const void *c, size_t n, struct ulp_strip_place place)
+{
+    alignas(64) unsigned char factor[ULP_STRIP * sizeof(double)], one[ULP_STRIP * sizeof(double)];
+    const struct ulp_strip_table *table = ulp_strip_tables[rule->carrier];
+    table->constant(rule, one, "1", n);
+    table->primitive[ULP_PRIMITIVE_DIV](rule, factor, one, b, c, n,
+                                        (struct ulp_strip_place){~place.stream, place.first});
+    table->primitive[ULP_PRIMITIVE_MUL](rule, out, a, factor, c, n, place);
+}
+
+const void *ulp_evaluate_widen(const struct ulp_tape_worker *worker, const void *values, size_t n)
+{
+    const struct ulp_tape_plan *plan = worker->plan;
+    if (plan->same_carrier)
+        return values;
+    void *converted = ulp_slot_of(worker, plan->converted_slot);
+    const struct ulp_tensor view = view_strip(&plan->rule, values, n);
+    plan->sum_table->load(&plan->sum_rule, converted, &view, 0, NULL, 1, n);
+    return converted;
+}
+
+void ulp_evaluate_narrow(const struct ulp_tape_worker *worker, void *out, void *sums, size_t n,
+                         struct ulp_strip_place place)
+{
+    const struct ulp_tape_plan *plan = worker->plan;
+    if (plan->narrow)
+        plan->sum_table->primitive[ULP_PRIMITIVE_MUL](&plan->narrow_rule, sums, sums,
+                                                      ulp_slot_of(worker, plan->unit_slot), NULL, n,
+                                                      place);
+    const struct ulp_tensor view = view_strip(&plan->sum_rule, sums, n);
+    plan->table->load(&plan->rule, out, &view, 0, NULL, 1, n);
+}
+
+void ulp_evaluate_scan(const struct ulp_tape_worker *worker, const struct ulp_tape_step *step,
+                       void *out, const void *values, size_t row_count, size_t first, size_t count,
+                       struct ulp_strip_place place)
+{
+    const struct ulp_tape_plan *plan = worker->plan;
+    const size_t bytes = row_count * plan->element_bytes;
+    void *sums = ulp_slot_of(worker, step->reduction);
+    struct ulp_tensor partial = plan->partial;
+    partial.data = ulp_slot_of(worker, plan->partial_slot);
+    if (first == 0)
+        plan->table->constant(&plan->rule, sums, ulp_reduction_rows[step->reduction_kind].empty,
+                              row_count);
+    for (size_t t = 0; t < count; t++, place.first++) {
+        step->function(&plan->rule, sums, sums, (const char *)values + t * bytes, NULL, row_count,
+                       place);
+        if (partial.type != ULP_TYPE_UNDEFINED) {
+            plan->table->store(&plan->rule, &plan->partial_format, &partial, 0, NULL, 1, sums,
+                               row_count,
+                               (struct ulp_strip_place){.stream = ~place.stream,
+                                                        .first = place.first});
+            plan->table->load(&plan->rule, sums, &partial, 0, NULL, 1, row_count);
+        }
+        memcpy((char *)out + t * bytes, sums, bytes);
+    }
+}
+
+/* Values that never change: computed here, and spread over a strip. */
+static void fill_once(struct ulp_tape_worker *worker)
+{
+    const struct ulp_tape_plan *plan = worker->plan;
+    const struct ulp_strip_rule *rule = &plan->rule;
+    for (int i = 0; i < plan->once.count; i++) {
+        const struct ulp_tape_step *step = &plan->steps[plan->once.items[i]];
+        void *out = ulp_slot_of(worker, step->strip);
+        const void *arguments[3] = {NULL};
+        const struct ulp_strip_place place = {.stream = worker->run->streams[plan->once.items[i]]};
+        for (int k = 0; k < 3; k++)
+            if (step->arguments[k] >= 0)
+                arguments[k] = ulp_slot_of(worker, plan->steps[step->arguments[k]].strip);
+        if (step->value)
+            memcpy(out, step->value, plan->element_bytes);
+        else if (step->kind == ULP_TAPE_OPERAND)
+            plan->table->load(rule, out, ulp_step_operand(worker, step)->tensor,
+                              ulp_row_base(ulp_step_operand(worker, step), 0), NULL, 0, 1);
+        else if (step->kind == ULP_TAPE_ROW_SIZE)
+            ulp_evaluate_row_size(worker, out, 1, place);
+        else
+            step->function(rule, out, arguments[0], arguments[1], arguments[2], 1, place);
+    }
+    for (int i = 0; i < plan->once.count; i++) {
+        void *out = ulp_slot_of(worker, plan->steps[plan->once.items[i]].strip);
+        if (plan->width > 1)
+            plan->table->spread(rule, out, out, 0, plan->width);
+    }
+}
+
+enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct ulp_tape_run *run,
+                                    int number, struct ulp_error *error)
+{
+    const struct ulp_tape_plan *plan = run->plan;
+    /* Work that runs inside another pool's worker comes with that worker's number, and alone. */
+    struct ulp_tape_worker **place =
+        &run->workers[number < plan->made_for.worker_count ? number : 0];
+    if (!*place) {
+        void *memory;
+        const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
+                                                    "scratch memory of a formula", error);
+        if (status != ULP_OK)
+            return status;
+        struct ulp_tape_worker *worker = memory;
+        *worker = (struct ulp_tape_worker){.run = run,
+                                           .plan = plan,
+                                           .values = ulp_slot_of(memory, plan->values_slot),
+                                           .addresses = ulp_slot_of(memory, plan->addresses_slot),
+                                           .row_count = 1,
+                                           .position_count = plan->made_for.row_length};
+        for (int i = 0; i < plan->step_count; i++)
+            worker->values[i] =
+                plan->steps[i].strip ? ulp_slot_of(worker, plan->steps[i].strip) : NULL;
+        if (plan->narrow && plan->has_reductions)
+            plan->sum_table->constant(&plan->sum_rule, ulp_slot_of(worker, plan->unit_slot), "1",
+                                      plan->tile_rows);
+        fill_once(worker);
+        *place = worker;
+    }
+    *out = *place;
+    return ULP_OK;
+}

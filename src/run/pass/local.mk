@@ -1,0 +1,2 @@
+libcore_la_SOURCES += \
+	%D%/forward.c %D%/forward.h %D%/replay.c %D%/replay.h %D%/sweep.c %D%/sweep.h %D%/trial.c %D%/trial.h

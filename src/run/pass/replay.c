@@ -1,0 +1,54 @@
+#include "run/pass/replay.h"
+
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "run/lane.h"
+
+static enum ulp_status replay_step(const struct ulp_replay *replay, struct ulp_lane *lane,
+                                   const struct ulp_step *step, struct ulp_error *error)
+{
+    struct ulp_arena *arena;
+    struct ulp_inputs inputs;
+    enum ulp_status status = ulp_arena_create(&arena, replay->budget, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
+    status =
+        outputs ? ulp_inputs_create(&inputs, lane, step, arena, error) : ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = ulp_lane_inputs(lane, step, &inputs, error);
+    if (status == ULP_OK)
+        status = ulp_step_run(step, lane, inputs.at, outputs, error);
+    for (size_t o = 0; status == ULP_OK && o < step->output_count; o++)
+        if (step->outputs[o] >= 0) {
+            replay->output(replay->context, step->number, (int)o, step->outputs[o], &outputs[o]);
+            lane->values[step->outputs[o]] = outputs[o];
+        } else {
+            ulp_tensor_free(&outputs[o]);
+        }
+    ulp_arena_free(arena);
+    return status;
+}
+
+enum ulp_status ulp_replay_run(const struct ulp_replay *replay, struct ulp_error *error)
+{
+    const struct ulp_block *block = replay->plan->main;
+    struct ulp_arithmetic arithmetic;
+    const struct ulp_mix mix = {.count = 1, .items = &arithmetic};
+    struct ulp_lane lane;
+    enum ulp_status status = ulp_arithmetic_find("fp64", &arithmetic, error);
+    if (status == ULP_OK)
+        status = ulp_lane_create(&lane, &mix, block, replay->budget, replay->pool, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t i = 0; i < block->input_count; i++)
+        lane.values[block->inputs[i]] = ulp_tensor_view(&replay->inputs[block->inputs[i]]);
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        if (!step->folded)
+            status = replay_step(replay, &lane, step, error);
+        ulp_lane_drop(&lane, step);
+    }
+    ulp_lane_free(&lane);
+    return status;
+}

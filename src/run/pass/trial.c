@@ -1,0 +1,429 @@
+#include "run/pass/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "base/memory/reserve.h"
+#include "kernels/operand/packed.h"
+#include "run/walk.h"
+
+/* The nodes' arithmetics in struct ulp_mix. */
+enum { OWN, KEPT };
+
+/* What a sample's last accepted run has left. */
+struct held {
+    const struct ulp_tensor_set *inputs;
+    bool computed;
+    uint16_t *of_node;
+    struct ulp_tensor *values;         /* by slot of the main graph; inputs as views */
+    const struct ulp_tensor *integers; /* of the reference; NULL: its decisions are not taken */
+    struct ulp_tensor *fitted;         /* inputs of the declared types, by slot */
+};
+
+struct ulp_trial {
+    const struct ulp_plan *plan;
+    struct ulp_arena *memory;
+    struct ulp_budget budget;
+    struct ulp_pool *pool;
+    struct ulp_packed *packed;
+    struct ulp_arithmetic items[2];
+    struct ulp_mix mix;
+    struct ulp_lane lane;
+    uint16_t *of_node;   /* of the run */
+    const bool **inside; /* by step: which nodes its bodies have; NULL: it has none */
+    bool holds;
+    struct held *samples;
+    size_t sample_count, sample_room;
+    /* of the last run, until it is accepted or forgotten */
+    struct held *running; /* NULL: there is none */
+    bool *changed;        /* by slot: another value than is held */
+    struct ulp_tensor *before;
+    double work;
+};
+
+static bool *take_flags(struct ulp_trial *trial, size_t count)
+{
+    return ulp_arena_take(trial->memory, count + 1, sizeof(bool));
+}
+
+/* Which nodes are in a body of each step. */
+static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = trial->plan;
+    trial->inside =
+        ulp_arena_take(trial->memory, plan->main->step_count + 1, sizeof *trial->inside);
+    if (!trial->inside)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < plan->node_count; n++) {
+        const struct ulp_block *block = plan->nodes[n].block;
+        const struct ulp_step *owner = NULL;
+        for (; block != plan->main; block = block->parent)
+            owner = block->owner;
+        if (!owner)
+            continue;
+        const size_t s = (size_t)(owner - plan->main->steps);
+        bool *nodes = trial->inside[s] ? (bool *)(uintptr_t)trial->inside[s]
+                                       : take_flags(trial, plan->node_count);
+        if (!nodes)
+            return ulp_out_of_memory(error);
+        nodes[n] = true;
+        trial->inside[s] = nodes;
+    }
+    return ULP_OK;
+}
+
+static bool fits(const struct ulp_plan *plan, size_t sample_count)
+{
+    const size_t limit = ulp_budget_limit(ulp_model_budget(plan->model));
+    double bytes = 0;
+    for (size_t v = 0; v < plan->main->slot_count; v++)
+        if (!plan->main->slots[v].constant)
+            bytes += (double)plan->main->slots[v].shape.count * sizeof(float);
+    return !limit || bytes * (double)sample_count < (double)limit / 3;
+}
+
+static enum ulp_status prepare(struct ulp_trial *trial, const struct ulp_arithmetic *keep_in,
+                               size_t sample_count, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = trial->plan;
+    const size_t slots = plan->main->slot_count;
+    trial->items[KEPT] = *keep_in;
+    trial->of_node = ulp_arena_take(trial->memory, plan->node_count + 1, sizeof *trial->of_node);
+    trial->changed = take_flags(trial, slots);
+    trial->before = ulp_arena_take(trial->memory, slots + 1, sizeof *trial->before);
+    trial->samples = ulp_arena_take(trial->memory, sample_count + 1, sizeof *trial->samples);
+    if (!trial->of_node || !trial->changed || !trial->before || !trial->samples)
+        return ulp_out_of_memory(error);
+    trial->sample_room = sample_count;
+    trial->holds = fits(plan, sample_count);
+    trial->mix = (struct ulp_mix){.count = 2, .items = trial->items, .of_node = trial->of_node};
+    enum ulp_status status = find_inside(trial, error);
+    if (status == ULP_OK)
+        status = ulp_packed_create(&trial->packed, &trial->budget, error);
+    if (status == ULP_OK)
+        status = ulp_lane_create(&trial->lane, &trial->mix, plan->main, &trial->budget, trial->pool,
+                                 error);
+    trial->lane.packed = trial->packed;
+    trial->lane.repeats = trial->holds;
+    trial->lane.keeps_constants = trial->holds;
+    return status;
+}
+
+enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
+                                 const struct ulp_arithmetic *keep_in, size_t sample_count,
+                                 int thread_count, struct ulp_trial **out, struct ulp_error *error)
+{
+    struct ulp_budget *root = ulp_model_budget(plan->model);
+    struct ulp_trial *trial = calloc(1, sizeof *trial);
+    *out = NULL;
+    if (!trial)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for trials");
+    trial->plan = plan;
+    trial->items[OWN] = plan->lanes[lane];
+    trial->budget.keeps_blocks = true;
+    ulp_budget_open(&trial->budget, root);
+    enum ulp_status status = ulp_pool_create(&trial->pool, thread_count, error);
+    if (status == ULP_OK)
+        ulp_pool_set_root(trial->pool, root);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&trial->memory, &trial->budget, error);
+    if (status == ULP_OK)
+        status = prepare(trial, keep_in, sample_count, error);
+    if (status == ULP_OK)
+        *out = trial;
+    else
+        ulp_trial_free(trial);
+    return status;
+}
+
+struct ulp_pool *ulp_trial_pool(struct ulp_trial *trial)
+{
+    return trial->pool;
+}
+
+double ulp_trial_work(const struct ulp_trial *trial)
+{
+    return trial->plan->main->cost > 0 ? trial->work / trial->plan->main->cost : 0;
+}
+
+enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_set *inputs,
+                              struct ulp_error *error)
+{
+    const struct ulp_block *block = trial->plan->main;
+    if (trial->sample_count == trial->sample_room)
+        return ulp_fail(error, ULP_ERROR_USAGE, "more samples than the trial was made for");
+    struct held *held = &trial->samples[trial->sample_count];
+    enum ulp_status status = ulp_model_check_inputs(trial->plan->model, inputs, error);
+    if (status != ULP_OK)
+        return status;
+    *held = (struct held){.inputs = inputs};
+    held->of_node =
+        ulp_arena_take(trial->memory, trial->plan->node_count + 1, sizeof *held->of_node);
+    held->values = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->values);
+    held->fitted = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->fitted);
+    if (!held->of_node || !held->values || !held->fitted)
+        return ulp_out_of_memory(error);
+    trial->sample_count++;
+    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
+        const int slot = block->inputs[i];
+        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, block->slots[slot].name);
+        if (!ulp_tensor_same_shape(given, &block->slots[slot].shape))
+            return ulp_fail(error, ULP_ERROR_INPUT, "input '%s' has another shape than planned for",
+                            block->slots[slot].name);
+        status = ulp_fit_input(&held->fitted[slot], given, block->slots[slot].shape.type,
+                               &trial->budget, trial->pool, error);
+        held->values[slot] = ulp_tensor_view(&held->fitted[slot]);
+    }
+    return status;
+}
+
+/* ---- the held values and the lane's ---- */
+
+static void load(struct ulp_trial *trial, struct held *held)
+{
+    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
+        if (!trial->plan->main->slots[v].constant)
+            trial->lane.values[v] = held->values[v];
+    trial->running = held;
+}
+
+static void unload(struct ulp_trial *trial)
+{
+    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
+        if (!trial->plan->main->slots[v].constant)
+            trial->lane.values[v] = (struct ulp_tensor){0};
+    trial->running = NULL;
+}
+
+static void forget(struct ulp_trial *trial)
+{
+    if (!trial->running)
+        return;
+    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
+        if (trial->changed[v]) {
+            ulp_tensor_free(&trial->lane.values[v]);
+            trial->before[v] = (struct ulp_tensor){0};
+            trial->changed[v] = false;
+        }
+    unload(trial);
+}
+
+void ulp_trial_accept(struct ulp_trial *trial)
+{
+    struct held *held = trial->running;
+    if (!held || !trial->holds) {
+        forget(trial);
+        return;
+    }
+    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
+        if (trial->changed[v]) {
+            ulp_tensor_free(&trial->before[v]);
+            held->values[v] = trial->lane.values[v];
+            trial->changed[v] = false;
+        }
+    memcpy(held->of_node, trial->of_node, trial->plan->node_count * sizeof *held->of_node);
+    held->computed = true;
+    unload(trial);
+}
+
+void ulp_trial_free(struct ulp_trial *trial)
+{
+    if (!trial)
+        return;
+    forget(trial);
+    for (size_t s = 0; s < trial->sample_count; s++)
+        for (size_t v = 0; v < trial->plan->main->slot_count; v++) {
+            ulp_tensor_free(&trial->samples[s].values[v]);
+            ulp_tensor_free(&trial->samples[s].fitted[v]);
+        }
+    ulp_lane_free(&trial->lane);
+    ulp_packed_free(trial->packed);
+    ulp_arena_free(trial->memory);
+    ulp_pool_free(trial->pool);
+    ulp_budget_close(&trial->budget);
+    free(trial);
+}
+
+void ulp_trial_follow(struct ulp_trial *trial, size_t sample, const struct ulp_tensor *integers)
+{
+    forget(trial);
+    trial->samples[sample].integers = integers;
+    trial->samples[sample].computed = false;
+}
+
+/* ---- one run ---- */
+
+static bool is_moved(const struct ulp_trial *trial, const struct ulp_step *step)
+{
+    const struct held *held = trial->running;
+    const bool *inside = trial->inside[step - trial->plan->main->steps];
+    bool moved = !held->computed || held->of_node[step->number] != trial->of_node[step->number];
+    if (step->integer) { /* its integer form needs that of the product, too */
+        const size_t product = trial->plan->main->steps[step->integer->product].number;
+        moved |= held->of_node[product] != trial->of_node[product];
+    }
+    for (size_t n = 0; inside && !moved && n < trial->plan->node_count; n++)
+        moved = inside[n] && held->of_node[n] != trial->of_node[n];
+    return moved;
+}
+
+static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return a->element == b->element && a->precision == b->precision &&
+           ulp_tensor_same_shape(a, b) &&
+           memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+}
+
+/* Does the step, in the same arithmetic, read input i otherwise than it did? */
+static enum ulp_status compare_input(struct ulp_trial *trial, const struct ulp_step *step, size_t i,
+                                     bool *differs, struct ulp_error *error)
+{
+    struct ulp_lane *lane = &trial->lane;
+    const int slot = step->inputs[i];
+    if (slot < 0 || !trial->changed[slot])
+        return ULP_OK;
+    const struct ulp_tensor *old = &trial->before[slot], *now;
+    struct ulp_tensor converted = {0}, adapted = {0};
+    const uint16_t was = trial->running->of_node[ulp_slot_holder(lane->block, slot)];
+    if (ulp_is_captured(step, i) || !ulp_tensor_same_shape(old, &lane->values[slot])) {
+        *differs = true;
+        return ULP_OK;
+    }
+    struct ulp_format from;
+    enum ulp_status status = ulp_lane_input(lane, step, i, &converted, &now, error);
+    if (status == ULP_OK && ulp_element_is_float(old->element) &&
+        was != trial->of_node[step->number]) {
+        status = ulp_lane_format(&trial->items[was], old->type, &from, error);
+        if (status == ULP_OK)
+            status = ulp_adapt(&adapted, old, &from, ulp_lane_arithmetic(lane, step),
+                               ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
+        old = &adapted;
+    }
+    if (status == ULP_OK)
+        *differs = !same_bits(old, now);
+    ulp_tensor_free(&converted);
+    ulp_tensor_free(&adapted);
+    return status;
+}
+
+static enum ulp_status must_run(struct ulp_trial *trial, const struct ulp_step *step, bool *out,
+                                struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *out = is_moved(trial, step);
+    for (size_t i = 0; i < step->input_count && !*out && status == ULP_OK; i++)
+        status = compare_input(trial, step, i, out, error);
+    return status;
+}
+
+/* The lane's new value of a slot; what is held waits until the run is accepted or forgotten. */
+static void put(struct ulp_trial *trial, const struct ulp_step *step, int slot,
+                struct ulp_tensor *value)
+{
+    struct ulp_tensor *current = &trial->lane.values[slot];
+    const bool held = trial->running->computed;
+    if (held && trial->running->of_node[step->number] == trial->of_node[step->number] &&
+        same_bits(current, value)) {
+        ulp_tensor_free(value);
+        return;
+    }
+    trial->before[slot] = *current;
+    *current = *value;
+    trial->changed[slot] = true;
+}
+
+/* Integers made of floats become the reference's. */
+static enum ulp_status decide(struct ulp_trial *trial, const struct ulp_step *step,
+                              const struct ulp_inputs *inputs, struct ulp_tensor *outputs,
+                              struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_tensor *integers = trial->running->integers;
+    bool reads_floats = false;
+    for (size_t i = 0; i < step->input_count; i++)
+        reads_floats |= inputs->at[i] && ulp_element_is_float(inputs->at[i]->element) &&
+                        !trial->lane.block->slots[step->inputs[i]].constant;
+    if (!integers || !reads_floats)
+        return ULP_OK;
+    struct ulp_tensor *reference = ulp_arena_take(arena, step->output_count + 1, sizeof *reference);
+    if (!reference)
+        return ulp_out_of_memory(error);
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0)
+            reference[o] = integers[step->outputs[o]];
+    return ulp_follow(step, &trial->lane, inputs->at, reference, outputs, error);
+}
+
+static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *step,
+                                struct ulp_arena *arena, struct ulp_error *error)
+{
+    struct ulp_inputs inputs = {0};
+    struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
+    const size_t draws = ulp_reserve_draws();
+    enum ulp_status status = outputs ? ulp_inputs_create(&inputs, &trial->lane, step, arena, error)
+                                     : ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = ulp_lane_inputs(&trial->lane, step, &inputs, error);
+    if (status == ULP_OK)
+        status = ulp_step_run(step, &trial->lane, inputs.at, outputs, error);
+    if (status == ULP_OK)
+        status = decide(trial, step, &inputs, outputs, arena, error);
+    if (status == ULP_OK)
+        status = ulp_reserve_check(draws, error);
+    trial->work += step->cost;
+    ulp_inputs_free(&inputs);
+    for (size_t o = 0; outputs && o < step->output_count; o++)
+        if (status == ULP_OK && step->outputs[o] >= 0)
+            put(trial, step, step->outputs[o], &outputs[o]);
+        else
+            ulp_tensor_free(&outputs[o]);
+    return status;
+}
+
+static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *step,
+                             struct ulp_error *error)
+{
+    struct ulp_arena *arena;
+    bool runs = false;
+    if (step->folded)
+        return ULP_OK;
+    enum ulp_status status = must_run(trial, step, &runs, error);
+    if (status != ULP_OK || !runs)
+        return status;
+    status = ulp_arena_create(&arena, &trial->budget, error);
+    if (status != ULP_OK)
+        return status;
+    status = run_step(trial, step, arena, error);
+    ulp_arena_free(arena);
+    return status == ULP_OK ? status : ulp_fail_at(error, status, "node '%s'", step->name);
+}
+
+enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const bool *kept,
+                              struct ulp_tensor_set *outputs, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct ulp_block *block = trial->plan->main;
+    forget(trial);
+    for (size_t n = 0; n < trial->plan->node_count; n++)
+        trial->of_node[n] = kept[n] ? KEPT : OWN;
+    load(trial, &trial->samples[sample]);
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        status = visit(trial, &block->steps[s], error);
+        if (!trial->holds)
+            ulp_lane_drop(&trial->lane, &block->steps[s]);
+    }
+    *outputs = (struct ulp_tensor_set){0};
+    for (size_t i = 0; i < block->output_count && status == ULP_OK; i++)
+        status = ulp_lane_output(&trial->lane, block->outputs[i],
+                                 ulp_model_output(trial->plan->model, i).name,
+                                 ulp_model_budget(trial->plan->model), outputs, error);
+    if (status != ULP_OK) {
+        ulp_tensor_set_free(outputs);
+        forget(trial);
+    }
+    return status;
+}
