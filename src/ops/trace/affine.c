@@ -109,24 +109,49 @@ void ulp_affine_store(struct ulp_affine *form, const struct ulp_format *format)
         form->rest += ldexp(1, 1 - format->precision) * ulp_affine_magnitude(form) + tiny;
 }
 
+enum ulp_status ulp_affine_allocate(size_t count, size_t terms, struct ulp_budget *budget,
+                                    struct ulp_affine **forms, double **row,
+                                    struct ulp_error *error)
+{
+    size_t bytes, more;
+    void *memory;
+    if (!ulp_size_mul(count, sizeof **forms, &bytes) || !ulp_size_mul(terms, sizeof **row, &more) ||
+        !ulp_size_add(bytes, more, &bytes))
+        return ulp_trace_fail(error);
+    const enum ulp_status status =
+        ulp_allocate_zero(&memory, bytes + 1, 1, budget, "affine forms of a tensor", error);
+    if (status != ULP_OK)
+        return status;
+    *forms = memory;
+    *row = (double *)(*forms + count);
+    for (size_t i = 0; i < count; i++)
+        (*forms)[i] = none;
+    return ULP_OK;
+}
+
+struct ulp_affine ulp_affine_copy(const struct ulp_affine *form, double **row)
+{
+    struct ulp_affine out = *form;
+    if (form->count)
+        memcpy(*row, form->terms, form->count * sizeof **row);
+    out.terms = *row;
+    *row += form->count;
+    return out;
+}
+
 void ulp_enclosing_set_affine(struct ulp_trace *trace, size_t number, const struct ulp_affine *form)
 {
     struct ulp_enclosing *e = trace->enclosing;
     struct ulp_error ignored;
-    double *terms = NULL;
+    double *terms;
     if (!e->affine)
         return;
     e->affine[number] = none;
-    if (!ulp_affine_is(form) || form->count > ULP_AFFINE_TERMS_MAX - e->term_count)
-        return;
-    if (form->count &&
+    if (!ulp_affine_is(form) || form->count > ULP_AFFINE_TERMS_MAX - e->term_count ||
         ulp_trace_take(trace, form->count, sizeof *terms, &terms, &ignored) != ULP_OK)
         return;
-    if (form->count)
-        memcpy(terms, form->terms, form->count * sizeof *terms);
     e->term_count += form->count;
-    e->affine[number] = *form;
-    e->affine[number].terms = terms;
+    e->affine[number] = ulp_affine_copy(form, &terms);
 }
 
 /* ---- unknowns ---- */
@@ -197,24 +222,21 @@ enum ulp_status ulp_trace_give_symbols(struct ulp_trace *trace, struct ulp_enclo
     struct ulp_enclosing *e = trace->enclosing;
     enum giving giving = ALL_RESTS;
     uint32_t symbols;
-    size_t terms = 0, bytes;
-    void *memory;
+    size_t terms = 0;
+    struct ulp_affine *forms;
+    double *row;
     for (; giving < GIVING_COUNT; giving++) {
         symbols = e->symbol_count;
         terms = count_terms(x, giving, &symbols);
         if (symbols <= e->symbols_max && terms <= ULP_AFFINE_TERMS_MAX)
             break;
     }
-    if (giving == GIVING_COUNT || x->count == 0 ||
-        !ulp_size_mul(x->count, sizeof *x->affine, &bytes) ||
-        !ulp_size_add(bytes, terms * sizeof(double), &bytes))
+    if (giving == GIVING_COUNT)
         return ULP_OK;
     const enum ulp_status status =
-        ulp_allocate_zero(&memory, bytes, 1, trace->budget, "affine forms of a tensor", error);
+        ulp_affine_allocate(x->count, terms, trace->budget, &forms, &row, error);
     if (status != ULP_OK)
         return status;
-    struct ulp_affine *forms = memory;
-    double *row = (double *)(forms + x->count);
     symbols = e->symbol_count;
     for (size_t i = 0; i < x->count; i++) {
         const enum change change = change_of(x, i, giving);
@@ -224,7 +246,7 @@ enum ulp_status ulp_trace_give_symbols(struct ulp_trace *trace, struct ulp_enclo
         row += count;
     }
     ulp_free(x->affine_memory);
-    x->affine = x->affine_memory = memory;
+    x->affine = x->affine_memory = forms;
     e->symbol_count = symbols;
     return ULP_OK;
 }

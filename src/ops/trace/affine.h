@@ -63,6 +63,14 @@ void ulp_affine_store(struct ulp_affine *form, const struct ulp_format *format);
 void ulp_enclosing_set_affine(struct ulp_trace *trace, size_t number,
                               const struct ulp_affine *form);
 
+/* Memory for the forms of a tensor's elements, none yet, and their terms: the caller frees *forms.
+ */
+enum ulp_status ulp_affine_allocate(size_t count, size_t terms, struct ulp_budget *budget,
+                                    struct ulp_affine **forms, double **row,
+                                    struct ulp_error *error);
+/* A copy whose terms begin at *row, which is moved behind them. */
+struct ulp_affine ulp_affine_copy(const struct ulp_affine *form, double **row);
+
 /* affine_tape.c: the forms of a formula's instructions at positions 0 to n, which are reduced
  * together, or (n 1) one of them. operands: by instruction and position, NULL where the interval
  * alone is known; `values` from position k on. results: those of outputs hold until the next call.

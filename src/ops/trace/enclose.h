@@ -44,6 +44,8 @@ struct ulp_enclosure {
 /* Room for count elements and joints, without joints. */
 enum ulp_status ulp_enclosure_create(struct ulp_enclosure *out, size_t count, size_t joint_count,
                                      struct ulp_budget *budget, struct ulp_error *error);
+enum ulp_status ulp_enclosure_copy(struct ulp_enclosure *out, const struct ulp_enclosure *from,
+                                   struct ulp_budget *budget, struct ulp_error *error);
 void ulp_enclosure_free(struct ulp_enclosure *enclosure);
 
 /* The largest magnitude that something inside a node can have: an instruction of a formula, by its

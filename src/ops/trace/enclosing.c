@@ -31,6 +31,28 @@ enum ulp_status ulp_enclosure_create(struct ulp_enclosure *out, size_t count, si
     return ULP_OK;
 }
 
+enum ulp_status ulp_enclosure_copy(struct ulp_enclosure *out, const struct ulp_enclosure *from,
+                                   struct ulp_budget *budget, struct ulp_error *error)
+{
+    size_t terms = 0;
+    double *row;
+    enum ulp_status status =
+        ulp_enclosure_create(out, from->count, from->joint_count, budget, error);
+    for (size_t i = 0; status == ULP_OK && i < from->count; i++) {
+        ulp_interval_copy(&out->at, i, &from->at, i);
+        out->joint[i] = from->joint[i];
+        terms += from->affine ? from->affine[i].count : 0;
+    }
+    for (size_t j = 0; status == ULP_OK && j < from->joint_count; j++)
+        out->joints[j] = from->joints[j];
+    if (status == ULP_OK && from->affine)
+        status = ulp_affine_allocate(from->count, terms, budget, &out->affine, &row, error);
+    out->affine_memory = out->affine;
+    for (size_t i = 0; status == ULP_OK && from->affine && i < from->count; i++)
+        out->affine[i] = ulp_affine_copy(&from->affine[i], &row);
+    return status;
+}
+
 void ulp_enclosure_free(struct ulp_enclosure *enclosure)
 {
     ulp_free(enclosure->memory);
@@ -336,35 +358,24 @@ static enum ulp_status take_affine(struct ulp_trace *trace, const struct ulp_ten
 {
     const struct ulp_enclosing *e = trace->enclosing;
     const double *elements = named->data;
-    size_t terms = 0, bytes;
-    void *memory;
+    size_t terms = 0;
+    double *row;
     for (size_t i = 0; i < named->count; i++) {
         const size_t number = ulp_enclosing_number(e, elements[i]);
         if (number != ULP_NO_NUMBER && ulp_affine_is(&e->affine[number]))
             terms += e->affine[number].count;
     }
-    if (terms == 0 || terms > ULP_AFFINE_TERMS_MAX ||
-        !ulp_size_mul(named->count, sizeof *out->affine, &bytes) ||
-        !ulp_size_add(bytes, terms * sizeof(double), &bytes))
+    if (terms == 0 || terms > ULP_AFFINE_TERMS_MAX)
         return ULP_OK;
     const enum ulp_status status =
-        ulp_allocate(&memory, bytes, 1, trace->budget, "affine forms of a tensor", error);
-    if (status != ULP_OK)
-        return status;
-    out->affine = out->affine_memory = memory;
-    double *row = (double *)(out->affine + named->count);
-    for (size_t i = 0; i < named->count; i++) {
+        ulp_affine_allocate(named->count, terms, trace->budget, &out->affine, &row, error);
+    out->affine_memory = out->affine;
+    for (size_t i = 0; status == ULP_OK && i < named->count; i++) {
         const size_t number = ulp_enclosing_number(e, elements[i]);
-        out->affine[i] = (struct ulp_affine){.rest = INFINITY};
-        if (number == ULP_NO_NUMBER || !ulp_affine_is(&e->affine[number]))
-            continue;
-        out->affine[i] = e->affine[number];
-        if (out->affine[i].count)
-            memcpy(row, e->affine[number].terms, out->affine[i].count * sizeof *row);
-        out->affine[i].terms = row;
-        row += out->affine[i].count;
+        if (number != ULP_NO_NUMBER && ulp_affine_is(&e->affine[number]))
+            out->affine[i] = ulp_affine_copy(&e->affine[number], &row);
     }
-    return ULP_OK;
+    return status;
 }
 
 enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct ulp_tensor *named,
