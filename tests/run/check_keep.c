@@ -12,20 +12,6 @@
 #include "run_test.h"
 #include "tests/support/text_model.h"
 
-static struct ulp_arithmetic arithmetic(const char *name)
-{
-    struct ulp_arithmetic out;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
-    return out;
-}
-
-static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
-{
-    return a->element == b->element && ulp_tensor_same_shape(a, b) &&
-           memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
-}
-
 /* ---- everything kept ---- */
 
 /* Lanes 1 and 2, or without an audit 0 and 1, have the same bits at every node. */
@@ -40,11 +26,11 @@ static enum ulp_status expect_same(void *context, const struct ulp_event *event,
     ck_assert_str_eq(event->arithmetics[first].name, event->arithmetics[first + 1].name);
     for (size_t o = 0; o < event->output_count; o++) {
         ck_assert(!a[o].entire == !b[o].entire && !a[o].single == !b[o].single);
-        ck_assert_msg(!a[o].entire || same_bits(a[o].entire, b[o].entire), "%s: entire",
+        ck_assert_msg(!a[o].entire || test_same_bits(a[o].entire, b[o].entire), "%s: entire",
                       event->name);
-        ck_assert_msg(!a[o].single || same_bits(a[o].single, b[o].single), "%s: single",
+        ck_assert_msg(!a[o].single || test_same_bits(a[o].single, b[o].single), "%s: single",
                       event->name);
-        ck_assert_msg(!a[o].here || same_bits(a[o].here, b[o].here), "%s: here", event->name);
+        ck_assert_msg(!a[o].here || test_same_bits(a[o].here, b[o].here), "%s: here", event->name);
     }
     return ULP_OK;
 }
@@ -58,8 +44,8 @@ static const char *const pairs[][2] = {{"fp16", "fp32"},        {"fp32", "fp16"}
 static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                                  const char *const pair[2], bool audit)
 {
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic(pair[1]),
-                                           arithmetic(pair[0])};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(pair[1]),
+                                           test_arithmetic(pair[0])};
     const struct ulp_keep all = {.pattern = "*", .arithmetic = lanes[1]};
     const struct ulp_keeps keeps[] = {{0}, {0}, {1, &all, NULL}};
     const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
@@ -101,26 +87,9 @@ END_TEST
 
 /* ---- control flow ---- */
 
-static const struct text_graph then_body = {
-    "", "t", {NODE("Mul", "scale", "h x", "s"), NODE("MatMul", "project", "s w", "t")}};
-static const struct text_graph else_body = {"", "e", {NODE("Exp", "power", "h", "e")}};
-static const struct text_graph loop_body = {"i_n b_c s",
-                                            "b_d u r",
-                                            {NODE("Mul", "half", "s h", "p"),
-                                             NODE("MatMul", "turn", "p w", "q"),
-                                             NODE("Softmax", "soft", "q", "r"),
-                                             NODE("Add", "sum", "s r", "u"),
-                                             NODE("Identity", "go", "b_c", "b_d")}};
-static const struct text_graph with_bodies = {
-    "x b_flag i_count",
-    "y z",
-    {NODE("MatMul", "first", "x w", "h"),
-     CONTROL("If", "if", "b_flag", "v", &then_body, &else_body),
-     CONTROL("Loop", "loop", "i_count b_yes v", "y z", &loop_body)}};
-
 START_TEST(bodies_are_kept_too)
 {
-    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, _i % 2);
     expect_kept_is_whole(model, &inputs, pairs[_i / 2], true);
     ulp_tensor_set_free(&inputs);
@@ -132,7 +101,7 @@ END_TEST
 static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                      const char *base, const char *const *patterns, struct ulp_tensor_set *out)
 {
-    const struct ulp_arithmetic lane = arithmetic(base);
+    const struct ulp_arithmetic lane = test_arithmetic(base);
     struct ulp_keep items[8];
     struct ulp_keeps keeps = {0, items, NULL};
     const struct ulp_plan_options options = {.inputs = inputs, .keeps = &keeps};
@@ -140,7 +109,7 @@ static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set 
     struct ulp_error error;
     for (; *patterns; patterns++)
         items[keeps.count++] =
-            (struct ulp_keep){.pattern = *patterns, .arithmetic = arithmetic("fp32")};
+            (struct ulp_keep){.pattern = *patterns, .arithmetic = test_arithmetic("fp32")};
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, out, NULL, &error), error);
     ulp_plan_free(plan);
@@ -149,7 +118,8 @@ static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set 
 static void expect_same_outputs(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
 {
     for (size_t o = 0; o < a->count; o++)
-        ck_assert_msg(same_bits(&a->items[o].tensor, &b->items[o].tensor), "%s", a->items[o].name);
+        ck_assert_msg(test_same_bits(&a->items[o].tensor, &b->items[o].tensor), "%s",
+                      a->items[o].name);
 }
 
 /* Three rounds unrolled. The carried value is the loop's: it is rounded to its storage although the
@@ -168,8 +138,8 @@ static const struct text_graph two_rounds = {
     "x b_flag i_count",
     "y z",
     {NODE("MatMul", "first", "x w", "h"),
-     CONTROL("If", "if", "b_flag", "v", &then_body, &else_body),
-     CONTROL("Loop", "loop", "i_2 b_yes v", "y z", &loop_body)}};
+     CONTROL("If", "if", "b_flag", "v", &text_then_body, &text_else_body),
+     CONTROL("Loop", "loop", "i_2 b_yes v", "y z", &text_loop_body)}};
 
 START_TEST(rounds_are_those_of_the_unrolled_graph)
 {
@@ -182,7 +152,7 @@ START_TEST(rounds_are_those_of_the_unrolled_graph)
     struct ulp_tensor_set inputs = text_inputs(nested, 3, 0, true), a, b;
     run_kept(nested, &inputs, "fp16", kept[_i], &a);
     run_kept(flat, &inputs, "fp16", kept[_i], &b);
-    ck_assert(same_bits(ulp_tensor_set_find(&a, "y"), ulp_tensor_set_find(&b, "y")));
+    ck_assert(test_same_bits(ulp_tensor_set_find(&a, "y"), ulp_tensor_set_find(&b, "y")));
     ulp_tensor_set_free(&a);
     ulp_tensor_set_free(&b);
     ulp_tensor_set_free(&inputs);
@@ -195,12 +165,12 @@ END_TEST
 START_TEST(a_lane_apart_keeps_as_well)
 {
     static const char *const kept[] = {"*soft*", "first", NULL};
-    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), alone, beside[3];
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16"),
-                                           arithmetic("fp16")};
-    struct ulp_keep items[] = {{.pattern = kept[0], .arithmetic = arithmetic("fp32")},
-                               {.pattern = kept[1], .arithmetic = arithmetic("fp32")}};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+                                           test_arithmetic("fp16")};
+    struct ulp_keep items[] = {{.pattern = kept[0], .arithmetic = test_arithmetic("fp32")},
+                               {.pattern = kept[1], .arithmetic = test_arithmetic("fp32")}};
     const struct ulp_keeps keeps[] = {{0}, {2, items, NULL}, {0}};
     const struct ulp_plan_options options = {.inputs = &inputs, .keeps = keeps};
     const struct ulp_run_options run = {.thread_count = 1 + _i, .audit = _i};
@@ -210,7 +180,7 @@ START_TEST(a_lane_apart_keeps_as_well)
     ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, beside, NULL, &error), error);
     expect_same_outputs(&alone, &beside[1]);
-    ck_assert(!same_bits(&alone.items[0].tensor, &beside[2].items[0].tensor));
+    ck_assert(!test_same_bits(&alone.items[0].tensor, &beside[2].items[0].tensor));
     for (int l = 0; l < 3; l++)
         ulp_tensor_set_free(&beside[l]);
     ulp_tensor_set_free(&alone);
@@ -274,10 +244,10 @@ static void expect_casts(int network, unsigned draw)
         if (ulp_random_uniform(draw, n / 3) < 0.25 * (1 + draw)) {
             chosen[n] = true;
             items[keeps.count++] = (struct ulp_keep){.pattern = lower_node_name(model, n),
-                                                     .arithmetic = arithmetic("fp32")};
+                                                     .arithmetic = test_arithmetic("fp32")};
         }
     if (lower_model(lowered, chosen, (const char *const *)floats.names, floats.count)) {
-        const struct ulp_arithmetic lane = arithmetic("fp16");
+        const struct ulp_arithmetic lane = test_arithmetic("fp16");
         struct ulp_plan_options plan_options = {.inputs = &inputs};
         struct ulp_plan *plan;
         struct ulp_error error;
@@ -361,7 +331,7 @@ static char initial(const char *name)
 static struct ulp_plan *plan_text(const struct ulp_model *model, const char *lane)
 {
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
-    const struct ulp_arithmetic base = arithmetic(lane);
+    const struct ulp_arithmetic base = test_arithmetic(lane);
     const struct ulp_plan_options options = {.inputs = &inputs};
     struct ulp_plan *plan;
     struct ulp_error error;
@@ -373,7 +343,7 @@ static struct ulp_plan *plan_text(const struct ulp_model *model, const char *lan
 static enum ulp_status keep_pattern(struct ulp_plan *plan, const char *pattern,
                                     struct ulp_error *error)
 {
-    const struct ulp_keep keep = {.pattern = pattern, .arithmetic = arithmetic("fp32")};
+    const struct ulp_keep keep = {.pattern = pattern, .arithmetic = test_arithmetic("fp32")};
     const struct ulp_keeps keeps = {1, &keep, NULL};
     return ulp_plan_keep(plan, 0, &keeps, error);
 }
@@ -410,7 +380,7 @@ START_TEST(patterns_reach_into_bodies)
         {"before:loop/half", "first if/scale if/project if/power if "},
         {"between:loop/turn,loop/sum", "loop/turn loop/soft loop/sum "},
     };
-    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_plan *plan = plan_text(model, "fp16");
     struct ulp_error error;
     char got[400] = "";
@@ -469,8 +439,8 @@ START_TEST(nodes_are_kept_by_index)
     struct ulp_plan *plan = plan_text(model, "fp16");
     struct ulp_error error;
     const struct ulp_keep items[] = {
-        {.nodes = nodes, .node_count = 2, .arithmetic = arithmetic("fp32")},
-        {.nodes = &nodes[1], .node_count = 1, .arithmetic = arithmetic("bf16")}};
+        {.nodes = nodes, .node_count = 2, .arithmetic = test_arithmetic("fp32")},
+        {.nodes = &nodes[1], .node_count = 1, .arithmetic = test_arithmetic("bf16")}};
     ck_ulp_ok(ulp_plan_keep(plan, 0, &(struct ulp_keeps){2, items, "mine"}, &error), error);
     ck_assert_str_eq(ulp_plan_lane_name(plan, 0), "fp16,keep=mine");
     ck_assert_str_eq(ulp_plan_node_arithmetic(plan, 0, 1)->name, "fp32");
@@ -478,11 +448,11 @@ START_TEST(nodes_are_kept_by_index)
     ck_assert_str_eq(ulp_plan_node_arithmetic(plan, 0, 3)->name, "bf16");
     const struct ulp_keep beyond = {.nodes = (const size_t[]){6},
                                     .node_count = 1,
-                                    .arithmetic = arithmetic("fp32")};
+                                    .arithmetic = test_arithmetic("fp32")};
     ck_assert_int_eq(ulp_plan_keep(plan, 0, &(struct ulp_keeps){1, &beyond, NULL}, &error),
                      ULP_ERROR_USAGE);
     const struct ulp_keep integers = {.pattern = "side",
-                                      .arithmetic = arithmetic("fp32,qdq=integer")};
+                                      .arithmetic = test_arithmetic("fp32,qdq=integer")};
     ck_assert_int_eq(ulp_plan_keep(plan, 0, &(struct ulp_keeps){1, &integers, NULL}, &error),
                      ULP_ERROR_USAGE);
     ulp_plan_free(plan);
@@ -508,7 +478,7 @@ START_TEST(borders_are_where_casts_would_be)
     struct ulp_model *model = text_load(&ways);
     struct ulp_plan *plan = plan_text(model, rows[_i].base);
     const struct ulp_keep keep = {.pattern = rows[_i].pattern,
-                                  .arithmetic = arithmetic(rows[_i].kept)};
+                                  .arithmetic = test_arithmetic(rows[_i].kept)};
     struct ulp_border *borders;
     struct ulp_error error;
     size_t count;
@@ -633,12 +603,12 @@ START_TEST(magika_needs_two_nodes)
     ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs,
                                   &error),
               error);
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16"),
-                                           arithmetic("fp16")};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+                                           test_arithmetic("fp16")};
     const struct ulp_keep items[] = {{.pattern = "*/LayerNorm_1/Sum_1",
-                                      .arithmetic = arithmetic("fp32")},
+                                      .arithmetic = test_arithmetic("fp32")},
                                      {.pattern = "*/LayerNorm_1/truediv_1",
-                                      .arithmetic = arithmetic("fp32")}};
+                                      .arithmetic = test_arithmetic("fp32")}};
     const struct ulp_keeps keeps[] = {{0}, {0}, {2, items, NULL}};
     const struct ulp_plan_options options = {.inputs = &inputs, .keeps = keeps};
     const struct ulp_run_options run = {.audit = true};

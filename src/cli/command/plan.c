@@ -16,7 +16,7 @@ enum {
     OPTION_FRONTIER
 };
 
-/* Texts given by an option that may be repeated. */
+/* The arguments of an option that may be repeated. */
 struct texts {
     char **items;
     size_t count;
@@ -60,15 +60,6 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static void add_text(struct argp_state *state, struct texts *texts, char *text)
-{
-    char **items = realloc(texts->items, (texts->count + 1) * sizeof *items);
-    if (!items)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    texts->items = items;
-    items[texts->count++] = text;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct plan_options *options = state->input;
@@ -87,13 +78,19 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_TOLERANCE:
         if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
             refuse(state, "--tolerance: %s", error.message);
-        add_text(state, &options->tolerances, argument);
+        add_argument(state, &options->tolerances.items, &options->tolerances.count, argument);
         return 0;
     case OPTION_KEEP_IN: options->keep_in = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_VALIDATE: add_text(state, &options->validate, argument); return 0;
-    case OPTION_ALWAYS: add_text(state, &options->always, argument); return 0;
-    case OPTION_NEVER: add_text(state, &options->never, argument); return 0;
+    case OPTION_VALIDATE:
+        add_argument(state, &options->validate.items, &options->validate.count, argument);
+        return 0;
+    case OPTION_ALWAYS:
+        add_argument(state, &options->always.items, &options->always.count, argument);
+        return 0;
+    case OPTION_NEVER:
+        add_argument(state, &options->never.items, &options->never.count, argument);
+        return 0;
     case OPTION_BUDGET:
         if (!parse_integer(argument, 1, 1000000, &count))
             refuse(state, "--budget %s: expected 1 to 1000000", argument);
