@@ -44,7 +44,7 @@ static char *copy(struct prover *prover, const char *text)
 
 /* ---- nodes ---- */
 
-static void set_output(struct prover *prover, const struct ulp_enclosed *from,
+static void set_output(struct prover *prover, const struct ulp_enclosed *from, bool main,
                        struct ulp_proof_output *out)
 {
     *out = (struct ulp_proof_output){.name = copy(prover, from->name),
@@ -58,10 +58,10 @@ static void set_output(struct prover *prover, const struct ulp_enclosed *from,
                                      .elements = from->count,
                                      .unproven = from->unknown,
                                      .infinite = from->infinite};
-    prover->bounds[from->slot] = out->bound;
-    prover->makers[from->slot] = (int)prover->proof->node_count;
-    prover->proof->output_count++;
-    prover->proof->counts[out->verdict]++;
+    if (main) {
+        prover->bounds[from->slot] = out->bound;
+        prover->makers[from->slot] = (int)prover->proof->node_count;
+    }
 }
 
 static char *describe_hidden(struct prover *prover, const struct ulp_hidden_bound *hidden)
@@ -103,7 +103,6 @@ static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclos
                                          .bound = hidden->largest,
                                          .limit = hidden->limit,
                                          .proven = proven};
-        prover->proof->hidden_unproven += !proven;
         if (!out->what)
             return out_of_memory(error);
     }
@@ -166,18 +165,12 @@ static enum ulp_status grow_nodes(struct prover *prover, struct ulp_error *error
     return ULP_OK;
 }
 
-static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
-                                struct ulp_error *error)
+static enum ulp_status make_node(struct prover *prover, const struct ulp_enclosed_node *from,
+                                 struct ulp_proof_node *node, struct ulp_error *error)
 {
-    struct prover *prover = context;
+    const bool main = from->block == prover->plan->main;
     double reached = 0;
     bool proven = true;
-    if (!has_float_output(from))
-        return ULP_OK;
-    enum ulp_status status = grow_nodes(prover, error);
-    if (status != ULP_OK)
-        return status;
-    struct ulp_proof_node *node = &prover->proof->nodes[prover->proof->node_count];
     *node = (struct ulp_proof_node){.index = from->node,
                                     .name = copy(prover, from->step->name),
                                     .op = copy(prover, from->step->bound.node->op_type),
@@ -192,7 +185,7 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
         if (!from->outputs[o].is_float)
             continue;
         struct ulp_proof_output *out = &node->outputs[node->output_count++];
-        set_output(prover, &from->outputs[o], out);
+        set_output(prover, &from->outputs[o], main, out);
         if (!out->name)
             return out_of_memory(error);
         proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
@@ -200,11 +193,76 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
     }
     if (!proven && from->reason && !(node->reason = copy(prover, from->reason)))
         return out_of_memory(error);
-    if (!proven)
+    if (!proven && main)
         find_growth(prover, from, node, reached);
-    status = add_hidden(prover, from, node, error);
-    prover->proof->node_count++;
-    return status;
+    return add_hidden(prover, from, node, error);
+}
+
+/* Of a node in a body, met again: what holds of all its executions. */
+static void merge_node(struct ulp_proof_node *into, const struct ulp_proof_node *other)
+{
+    for (size_t o = 0; o < into->output_count; o++)
+        for (size_t p = 0; p < other->output_count; p++) {
+            struct ulp_proof_output *a = &into->outputs[o];
+            const struct ulp_proof_output *b = &other->outputs[p];
+            if (strcmp(a->name, b->name) != 0)
+                continue;
+            a->verdict = b->verdict > a->verdict ? b->verdict : a->verdict;
+            a->bound = fmax(a->bound, b->bound);
+            a->low = fmin(a->low, b->low);
+            a->high = fmax(a->high, b->high);
+            a->elements = b->elements > a->elements ? b->elements : a->elements;
+            a->unproven = b->unproven > a->unproven ? b->unproven : a->unproven;
+            a->infinite = b->infinite > a->infinite ? b->infinite : a->infinite;
+        }
+    into->inputs = fmax(into->inputs, other->inputs);
+    into->normalised = into->normalised && other->normalised;
+    into->reason = into->reason ? into->reason : other->reason;
+    /* those that are not proven come first */
+    if (other->hidden_count &&
+        (!into->hidden_count || into->hidden[0].proven > other->hidden[0].proven ||
+         (into->hidden[0].proven == other->hidden[0].proven &&
+          other->hidden[0].bound > into->hidden[0].bound))) {
+        into->hidden = other->hidden;
+        into->hidden_count = other->hidden_count;
+    }
+}
+
+static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
+                                struct ulp_error *error)
+{
+    struct prover *prover = context;
+    struct ulp_proof *proof = prover->proof;
+    if (!has_float_output(from))
+        return ULP_OK;
+    enum ulp_status status = grow_nodes(prover, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_proof_node *node = &proof->nodes[proof->node_count];
+    status = make_node(prover, from, node, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t n = proof->node_count; from->block != prover->plan->main && n > 0; n--)
+        if (proof->nodes[n - 1].index == node->index) {
+            merge_node(&proof->nodes[n - 1], node);
+            return ULP_OK;
+        }
+    proof->node_count++;
+    return ULP_OK;
+}
+
+static void count_verdicts(struct ulp_proof *proof)
+{
+    proof->output_count = proof->hidden_unproven = 0;
+    memset(proof->counts, 0, sizeof proof->counts);
+    for (size_t n = 0; n < proof->node_count; n++) {
+        const struct ulp_proof_node *node = &proof->nodes[n];
+        proof->output_count += node->output_count;
+        for (size_t o = 0; o < node->output_count; o++)
+            proof->counts[node->outputs[o].verdict]++;
+        for (size_t h = 0; h < node->hidden_count; h++)
+            proof->hidden_unproven += !node->hidden[h].proven;
+    }
 }
 
 /* ---- the box ---- */
@@ -268,15 +326,6 @@ static enum ulp_status set_box(struct prover *prover, const struct ulp_model *mo
     return ULP_OK;
 }
 
-static void forget_nodes(struct prover *prover)
-{
-    struct ulp_proof *proof = prover->proof;
-    for (size_t n = 0; n < proof->node_count; n++)
-        for (size_t o = 0; o < proof->nodes[n].output_count; o++)
-            proof->counts[proof->nodes[n].outputs[o].verdict]--;
-    proof->node_count = proof->output_count = proof->hidden_unproven = 0;
-}
-
 static enum ulp_status fill(struct prover *prover, const struct ulp_model *model,
                             const struct ulp_input_range *ranges, size_t range_count,
                             int thread_count, struct ulp_error *error)
@@ -303,12 +352,14 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     struct ulp_enclose enclose = {plan, box, add_node, prover, ulp_model_budget(model), pool, 0};
     if (status == ULP_OK)
         status = ulp_enclose_run(&enclose, error);
+    count_verdicts(proof);
     /* what intervals and norms leave open: with affine forms, which take longer */
     if (status == ULP_OK &&
         (proof->counts[ULP_PROOF_NOT_PROVEN] > 0 || proof->hidden_unproven > 0)) {
-        forget_nodes(prover);
+        proof->node_count = 0;
         enclose.symbols = SYMBOLS;
         status = ulp_enclose_run(&enclose, error);
+        count_verdicts(proof);
     }
     ulp_pool_free(pool);
     return status;

@@ -116,6 +116,8 @@ static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t
                 ((float *)tensor.data)[e] = (float)x;
             else if (tensor.element == ULP_ELEMENT_I64)
                 ((int64_t *)tensor.data)[e] = (int64_t)floor(x);
+            else if (tensor.element == ULP_ELEMENT_BOOL)
+                ((uint8_t *)tensor.data)[e] = u < 0.5;
             else
                 ck_abort_msg("input %s has another element", box->name);
         }
@@ -262,7 +264,8 @@ static void step_to_corner(const struct subject *subject, struct climb *climb,
     for (size_t i = 0; i < inputs->count; i++) {
         const int slot = slot_named(block, inputs->items[i].name);
         const double *gradient = slot >= 0 ? cotangents[slot] : NULL;
-        for (size_t e = 0; gradient && e < inputs->items[i].tensor.count; e++)
+        const bool floats = inputs->items[i].tensor.element == ULP_ELEMENT_F32;
+        for (size_t e = 0; floats && gradient && e < inputs->items[i].tensor.count; e++)
             if (gradient[e] != 0)
                 ((float *)inputs->items[i].tensor.data)[e] =
                     (float)(gradient[e] > 0 ? subject->proof.inputs[i].high

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/line_model.h"
+#include "tests/support/text_model.h"
 #include "attack.h"
 
 static void attack(struct subject *subject, size_t random, size_t climbs,
@@ -92,6 +93,72 @@ START_TEST(small_models_are_proven)
     }
     ck_assert_msg(strcmp(found, c->verdicts) == 0, "%s in\n%s", found, c->lines);
     attack(&subject, 200, test_long() ? 400 : 60, NULL);
+    subject_end(&subject);
+}
+END_TEST
+
+/* ---- bodies ---- */
+
+static const struct text_graph twice = {"", "t", {NODE("Mul", "double", "x two", "t")}};
+static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
+static const struct text_graph doubling = {"i_n b_c s",
+                                           "b_d t",
+                                           {NODE("Mul", "double", "s two", "t"),
+                                            NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph settling = {"i_n b_c s",
+                                           "b_d t r",
+                                           {NODE("Mul", "double", "s two", "d"),
+                                            NODE("Tanh", "bend", "d", "t"),
+                                            NODE("Mul", "big", "t big", "r"),
+                                            NODE("Identity", "go", "b_c", "b_d")}};
+/* until a condition that follows from values */
+static const struct text_graph until = {"i_n b_c s",
+                                        "b_d t",
+                                        {NODE("Div", "half", "s two", "t"),
+                                         NODE("ReduceMax", "most", "t", "m"),
+                                         NODE("Less", "go", "two m", "b_d")}};
+static const struct text_graph adding = {
+    "s v", "t r", {NODE("Add", "add", "s v", "t"), NODE("Mul", "out", "t two", "r")}};
+static const struct text_graph inside_if = {
+    "", "t", {CONTROL("Loop", "deep", "i_2 b_yes x", "t", &doubling)}};
+
+/* Verdicts of the nodes in the order in which they are met first. */
+static const struct body_case {
+    struct text_graph graph;
+    double low, high;
+    const char *verdicts;
+} body_cases[] = {
+    {{"x b_f", "y", {CONTROL("If", "if", "b_f", "y", &twice, &negated)}}, -10, 10, "ppp"},
+    {{"x b_f", "y", {CONTROL("If", "if", "b_f", "y", &twice, &negated)}}, -40000, 40000, "npc"},
+    /* twice: 32000; a third time would be too large */
+    {{"x", "y", {CONTROL("Loop", "loop", "i_2 b_yes x", "y", &doubling)}}, -8000, 8000, "pp"},
+    {{"x", "y", {CONTROL("Loop", "loop", "i_2 b_yes x", "y", &doubling)}}, -20000, 20000, "nc"},
+    /* any number of times */
+    {{"x i_k", "y", {CONTROL("Loop", "loop", "i_k b_yes x", "y", &doubling)}}, -1, 1, "nn"},
+    {{"x", "y z", {CONTROL("Loop", "loop", "i_2 b_yes x", "y z", &settling)}}, -100, 100, "pppp"},
+    {{"x", "y", {CONTROL("Loop", "loop", "- b_yes x", "y", &until)}}, -100, 100, "ppp"},
+    {{"s0 x", "y z", {SCAN("Scan", "scan", "s0 x", "y z", &adding, 1)}}, -5000, 5000, "ppp"},
+    {{"s0 x", "y z", {SCAN("Scan", "scan", "s0 x", "y z", &adding, 1)}}, -9000, 9000, "pnc"},
+    {{"x b_f", "y", {CONTROL("If", "if", "b_f", "y", &inside_if, &negated)}}, -8000, 8000, "pppp"},
+};
+
+START_TEST(bodies_are_followed)
+{
+    const struct body_case *c = &body_cases[_i];
+    static const char letters[] = "pcn";
+    struct subject subject;
+    struct ulp_model *model = text_load(&c->graph);
+    struct ulp_tensor_set shapes = text_inputs(model, 1, 1, true);
+    char found[40] = "";
+    subject_begin(&subject, model, "fp16", c->low, c->high, &shapes);
+    for (size_t n = 0; n < subject.proof.node_count; n++) {
+        found[n] = letters[subject.proof.nodes[n].outputs[0].verdict];
+        found[n + 1] = 0;
+    }
+    ck_assert_msg(strcmp(found, c->verdicts) == 0, "%s, not %s", found, c->verdicts);
+    attack(&subject, 200, 40, &shapes);
+    ck_assert(subject.values > 1000 || !strchr(c->verdicts, 'p'));
+    ulp_tensor_set_free(&shapes);
     subject_end(&subject);
 }
 END_TEST
@@ -206,6 +273,7 @@ int main(void)
     Suite *suite = suite_create("prove");
     TCase *small = tcase_create("small"), *networks = tcase_create("networks");
     tcase_add_loop_test(small, small_models_are_proven, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(small, bodies_are_followed, 0, sizeof body_cases / sizeof *body_cases);
     tcase_add_loop_test(small, formats_are_their_own, 0, 6);
     tcase_add_test(small, reasons_and_places_are_given);
     tcase_add_loop_test(small, ranges_are_checked, 0, 3);

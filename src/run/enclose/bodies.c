@@ -562,7 +562,7 @@ enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *w, const struct ul
     }
     *assumed = *assumed || b.assumed;
     struct ulp_error ignored;
-    for (int a = 0; status == ULP_ERROR_UNSUPPORTED && a < ULP_ATTRIBUTES_MAX; a++)
+    for (int a = 0; status != ULP_OK && status != ULP_ERROR_MEMORY && a < ULP_ATTRIBUTES_MAX; a++)
         if (step->bound.blocks[a] &&
             ulp_enclose_disown(w, step->bound.blocks[a], &ignored) != ULP_OK)
             status = ulp_fail_memory(error, "out of memory");

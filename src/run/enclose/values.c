@@ -205,7 +205,7 @@ enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_b
                                  struct ulp_slot_bounds *parts, size_t count, int axis,
                                  bool reverse, struct ulp_error *error)
 {
-    int64_t dims[ULP_RANK_MAX];
+    int64_t dims[ULP_RANK_MAX] = {0};
     const int rank = parts[0].shape.rank + 1;
     bool mixed = false;
     enum ulp_status status = ULP_OK;
