@@ -22,6 +22,7 @@ struct prover {
     double *bounds; /* by slot; of what is not known INFINITY */
     int *makers;    /* by slot: position in proof->nodes of what computes it; -1: none */
     double limit;
+    struct ulp_budget *budget;
 };
 
 const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict)
@@ -326,6 +327,19 @@ static enum ulp_status set_box(struct prover *prover, const struct ulp_model *mo
     return ULP_OK;
 }
 
+static enum ulp_status enclose_nodes(struct prover *prover, const struct ulp_input_range *box,
+                                     uint32_t symbols, struct ulp_pool *pool,
+                                     struct ulp_error *error)
+{
+    prover->proof->node_count = 0;
+    const enum ulp_status status =
+        ulp_enclose_run(&(struct ulp_enclose){prover->plan, box, add_node, prover, prover->budget,
+                                              pool, symbols},
+                        error);
+    count_verdicts(prover->proof);
+    return status;
+}
+
 static enum ulp_status fill(struct prover *prover, const struct ulp_model *model,
                             const struct ulp_input_range *ranges, size_t range_count,
                             int thread_count, struct ulp_error *error)
@@ -349,17 +363,15 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     enum ulp_status status = set_box(prover, model, ranges, range_count, &box, error);
     if (status == ULP_OK)
         status = ulp_pool_create(&pool, thread_count, error);
-    struct ulp_enclose enclose = {plan, box, add_node, prover, ulp_model_budget(model), pool, 0};
     if (status == ULP_OK)
-        status = ulp_enclose_run(&enclose, error);
-    count_verdicts(proof);
-    /* what intervals and norms leave open: with affine forms, which take longer */
+        status = enclose_nodes(prover, box, 0, pool, error);
+    /* what intervals and norms leave open: with affine forms, which take longer, and more memory
+     * than there may be */
     if (status == ULP_OK &&
         (proof->counts[ULP_PROOF_NOT_PROVEN] > 0 || proof->hidden_unproven > 0)) {
-        proof->node_count = 0;
-        enclose.symbols = SYMBOLS;
-        status = ulp_enclose_run(&enclose, error);
-        count_verdicts(proof);
+        status = enclose_nodes(prover, box, SYMBOLS, pool, error);
+        if (status == ULP_ERROR_MEMORY)
+            status = enclose_nodes(prover, box, 0, pool, error);
     }
     ulp_pool_free(pool);
     return status;
@@ -371,7 +383,7 @@ enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct prover prover = {.plan = plan, .proof = out};
+    struct prover prover = {.plan = plan, .proof = out, .budget = ulp_model_budget(model)};
     const double started = ulp_seconds_now();
     *out = (struct ulp_proof){0};
     if (plan->lanes[0].as_declared || plan->mixes[0].of_node)
