@@ -5,7 +5,8 @@ check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
 check_divergence_SOURCES = %D%/check_divergence.c
-check_environment_SOURCES = %D%/check_environment.c %D%/environment/host.c %D%/environment/host.h \
+check_environment_SOURCES = %D%/check_environment.c %D%/environment/digest.c %D%/environment/digest.h %D%/environment/findings.c \
+	%D%/environment/host.c %D%/environment/host.h \
 	%D%/environment/subject.c %D%/environment/subject.h
 check_extreme_SOURCES = %D%/check_extreme.c
 check_forecast_SOURCES = %D%/check_forecast.c

@@ -106,7 +106,8 @@ void ulp_affine_store(struct ulp_affine *form, const struct ulp_format *format)
     const double tiny =
         ldexp(1, format->subnormals ? format->emin - format->precision + 1 : format->emin);
     if (ulp_affine_is(form))
-        form->rest += ldexp(1, 1 - format->precision) * ulp_affine_magnitude(form) + tiny;
+        ulp_affine_loosen(form,
+                          ldexp(1, 1 - format->precision) * ulp_affine_magnitude(form) + tiny);
 }
 
 enum ulp_status ulp_affine_allocate(size_t count, size_t terms, struct ulp_budget *budget,

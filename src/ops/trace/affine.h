@@ -31,6 +31,11 @@ static inline double ulp_affine_magnitude(const struct ulp_affine *x)
 {
     return (fabs(x->centre) + ulp_affine_radius(x)) * (1 + 0x1p-50);
 }
+/* It may be off by so much more. */
+static inline void ulp_affine_loosen(struct ulp_affine *x, double error)
+{
+    x->rest = (x->rest + error) * (1 + 0x1p-51);
+}
 /* Without terms: all of the interval is rest. None, when anything may be. */
 struct ulp_affine ulp_affine_of_interval(const struct ulp_intervals *x, size_t i);
 

@@ -110,7 +110,7 @@ static struct ulp_affine invert(const struct ulp_affine_tape *w, int b, size_t k
     uint8_t may = 0;
     const struct ulp_intervals inverse = {&lo, &hi, &may};
     struct ulp_affine out = ulp_affine_of_interval(&inverse, 0);
-    out.rest += fmax(fabs(lo), fabs(hi)) * 0x1p-51;
+    ulp_affine_loosen(&out, fmax(fabs(lo), fabs(hi)) * 0x1p-51);
     return out;
 }
 
@@ -244,7 +244,8 @@ bool ulp_affine_tape_run(struct ulp_affine_tape *w, size_t k, size_t n)
             const bool rounded = in->kind == ULP_TAPE_REDUCTION ||
                                  ulp_primitive_rows[in->primitive].result == ULP_RESULT_ROUNDED;
             if (rounded && ulp_affine_is(&out[p]))
-                out[p].rest += w->rule->unit * ulp_affine_magnitude(&out[p]) + w->rule->tiny;
+                ulp_affine_loosen(&out[p],
+                                  w->rule->unit * ulp_affine_magnitude(&out[p]) + w->rule->tiny);
             if (!(ulp_affine_is(&out[p]) && ulp_affine_magnitude(&out[p]) <= w->rule->largest))
                 out[p].rest = INFINITY;
             any = any || ulp_affine_is(&out[p]);

@@ -323,7 +323,7 @@ static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double
     const struct ulp_format *format = store ? &arithmetic->storage : &arithmetic->accumulator;
     struct ulp_affine form = {.rest = INFINITY};
     if (affine && ulp_affine_is(affine)) {
-        affine->rest += error;
+        ulp_affine_loosen(affine, error);
         form = ulp_affine_meet(affine, &e->at, number);
         ulp_affine_store(&form, format);
     }

@@ -1,4 +1,4 @@
-/* Between bodies.c and iterations.c: an If, Loop or Scan that is being followed. */
+/* Between body.c, iterations.c and bodies.c: an If, Loop or Scan that is being followed. */
 #ifndef ULP_RUN_ENCLOSE_BODIES_H
 #define ULP_RUN_ENCLOSE_BODIES_H
 
@@ -26,7 +26,7 @@ struct bodies {
     bool assumed;
 };
 
-/* The step's attribute, NULL: it has none of that name; the body that it is. */
+/* body.c. The step's attribute, NULL: it has none of that name; the body that it is. */
 const struct ulp_attribute_value *ulp_bodies_attribute(const struct ulp_step *step,
                                                        const char *name);
 const struct ulp_block *ulp_bodies_find(const struct ulp_step *step, const char *name);
@@ -40,6 +40,8 @@ enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
 /* The body on inputs, which become its own; b->results are then its results. */
 enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs, size_t count,
                                struct ulp_error *error);
+
+void ulp_bodies_free_results(struct bodies *b);
 
 /* iterations.c */
 enum ulp_status ulp_bodies_loop(struct bodies *b, struct ulp_slot_bounds *outputs,
