@@ -1,5 +1,6 @@
 /* From bounds of all values to what is proven, and where the bounds grew. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <ulpscope/prove.h>
@@ -7,6 +8,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/text/names.h"
 #include "formula/words.h"
 #include "run/enclose/enclose.h"
 
@@ -166,6 +168,25 @@ static enum ulp_status grow_nodes(struct prover *prover, struct ulp_error *error
     return ULP_OK;
 }
 
+/* Why nothing bounds a result whose operands are bounded: a formula's step with a pole. */
+static char *find_pole(struct prover *prover, const struct ulp_enclosed_node *from)
+{
+    for (size_t h = 0; h < from->hidden_count; h++) {
+        const struct ulp_hidden_bound *hidden = &from->hidden[h];
+        const struct ulp_instruction *in =
+            hidden->tape ? &hidden->tape->instructions[hidden->instruction] : NULL;
+        if (!in || isfinite(hidden->largest) || in->kind != ULP_TAPE_PRIMITIVE ||
+            (in->primitive != ULP_PRIMITIVE_DIV && in->primitive != ULP_PRIMITIVE_LOG &&
+             in->primitive != ULP_PRIMITIVE_SQRT && in->primitive != ULP_PRIMITIVE_POW))
+            continue;
+        char words[160], text[300];
+        snprintf(text, sizeof text, "%s may be anything: nothing keeps its operands off a pole",
+                 ulp_tape_words(hidden->tape, hidden->instruction, words, sizeof words));
+        return copy(prover, text);
+    }
+    return NULL;
+}
+
 static enum ulp_status make_node(struct prover *prover, const struct ulp_enclosed_node *from,
                                  struct ulp_proof_node *node, struct ulp_error *error)
 {
@@ -194,6 +215,8 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
     }
     if (!proven && from->reason && !(node->reason = copy(prover, from->reason)))
         return out_of_memory(error);
+    if (!proven && !from->reason && isfinite(from->inputs) && !isfinite(reached))
+        node->reason = find_pole(prover, from);
     if (!proven && main)
         find_growth(prover, from, node, reached);
     return add_hidden(prover, from, node, error);
@@ -316,15 +339,20 @@ static enum ulp_status set_box(struct prover *prover, const struct ulp_model *mo
         if (status != ULP_OK)
             return status;
     }
-    for (size_t b = 0; b < block->input_count; b++)
-        for (size_t i = 0; i < proof->input_count; i++)
-            if (strcmp(block->slots[block->inputs[b]].name, proof->inputs[i].name) == 0) {
-                (*out)[b] = (struct ulp_input_range){proof->inputs[i].name, proof->inputs[i].low,
-                                                     proof->inputs[i].high};
-                prover->bounds[block->inputs[b]] =
-                    fmax(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high));
-            }
-    return ULP_OK;
+    struct ulp_names names = {.budget = prover->budget};
+    bool room = true;
+    for (size_t i = 0; i < proof->input_count && room; i++)
+        room = ulp_names_add(&names, proof->inputs[i].name, (int)i);
+    for (size_t b = 0; b < block->input_count && room; b++) {
+        const int i = ulp_names_find(&names, block->slots[block->inputs[b]].name);
+        if (i < 0)
+            continue;
+        const struct ulp_proof_input *input = &proof->inputs[i];
+        (*out)[b] = (struct ulp_input_range){input->name, input->low, input->high};
+        prover->bounds[block->inputs[b]] = fmax(fabs(input->low), fabs(input->high));
+    }
+    ulp_names_free(&names);
+    return room ? ULP_OK : out_of_memory(error);
 }
 
 static enum ulp_status enclose_nodes(struct prover *prover, const struct ulp_input_range *box,

@@ -82,23 +82,15 @@ static void add_cause(const struct ulp_page *page, const struct ulp_proof *proof
         ulp_text_show(page->out, "because %s", node->reason);
         return;
     }
-    if (isfinite(bound_of(node))) {
+    if (isfinite(bound_of(node)))
         ulp_text_add(page->out, "because its bound is %.3g", bound_of(node));
-    } else {
+    else
         ulp_text_add(page->out, "because nothing bounds it");
-        if (grew == node && isfinite(node->inputs)) { /* so it divides, or takes a root */
-            ulp_text_add(page->out,
-                         ": of its inputs only that they are at most %.3g is known, not that they "
-                         "keep away from where it has a pole",
-                         node->inputs);
-            return;
-        }
-    }
     if (grew && grew != node) {
         ulp_text_add(page->out, "; the bound grew at ");
         add_name(page, grew->index, grew->name, grew->op, 24);
         ulp_text_add(page->out, ", from %.3g to %.3g", node->grew_from, bound_of(grew));
-    } else if (grew) {
+    } else if (grew && isfinite(bound_of(node))) {
         ulp_text_add(page->out, ", that of its inputs %.3g", node->inputs);
     }
 }

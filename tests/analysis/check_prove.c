@@ -198,7 +198,12 @@ START_TEST(reasons_and_places_are_given)
     ck_assert_msg(strncmp(summary, "FP16: 3 of 4 node outputs cannot overflow", 40) == 0, "%s",
                   summary);
     ck_assert_ptr_nonnull(strstr(summary, "the bound grew at node 1 b (Mul)"));
+    ck_assert_ptr_nonnull(strstr(summary, "Next: ulpscope overflow"));
     free(summary);
+    subject_end(&subject);
+    subject_begin(&subject, line_model("y = Div(x, z)", 13), "fp16", 0, 1, NULL);
+    ck_assert_str_eq(subject.proof.nodes[0].reason,
+                     "a / b may be anything: nothing keeps its operands off a pole");
     subject_end(&subject);
 }
 END_TEST
