@@ -197,6 +197,9 @@ static void digest_audit(struct digest *digest)
     CALL(ulp_attributor_sweep(attributor, e));
     CALL(ulp_auditor_finish(auditor, &audit, e));
     CALL(ulp_attributor_finish(attributor, &audit, e));
+    const struct ulp_tensor_set *const samples[] = {&inputs};
+    const struct ulp_attribution_options shares = {.thread_count = 2};
+    CALL(ulp_audit_attribute_overflowing(&audit, plan, samples, 1, &shares, e));
     CALL(ulp_audit_group_shares(&audit, "op", e));
     ck_assert_uint_ge(told, 10);
     for (size_t l = 0; l < LANE_COUNT; l++) {
