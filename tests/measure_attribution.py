@@ -64,7 +64,7 @@ def main():
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
             subprocess.run([options.program, "run", model, "-i", inputs, "--arith", "mpfr:128", "--quiet"], capture_output=True)
             alone = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-            if isinstance(plain, tuple):
+            if isinstance(plain, tuple) and alone >= 0.05:  # below that it is the start of the program
                 count = len(report["arithmetics"])
                 text += f" without {plain[1]:.1f}, reference {alone:.1f}: {(cost[1] - plain[1]) / count / alone:.2f} x a lane"
         for lane in report["arithmetics"]:
