@@ -53,6 +53,7 @@ struct ulp_tolerance {
 /* Initialise with zeros; reference and arithmetic must be set. */
 struct ulp_tolerance_options {
     struct ulp_arithmetic reference, arithmetic;
+    const struct ulp_keeps *keeps; /* of the arithmetic; NULL: no nodes in others */
     size_t trials;   /* 0: 8 */
     size_t elements; /* of each output that get a bound, one sweep each; 0: 8 */
     struct ulp_run_options run;

@@ -12,6 +12,7 @@ enum { OPTION_REFERENCE = 512, OPTION_TRIALS, OPTION_ELEMENTS, OPTION_CHECK, OPT
 
 struct tolerance_options {
     struct common_options common;
+    struct keep_options keep;
     const char *arithmetic, *reference, *json;
     size_t trials, elements;
     bool check;
@@ -62,7 +63,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct tolerance_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        return 0;
     case 'a': options->arithmetic = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_TRIALS: options->trials = read_count(state, "--trials", argument, 2); return 0;
@@ -96,6 +100,7 @@ static const char documentation[] =
 struct working {
     struct ulp_model *model;
     struct sample_list samples;
+    struct lane_list lanes;
     struct ulp_tolerance tolerance;
 };
 
@@ -117,7 +122,16 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
                                            .begins = show_part};
     enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
     if (status == ULP_OK)
-        status = ulp_arithmetic_find(options->arithmetic, &wanted.arithmetic, error);
+        status = make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
+                            &work->lanes, error);
+    if (status == ULP_OK && work->lanes.count != 2)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "%zu arithmetics: a tolerance is of one, give one at a time",
+                          work->lanes.count - 1);
+    if (status == ULP_OK) {
+        wanted.arithmetic = work->lanes.arithmetics[1];
+        wanted.keeps = &work->lanes.keeps[1];
+    }
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &work->model, error);
     if (status == ULP_OK)
@@ -182,10 +196,12 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
 
 int command_tolerance(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct tolerance_options options = {.arithmetic = "fp16", .reference = "mpfr:128"};
+    struct tolerance_options options = {.reference = "mpfr:128"};
     struct working work = {0};
     struct ulp_error error;
     common_init(&options.common);
@@ -195,6 +211,8 @@ int command_tolerance(int argc, char **argv)
                                                           : fail(&error);
     ulp_tolerance_free(&work.tolerance);
     free_samples(&work.samples);
+    free_lanes(&work.lanes);
+    free(options.keep.rules);
     ulp_model_free(work.model);
     common_free(&options.common);
     return code;
