@@ -255,7 +255,12 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
     if (status == ULP_OK)
         status = copy_keeps(&trial, &plan->mixes[l + 1], error);
     const struct ulp_keeps keeps = {.count = trial.keep_count, .items = trial.keeps};
-    const struct ulp_plan_options options = {.inputs = attributor->inputs, .keeps = &keeps};
+    struct ulp_groups groups = {0};
+    if (status == ULP_OK)
+        status = ulp_plan_groups(plan, l + 1, trial.memory, &groups, error);
+    const struct ulp_plan_options options = {.inputs = attributor->inputs,
+                                             .keeps = &keeps,
+                                             .groups = &groups};
     if (status == ULP_OK)
         status = ulp_plan_create(plan->model, &plan->lanes[l + 1], 1, &options, &trial.plan, error);
     if (status == ULP_OK && trial.plan->node_count != plan->node_count)

@@ -131,6 +131,7 @@ enum ulp_fuse {
      * fused */
     ULP_FUSE_POINTWISE,
     ULP_FUSE_REDUCE, /* with them reductions of rows (LayerNormalization, Softmax, ...) */
+    ULP_FUSE_GROUPS, /* those that the plan is given (struct ulp_groups) */
 };
 
 /* How constants (initializers, Constant nodes, ConstantOfShape's value) are lowered to the storage
@@ -202,7 +203,7 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
- *   fuse=none|pointwise|reduce, fuse-inner=FORMAT (default: that of compute),
+ *   fuse=none|pointwise|reduce|groups, fuse-inner=FORMAT (default: that of compute),
  *   fuse-constants=stored|inner,
  *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.

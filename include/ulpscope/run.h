@@ -55,12 +55,37 @@ struct ulp_keeps {
     const char *name; /* NAME in the lane's name "fp16,keep=NAME"; NULL: the patterns */
 };
 
+/* A kernel of a lane with fuse=groups: nodes that one launch computes, whose values inside are not
+ * rounded to storage (doc/fusion.md). A node in several groups is computed again in each. A node in
+ * none is a kernel of its own. Views (Reshape, Transpose, ...) between nodes of a group need not be
+ * listed. */
+struct ulp_group {
+    const char *name; /* in messages; NULL: its number */
+    /* names as in ulp_plan_node_name, exactly (of several nodes of that name all), or "#12" for the
+     * node with that index where none is called so */
+    const char *const *nodes;
+    size_t node_count;
+    /* of these nodes, those whose results are rounded to storage inside the kernel, too, as by a
+     * Cast that it has */
+    const char *const *rounded;
+    size_t rounded_count;
+};
+/* The groups of one lane. */
+struct ulp_groups {
+    size_t count;
+    const struct ulp_group *items;
+    const char *name; /* NAME in the lane's name "fp16,fuse=NAME"; NULL: "groups" */
+};
+
 /* Options of a plan. Initialise with zeros and set the wanted ones. */
 struct ulp_plan_options {
     const struct ulp_dim_value *dims; /* symbolic dimensions of inputs; those not listed are 1 */
     size_t dim_count;
     const struct ulp_tensor_set *inputs; /* when given, input shapes are taken from these */
     const struct ulp_keeps *keeps;       /* one for each lane; NULL: no kept nodes */
+    /* one for each lane, copied; read where the lane has fuse=groups, which needs them. A name that
+     * no node has: ULP_ERROR_USAGE, with similar names */
+    const struct ulp_groups *groups;
     /* Change the model's constants a little, to see how an arithmetic's error varies. Float
      * constants of 16 elements and more are multiplied by random factors within
      * 1 +- 2^(2 - precision) (of their own type's precision, when that is less); whole numbers
@@ -99,6 +124,15 @@ ULP_API enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_bud
                                                 struct ulp_precision_plan *out,
                                                 struct ulp_error *error);
 ULP_API void ulp_precision_plan_free(struct ulp_precision_plan *plan);
+/* Groups of nodes for fuse=groups, read from a JSON file (doc/fusion.md). Charged to budget (may be
+ * NULL). */
+struct ulp_group_list {
+    struct ulp_groups groups; /* their name is the file's name without its folder */
+    void *memory;             /* private; ulp_group_list_free frees it */
+};
+ULP_API enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,
+                                            struct ulp_group_list *out, struct ulp_error *error);
+ULP_API void ulp_group_list_free(struct ulp_group_list *list);
 /* Parse "PATTERN=ARITH", such as "op:Softmax=fp32". Sets out->arithmetic and *pattern_length, the
  * length of PATTERN at the start of text; the caller sets out->pattern. */
 ULP_API enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out,
@@ -175,7 +209,9 @@ ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_
 
 /* Where a node is computed in a lane whose arithmetic fuses nodes into kernels (enum ulp_fuse). */
 struct ulp_node_kernel {
-    size_t kernel; /* 1, 2, ...; 0: a kernel of its own, or several that each compute it */
+    /* 1, 2, ..., with fuse=groups the group's number; 0: a kernel of its own, or several that each
+     * compute it */
+    size_t kernel;
     bool unstored; /* its results are never in memory: readers have them in the inner format */
 };
 ULP_API void ulp_plan_node_kernel(const struct ulp_plan *plan, size_t lane, size_t index,

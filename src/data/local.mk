@@ -2,7 +2,10 @@ libcore_la_SOURCES += \
 	%D%/base64.c \
 	%D%/check_inputs.c \
 	%D%/data.h \
+	%D%/group_list.c \
 	%D%/input_range.c \
+	%D%/json_file.c \
+	%D%/json_file.h \
 	%D%/layer_options.c \
 	%D%/layer_options.h \
 	%D%/npy.c \

@@ -1,17 +1,13 @@
 /* Kept nodes read from a JSON file (--plan) and from "PATTERN=ARITH" (--keep). */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/run.h>
 
-#include "base/memory/alloc.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/machine/file.h"
+#include "base/machine/environment.h"
 #include "base/text/text.h"
-
-#define BYTES_MAX ((size_t)64 << 20)
+#include "data/json_file.h"
 
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
                                struct ulp_error *error)
@@ -72,13 +68,11 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
     return status;
 }
 
-static enum ulp_status read_plan(struct ulp_precision_plan *plan, const char *name,
-                                 const json_t *root, struct ulp_arena *arena,
-                                 struct ulp_error *error)
+static enum ulp_status read_plan(void *out, const char *name, const json_t *root,
+                                 struct ulp_arena *arena, struct ulp_error *error)
 {
+    struct ulp_precision_plan *plan = out;
     const json_t *keep = json_object_get(root, "keep");
-    if (!json_is_object(root))
-        return ulp_fail(error, ULP_ERROR_INPUT, "is no JSON object");
     if (keep && !json_is_array(keep))
         return ulp_fail(error, ULP_ERROR_INPUT, "\"keep\" is no list");
     enum ulp_status status = find_arithmetic(root, &plan->arithmetic, error);
@@ -100,29 +94,12 @@ enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *bud
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    unsigned char *bytes;
-    size_t count;
-    json_error_t where;
-    struct ulp_arena *arena;
-    const char *slash = strrchr(path, '/');
     *out = (struct ulp_precision_plan){0};
-    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &count, error);
+    const enum ulp_status status =
+        ulp_json_file_read(path, budget, read_plan, out, &out->memory, error);
     if (status != ULP_OK)
-        return status;
-    json_t *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
-    ulp_free(bytes);
-    if (!root)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, where.line, where.text);
-    status = ulp_arena_create(&arena, budget, error);
-    if (status == ULP_OK) {
-        out->memory = arena;
-        status = read_plan(out, slash ? slash + 1 : path, root, arena, error);
-    }
-    json_decref(root);
-    if (status == ULP_OK)
-        return ULP_OK;
-    ulp_precision_plan_free(out);
-    return ulp_fail_at(error, status, "%s", path);
+        *out = (struct ulp_precision_plan){0};
+    return status;
 }
 
 void ulp_precision_plan_free(struct ulp_precision_plan *plan)

@@ -11,7 +11,7 @@
 /* Slots, one run of them for each arithmetic. */
 static size_t count_values(const struct ulp_lane *lane)
 {
-    return (lane->mix->count + (lane->mix->fusion != NULL)) * lane->block->slot_count;
+    return (lane->mix->fusion ? 2 : 1) * lane->mix->count * lane->block->slot_count;
 }
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
@@ -181,8 +181,9 @@ const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int sl
 const struct ulp_arithmetic *ulp_lane_reads(const struct ulp_lane *lane,
                                             const struct ulp_step *step, size_t i)
 {
-    return ulp_mix_reads_inside(lane->mix, step, i) ? &lane->mix->fusion->inner
-                                                    : ulp_mix_arithmetic(lane->mix, step->number);
+    return ulp_mix_reads_inside(lane->mix, step, i)
+               ? &lane->mix->fusion->items[ulp_mix_index(lane->mix, step->number)].inner
+               : ulp_mix_arithmetic(lane->mix, step->number);
 }
 
 enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struct ulp_tensor *value,
@@ -191,6 +192,30 @@ enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struc
     return !ulp_lane_is_uniform(lane) && ulp_slot_holder(lane->block, slot) == ULP_NO_NODE
                ? ulp_format_find(ulp_type_rows[value->type].format, out, error)
                : ulp_lane_format(ulp_lane_holder(lane, slot), value->type, out, error);
+}
+
+/* What a kernel holds and stores in its storage, for a reader with another. */
+static enum ulp_status read_stored(struct ulp_lane *lane, size_t holder,
+                                   const struct ulp_tensor *value, const struct ulp_format *from,
+                                   struct ulp_reader reader, struct ulp_tensor *converted,
+                                   struct ulp_error *error)
+{
+    const struct ulp_arithmetic *stores = ulp_mix_arithmetic(lane->mix, holder);
+    struct ulp_tensor stored;
+    struct ulp_format storage;
+    enum ulp_status status =
+        ulp_adapt(&stored, value, from, stores, false, lane->budget, lane->pool, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_lane_format(stores, value->type, &storage, error);
+    if (status == ULP_OK)
+        status = ulp_adapt(converted, &stored, &storage, &lane->mix->items[reader.arithmetic],
+                           reader.mixed, lane->budget, lane->pool, error);
+    if (status == ULP_OK && !converted->owned)
+        *converted = stored;
+    else
+        ulp_tensor_free(&stored);
+    return status;
 }
 
 /* A computed value, converted for a reader in another arithmetic than its holder's. */
@@ -207,7 +232,11 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, struct ulp_r
          ulp_mix_holds(lane->mix, holder) == &lane->mix->items[reader.arithmetic]))
         return ULP_OK;
     enum ulp_status status = ulp_lane_held(lane, slot, value, &from, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && holder != ULP_NO_NODE && lane->mix->fusion &&
+        lane->mix->fusion->nodes[holder].held &&
+        ulp_mix_index(lane->mix, holder) != reader.arithmetic)
+        status = read_stored(lane, holder, value, &from, reader, converted, error);
+    else if (status == ULP_OK)
         status = ulp_adapt(converted, value, &from, &lane->mix->items[reader.arithmetic],
                            reader.mixed, lane->budget, lane->pool, error);
     *out = converted;
@@ -243,9 +272,10 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
 {
     struct ulp_plan_slot *planned = &lane->block->slots[slot];
     const struct ulp_arithmetic *arithmetic =
-        reader.inside ? &lane->mix->fusion->inner : &lane->mix->items[reader.arithmetic];
+        reader.inside ? &lane->mix->fusion->items[reader.arithmetic].inner
+                      : &lane->mix->items[reader.arithmetic];
     const size_t at =
-        (reader.inside ? lane->mix->count : reader.arithmetic) * lane->block->slot_count +
+        (reader.arithmetic + (reader.inside ? lane->mix->count : 0)) * lane->block->slot_count +
         (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;

@@ -9,9 +9,9 @@ struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
     /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use:
-     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner one behind the others. A computed value
-     * is held in the arithmetic of its holder; an input of the model, where nodes differ, as it was
-     * given. */
+     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner ones
+     * behind the others. A computed value is held in the arithmetic of its holder; an input of the
+     * model, where nodes differ, as it was given. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;

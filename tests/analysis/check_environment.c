@@ -339,7 +339,9 @@ static void keep_some(struct ulp_plan *plan, struct digest *digest)
 {
     static const char text[] = "{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": \"op:Exp\", "
                                "\"arithmetic\": \"e5m7,round=ru\"}]}";
+    static const char groups[] = "{\"groups\": [{\"nodes\": [\"a\"]}]}";
     struct ulp_precision_plan file;
+    struct ulp_group_list list;
     struct ulp_keep keep;
     struct ulp_border *borders;
     size_t length, count;
@@ -354,6 +356,11 @@ static void keep_some(struct ulp_plan *plan, struct digest *digest)
     ck_assert_uint_eq(count, 2);
     ulp_borders_free(borders);
     ulp_precision_plan_free(&file);
+    ck_assert_int_eq(ulp_file_write(test_folder("groups.json"), groups, strlen(groups),
+                                    &(struct ulp_error){0}),
+                     ULP_OK);
+    CALL(ulp_group_list_read(test_folder("groups.json"), NULL, &list, e));
+    ulp_group_list_free(&list);
 }
 
 static void digest_audit(struct digest *digest)

@@ -44,6 +44,16 @@ shows out "x too tight" "a tolerance that is too tight"
 expect 0 "a wide tolerance" "$program" tolerance "$model" -i "$inputs" -a bf16 --check atol=1e9,rtol=0 -q
 shows out "PASS bf16 meets" "a wide tolerance"
 expect 2 "no tolerance" "$program" tolerance "$model" --check 1e-5
+echo '{"groups": [{"nodes": ["embed/MatMul", "head/Gem"]}]}' >groups.json
+echo '{"groups": [{"nodes": ["embed/MatMul", "embed/Add"]}]}' >one.json
+expect 0 "groups of a file" "$program" audit "$model" -i "$inputs" -a fp16,fuse=./one.json,acc=fp16,fp16 -q
+shows out "fp16,acc=fp16,fuse=one.json" "groups of a file"
+shows out "fused: 2 of 40 nodes in 1 kernel" "groups of a file"
+expect 2 "a group of an unknown node" "$program" audit "$model" -i "$inputs" -a fp16,fuse=groups.json -q
+shows err "no node is called 'head/Gem' (did you mean" "a group of an unknown node"
+expect 3 "no file of groups" "$program" run "$model" -i "$inputs" -a fp16,fuse=nowhere.json -o out.npz
+expect 2 "groups without a file" "$program" run "$model" -i "$inputs" -a fp16,fuse=groups -o out.npz
+shows err "fuse=groups.json" "groups without a file"
 expect 2 "a negative tolerance" "$program" tolerance "$model" --check atol=-1
 python3 - tolerance.json <<'END' || fail "tolerance.json"
 import json, sys

@@ -14,11 +14,15 @@ static struct ulp_arithmetic arithmetic(const char *name)
     return out;
 }
 
-static struct ulp_tensor_set run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                                 const char *name, int threads, bool audit)
+static struct ulp_tensor_set run_groups(const struct ulp_model *model,
+                                        const struct ulp_tensor_set *inputs, const char *name,
+                                        const struct ulp_groups *groups,
+                                        const struct ulp_keeps *kept, int threads, bool audit)
 {
     const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic(name)};
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_groups of_lanes[] = {{0}, groups ? *groups : (struct ulp_groups){0}};
+    const struct ulp_keeps keeps[] = {{0}, kept ? *kept : (struct ulp_keeps){0}};
+    const struct ulp_plan_options options = {.inputs = inputs, .groups = of_lanes, .keeps = keeps};
     const struct ulp_run_options how = {.thread_count = threads, .audit = audit};
     struct ulp_tensor_set out[2];
     struct ulp_plan *plan;
@@ -28,6 +32,12 @@ static struct ulp_tensor_set run(const struct ulp_model *model, const struct ulp
     ulp_plan_free(plan);
     ulp_tensor_set_free(&out[0]);
     return out[1];
+}
+
+static struct ulp_tensor_set run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const char *name, int threads, bool audit)
+{
+    return run_groups(model, inputs, name, NULL, NULL, threads, audit);
 }
 
 static float round_to(const char *format, float x)
@@ -216,7 +226,214 @@ START_TEST(the_epilogue_is_part_of_the_kernel)
 }
 END_TEST
 
+/* ---- groups that the caller names ---- */
+
+#define GROUP(NAME, ...)                                                          \
+    {                                                                             \
+        .name = NAME, .nodes = (const char *const[]){__VA_ARGS__},                \
+        .node_count = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) \
+    }
+static const char half_groups[] = "fp16,fuse=groups", bf16_groups[] = "bf16,fuse=groups";
+
+/* C's own float, with a rounding where a group ends, and where one says so inside. */
+START_TEST(groups_are_rounded_where_they_end)
+{
+    static const char *const first[] = {"double"};
+    const char *format = _i % 2 ? "bf16" : "fp16";
+    struct ulp_group items[] = {GROUP("first", "double", "sum"),
+                                GROUP(NULL, "#2", "difference", "difference", "abs"),
+                                GROUP("last", "root", "abs")};
+    if (_i >= 2) {
+        items[0].rounded = first;
+        items[0].rounded_count = 1;
+    }
+    const struct ulp_groups groups = {3, items, "three.json"};
+    struct ulp_model *model = text_load(&tree);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 1 + (uint64_t)_i, format);
+    struct ulp_tensor_set fused = run_groups(model, &inputs, _i % 2 ? bf16_groups : half_groups,
+                                             &groups, NULL, 1 + _i % 2, true);
+    const float *x = values(&inputs, "x"), *y = values(&fused, "y");
+    for (size_t i = 0; i < count(&inputs, "x"); i++) {
+        const float a = x[i] * 2, inner = _i >= 2 ? round_to(format, a) : a,
+                    b = round_to(format, inner + x[i]), c = b * x[i],
+                    d = c - round_to(format, a); /* the first group's, from memory */
+        /* abs is in two groups, of which one has what it reads: it reads what is stored */
+        const float wanted = round_to(format, sqrtf(fabsf(round_to(format, d))));
+        ck_assert_msg(memcmp(&wanted, &y[i], sizeof wanted) == 0, "element %zu is %a, not %a", i,
+                      (double)y[i], (double)wanted);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&fused);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* A node of a group in FP32 is a kernel of its own: what it reads was stored. */
+START_TEST(a_kept_node_reads_what_a_group_stores)
+{
+    const struct ulp_group item =
+        GROUP(NULL, "double", "sum", "product", "difference", "abs", "root");
+    const struct ulp_groups groups = {1, &item, NULL};
+    const struct ulp_keep keep = {.pattern = "difference", .arithmetic = arithmetic("fp32")};
+    const struct ulp_keeps keeps = {1, &keep, NULL};
+    struct ulp_model *model = text_load(&tree);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+    struct ulp_tensor_set fused = run_groups(model, &inputs, half_groups, &groups, &keeps, 2, true);
+    const float *x = values(&inputs, "x"), *y = values(&fused, "y");
+    for (size_t i = 0; i < count(&inputs, "x"); i++) {
+        const float a = x[i] * 2, c = (a + x[i]) * x[i],
+                    d = round_to("fp16", c) - round_to("fp16", a); /* in FP32, stored so */
+        ck_assert_float_eq(y[i], round_to("fp16", sqrtf(fabsf(round_to("fp16", d)))));
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&fused);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* One group with a product is a Gemm, however libraries store their sums elsewhere; a product in
+ * two groups is stored between them. */
+START_TEST(a_group_with_a_product_is_its_library)
+{
+    const struct ulp_group one[] = {GROUP(NULL, "product", "sum")},
+                           two[] = {GROUP(NULL, "product"), GROUP(NULL, "product", "sum")};
+    struct ulp_model *split = text_load(&product), *whole = text_load(&gemm);
+    struct ulp_tensor_set inputs = rounded_inputs(split, 5, "fp16");
+    static const char rounded[] = "fp16,epilogue=rounded,fuse=groups";
+    struct ulp_tensor_set together = run_groups(split, &inputs, rounded,
+                                                &(struct ulp_groups){1, one, NULL}, NULL, 1, true),
+                          stored = run_groups(split, &inputs, rounded,
+                                              &(struct ulp_groups){2, two, NULL}, NULL, 1, true),
+                          gemm_fused = run(whole, &inputs, "fp16", 1, false),
+                          apart = run(split, &inputs, "fp16", 1, false);
+    expect_same(&together, &gemm_fused, "y");
+    expect_same(&stored, &apart, "y");
+    ck_assert_uint_gt(count_differences(&together, &stored, "y"), 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&together);
+    ulp_tensor_set_free(&stored);
+    ulp_tensor_set_free(&gemm_fused);
+    ulp_tensor_set_free(&apart);
+    ulp_model_free(split);
+    ulp_model_free(whole);
+}
+END_TEST
+
+/* The groups that the rules find, given as groups, are the same kernels. */
+START_TEST(found_kernels_given_as_groups)
+{
+    const struct ulp_group item = GROUP(NULL, "square", "soft", "weigh");
+    const struct ulp_groups groups = {1, &item, NULL};
+    struct ulp_model *model = text_load(&rows);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 11, "fp16");
+    struct ulp_tensor_set given = run_groups(model, &inputs, half_groups, &groups, NULL, 1, true),
+                          found = run(model, &inputs, "fp16,fuse=reduce", 1, true);
+    expect_same(&given, &found, "y");
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&given);
+    ulp_tensor_set_free(&found);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(wrong_groups_are_refused)
+{
+    static const char *const other[] = {"root"};
+    struct ulp_group rounded = GROUP("last", "abs");
+    rounded.rounded = other;
+    rounded.rounded_count = 1;
+    const struct {
+        struct ulp_group item;
+        const char *message;
+    } cases[] = {
+        {GROUP("first", "abs", "roots"),
+         "group 1 'first': no node is called 'roots' (did you mean \"root\"?)"},
+        {GROUP(NULL, "e"), "group 1: no node is called 'e': it is a value, of node 'abs'"},
+        {GROUP(NULL, "#6"), "group 1: no node is called '#6', and the model has 6 nodes, #0 to #5"},
+        {GROUP(NULL, "#99999999999999999999"), "has 6 nodes"},
+        {GROUP(NULL, "#1x"), "has 6 nodes"},
+        {GROUP(NULL, "r*t"), "no node is called 'r*t'"},
+        {rounded, "'root' is to be rounded there and is none of its nodes"},
+        {{0}, "the plan is given no groups"},
+    };
+    const struct ulp_groups groups = {cases[_i].item.nodes != NULL, &cases[_i].item, NULL};
+    const struct ulp_arithmetic lane = arithmetic(half_groups);
+    const struct ulp_plan_options options = {.groups = &groups};
+    struct ulp_model *model = text_load(&tree);
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_assert_int_eq(ulp_plan_create(model, &lane, 1, &options, &plan, &error), ULP_ERROR_USAGE);
+    ck_assert_msg(strstr(error.message, cases[_i].message) != NULL, "%s", error.message);
+    ck_assert_ptr_null(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(files_of_groups)
+{
+    static const struct {
+        const char *text, *message; /* NULL: it is read */
+    } cases[] = {
+        {"{\"groups\": [{\"name\": \"a\", \"nodes\": [\"x\", \"y\"], \"rounded\": [\"x\"]}, "
+         "{\"nodes\": [\"z\"]}]}",
+         NULL},
+        {"[]", "is no JSON object"},
+        {"{\"groups\": []}", "has no \"groups\""},
+        {"{\"groups\": [{\"nodes\": [\"x\"]}, 3]}", "\"groups\"[1]: is no object"},
+        {"{\"groups\": [{\"nodes\": \"x\"}]}", "has no \"nodes\""},
+        {"{\"groups\": [{\"nodes\": [\"x\", 1]}]}", "\"nodes\"[1] is no text"},
+        {"{\"groups\": [{\"nodes\": [\"x\"], \"stored\": []}]}", "unknown key \"stored\""},
+        {"{\"groups\": [{\"nodes\": [\"x\"], \"rounded\": \"x\"}]}", "\"rounded\" is no list"},
+        {"{\"groups\": [{\"nodes\": [\"x\"], \"name\": 1}]}", "\"name\" is no text"},
+        {"{\"groups\": [", "line 1"},
+    };
+    struct ulp_group_list list;
+    struct ulp_error error;
+    FILE *file = fopen("groups.json", "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(cases[_i].text, file);
+    ck_assert_int_eq(fclose(file), 0);
+    const enum ulp_status status = ulp_group_list_read("groups.json", NULL, &list, &error);
+    remove("groups.json");
+    if (cases[_i].message) {
+        ck_assert_int_eq(status, ULP_ERROR_INPUT);
+        ck_assert_msg(strstr(error.message, cases[_i].message) != NULL, "%s", error.message);
+        ck_assert_ptr_null(list.memory);
+    } else {
+        ck_ulp_ok(status, error);
+        ck_assert_uint_eq(list.groups.count, 2);
+        ck_assert_str_eq(list.groups.name, "groups.json");
+        ck_assert_str_eq(list.groups.items[0].nodes[1], "y");
+        ck_assert_uint_eq(list.groups.items[0].rounded_count, 1);
+        ck_assert_ptr_null(list.groups.items[1].name);
+        ulp_group_list_free(&list);
+    }
+}
+END_TEST
+
 /* ---- what a plan says ---- */
+
+START_TEST(groups_are_told)
+{
+    const struct ulp_arithmetic lane = arithmetic("fp16,acc=fp16,fuse=groups");
+    const struct ulp_group items[] = {GROUP(NULL, "product"), GROUP(NULL, "square", "sum")};
+    const struct ulp_groups groups = {2, items, "kernels.json"};
+    struct ulp_model *model = text_load(&forked);
+    const struct ulp_plan_options options = {.groups = &groups};
+    struct ulp_node_kernel told;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_assert_str_eq(ulp_plan_lane_name(plan, 0), "fp16,acc=fp16,fuse=kernels.json");
+    for (size_t n = 0; n < 3; n++) {
+        ulp_plan_node_kernel(plan, 0, n, &told);
+        ck_assert_uint_eq(told.kernel, n == 1 ? 1 : 2);
+        ck_assert(!told.unstored);
+    }
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
 
 START_TEST(kernels_are_told)
 {
@@ -263,6 +480,13 @@ int main(void)
     tcase_add_test(kernels, a_library_reads_what_is_stored);
     tcase_add_test(kernels, rows_are_one_kernel);
     tcase_add_test(kernels, the_epilogue_is_part_of_the_kernel);
+    tcase_add_loop_test(kernels, groups_are_rounded_where_they_end, 0, 4);
+    tcase_add_test(kernels, a_kept_node_reads_what_a_group_stores);
+    tcase_add_test(kernels, a_group_with_a_product_is_its_library);
+    tcase_add_test(kernels, found_kernels_given_as_groups);
+    tcase_add_loop_test(kernels, wrong_groups_are_refused, 0, 8);
+    tcase_add_loop_test(kernels, files_of_groups, 0, 10);
+    tcase_add_test(kernels, groups_are_told);
     tcase_add_test(kernels, kernels_are_told);
     tcase_add_loop_test(kernels, what_has_no_meaning_is_refused, 0, 6);
     suite_add_tcase(suite, kernels);

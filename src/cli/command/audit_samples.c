@@ -73,7 +73,8 @@ static enum ulp_status open_session(struct session *session, const struct lane_l
 {
     const struct audit_options *options = session->options;
     const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                                  .keeps = lanes->keeps};
+                                                  .keeps = lanes->keeps,
+                                                  .groups = lanes->groups};
     const int threads = options->common.threads;
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));

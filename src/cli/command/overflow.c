@@ -118,7 +118,8 @@ static enum ulp_status prepare(struct making *making, const struct sample *sampl
                                struct ulp_error *error)
 {
     const struct ulp_plan_options options = {.inputs = &sample->inputs,
-                                             .keeps = making->lanes->keeps};
+                                             .keeps = making->lanes->keeps,
+                                             .groups = making->lanes->groups};
     if (making->plan)
         return ULP_OK;
     const enum ulp_status status =

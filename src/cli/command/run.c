@@ -276,7 +276,8 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
             ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
     if (status == ULP_OK) {
         struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
-                                                .keeps = &lanes.keeps[1]};
+                                                .keeps = &lanes.keeps[1],
+                                                .groups = &lanes.groups[1]};
         status = ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error);
     }
     timings.planned = ulp_seconds_now();

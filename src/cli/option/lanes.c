@@ -93,6 +93,72 @@ static enum ulp_status read_rules(const struct keep_options *keep, struct lane_l
     return ULP_OK;
 }
 
+/* Names of files in "fp16,fuse=groups.json,bf16": each is replaced by "groups" in *plain, and put
+ * into *files in their order. A file's name has a dot or a slash. */
+struct fused_files {
+    char *plain;
+    char **names;
+    size_t count;
+};
+
+static enum ulp_status find_files(const char *list, struct fused_files *out,
+                                  struct ulp_error *error)
+{
+    static const char key[] = "fuse=";
+    struct ulp_text plain = {0};
+    enum ulp_status status = ULP_OK;
+    *out = (struct fused_files){.names = calloc(strlen(list) + 1, sizeof *out->names)};
+    for (const char *word = list; out->names && status == ULP_OK;) {
+        const size_t length = strcspn(word, ",");
+        const bool fuse = strncmp(word, key, strlen(key)) == 0;
+        const char *value = word + strlen(key);
+        const size_t rest = fuse ? length - strlen(key) : 0;
+        if (fuse && (memchr(value, '.', rest) || memchr(value, '/', rest))) {
+            ulp_text_add(&plain, "fuse=groups");
+            out->names[out->count] = strndup(value, rest);
+            status = out->names[out->count++] ? ULP_OK : out_of_memory(error);
+        } else if (rest == strlen("groups") && strncmp(value, "groups", rest) == 0) {
+            status = ulp_fail(error, ULP_ERROR_USAGE,
+                              "fuse=groups: name the file that has them, as fuse=groups.json");
+        } else {
+            ulp_text_add(&plain, "%.*s", (int)length, word);
+        }
+        word += length;
+        if (!*word)
+            break;
+        ulp_text_add(&plain, ",");
+        word++;
+    }
+    if (status == ULP_OK && (plain.failed || !out->names))
+        status = out_of_memory(error);
+    out->plain = plain.data;
+    return status;
+}
+
+static void free_files(struct fused_files *files)
+{
+    for (size_t f = 0; f < files->count; f++)
+        free(files->names[f]);
+    free(files->names);
+    struct ulp_text plain = {.data = files->plain};
+    ulp_text_free(&plain);
+}
+
+/* The groups of each listed arithmetic that has some. */
+static enum ulp_status read_files(const struct fused_files *files, size_t count,
+                                  struct ulp_budget *budget, struct lane_list *lanes,
+                                  struct ulp_error *error)
+{
+    size_t next = 0;
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 1; l <= count && status == ULP_OK; l++)
+        if (lanes->arithmetics[l].fuse == ULP_FUSE_GROUPS && next < files->count) {
+            status = ulp_group_list_read(files->names[next++], budget, &lanes->files[l], error);
+            lanes->groups[l] = lanes->files[l].groups;
+        }
+    return status;
+}
+
 /* Room for the reference before and the plan behind `count` arithmetics. */
 static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t count, bool has_plan,
                                   struct lane_list *lanes, struct ulp_error *error)
@@ -100,7 +166,9 @@ static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t co
     lanes->count = 1 + count + has_plan;
     lanes->arithmetics = calloc(lanes->count, sizeof *lanes->arithmetics);
     lanes->keeps = calloc(lanes->count, sizeof *lanes->keeps);
-    if (!lanes->arithmetics || !lanes->keeps)
+    lanes->groups = calloc(lanes->count, sizeof *lanes->groups);
+    lanes->files = calloc(lanes->count, sizeof *lanes->files);
+    if (!lanes->arithmetics || !lanes->keeps || !lanes->groups || !lanes->files)
         return out_of_memory(error);
     for (size_t l = 0; l < count; l++) {
         lanes->arithmetics[1 + l] = listed[l];
@@ -118,15 +186,21 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
 {
     struct ulp_arithmetic *listed = NULL;
     size_t count = 0;
+    struct fused_files files = {0};
     *out = (struct lane_list){0};
     enum ulp_status status = read_rules(keep, out, error);
+    if (status == ULP_OK)
+        status = find_files(list ? list : fallback, &files, error);
     if (status == ULP_OK && (list || !keep->plan))
-        status = parse_arithmetics(list ? list : fallback, &listed, &count, error);
+        status = parse_arithmetics(files.plain, &listed, &count, error);
     if (status == ULP_OK && keep->plan)
         status = ulp_precision_plan_read(keep->plan, budget, &out->plan, error);
     if (status == ULP_OK)
         status = fill_lanes(listed, count, keep->plan != NULL, out, error);
+    if (status == ULP_OK)
+        status = read_files(&files, count, budget, out, error);
     free(listed);
+    free_files(&files);
     if (status != ULP_OK)
         free_lanes(out);
     return status;
@@ -141,6 +215,10 @@ void free_lanes(struct lane_list *lanes)
     free(lanes->joined_name);
     free(lanes->arithmetics);
     free(lanes->keeps);
+    free(lanes->groups);
+    for (size_t l = 0; lanes->files && l < lanes->count; l++)
+        ulp_group_list_free(&lanes->files[l]);
+    free(lanes->files);
     ulp_precision_plan_free(&lanes->plan);
     *lanes = (struct lane_list){0};
 }

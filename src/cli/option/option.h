@@ -72,13 +72,16 @@ struct lane_list {
     size_t count;
     struct ulp_arithmetic *arithmetics;
     struct ulp_keeps *keeps;
+    struct ulp_groups *groups; /* of lanes with fuse=FILE */
     /* what those are made of */
+    struct ulp_group_list *files; /* by lane */
     struct ulp_keeps rules;
     struct ulp_keep *rule_items, *joined;
     char *joined_name;
     struct ulp_precision_plan plan;
 };
-/* list: that of --arith; NULL: it was not given, `fallback` without --plan. */
+/* list: that of --arith, whose names may have fuse=FILE, FILE with a dot or a slash; NULL: it was
+ * not given, `fallback` without --plan. */
 enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
                            struct ulp_budget *budget, struct lane_list *out,
                            struct ulp_error *error);

@@ -149,6 +149,7 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
         [ULP_FUSE_POINTWISE] = "Chains and trees of elementwise operators are one kernel",
         [ULP_FUSE_REDUCE] = "Elementwise operators and the reductions of rows between them "
                             "(LayerNormalization, Softmax, ...) are one kernel",
+        [ULP_FUSE_GROUPS] = "The groups of nodes that a plan is given are one kernel each",
     };
     char storage[24], inner[24];
     if (a->fuse == ULP_FUSE_NONE)

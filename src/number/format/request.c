@@ -22,7 +22,7 @@ static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
 static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
-static const char *const fuse_names[] = {"none", "pointwise", "reduce", NULL};
+static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
                                               "onnxconverter-common", NULL};
@@ -97,7 +97,8 @@ static const struct part_row {
                          "Q/DQ scales as the model declares them, or lowered like other constants"},
     [PART_FUSE] = {"fuse=", fuse_names,
                    .meaning = "which nodes are computed as one kernel, whose inner values are not "
-                              "rounded to storage"},
+                              "rounded to storage; groups: those that a plan is given, by commands "
+                              "as fuse=FILE"},
     [PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
                     .meaning = "the format of the values and steps inside such a kernel"},
     [PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,

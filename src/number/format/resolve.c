@@ -297,8 +297,8 @@ static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct u
     if ((request->given[PART_INNER] || request->given[PART_INNER_CONSTANTS]) &&
         out->fuse == ULP_FUSE_NONE)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "fuse-inner= and fuse-constants= have no meaning without fuse=pointwise or "
-                        "fuse=reduce");
+                        "fuse-inner= and fuse-constants= have no meaning without fuse=pointwise, "
+                        "fuse=reduce or fuse=groups");
     if (out->fuse != ULP_FUSE_NONE && out->place == ULP_ROUND_EACH_STEP)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse= has no meaning here: every step is rounded to %s, the storage "

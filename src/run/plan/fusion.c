@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/round/round.h"
 
 static struct ulp_fused_node *fused_node(const struct ulp_kernels *kernels, int step)
 {
@@ -20,9 +21,21 @@ static bool reads_constant(const struct ulp_kernels *kernels, int s, size_t i)
     return kernels->mix->items->inner_constants && !ulp_is_parameter(step, i) &&
            !kernels->steps[s].adds_bias &&
            (product ? i >= 2 && kernels->steps[s].part != ULP_PART_LIBRARY
-                    : kernels->steps[s].part == ULP_PART_ELEMENTWISE ||
-                          kernels->steps[s].part == ULP_PART_COPY ||
-                          kernels->steps[s].part == ULP_PART_REDUCTION);
+                    : ulp_part_is_computed(kernels->steps[s].part));
+}
+
+/* The same where the caller names the kernels: a product reads its factors from memory. */
+static bool shares_group(const struct ulp_kernels *kernels, int s, size_t i, int p)
+{
+    const struct ulp_step *reader = &kernels->block->steps[s], *source = &kernels->block->steps[p];
+    const bool product = reader->bound.op->work == ULP_WORK_CONTRACTION;
+    return (product ? i >= 2 && kernels->steps[s].part == ULP_PART_CONTRACTION
+                    : ulp_part_is_computed(kernels->steps[s].part) ||
+                          kernels->steps[s].part == ULP_PART_MEMORY) &&
+           kernels->steps[p].part != ULP_PART_LIBRARY &&
+           ulp_mix_index(kernels->mix, reader->number) ==
+               ulp_mix_index(kernels->mix, source->number) &&
+           ulp_grouping_shares(kernels->grouping, reader->number, source->number);
 }
 
 /* Does the step read its input i, which is a result of step p, in the kernel that computed p? */
@@ -31,12 +44,13 @@ static bool reads_inside(const struct ulp_kernels *kernels, int s, size_t i, int
     const struct ulp_kernel_step *step = &kernels->steps[s], *source = &kernels->steps[p];
     if (p == ULP_SOURCE_CONSTANT)
         return reads_constant(kernels, s, i);
-    if (p < 0 || (step->part != ULP_PART_ELEMENTWISE && step->part != ULP_PART_COPY &&
-                  step->part != ULP_PART_REDUCTION))
+    if (p >= 0 && kernels->grouping)
+        return shares_group(kernels, s, i, p);
+    if (p < 0 || !ulp_part_is_computed(step->part))
         return false;
     if (!source->kept || source->split)
         return true;
-    const int here = step->kept ? ulp_kernel_root(kernels, s) : step->kernel;
+    const int here = ulp_kernel_of(kernels, s);
     return source->part != ULP_PART_LIBRARY && !indexed && !step->split &&
            step->part != ULP_PART_COPY && here >= 0 && here == ulp_kernel_root(kernels, p);
 }
@@ -77,11 +91,21 @@ static void read_input(const struct ulp_kernels *kernels, int s, size_t i)
         fused_node(kernels, p)->stored = true;
 }
 
+/* A node in several groups has no number. */
+static void number_groups(const struct ulp_kernels *kernels)
+{
+    const struct ulp_grouping *grouping = kernels->grouping;
+    for (size_t s = 0; s < kernels->block->step_count; s++) {
+        const size_t node = kernels->block->steps[s].number;
+        if (ulp_grouping_count(grouping, node) == 1)
+            fused_node(kernels, (int)s)->kernel = grouping->groups[grouping->first[node]] + 1;
+    }
+}
+
 static void number_kernels(const struct ulp_kernels *kernels, struct ulp_fusion *fusion)
 {
     for (size_t s = 0; s < kernels->block->step_count; s++) {
-        const struct ulp_kernel_step *step = &kernels->steps[s];
-        const int root = step->kept ? ulp_kernel_root(kernels, (int)s) : step->kernel;
+        const int root = ulp_kernel_of(kernels, (int)s);
         if (root < 0 || root == (int)s)
             continue;
         struct ulp_fused_node *node = fused_node(kernels, root);
@@ -94,7 +118,6 @@ static void number_kernels(const struct ulp_kernels *kernels, struct ulp_fusion 
 static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fusion)
 {
     const struct ulp_block *block = kernels->block;
-    const bool dear = strcmp(fusion->inner.compute.name, kernels->mix->items->compute.name) != 0;
     for (size_t s = 0; s < block->step_count; s++) {
         if (block->steps[s].folded)
             continue;
@@ -106,37 +129,56 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
     }
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_fused_node *node = fused_node(kernels, (int)s);
-        const enum ulp_kernel_part part = kernels->steps[s].part;
+        const size_t number = block->steps[s].number;
+        const bool dear =
+            strcmp(fusion->items[ulp_mix_index(kernels->mix, number)].inner.compute.name,
+                   ulp_mix_arithmetic(kernels->mix, number)->compute.name) != 0;
         node->adds_bias = kernels->steps[s].adds_bias;
-        node->inner = node->held || node->inside ||
-                      (dear && (part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY ||
-                                part == ULP_PART_REDUCTION));
+        node->inner =
+            node->held || node->inside || (dear && ulp_part_is_computed(kernels->steps[s].part));
     }
-    number_kernels(kernels, fusion);
+    if (kernels->grouping)
+        number_groups(kernels);
+    else
+        number_kernels(kernels, fusion);
 }
 
-enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, struct ulp_mix *mix,
+/* A kept node's arithmetic may have nothing wider inside: it is then its own. */
+static void fill_item(struct ulp_fused_arithmetic *out, const struct ulp_arithmetic *item)
+{
+    out->inner = out->library = *item;
+    if (item->inner.carrier == item->storage.carrier &&
+        ulp_format_holds(&item->inner, &item->storage))
+        out->inner.storage = out->inner.compute = item->inner;
+    out->both = out->inner;
+    out->library.schedule.epilogue_rounded = out->both.schedule.epilogue_rounded = false;
+}
+
+enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, size_t lane, struct ulp_mix *mix,
                               struct ulp_error *error)
 {
     struct ulp_fusion *fusion = ulp_arena_take(mix->memory, 1, sizeof *fusion);
-    if (fusion)
+    if (fusion) {
         fusion->nodes = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *fusion->nodes);
-    if (!fusion || !fusion->nodes)
+        fusion->items = ulp_arena_take(mix->memory, mix->count, sizeof *fusion->items);
+    }
+    if (!fusion || !fusion->nodes || !fusion->items)
         return ulp_fail_memory(error, "out of memory while planning");
-    fusion->inner = *mix->items;
-    fusion->inner.storage = fusion->inner.compute = mix->items->inner;
-    fusion->library = *mix->items;
-    fusion->library.schedule.epilogue_rounded = false;
+    for (size_t i = 0; i < mix->count; i++)
+        fill_item(&fusion->items[i], &mix->items[i]);
     mix->fusion = fusion;
     enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++) {
         const struct ulp_block *block = plan->blocks[b];
         if (block->inlined_in)
             continue;
-        struct ulp_kernels kernels = {.block = block, .mix = mix};
+        struct ulp_kernels kernels = {.block = block,
+                                      .mix = mix,
+                                      .grouping = plan->groupings[lane]};
         status = ulp_arena_create(&kernels.memory, ulp_arena_budget(mix->memory), error);
         if (status == ULP_OK)
-            status = ulp_kernels_find(&kernels, error);
+            status = kernels.grouping ? ulp_kernels_describe(&kernels, error)
+                                      : ulp_kernels_find(&kernels, error);
         if (status == ULP_OK)
             fill_nodes(&kernels, fusion);
         ulp_arena_free(kernels.memory);

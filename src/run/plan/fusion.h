@@ -51,6 +51,7 @@ struct ulp_kernel_step {
 struct ulp_kernels {
     const struct ulp_block *block;
     const struct ulp_mix *mix;
+    const struct ulp_grouping *grouping; /* of fuse=groups; NULL: kernels are found */
     struct ulp_arena *memory;
     struct ulp_kernel_step *steps;
     /* by step: who reads it, in readers[first_reader[s] .. first_reader[s + 1]) */
@@ -58,11 +59,28 @@ struct ulp_kernels {
     size_t *first_reader;
 };
 
-/* fusion_parts.c: parts, readers, what is kept. */
+/* fusion_groups.c: how many groups the node is in; and whether the source is in every group of the
+ * reader, and is not rounded there. */
+size_t ulp_grouping_count(const struct ulp_grouping *grouping, size_t node);
+bool ulp_grouping_shares(const struct ulp_grouping *grouping, size_t reader, size_t source);
+
+/* fusion_parts.c: parts alone. */
+enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_error *error);
+/* Parts, readers, what is kept. */
 enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *error);
 /* fusion_kernels.c: all of it. */
 enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *error);
 int ulp_kernel_root(const struct ulp_kernels *kernels, int step);
+/* The root of the kernel that computes the step, or one of the two words for none. */
+static inline int ulp_kernel_of(const struct ulp_kernels *kernels, int step)
+{
+    return kernels->steps[step].kept ? ulp_kernel_root(kernels, step) : kernels->steps[step].kernel;
+}
+/* Does a kernel compute such a step from values in registers? */
+static inline bool ulp_part_is_computed(enum ulp_kernel_part part)
+{
+    return part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY || part == ULP_PART_REDUCTION;
+}
 /* Is the step's result read outside the block? */
 bool ulp_kernel_leaves(const struct ulp_kernels *kernels, int step);
 /* The step whose result the step's input i is, through views; or that it is a constant, or from

@@ -138,21 +138,16 @@ static void join(struct ulp_kernels *kernels, int a, int b)
     from->kernel = a;
 }
 
-static bool can_end(enum ulp_kernel_part part)
-{
-    return part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY || part == ULP_PART_REDUCTION;
-}
-
 static bool can_begin(enum ulp_kernel_part part)
 {
-    return can_end(part) || part == ULP_PART_MEMORY || part == ULP_PART_CONTRACTION;
+    return ulp_part_is_computed(part) || part == ULP_PART_MEMORY || part == ULP_PART_CONTRACTION;
 }
 
 /* Step s joins the kernels whose results it reads, the nearest first. */
 static void join_sources(struct search *search, int s)
 {
     struct ulp_kernels *kernels = search->kernels;
-    if (!kernels->steps[s].kept || !can_end(kernels->steps[s].part))
+    if (!kernels->steps[s].kept || !ulp_part_is_computed(kernels->steps[s].part))
         return;
     for (int nearest = s;;) {
         size_t at = SIZE_MAX;
@@ -176,9 +171,7 @@ static int find_computed(const struct ulp_kernels *kernels, int step)
 {
     int found = ULP_KERNEL_NONE;
     for (size_t r = kernels->first_reader[step]; r < kernels->first_reader[step + 1]; r++) {
-        const int reader = kernels->readers[r];
-        const struct ulp_kernel_step *there = &kernels->steps[reader];
-        const int root = there->kept ? ulp_kernel_root(kernels, reader) : there->kernel;
+        const int root = ulp_kernel_of(kernels, kernels->readers[r]);
         if (root == ULP_KERNEL_NONE || root == found)
             continue;
         if (root == ULP_KERNEL_SEVERAL || found != ULP_KERNEL_NONE)

@@ -88,26 +88,33 @@ static bool reads_again(const struct ulp_step *step)
            !tape->instructions[tape->outputs[0]].per_row;
 }
 
-static enum ulp_kernel_part find_contraction(const struct ulp_step *step,
-                                             const struct ulp_arithmetic *arithmetic)
+/* Does the caller say that a library does all of a contraction's group, its bias included? */
+static bool is_all_library(const struct ulp_kernels *kernels, const struct ulp_step *step)
+{
+    return kernels->grouping && ulp_grouping_count(kernels->grouping, step->number) == 1;
+}
+
+static enum ulp_kernel_part find_contraction(const struct ulp_kernels *kernels,
+                                             const struct ulp_step *step)
 {
     const struct ulp_operator *op = step->bound.op;
+    const struct ulp_arithmetic *arithmetic = ulp_mix_arithmetic(kernels->mix, step->number);
     const bool biased = op->epilogue && step->own_input_count > 2 && step->inputs[2] >= 0;
     if (op->formulas || op->integer_sums) /* attention, recurrent cells; integers */
         return ULP_PART_LIBRARY;
-    return !arithmetic->schedule.epilogue_rounded ? ULP_PART_CONTRACTION
-           : biased                               ? ULP_PART_MEMORY
-                                                  : ULP_PART_LIBRARY;
+    return !arithmetic->schedule.epilogue_rounded || is_all_library(kernels, step)
+               ? ULP_PART_CONTRACTION
+           : biased ? ULP_PART_MEMORY
+                    : ULP_PART_LIBRARY;
 }
 
 static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
                                       const struct ulp_step *step)
 {
     const struct ulp_operator *op = step->bound.op;
-    const struct ulp_arithmetic *arithmetic = kernels->mix->items;
     if (step->folded || step->constant || step->bound.blocks || step->output_count == 0 ||
         count_elements(kernels->block, step->outputs[0]) == 0 ||
-        ulp_mix_index(kernels->mix, step->number) != 0 ||
+        (!kernels->grouping && ulp_mix_index(kernels->mix, step->number) != 0) ||
         ulp_step_integer(kernels->mix, kernels->block, step))
         return ULP_PART_LIBRARY;
     if (op->work == ULP_WORK_MOVE)
@@ -115,16 +122,16 @@ static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
                : op->route == ULP_ROUTE_JOINED || op->route == ULP_ROUTE_COPIED ? ULP_PART_COPY
                                                                                 : ULP_PART_VIEW;
     if (op->work == ULP_WORK_CONTRACTION)
-        return find_contraction(step, arithmetic);
+        return find_contraction(kernels, step);
     if (!op->formula)
         return ULP_PART_LIBRARY;
     if (!reduces_rows(step->bound.tape))
         return ULP_PART_ELEMENTWISE;
     if (has_attribute(step, "kernel_shape"))
         return ULP_PART_MEMORY;
-    if (count_row(kernels->block, step) < ROW_UNROLLED)
+    if (!kernels->grouping && count_row(kernels->block, step) < ROW_UNROLLED)
         return ULP_PART_COPY;
-    return arithmetic->fuse == ULP_FUSE_POINTWISE ? ULP_PART_LIBRARY : ULP_PART_REDUCTION;
+    return kernels->mix->items->fuse == ULP_FUSE_POINTWISE ? ULP_PART_LIBRARY : ULP_PART_REDUCTION;
 }
 
 static void describe_step(const struct ulp_kernels *kernels, int s)
@@ -142,12 +149,13 @@ static void describe_step(const struct ulp_kernels *kernels, int s)
     if (out->part == ULP_PART_VIEW) /* the views before it are described */
         out->source = ulp_kernel_source(kernels, s, 0, &out->indexed);
     out->contracts = out->part == ULP_PART_CONTRACTION;
+    out->adds_bias = out->contracts && is_all_library(kernels, step);
     out->reduces = out->part == ULP_PART_REDUCTION;
     const struct ulp_tape *tape = step->bound.tape;
     if (out->reduces && tape->outputs[0] >= 0 && tape->instructions[tape->outputs[0]].per_row) {
         out->rows = made;
         out->total = count_elements(kernels->block, step->inputs[0]);
-        out->split = is_split(kernels->block, step, out->total, out->rows);
+        out->split = !kernels->grouping && is_split(kernels->block, step, out->total, out->rows);
     }
     if (out->split) {
         out->reduces = false;
@@ -377,17 +385,26 @@ static void decide_kept(const struct pricing *pricing, int s)
                   (price->read_count > READS_REUSED || price->operations > OPERATIONS_REUSED));
 }
 
+enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_error *error)
+{
+    const size_t steps = kernels->block->step_count;
+    kernels->steps = ulp_arena_take(kernels->memory, steps + 1, sizeof *kernels->steps);
+    if (!kernels->steps)
+        return ulp_out_of_memory(error);
+    for (size_t s = 0; s < steps; s++)
+        describe_step(kernels, (int)s);
+    return ULP_OK;
+}
+
 enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *error)
 {
     const size_t steps = kernels->block->step_count;
     const struct pricing pricing = {kernels, ulp_arena_take(kernels->memory, steps + 1,
                                                             sizeof *pricing.prices)};
-    kernels->steps = ulp_arena_take(kernels->memory, steps + 1, sizeof *kernels->steps);
-    if (!pricing.prices || !kernels->steps)
-        return ulp_out_of_memory(error);
-    for (size_t s = 0; s < steps; s++)
-        describe_step(kernels, (int)s);
-    const enum ulp_status status = list_readers(kernels, error);
+    enum ulp_status status =
+        pricing.prices ? ulp_kernels_describe(kernels, error) : ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = list_readers(kernels, error);
     for (size_t s = steps; s-- > 0 && status == ULP_OK;)
         count_readers(kernels, (int)s);
     for (size_t s = 0; s < steps && status == ULP_OK; s++)

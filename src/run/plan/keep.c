@@ -53,12 +53,25 @@ static enum ulp_status apply_keep(const struct ulp_plan *plan, struct ulp_mix *m
     return ULP_OK;
 }
 
+/* "fp16,fuse=groups" with the groups' name. */
+static void add_arithmetic_name(struct ulp_text *text, const char *name,
+                                const struct ulp_grouping *grouping)
+{
+    static const char groups[] = "fuse=groups";
+    const char *part = grouping ? strstr(name, groups) : NULL;
+    if (part)
+        ulp_text_add(text, "%.*sfuse=%s%s", (int)(part - name), name, grouping->name,
+                     part + strlen(groups));
+    else
+        ulp_text_add(text, "%s", name);
+}
+
 /* "fp16,keep=plan.json"; without a name each pattern: "fp16,keep=op:Softmax=fp32". */
 static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *keeps,
-                                struct ulp_error *error)
+                                const struct ulp_grouping *grouping, struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    ulp_text_add(&text, "%s", mix->items[0].name);
+    add_arithmetic_name(&text, mix->items[0].name, grouping);
     if (keeps->name)
         ulp_text_add(&text, ",keep=%s", keeps->name);
     for (size_t k = 0; !keeps->name && k < keeps->count; k++) {
@@ -104,7 +117,7 @@ static enum ulp_status fill_mix(const struct ulp_plan *plan, struct ulp_mix *mix
                         keeps->count, UINT16_MAX - 2);
     mix->count = 1;
     mix->items[0] = *lane;
-    enum ulp_status status = name_mix(mix, keeps, error);
+    enum ulp_status status = ULP_OK;
     if (lane->half_as_float && status == ULP_OK)
         status = keep_halves(plan, mix, chosen, error);
     for (size_t k = 0; k < keeps->count && status == ULP_OK; k++)
@@ -125,8 +138,10 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
         status = ulp_arena_create(&mix.memory, &plan->budget, error);
     if (differs && status == ULP_OK)
         status = fill_mix(plan, &mix, &plan->lanes[lane], keeps, error);
+    if ((differs || plan->groupings[lane]) && status == ULP_OK)
+        status = name_mix(&mix, keeps, plan->groupings[lane], error);
     if (fuses && status == ULP_OK)
-        status = ulp_plan_fuse(plan, &mix, error);
+        status = ulp_plan_fuse(plan, lane, &mix, error);
     ulp_arena_free(status == ULP_OK ? plan->mixes[lane].memory : mix.memory);
     if (status == ULP_OK)
         plan->mixes[lane] = mix;

@@ -66,7 +66,7 @@ static void choose_bodies(const struct ulp_step *step, bool *chosen)
 }
 
 /* "no node is called 'x' (did you mean ...?)", with the node of the value of that name. */
-static enum ulp_status refuse_name(const struct ulp_plan *plan, const char *name,
+enum ulp_status ulp_pattern_refuse(const struct ulp_plan *plan, const char *name,
                                    struct ulp_error *error)
 {
     struct ulp_text text = {0};
@@ -221,7 +221,7 @@ static enum ulp_status choose_side(const struct ulp_plan *plan, const char *name
     if (!named)
         return ulp_out_of_memory(error);
     enum ulp_status status =
-        choose_names(plan, name, named) ? ULP_OK : refuse_name(plan, name, error);
+        choose_names(plan, name, named) ? ULP_OK : ulp_pattern_refuse(plan, name, error);
     if (status == ULP_OK) {
         memcpy(chosen, named, plan->node_count * sizeof *chosen);
         status = spread_marks(plan, chosen, back, scratch, error);
@@ -239,9 +239,10 @@ static enum ulp_status choose_between(const struct ulp_plan *plan, const char *f
     bool *before = ulp_arena_take(scratch, plan->node_count + 1, sizeof *before);
     if (!before)
         return ulp_out_of_memory(error);
-    enum ulp_status status = !choose_names(plan, first, chosen)  ? refuse_name(plan, first, error)
-                             : !choose_names(plan, last, before) ? refuse_name(plan, last, error)
-                                                                 : ULP_OK;
+    enum ulp_status status =
+        !choose_names(plan, first, chosen)  ? ulp_pattern_refuse(plan, first, error)
+        : !choose_names(plan, last, before) ? ulp_pattern_refuse(plan, last, error)
+                                            : ULP_OK;
     if (status == ULP_OK)
         status = spread_marks(plan, chosen, false, scratch, error);
     if (status == ULP_OK)
@@ -298,7 +299,7 @@ static enum ulp_status choose_single(const struct ulp_plan *plan, const char *pa
     else if ((rest = after_prefix(pattern, "op:")))
         status = choose_op(plan, rest, chosen, error);
     else
-        status = refuse_name(plan, pattern, error);
+        status = ulp_pattern_refuse(plan, pattern, error);
     for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
         if (chosen[n])
             choose_bodies(plan->nodes[n].step, chosen);

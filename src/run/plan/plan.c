@@ -39,6 +39,9 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     plan->mixes = ulp_arena_take(plan->arena, lane_count, sizeof *plan->mixes);
     if (!plan->mixes)
         return ulp_fail_memory(error, "out of memory while planning");
+    plan->groupings = ulp_arena_take(plan->arena, lane_count, sizeof *plan->groupings);
+    if (!plan->groupings)
+        return ulp_fail_memory(error, "out of memory while planning");
     for (size_t l = 0; l < lane_count; l++)
         plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
     plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);
@@ -51,9 +54,12 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     if (status == ULP_OK)
         status = ulp_plan_fold(plan, options, error);
     static const struct ulp_keeps none;
-    for (size_t l = 0; l < lane_count && status == ULP_OK; l++)
-        if (options->keeps || lanes[l].half_as_float || lanes[l].fuse != ULP_FUSE_NONE)
+    for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
+        if (lanes[l].fuse == ULP_FUSE_GROUPS)
+            status = ulp_plan_group(plan, l, options->groups ? &options->groups[l] : NULL, error);
+        if (status == ULP_OK)
             status = ulp_plan_keep(plan, l, options->keeps ? &options->keeps[l] : &none, error);
+    }
     if (status == ULP_OK && options->perturbation.precision > 0)
         status = ulp_plan_perturb(plan, &options->perturbation, error);
     if (status == ULP_OK)

@@ -160,10 +160,23 @@ struct ulp_fused_node {
     bool stored; /* its results are in memory, too */
 };
 struct ulp_fusion {
-    struct ulp_arithmetic inner;   /* the lane's, with the inner format as storage */
-    struct ulp_arithmetic library; /* the lane's, with the bias before the rounding of a sum */
+    /* by the mix's items: */
+    struct ulp_fused_arithmetic {
+        struct ulp_arithmetic inner;   /* with the inner format as storage */
+        struct ulp_arithmetic library; /* with the bias before the rounding of a sum */
+        struct ulp_arithmetic both;
+    } * items;
     struct ulp_fused_node *nodes;
     size_t kernel_count;
+};
+
+/* The groups of a lane with fuse=groups, by the plan's nodes (fusion_groups.c). */
+struct ulp_grouping {
+    const char *name;
+    size_t count;
+    size_t *first; /* node n is in groups[first[n] .. first[n + 1]), ascending */
+    uint32_t *groups;
+    bool *rounded; /* by node: its results are rounded inside, too */
 };
 
 /* What a lane computes its nodes in (keep.c). */
@@ -181,7 +194,8 @@ struct ulp_plan {
     struct ulp_arena *arena;
     const struct ulp_model *model;
     struct ulp_arithmetic *lanes;
-    struct ulp_mix *mixes; /* of each lane */
+    struct ulp_mix *mixes;           /* of each lane */
+    struct ulp_grouping **groupings; /* of each lane; NULL: it has none */
     size_t lane_count;
     struct ulp_arithmetic exact; /* fp32: what constants are folded in */
     bool wants_integers;         /* some lane or node has qdq=integer */
@@ -226,15 +240,19 @@ static inline const struct ulp_arithmetic *ulp_mix_arithmetic(const struct ulp_m
  * inner arithmetic. */
 static inline const struct ulp_arithmetic *ulp_mix_computes(const struct ulp_mix *mix, size_t node)
 {
-    const struct ulp_fused_node *fused = mix->fusion ? &mix->fusion->nodes[node] : NULL;
-    return fused && fused->inner       ? &mix->fusion->inner
-           : fused && fused->adds_bias ? &mix->fusion->library
-                                       : ulp_mix_arithmetic(mix, node);
+    if (!mix->fusion)
+        return ulp_mix_arithmetic(mix, node);
+    const struct ulp_fused_node *fused = &mix->fusion->nodes[node];
+    const struct ulp_fused_arithmetic *item = &mix->fusion->items[ulp_mix_index(mix, node)];
+    return fused->inner       ? fused->adds_bias ? &item->both : &item->inner
+           : fused->adds_bias ? &item->library
+                              : ulp_mix_arithmetic(mix, node);
 }
 static inline const struct ulp_arithmetic *ulp_mix_holds(const struct ulp_mix *mix, size_t node)
 {
-    return mix->fusion && mix->fusion->nodes[node].held ? &mix->fusion->inner
-                                                        : ulp_mix_arithmetic(mix, node);
+    return mix->fusion && mix->fusion->nodes[node].held
+               ? &mix->fusion->items[ulp_mix_index(mix, node)].inner
+               : ulp_mix_arithmetic(mix, node);
 }
 /* Does the step read its input i in the kernel that computed it? */
 static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct ulp_step *step,
@@ -255,8 +273,10 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
                : NULL;
 }
 
-/* pattern.c: set chosen[node] of the nodes that the pattern names. None: an error with near
- * names. */
+/* pattern.c: the error that no node is called so, with near names. */
+enum ulp_status ulp_pattern_refuse(const struct ulp_plan *plan, const char *name,
+                                   struct ulp_error *error);
+/* Set chosen[node] of the nodes that the pattern names. None: an error with near names. */
 enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
                                    struct ulp_arena *scratch, struct ulp_error *error);
 
@@ -300,8 +320,14 @@ enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
                                struct ulp_error *error);
 enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
 /* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
-enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, struct ulp_mix *mix,
+enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, size_t lane, struct ulp_mix *mix,
                               struct ulp_error *error);
+/* fusion_groups.c: copy the groups of a lane with fuse=groups; NULL: an error. */
+enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct ulp_groups *groups,
+                               struct ulp_error *error);
+/* The groups of a lane, to plan it again; count 0: it has none. By name, in the arena. */
+enum ulp_status ulp_plan_groups(const struct ulp_plan *plan, size_t lane, struct ulp_arena *arena,
+                                struct ulp_groups *out, struct ulp_error *error);
 /* integer_form.c: find the block's quantised contractions and give their steps integer forms, when
  * a lane wants them. After folding, before last uses. */
 enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,

@@ -1,0 +1,103 @@
+/* Groups of nodes for fuse=groups, read from a JSON file. */
+#include <string.h>
+
+#include <ulpscope/run.h>
+
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "data/json_file.h"
+
+/* A list of texts, or nothing. */
+static enum ulp_status read_texts(const json_t *group, const char *key, struct ulp_arena *arena,
+                                  const char *const **out, size_t *count, struct ulp_error *error)
+{
+    const json_t *list = json_object_get(group, key);
+    const size_t length = json_array_size(list);
+    const char **texts = ulp_arena_take(arena, length + 1, sizeof *texts);
+    if (list && !json_is_array(list))
+        return ulp_fail(error, ULP_ERROR_INPUT, "\"%s\" is no list", key);
+    for (size_t i = 0; texts && i < length; i++) {
+        const json_t *text = json_array_get(list, i);
+        if (!json_is_string(text))
+            return ulp_fail(error, ULP_ERROR_INPUT, "\"%s\"[%zu] is no text", key, i);
+        texts[i] = ulp_arena_text(arena, json_string_value(text), json_string_length(text));
+        if (!texts[i])
+            return ulp_out_of_memory(error);
+    }
+    *out = texts;
+    *count = length;
+    return texts ? ULP_OK : ulp_out_of_memory(error);
+}
+
+/* {"name": NAME, "nodes": [NAME, ...], "rounded": [NAME, ...]}; a key misspelt would change the
+ * meaning in silence. */
+static enum ulp_status read_group(const json_t *object, struct ulp_arena *arena,
+                                  struct ulp_group *out, struct ulp_error *error)
+{
+    const json_t *name = json_object_get(object, "name");
+    void *at = json_object_iter((json_t *)(uintptr_t)object);
+    if (!json_is_object(object))
+        return ulp_fail(error, ULP_ERROR_INPUT, "is no object");
+    for (; at; at = json_object_iter_next((json_t *)(uintptr_t)object, at)) {
+        const char *key = json_object_iter_key(at);
+        if (strcmp(key, "name") != 0 && strcmp(key, "nodes") != 0 && strcmp(key, "rounded") != 0)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "unknown key \"%s\"; known: name, nodes, rounded", key);
+    }
+    if (name && !json_is_string(name))
+        return ulp_fail(error, ULP_ERROR_INPUT, "\"name\" is no text");
+    if (!json_array_size(json_object_get(object, "nodes")))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "has no \"nodes\": expected a list of names of nodes");
+    if (name) {
+        out->name = ulp_arena_text(arena, json_string_value(name), json_string_length(name));
+        if (!out->name)
+            return ulp_out_of_memory(error);
+    }
+    enum ulp_status status =
+        read_texts(object, "nodes", arena, &out->nodes, &out->node_count, error);
+    if (status == ULP_OK)
+        status = read_texts(object, "rounded", arena, &out->rounded, &out->rounded_count, error);
+    return status;
+}
+
+static enum ulp_status read_groups(void *out, const char *name, const json_t *root,
+                                   struct ulp_arena *arena, struct ulp_error *error)
+{
+    struct ulp_groups *groups = out;
+    const json_t *list = json_object_get(root, "groups");
+    const size_t count = json_array_size(list);
+    if (!count)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "has no \"groups\": expected a list of {\"nodes\": [NAME, ...]}");
+    struct ulp_group *items = ulp_arena_take(arena, count, sizeof *items);
+    groups->items = items;
+    groups->name = ulp_arena_text(arena, name, strlen(name));
+    if (!items || !groups->name)
+        return ulp_out_of_memory(error);
+    enum ulp_status status = ULP_OK;
+    for (size_t g = 0; g < count && status == ULP_OK; g++)
+        if ((status = read_group(json_array_get(list, g), arena, &items[g], error)) != ULP_OK)
+            ulp_fail_at(error, status, "\"groups\"[%zu]", g);
+    groups->count = count;
+    return status;
+}
+
+enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,
+                                    struct ulp_group_list *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    *out = (struct ulp_group_list){0};
+    const enum ulp_status status =
+        ulp_json_file_read(path, budget, read_groups, &out->groups, &out->memory, error);
+    if (status != ULP_OK)
+        *out = (struct ulp_group_list){0};
+    return status;
+}
+
+void ulp_group_list_free(struct ulp_group_list *list)
+{
+    ulp_arena_free(list->memory);
+    *list = (struct ulp_group_list){0};
+}
