@@ -216,6 +216,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                 continue;
             const struct ulp_expected_error *expected = &tensor->expected[0];
             output->rms = expected->rms;
+            output->freedom = expected->freedom;
             output->max_abs = fmax(output->own_max, fmax(expected->max_abs, expected->floor));
             output->open = expected->open || expected->shapeless;
             if (expected->nonfinite > output->nonfinite)
@@ -242,6 +243,8 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     status = run_lanes(m, error);
     if (status == ULP_OK) {
         const char *name = ulp_plan_lane_name(m->plan, 1);
+        out->narrow_products =
+            m->options->arithmetic.factor.precision < m->options->arithmetic.storage.precision;
         out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
         status = out->arithmetic ? ULP_OK : out_of_memory(error);
     }

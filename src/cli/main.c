@@ -45,15 +45,15 @@ static void print_help(FILE *out)
           out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
-    fputs(
-        "\n  ulpscope COMMAND --help   options and examples of a command\n"
-        "  ulpscope --version        version\n\n"
-        "Start here:\n"
-        "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-        "Exit codes: 0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, a\n"
-        "recording is not explained or a conformance case failed; 2 wrong usage; 3 unreadable or\n"
-        "malformed input; 4 unsupported model; 5 out of memory or --max-memory reached.\n",
-        out);
+    fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
+          "  ulpscope --version        version\n\n"
+          "Start here:\n"
+          "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
+          "Exit codes: 0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
+          "tolerance of --check is not met, a recording is not explained or a conformance case\n"
+          "failed; 2 wrong usage; 3 unreadable or malformed input; 4 unsupported model; 5 out of\n"
+          "memory or --max-memory reached.\n",
+          out);
 }
 
 /* Memory that is freed stays the process's: a run that follows another (--repeat, samples) then

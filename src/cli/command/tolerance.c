@@ -168,15 +168,22 @@ static int judge(const struct tolerance_options *options, const struct ulp_toler
         const double excess = ulp_tolerance_excess(output, options->atol, options->rtol);
         if (excess <= 1)
             continue;
-        if (!failed++)
-            fputs("\n", stdout);
-        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: %.2g x too tight (error %.2e)\n",
-            tolerance->arithmetic, options->atol, options->rtol, output->name, excess,
-            output->max_abs);
+        failed++;
+        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: ", tolerance->arithmetic,
+            options->atol, options->rtol, output->name);
+        if (isinf(excess))
+            say(stdout, output->nonfinite ? "not every element is finite\n"
+                                          : "an error where none is allowed\n");
+        else
+            say(stdout,
+                excess < 1e4 ? "%.*f x too tight (error %.2e)\n"
+                             : "%.*e x too tight (error %.2e)\n",
+                excess < 9.95 || excess >= 1e4, excess, output->max_abs);
     }
     if (!failed)
-        say(stdout, "\nPASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
+        say(stdout, "PASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
             options->atol, options->rtol);
+    fputs("\n", stdout);
     return failed ? ULP_ERROR_LIMIT : ULP_OK;
 }
 
@@ -184,6 +191,7 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
 {
     struct ulp_error error;
     char *summary;
+    const int verdict = options->check ? judge(options, tolerance) : ULP_OK;
     if (ulp_tolerance_summary(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
                               &summary, &error) != ULP_OK)
         return fail(&error);
@@ -191,7 +199,7 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
     free(summary);
     if (options->json && ulp_tolerance_write_json(tolerance, options->json, &error) != ULP_OK)
         return fail(&error);
-    return options->check ? judge(options, tolerance) : ULP_OK;
+    return verdict;
 }
 
 int command_tolerance(int argc, char **argv)
