@@ -15,11 +15,6 @@ static const char no_error[] = "the outputs equal the reference's",
                   no_memory[] =
                       "going back through the graph needs more memory: raise --max-memory";
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the attribution");
-}
-
 static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
     const size_t slots = attributor->plan->main->slot_count + 1,
@@ -66,11 +61,11 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
     const size_t lanes = plan->lane_count - 1;
     if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
                                                                  sizeof *attributor->lanes)))
-        status = out_of_memory(error);
+        status = ulp_attributor_memory(error);
     for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
         attributor->lane_count++;
         if (!prepare_lane(attributor, &attributor->lanes[l]))
-            status = out_of_memory(error);
+            status = ulp_attributor_memory(error);
     }
     ulp_attribution_limit(attributor);
     if (status == ULP_OK)
@@ -115,7 +110,7 @@ enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const ch
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
-    return attributor->folder ? ULP_OK : out_of_memory(error);
+    return attributor->folder ? ULP_OK : ulp_attributor_memory(error);
 }
 
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
@@ -316,7 +311,7 @@ static enum ulp_status verify_lane(struct ulp_attributor *attributor, struct ulp
         return status;
     weights.cotangents = ulp_arena_take(arena, slots + 1, sizeof *weights.cotangents);
     status = weights.cotangents ? seed_targets(attributor, lane, &weights, &scale, &any, error)
-                                : out_of_memory(error);
+                                : ulp_attributor_memory(error);
     if (status == ULP_OK)
         status = ulp_attribution_verify(attributor, (size_t)(lane - attributor->lanes),
                                         course->share, course->gain, weights.cotangents, error);
@@ -355,7 +350,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
     if (!course.share || !course.gain || !course.condition || !course.decision ||
         !sweep.cotangents || !sweep.stopped || !sweep.remainders)
-        status = out_of_memory(error);
+        status = ulp_attributor_memory(error);
     if (status == ULP_OK)
         status = seed_targets(attributor, lane, &sweep, &scale, &any, error);
     if (status == ULP_OK && any)
@@ -420,11 +415,11 @@ enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct 
                                        .decisions = from->decisions / count};
         if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
                                                                 strlen(attributor->output))))
-            return out_of_memory(error);
+            return ulp_attributor_memory(error);
         to->verified =
             ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
         if (!to->verified)
-            return out_of_memory(error);
+            return ulp_attributor_memory(error);
         to->verified_count = from->verified_count;
         if (from->verified_count)
             memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);

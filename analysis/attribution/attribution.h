@@ -4,7 +4,13 @@
 
 #include <ulpscope/analysis.h>
 
+#include "base/memory/alloc.h"
 #include "run/plan/plan.h"
+
+static inline enum ulp_status ulp_attributor_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the attribution");
+}
 
 /* Bytes kept until the sweep; data NULL and in_file: they are in the attributor's file. */
 struct ulp_kept {

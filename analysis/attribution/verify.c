@@ -24,11 +24,6 @@ struct trial {
     double **values; /* by slot */
 };
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the attribution");
-}
-
 /* What the lane keeps by itself. */
 static enum ulp_status copy_keeps(struct trial *trial, const struct ulp_mix *mix,
                                   struct ulp_error *error)
@@ -36,11 +31,11 @@ static enum ulp_status copy_keeps(struct trial *trial, const struct ulp_mix *mix
     const size_t nodes = trial->attributor->plan->node_count;
     trial->keeps = ulp_arena_take(trial->memory, mix->count + 1, sizeof *trial->keeps);
     if (!trial->keeps)
-        return out_of_memory(error);
+        return ulp_attributor_memory(error);
     for (size_t a = 1; a < mix->count; a++) {
         size_t *kept = ulp_arena_take(trial->memory, nodes + 1, sizeof *kept), count = 0;
         if (!kept)
-            return out_of_memory(error);
+            return ulp_attributor_memory(error);
         for (size_t n = 0; n < nodes; n++)
             if (ulp_mix_index(mix, n) == a)
                 kept[count++] = n;
@@ -153,7 +148,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
     const struct ulp_block *block = trial->attributor->plan->main;
     trial->inputs = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *trial->inputs);
     if (!trial->inputs)
-        return out_of_memory(error);
+        return ulp_attributor_memory(error);
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const struct ulp_tensor *kept = &trial->lane->values[slot];
@@ -163,7 +158,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
             continue;
         double *values = ulp_arena_take(trial->memory, kept->count + 1, sizeof *values);
         if (!values)
-            return out_of_memory(error);
+            return ulp_attributor_memory(error);
         for (size_t k = 0; k < kept->count; k++)
             values[k] = (double)((const float *)kept->data)[k] +
                         (trial->lane->errors[slot] ? trial->lane->errors[slot][k] / 2 : 0);
@@ -273,7 +268,7 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
         trial.values =
             ulp_arena_take(trial.memory, plan->main->slot_count + 1, sizeof *trial.values);
     if (status == ULP_OK && !(lane->verified && trial.values))
-        status = out_of_memory(error);
+        status = ulp_attributor_memory(error);
     if (status == ULP_OK)
         status = make_inputs(&trial, error);
     if (status == ULP_OK) {

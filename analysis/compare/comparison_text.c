@@ -299,7 +299,6 @@ enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, 
     ulp_environment_enter(&caller);
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
-    *out = NULL;
     for (size_t f = 0; f < comparison->file_count; f++)
         add_verdict(&page, comparison, f);
     for (size_t f = 0; f < comparison->file_count; f++)
@@ -312,10 +311,5 @@ enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, 
                  "gives;\nratio: rms over what the arithmetic makes there; ! not explained, ~ "
                  "follows an open decision%s\n",
                  page.dim, comparison->reference, page.off);
-    if (text.failed) {
-        ulp_text_free(&text);
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
-    }
-    *out = text.data;
-    return ULP_OK;
+    return ulp_page_take(&text, out, error);
 }

@@ -39,9 +39,9 @@ static json_t *make_effect(const struct ulp_forecast_lane *lane,
 
 static json_t *make_unseen(const struct ulp_extreme *unseen)
 {
-    json_t *json = json_object();
     if (!unseen->count)
         return json_null();
+    json_t *json = json_object();
     ulp_json_set(&json, "samples", json_integer((json_int_t)unseen->count));
     ulp_json_set(&json, "chance", ulp_json_number(unseen->chance));
     ulp_json_set(&json, "low", ulp_json_number(unseen->low));

@@ -309,11 +309,8 @@ enum ulp_status ulp_forecast_summary(const struct ulp_forecast *forecast, int wi
         add_verdict(&page, &forecast->lanes[l]);
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
         status = add_lane(&page, forecast, &forecast->lanes[l], error);
-    if (status == ULP_OK && text.failed)
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
     if (status == ULP_OK)
-        *out = text.data;
-    else
-        ulp_text_free(&text);
+        return ulp_page_take(&text, out, error);
+    ulp_text_free(&text);
     return status;
 }

@@ -120,16 +120,10 @@ enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t sh
     ulp_environment_enter(&caller);
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
-    *out = NULL;
     add_verdict(&text, result);
     for (size_t f = 0, end; f < result->finding_count; f = end) {
         end = find_end(result, f);
         add_rule(&page, result, f, end, shown);
     }
-    if (text.failed) {
-        ulp_text_free(&text);
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the lint's text");
-    }
-    *out = text.data;
-    return ULP_OK;
+    return ulp_page_take(&text, out, error);
 }

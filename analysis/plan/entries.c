@@ -13,11 +13,6 @@ struct entries {
     bool *chosen, *state; /* by node: of the last pattern; as the entries so far leave it */
 };
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan");
-}
-
 /* Which nodes the pattern names; false: it is none. */
 static bool choose(struct entries *entries, const char *pattern)
 {
@@ -52,7 +47,7 @@ static enum ulp_status add_entry(struct entries *entries, size_t node, struct ul
     for (size_t n = 0; n < plan->node_count; n++)
         if (entries->chosen[n])
             entries->state[n] = entry->keep;
-    return entry->pattern ? ULP_OK : out_of_memory(error);
+    return entry->pattern ? ULP_OK : ulp_search_memory(error);
 }
 
 /* An If, Loop or Scan names what its bodies hold, too, so those come first, the outermost before
@@ -66,7 +61,7 @@ enum ulp_status ulp_search_entries(const struct ulp_search *search, struct ulp_f
     entries.chosen = ulp_arena_take(search->memory, plan->node_count + 1, sizeof(bool));
     entries.state = ulp_arena_take(search->memory, plan->node_count + 1, sizeof(bool));
     if (!found->entries || !entries.chosen || !entries.state)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     enum ulp_status status = ULP_OK;
     for (size_t n = plan->node_count; n-- > 0 && status == ULP_OK;)
         if (plan->nodes[n].step->bound.blocks && entries.state[n] != search->kept[n])

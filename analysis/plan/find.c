@@ -9,11 +9,6 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan");
-}
-
 /* Nodes that compute something. */
 static bool computes(const struct ulp_plan_node *node)
 {
@@ -25,7 +20,7 @@ static enum ulp_status choose(struct ulp_search *search, struct ulp_error *error
     const struct ulp_find_options *options = search->options;
     const size_t nodes = search->plan->node_count;
     bool *chosen = ulp_arena_take(search->memory, nodes + 1, sizeof *chosen);
-    enum ulp_status status = chosen ? ULP_OK : out_of_memory(error);
+    enum ulp_status status = chosen ? ULP_OK : ulp_search_memory(error);
     for (size_t n = 0; n < nodes; n++)
         search->free[n] = computes(&search->plan->nodes[n]);
     for (size_t p = 0; p < options->never_count + options->always_count && status == ULP_OK; p++) {
@@ -59,15 +54,15 @@ static enum ulp_status open_search(struct ulp_search *search, const struct ulp_m
     double **const numbers[] = {&search->without, &search->seen};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (!(*flags[i] = ulp_arena_take(search->memory, nodes, sizeof **flags[i])))
-            return out_of_memory(error);
+            return ulp_search_memory(error);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(*numbers[i] = ulp_arena_take(search->memory, nodes, sizeof **numbers[i])))
-            return out_of_memory(error);
+            return ulp_search_memory(error);
     for (size_t e = 0; e < ULP_ESTIMATE_COUNT; e++) {
         search->own[e] = ulp_arena_take(search->memory, nodes, sizeof **search->own);
         search->stored[e] = ulp_arena_take(search->memory, nodes, sizeof **search->stored);
         if (!search->own[e] || !search->stored[e])
-            return out_of_memory(error);
+            return ulp_search_memory(error);
     }
     for (size_t n = 0; n < nodes; n++)
         search->without[n] = search->seen[n] = NAN;
@@ -77,12 +72,12 @@ static enum ulp_status open_search(struct ulp_search *search, const struct ulp_m
     search->after = ulp_arena_take(search->memory, samples, sizeof *search->after);
     search->integers = ulp_arena_take(search->memory, samples, sizeof *search->integers);
     if (!search->truths || !search->before || !search->after || !search->integers)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t s = 0; s < search->sample_count; s++) {
         search->integers[s] = ulp_arena_take(search->memory, search->plan->main->slot_count + 1,
                                              sizeof **search->integers);
         if (!search->integers[s])
-            return out_of_memory(error);
+            return ulp_search_memory(error);
     }
     status = ulp_search_limits(search, error);
     if (status == ULP_OK)
@@ -125,7 +120,7 @@ static enum ulp_status report_nodes(const struct ulp_search *search, struct ulp_
     const struct ulp_plan *plan = search->plan;
     found->kept = ulp_arena_take(found->memory, plan->node_count + 1, sizeof *found->kept);
     if (!found->kept)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t n = 0; n < plan->node_count; n++) {
         found->node_count += computes(&plan->nodes[n]);
         if (!search->kept[n])
@@ -137,7 +132,7 @@ static enum ulp_status report_nodes(const struct ulp_search *search, struct ulp_
                                         .always = search->always[n],
                                         .without = search->always[n] ? NAN : search->without[n]};
         if (!node->name || !node->op)
-            return out_of_memory(error);
+            return ulp_search_memory(error);
     }
     return ULP_OK;
 }
@@ -150,7 +145,7 @@ static enum ulp_status report_casts(const struct ulp_search *search, struct ulp_
     enum ulp_status status = ulp_plan_borders(search->plan, 1, &borders, &found->cast_count, error);
     found->casts = ulp_arena_take(found->memory, found->cast_count + 1, sizeof *found->casts);
     if (status == ULP_OK && !found->casts)
-        status = out_of_memory(error);
+        status = ulp_search_memory(error);
     for (size_t b = 0; b < found->cast_count && status == ULP_OK; b++) {
         found->casts[b] =
             (struct ulp_found_cast){.value = copy_text(found, borders[b].value),
@@ -158,7 +153,7 @@ static enum ulp_status report_casts(const struct ulp_search *search, struct ulp_
                                     .elements = borders[b].elements,
                                     .reader_count = borders[b].reader_count};
         if (!found->casts[b].value)
-            status = out_of_memory(error);
+            status = ulp_search_memory(error);
         const int bits =
             borders[b].from->storage.storage_bits + borders[b].to->storage.storage_bits;
         found->cast_elements += borders[b].elements;
@@ -175,11 +170,11 @@ static enum ulp_status report_samples(const struct ulp_search *search, struct ul
     found->samples =
         ulp_arena_take(found->memory, search->sample_count + 1, sizeof *found->samples);
     if (!found->samples)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t s = 0; s < search->sample_count && status == ULP_OK; s++) {
         struct ulp_found_sample *to = &found->samples[found->sample_count++];
         if (!(to->name = copy_text(found, search->samples[s].name)))
-            return out_of_memory(error);
+            return ulp_search_memory(error);
         status = ulp_found_figure_set(&to->before, &search->before[s], found->memory, error);
         if (status == ULP_OK)
             status = ulp_found_figure_set(&to->after, &search->after[s], found->memory, error);
@@ -195,7 +190,7 @@ static enum ulp_status report_frontier(const struct ulp_search *search, struct u
     found->frontier =
         ulp_arena_take(found->memory, search->plan->node_count + 2, sizeof *found->frontier);
     if (!found->frontier)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t n = 0; n <= search->plan->node_count; n++)
         if (search->seen[n] < least || (!found->frontier_count && !isnan(search->seen[n]))) {
             least = search->seen[n];
@@ -218,11 +213,11 @@ static enum ulp_status report_options(const struct ulp_model *model,
     found->tolerances =
         ulp_arena_take(found->memory, options->tolerance_count + 1, sizeof *found->tolerances);
     if (!found->model_path || !found->tolerances)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t t = 0; t < options->tolerance_count; t++)
         if (!(found->tolerances[found->tolerance_count++] =
                   copy_text(found, options->tolerances[t])))
-            return out_of_memory(error);
+            return ulp_search_memory(error);
     return ULP_OK;
 }
 
@@ -258,6 +253,10 @@ static enum ulp_status check_options(const struct ulp_find_options *options, siz
         options->keep_in.half_as_float || options->keep_in.schedule.qdq_integer)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a plan is of one arithmetic for all nodes: not of ort-cpu or qdq=integer");
+    if (options->arithmetic.fuse != ULP_FUSE_NONE || options->keep_in.fuse != ULP_FUSE_NONE)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a plan is searched node by node: search without fuse=, then set it in "
+                        "the plan.json found, and audit that");
     return ULP_OK;
 }
 

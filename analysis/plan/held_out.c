@@ -6,11 +6,6 @@
 
 #include "base/error.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan");
-}
-
 enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
                                      const struct ulp_judgement *judgement,
                                      struct ulp_arena *memory, struct ulp_error *error)
@@ -21,7 +16,7 @@ enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
                                      .metric = ulp_arena_text(memory, metric, strlen(metric)),
                                      .value = judgement->value,
                                      .ratio = judgement->ratio};
-    return out->output && out->metric ? ULP_OK : out_of_memory(error);
+    return out->output && out->metric ? ULP_OK : ulp_search_memory(error);
 }
 
 /* The lane keeps what was found. */
@@ -48,14 +43,14 @@ enum ulp_status ulp_search_validate(struct ulp_search *search,
 {
     found->validated = ulp_arena_take(found->memory, count + 1, sizeof *found->validated);
     if (!found->validated)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     enum ulp_status status = ulp_search_keep(search, search->kept, error);
     for (size_t s = 0; s < count && status == ULP_OK; s++) {
         struct ulp_found_sample *to = &found->validated[s];
         struct ulp_judgement after;
         to->name = ulp_arena_text(found->memory, held_out[s].name, strlen(held_out[s].name));
         if (!to->name)
-            return out_of_memory(error);
+            return ulp_search_memory(error);
         status = run_held_out(search, &held_out[s], &after, error);
         if (status == ULP_OK)
             status = ulp_found_figure_set(&to->after, &after, found->memory, error);

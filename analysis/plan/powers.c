@@ -8,11 +8,6 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan");
-}
-
 /* What the reference decides. */
 struct decisions {
     const struct ulp_search *search;
@@ -160,7 +155,7 @@ enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
     size_t *nodes = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *nodes),
            count = 0;
     if (!nodes)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t n = 0; n < search->plan->node_count; n++)
         if (kept[n])
             nodes[count++] = n;
@@ -175,7 +170,7 @@ static enum ulp_status keep_required(struct ulp_search *search, struct ulp_error
 {
     bool *kept = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *kept);
     if (!kept)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t n = 0; n < search->plan->node_count; n++)
         kept[n] = search->always[n] || search->required[n];
     return ulp_search_keep(search, kept, error);

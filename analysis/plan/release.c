@@ -7,11 +7,6 @@
 
 #include "base/error.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan");
-}
-
 /* Besides those that are always kept. */
 static size_t count_left(const struct ulp_search *search)
 {
@@ -38,7 +33,7 @@ static enum ulp_status release_first(struct ulp_search *search, const size_t *or
     const size_t bytes = search->plan->node_count * sizeof *work;
     size_t low = 0, high = count + 1; /* so many can go, so many cannot */
     bool *all = ulp_arena_take(search->memory, bytes + 1, 1);
-    enum ulp_status status = all ? ULP_OK : out_of_memory(error);
+    enum ulp_status status = all ? ULP_OK : ulp_search_memory(error);
     if (status == ULP_OK)
         memcpy(all, search->kept, bytes);
     while (high - low > 1 && status == ULP_OK) {
@@ -108,7 +103,7 @@ enum ulp_status ulp_search_release_to(struct ulp_search *search, size_t budget, 
     struct ulp_judgement *judgements =
         ulp_arena_take(search->memory, search->sample_count + 1, sizeof *judgements);
     if (!judgements)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     while (count_left(search) > budget && status == ULP_OK) {
         size_t best = nodes;
         double least = INFINITY, ratio;
@@ -135,7 +130,7 @@ enum ulp_status ulp_search_release(struct ulp_search *search, size_t start, bool
     size_t *order = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *order),
            count = 0;
     if (!order)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     enum ulp_status status = ulp_search_order(search, search->kept, start, order, &count, error);
     if (status == ULP_OK)
         status = release_first(search, order, count, work, error);
@@ -185,7 +180,7 @@ enum ulp_status ulp_search_add(struct ulp_search *search, size_t than, bool *wor
         ulp_arena_take(search->memory, search->sample_count + 1, sizeof *judgements);
     size_t count = 0;
     if (!candidates || !judgements)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     for (size_t n = 0; n < nodes; n++)
         if (search->free[n] && !search->kept[n])
             candidates[count++] = (struct candidate){.node = n};

@@ -10,15 +10,11 @@
 #include "analysis/plan/engine.h"
 #include "analysis/plan/picture.h"
 #include "analysis/report/json_value.h"
+#include "analysis/report/page.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
 #include <ulpscope/report.h>
-
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the report of a plan");
-}
 
 /* ---- the verdict ---- */
 
@@ -155,12 +151,7 @@ enum ulp_status ulp_found_text(const struct ulp_found *found, char **out, struct
                      "\nwithout: the error, in units of what is allowed, when this node alone "
                      "is not kept\n\n");
     add_basis(&text, found);
-    if (text.failed) {
-        ulp_text_free(&text);
-        return out_of_memory(error);
-    }
-    *out = text.data;
-    return ULP_OK;
+    return ulp_page_take(&text, out, error);
 }
 
 /* ---- plan.json ---- */
@@ -278,15 +269,7 @@ static json_t *plan_json(const struct ulp_found *found)
 static enum ulp_status write_json(const struct ulp_found *found, struct ulp_text *out,
                                   struct ulp_error *error)
 {
-    json_t *root = plan_json(found);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(root);
-    if (!text)
-        return out_of_memory(error);
-    ulp_text_put(out, text, strlen(text));
-    ulp_text_put(out, "\n", 1);
-    free(text);
-    return ULP_OK;
+    return ulp_json_put_document(plan_json(found), out, "plan.json", error);
 }
 
 /* ---- files ---- */

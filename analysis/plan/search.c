@@ -6,11 +6,6 @@
 
 #include "base/error.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan");
-}
-
 /* Sets of about equally many sizes, by the order in which nodes would be released. */
 #define FRONTIER_SETS 24
 
@@ -99,7 +94,7 @@ static enum ulp_status search_all(struct ulp_search *search, const bool *all, bo
     const size_t nodes = search->plan->node_count, bytes = nodes * sizeof *work;
     struct best best = {.kept = ulp_arena_take(search->memory, bytes + 1, 1),
                         .without = ulp_arena_take(search->memory, nodes + 1, sizeof(double))};
-    enum ulp_status status = best.kept && best.without ? ULP_OK : out_of_memory(error);
+    enum ulp_status status = best.kept && best.without ? ULP_OK : ulp_search_memory(error);
     size_t free_count = 0;
     for (size_t n = 0; n < nodes; n++)
         free_count += search->free[n];
@@ -128,7 +123,7 @@ static enum ulp_status release(struct ulp_search *search, struct ulp_found *foun
     bool *all = ulp_arena_take(search->memory, nodes + 1, sizeof *all);
     size_t *order = ulp_arena_take(search->memory, nodes + 1, sizeof *order), count = 0;
     if (!work || !all || !order)
-        return out_of_memory(error);
+        return ulp_search_memory(error);
     memcpy(all, search->kept, nodes * sizeof *all);
     enum ulp_status status = ulp_search_order(search, all, 0, order, &count, error);
     if (status == ULP_OK && found->reaches)

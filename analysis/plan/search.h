@@ -5,7 +5,13 @@
 #include <ulpscope/plan.h>
 
 #include "analysis/limit.h"
+#include "base/memory/alloc.h"
 #include "run/pass/trial.h"
+
+static inline enum ulp_status ulp_search_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for a plan");
+}
 
 /* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance. */
 struct ulp_judgement {

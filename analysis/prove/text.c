@@ -216,10 +216,5 @@ enum ulp_status ulp_proof_summary(const struct ulp_proof *proof, int width, bool
     add_unproven(&page, proof);
     add_nearest(&page, proof);
     add_hidden(&page, proof);
-    *out = text.data;
-    if (!text.failed)
-        return ULP_OK;
-    ulp_text_free(&text);
-    *out = NULL;
-    return ulp_fail_memory(error, "out of memory for the summary");
+    return ulp_page_take(&text, out, error);
 }

@@ -46,17 +46,28 @@ void ulp_json_append(json_t **array, json_t *value)
     *array = NULL;
 }
 
-enum ulp_status ulp_json_write(json_t *root, const char *path, struct ulp_error *error)
+enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,
+                                      struct ulp_error *error)
 {
     char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-    struct ulp_text out;
     json_decref(root);
-    enum ulp_status status = text ? ulp_text_open(&out, path, error)
-                                  : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    if (status == ULP_OK) {
-        ulp_text_add(&out, "%s\n", text);
-        status = ulp_text_close(&out, true, error);
-    }
+    if (!text)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", what);
+    ulp_text_put(out, text, strlen(text));
+    ulp_text_put(out, "\n", 1);
     free(text);
-    return status;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_json_write(json_t *root, const char *path, struct ulp_error *error)
+{
+    struct ulp_text out;
+    enum ulp_status status = ulp_text_open(&out, path, error);
+    if (status != ULP_OK) {
+        json_decref(root);
+        return status;
+    }
+    status = ulp_json_put_document(root, &out, path, error);
+    const enum ulp_status closed = ulp_text_close(&out, status == ULP_OK, error);
+    return status == ULP_OK ? closed : status;
 }

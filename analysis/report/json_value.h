@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <ulpscope/status.h>
 
+#include "base/text/text.h"
+
 /* null when it is infinite or no number: JSON has neither. No -0.0. */
 json_t *ulp_json_number(double value);
 /* JSON holds any characters, but a hostile model's names may not be UTF-8: such bytes are shown. */
@@ -13,7 +15,10 @@ json_t *ulp_json_text(const char *text);
  * NULL, and what it is put into with it. */
 void ulp_json_set(json_t **object, const char *key, json_t *value);
 void ulp_json_append(json_t **array, json_t *value);
-/* Write the document, and free it. */
+/* Put the document into a text, or write it to a file, and free it. what: "plan.json", of the
+ * message when there is no memory. */
+enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,
+                                      struct ulp_error *error);
 enum ulp_status ulp_json_write(json_t *root, const char *path, struct ulp_error *error);
 
 #endif

@@ -18,12 +18,14 @@ struct ulp_page {
     const char *bold, *red, *yellow, *dim, *off;
 };
 struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour);
+/* The end of a summary: its text, which the caller frees. Out of memory: *out is NULL. */
+enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_error *error);
 
 /* Add a name that stands after `used` columns: what a terminal has no room for is cut at its
  * front. */
 void ulp_page_name(const struct ulp_page *page, const char *name, int used);
 
-/* report_tables.c: the graph's outputs; the nodes that introduce most, and those that carry most,
+/* tables.c: the graph's outputs; the nodes that introduce most, and those that carry most,
  * of which what only moves a value is one line with what computes it. */
 void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 void ulp_page_introduced(const struct ulp_page *page, const struct ulp_audit *audit,
@@ -31,9 +33,9 @@ void ulp_page_introduced(const struct ulp_page *page, const struct ulp_audit *au
 void ulp_page_carried(const struct ulp_page *page, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane);
 
-/* report_shares.c: what causes the error of the outputs. */
+/* shares.c: what causes the error of the outputs. */
 void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane);
-/* report_overflow.c: what overflows and what becomes of it, the first decision that is not the
+/* overflow.c: what overflows and what becomes of it, the first decision that is not the
  * reference's, and which constants are changed. */
 void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 

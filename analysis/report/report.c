@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/machine/file.h"
 #include "analysis/report/json_value.h"
+#include "analysis/report/page.h"
 #include "analysis/report/report.h"
 
 static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
@@ -132,11 +133,8 @@ enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, boo
     struct ulp_text text = {0};
     *out = NULL;
     enum ulp_status status = ulp_report_text(audit, width, colour, &text, error);
-    if (status == ULP_OK && text.failed)
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
     if (status == ULP_OK)
-        *out = text.data;
-    else
-        ulp_text_free(&text);
+        return ulp_page_take(&text, out, error);
+    ulp_text_free(&text);
     return status;
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/measure/metrics.h"
 #include "analysis/audit/overflow.h"
+#include "base/error.h"
 
 struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour)
 {
@@ -17,6 +18,15 @@ struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour)
         page =
             (struct ulp_page){out, width, "\033[1m", "\033[31m", "\033[33m", "\033[2m", "\033[0m"};
     return page;
+}
+
+enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_error *error)
+{
+    *out = text->failed ? NULL : text->data;
+    if (*out)
+        return ULP_OK;
+    ulp_text_free(text);
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
 }
 
 void ulp_page_name(const struct ulp_page *page, const char *name, int used)

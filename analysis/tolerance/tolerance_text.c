@@ -106,16 +106,10 @@ enum ulp_status ulp_tolerance_summary(const struct ulp_tolerance *tolerance, int
     ulp_environment_enter(&caller);
     struct ulp_text text = {0};
     (void)width, (void)colour;
-    *out = NULL;
     add_verdict(&text, tolerance);
     add_table(&text, tolerance);
     add_options(&text, tolerance);
-    if (text.failed) {
-        ulp_text_free(&text);
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the tolerance's text");
-    }
-    *out = text.data;
-    return ULP_OK;
+    return ulp_page_take(&text, out, error);
 }
 
 static json_t *make_element(const struct ulp_tolerance_element *element)

@@ -231,6 +231,8 @@ struct ulp_runtime {
 };
 /* Index 0, 1, ... until NULL. */
 ULP_API const struct ulp_runtime *ulp_arithmetic_runtime(size_t index);
+/* The one that an arithmetic's name begins with, before "@" or ","; NULL: none. */
+ULP_API const struct ulp_runtime *ulp_runtime_find(const char *name);
 
 /* The parts that may follow a base, separated by commas (a GPU by "@"): how part `index` is spelled
  * ("round=rne|rna|rz|ru|rd|sr", cut to size), and what it sets; NULL beyond the last. */

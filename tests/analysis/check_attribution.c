@@ -8,13 +8,6 @@
 #define LANES 4
 static const char *const lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
 
-static const struct text_graph chain = {
-    "x",
-    "y q",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Add", "sum", "a x", "b"),
-     NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
-     NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
-
 static const struct text_graph unrolled = {
     "x i_count",
     "y",
@@ -43,7 +36,7 @@ static enum ulp_status attribute(const struct text_graph *text, const char *outp
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor;
     for (size_t l = 0; l < LANES; l++)
-        ck_ulp_ok(ulp_arithmetic_find(lanes[l], &arithmetics[l], error), *error);
+        arithmetics[l] = test_arithmetic(lanes[l]);
     ck_ulp_ok(ulp_plan_create(model, arithmetics, LANES, &options, &plan, error), *error);
     ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
     enum ulp_status status = ulp_attributor_create(plan, output, 1, &attributor, error);
@@ -94,7 +87,7 @@ START_TEST(shares_add_up)
     struct ulp_error error;
     static const char *const outputs[] = {NULL, "y", "c", "y[1,2]", "y[-1,0]-y[0,3]"};
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        ck_ulp_ok(attribute(&chain, outputs[i], 0, 1, 0, &audit, &error), error);
+        ck_ulp_ok(attribute(&text_chain, outputs[i], 0, 1, 0, &audit, &error), error);
         expect_whole(&audit);
         const struct ulp_audit_node *square = audit_node(&audit, 0, "square");
         ck_assert((square->share != 0) == (i == 0)); /* y does not follow it */
@@ -144,8 +137,8 @@ START_TEST(samples_are_averaged)
 {
     struct ulp_audit one, two;
     struct ulp_error error;
-    ck_ulp_ok(attribute(&chain, "y", 0, 1, 0, &one, &error), error);
-    ck_ulp_ok(attribute(&chain, "y", 0, 2, 0, &two, &error), error);
+    ck_ulp_ok(attribute(&text_chain, "y", 0, 1, 0, &one, &error), error);
+    ck_ulp_ok(attribute(&text_chain, "y", 0, 2, 0, &two, &error), error);
     expect_whole(&two);
     for (size_t l = 0; l < two.lane_count; l++) {
         ck_assert_uint_eq(two.lanes[l].attribution.sample_count, 2);
@@ -168,7 +161,7 @@ START_TEST(predictions_hold)
 {
     struct ulp_audit audit;
     struct ulp_error error;
-    ck_ulp_ok(attribute(&chain, NULL, 0, 1, 3, &audit, &error), error);
+    ck_ulp_ok(attribute(&text_chain, NULL, 0, 1, 3, &audit, &error), error);
     for (size_t l = 0; l < audit.lane_count; l++) {
         const struct ulp_attribution *a = &audit.lanes[l].attribution;
         ck_assert_uint_ge(a->verified_count, 3);
@@ -264,7 +257,7 @@ START_TEST(a_file_changes_nothing)
 {
     struct ulp_audit memory, file;
     struct ulp_error error;
-    static const struct text_graph *const graphs[] = {&chain, &looped};
+    static const struct text_graph *const graphs[] = {&text_chain, &looped};
     static const size_t limits[] = {0, 300};
     for (size_t i = 0; i < 4; i++) {
         kept_max = SIZE_MAX;
@@ -289,7 +282,7 @@ START_TEST(a_file_changes_nothing)
         ulp_audit_free(&file);
     }
     spills = false;
-    ck_ulp_ok(attribute(&chain, NULL, 0, 1, 0, &memory, &error), error);
+    ck_ulp_ok(attribute(&text_chain, NULL, 0, 1, 0, &memory, &error), error);
     ck_assert_ptr_nonnull(strstr(memory.lanes[0].attribution.reason, "more memory"));
     ulp_audit_free(&memory);
     kept_max = SIZE_MAX;
@@ -341,7 +334,8 @@ START_TEST(unknown_outputs_are_refused)
     static const char *const wrong[] = {"nothing", "y[3,0]",   "y[0]",   "y[0,0,0]",
                                         "x",       "y[0,1]-c", "y[a,b]", "w"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ck_assert_int_eq(attribute(&chain, wrong[i], 0, 1, 0, &audit, &error), ULP_ERROR_USAGE);
+        ck_assert_int_eq(attribute(&text_chain, wrong[i], 0, 1, 0, &audit, &error),
+                         ULP_ERROR_USAGE);
         ck_assert_ptr_nonnull(strstr(error.message, wrong[i]));
     }
 }

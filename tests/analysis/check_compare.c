@@ -61,7 +61,7 @@ START_TEST(distances)
     struct ulp_comparison comparison;
     struct ulp_arithmetic lane;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
+    lane = test_arithmetic("fp16");
     ck_ulp_ok(picture_compare(model, &inputs, files, 2, "fp16", &comparison, &error), error);
     ck_assert_uint_eq(comparison.tensor_count, 2);
     for (size_t t = 0; t < 2; t++) {

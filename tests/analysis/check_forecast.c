@@ -15,8 +15,8 @@ static void forecast(const struct text_graph *graph, const char *lane, const dou
     struct ulp_forecaster *forecaster;
     struct ulp_model *model = text_load(graph);
     struct ulp_tensor_set inputs = text_inputs(model, 3, x0[0], true);
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &lanes[0], &error), error);
-    ck_ulp_ok(ulp_arithmetic_find(lane, &lanes[1], &error), error);
+    lanes[0] = test_arithmetic("fp64");
+    lanes[1] = test_arithmetic(lane);
     const struct ulp_plan_options options = {.inputs = &inputs};
     ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
     ck_ulp_ok(ulp_forecaster_create(plan, 1, &forecaster, &error), error);
@@ -232,8 +232,8 @@ START_TEST(scanned_samples_count)
     struct ulp_model *model = text_load(&graph);
     struct ulp_tensor_set inputs = text_inputs(model, 3, x[0], true);
     const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &lanes[0], &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("e4m20", &lanes[1], &error), error);
+    lanes[0] = test_arithmetic("fp64");
+    lanes[1] = test_arithmetic("e4m20");
     ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
     ck_ulp_ok(ulp_forecaster_create(plan, 1, &forecaster, &error), error);
     for (size_t s = 0; s < sizeof x / sizeof *x; s++) {
@@ -284,8 +284,8 @@ START_TEST(remedies_are_tried)
     struct ulp_tensor_set inputs = text_inputs(model, 3, 20.3, true);
     const struct ulp_plan_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &lanes[0], &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("e4m20,result-only", &lanes[1], &error), error);
+    lanes[0] = test_arithmetic("fp64");
+    lanes[1] = test_arithmetic("e4m20,result-only");
     ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
     ck_ulp_ok(ulp_forecaster_create(plan, 1, &forecaster, &error), error);
     ck_ulp_ok(ulp_forecaster_sample(forecaster, "sample", &inputs, NULL, &error), error);

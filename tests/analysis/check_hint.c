@@ -19,9 +19,8 @@ static char *hint_of(const struct hinted *rows, size_t count, const char *format
     struct ulp_audit_node nodes[32] = {0};
     struct ulp_audit_output outputs[32] = {0};
     struct ulp_audit_lane lane = {.node_count = count, .nodes = nodes};
-    struct ulp_error error;
     struct ulp_text text = {0};
-    ck_ulp_ok(ulp_arithmetic_find(format, &lane.arithmetic, &error), error);
+    lane.arithmetic = test_arithmetic(format);
     for (size_t n = 0; n < count; n++) {
         outputs[n].type = ULP_TYPE_FLOAT;
         outputs[n].range.ref_max = rows[n].ref_max;

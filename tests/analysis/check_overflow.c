@@ -13,8 +13,8 @@ static void audit(const struct text_graph *graph, const char *lane, double x0,
     struct ulp_auditor *auditor;
     struct ulp_model *model = text_load(graph);
     struct ulp_tensor_set inputs = text_inputs(model, 3, x0, true);
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &lanes[0], &error), error);
-    ck_ulp_ok(ulp_arithmetic_find(lane, &lanes[1], &error), error);
+    lanes[0] = test_arithmetic("mpfr:128");
+    lanes[1] = test_arithmetic(lane);
     const struct ulp_plan_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);

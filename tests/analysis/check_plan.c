@@ -7,21 +7,6 @@
 
 #include "tests/support/text_model.h"
 
-static struct ulp_arithmetic arithmetic(const char *name)
-{
-    struct ulp_arithmetic out;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
-    return out;
-}
-
-static const struct text_graph chain = {
-    "x",
-    "y q",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Add", "sum", "a x", "b"),
-     NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
-     NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
-
 /* 300 x 300 is beyond FP16, and comes back. */
 static const struct text_graph too_large = {
     "x",
@@ -38,7 +23,7 @@ static const struct text_graph branches = {
      NODE("Exp", "right", "a", "c"), NODE("Add", "join", "b c", "d"), NODE("Neg", "side", "c", "z"),
      NODE("Mul", "scale", "d two", "e"), NODE("MatMul", "last", "e w", "y")}};
 
-static const struct text_graph *const graphs[] = {&chain, &too_large, &branches};
+static const struct text_graph *const graphs[] = {&text_chain, &too_large, &branches};
 enum { GRAPHS = 3, SAMPLES = 2, NODES_MAX = 8 };
 
 /* ---- the oracle ---- */
@@ -68,7 +53,7 @@ static double run_subset(struct ulp_plan *plan, const struct ulp_tensor_set *sam
             nodes[count++] = n;
     const struct ulp_keep keep = {.nodes = nodes,
                                   .node_count = count,
-                                  .arithmetic = arithmetic("fp32")};
+                                  .arithmetic = test_arithmetic("fp32")};
     const struct ulp_keeps keeps = {count > 0, &keep, NULL};
     ck_ulp_ok(ulp_plan_keep(plan, 1, &keeps, &error), error);
     for (size_t s = 0; s < sample_count; s++) {
@@ -97,9 +82,9 @@ static enum ulp_status find(const struct ulp_model *model, struct ulp_find_optio
     struct ulp_find_sample list[SAMPLES];
     for (size_t s = 0; s < sample_count; s++)
         list[s] = (struct ulp_find_sample){s ? "two" : "one", &samples[s]};
-    options.arithmetic = arithmetic("fp16");
-    options.keep_in = arithmetic("fp32");
-    options.reference = arithmetic("mpfr:128");
+    options.arithmetic = test_arithmetic("fp16");
+    options.keep_in = test_arithmetic("fp32");
+    options.reference = test_arithmetic("mpfr:128");
     options.tolerances = &tolerance;
     options.tolerance_count = 1;
     options.thread_count = 1;
@@ -144,7 +129,7 @@ START_TEST(no_node_of_a_plan_can_be_released)
     struct ulp_model *model = text_load(graphs[_i]);
     struct ulp_tensor_set samples[SAMPLES] = {text_inputs(model, 5, 0, true),
                                               text_inputs(model, 6, 0, true)};
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16")};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
     const struct ulp_plan_options options = {.inputs = samples};
     struct ulp_plan *plan;
     struct ulp_error error;
@@ -184,7 +169,7 @@ END_TEST
 static double outputs_db(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                          const struct ulp_precision_plan *read)
 {
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), read->arithmetic};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), read->arithmetic};
     const struct ulp_keeps keeps[] = {{0}, read->keeps};
     const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
     struct ulp_tensor_set outputs[2];
@@ -254,18 +239,11 @@ START_TEST(a_plan_is_read_back)
 END_TEST
 
 /* Loop bodies: the entries give exactly the nodes found, whatever the Loop itself is. */
-static const struct text_graph loop_body = {"i_n b_c s",
-                                            "b_d u r",
-                                            {NODE("Mul", "half", "s two", "p"),
-                                             NODE("MatMul", "turn", "p w", "q"),
-                                             NODE("Softmax", "soft", "q", "r"),
-                                             NODE("Add", "sum", "s r", "u"),
-                                             NODE("Identity", "go", "b_c", "b_d")}};
 static const struct text_graph with_loop = {"x i_count",
                                             "y z",
                                             {NODE("MatMul", "first", "x w", "h"),
                                              CONTROL("Loop", "loop", "i_count b_yes h", "y z",
-                                                     &loop_body)}};
+                                                     &text_loop_body)}};
 
 START_TEST(bodies_are_searched)
 {

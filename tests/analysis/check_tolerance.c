@@ -26,8 +26,8 @@ static struct ulp_tolerance measure(struct ulp_model *model, struct ulp_tensor_s
     struct ulp_tolerance_options options = {.elements = 4, .run = {.thread_count = 1}};
     struct ulp_tolerance tolerance;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &options.reference, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find(arithmetic, &options.arithmetic, &error), error);
+    options.reference = test_arithmetic("mpfr:128");
+    options.arithmetic = test_arithmetic(arithmetic);
     ck_ulp_ok(ulp_tolerance_measure(model, inputs, &options, &tolerance, &error), error);
     return tolerance;
 }
@@ -95,9 +95,9 @@ START_TEST(mixed)
     struct ulp_format half;
     struct ulp_error error;
     ck_ulp_ok(ulp_format_find("fp16", &half, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &options.reference, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &options.arithmetic, &error), error);
+    keep.arithmetic = test_arithmetic("fp32");
+    options.reference = test_arithmetic("mpfr:128");
+    options.arithmetic = test_arithmetic("fp16");
     ck_ulp_ok(ulp_tolerance_measure(model, &inputs, &options, &tolerance, &error), error);
     ck_assert_str_eq(tolerance.arithmetic, "fp16,keep=second");
     const struct ulp_tolerance_output *output = &tolerance.outputs[0];

@@ -154,7 +154,7 @@ struct ulp_recording picture_record(const struct ulp_model *model,
     const struct ulp_plan_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     const struct ulp_observer observer = {&recording.tensors, keep, NULL};
-    ck_ulp_ok(ulp_arithmetic_find(arithmetic, &lane, &error), error);
+    lane = test_arithmetic(arithmetic);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, all, &outputs, NULL, &error), error);
     if (all)
@@ -175,8 +175,8 @@ enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_
                                           .arithmetic_count = 1,
                                           .trials = TRIALS,
                                           .run = {.thread_count = 2}};
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &options.reference, error), *error);
-    ck_ulp_ok(ulp_arithmetic_find(arithmetic, &lane, error), *error);
+    options.reference = test_arithmetic("mpfr:128");
+    lane = test_arithmetic(arithmetic);
     return ulp_compare_recordings(model, inputs, recordings, count, &options, out, error);
 }
 

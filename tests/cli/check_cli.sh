@@ -293,6 +293,8 @@ expect 1 "no plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300
 shows out "No plan meets sqnr_db=300" "no plan"
 expect 2 "no tolerance" "$program" plan "$model" -i "$inputs"
 lines err 3 "no tolerance"
+expect 2 "a plan of fused kernels" "$program" plan "$model" -i "$inputs" -a torch-compile:fp16 --tolerance sqnr_db=60
+shows err "search without fuse=" "a plan of fused kernels"
 expect 2 "a tolerance of no figure" "$program" plan "$model" -i "$inputs" --tolerance nonfinite=0
 expect 2 "a pattern of no node" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --never nobody
 

@@ -160,7 +160,7 @@ static void write_recording(void)
     struct ulp_arithmetic fp32;
     struct ulp_tensor_set inputs, outputs;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &fp32, &error), error);
+    fp32 = test_arithmetic("fp32");
     ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
     ck_ulp_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &error), error);
     ck_ulp_ok(ulp_plan_create(model, &fp32, 1, NULL, &plan, &error), error);
@@ -339,7 +339,7 @@ static void make_tables(void)
     struct ulp_error error;
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
     for (size_t l = 0; l < COUNT; l++)
-        ck_ulp_ok(ulp_arithmetic_find(names[l], &lanes[l], &error), error);
+        lanes[l] = test_arithmetic(names[l]);
     ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
     ck_ulp_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &error), error);
     ck_ulp_ok(ulp_plan_create(model, lanes, COUNT, NULL, &plan, &error), error);

@@ -146,7 +146,7 @@ static void difference(mpfr_t out, const struct point *point, const struct ulp_t
 static void check(const char *formula, double low, double high, bool spread)
 {
     struct source source = {.key = ulp_hash(formula, strlen(formula))};
-    struct point point = {.arithmetic = find_arithmetic("mpfr:256")};
+    struct point point = {.arithmetic = test_arithmetic("mpfr:256")};
     struct ulp_error error = {.status = ULP_OK};
     const struct ulp_rows rows = {.row_count = ROWS, .row_length = LENGTH};
     struct ulp_tape *tape = make_tape(formula, names, OPERANDS, 1), *adjoint;
@@ -251,7 +251,7 @@ END_TEST
 /* The branch not taken has an infinite derivative: it owes nothing, not NaN. */
 START_TEST(test_untaken)
 {
-    struct ulp_arithmetic arithmetic = find_arithmetic("fp64");
+    struct ulp_arithmetic arithmetic = test_arithmetic("fp64");
     struct ulp_error error = {.status = ULP_OK};
     struct ulp_tape *tape = make_tape("x > 0 ? sqrt(x) : 3 * x", names, 1, 1), *adjoint;
     ck_ulp_ok(ulp_tape_adjoint(&adjoint, tape, NULL, NULL, &error), error);

@@ -19,7 +19,7 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
                                     size_t count, const int64_t *x, const int64_t *y, int64_t *out,
                                     struct ulp_error *error)
 {
-    const struct ulp_arithmetic arithmetic = find_arithmetic("fp16");
+    const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
     struct ulp_tape *tape = make_tape(formula, laid_names, 2, 1);
     struct ulp_tensor a = make_integers(type, count, x), b = make_integers(type, count, y);
     const bool per_row = is_per_row(tape, 0);

@@ -34,7 +34,7 @@ static bool next_index(int64_t *index, int rank, const int64_t *dims)
 
 static struct ulp_tensor random_tensor(struct source *source, int rank, const int64_t *dims)
 {
-    const struct ulp_arithmetic fp32 = find_arithmetic("fp32");
+    const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
     struct ulp_tensor tensor = make_tensor(&fp32, rank, dims, NULL);
     for (size_t i = 0; i < tensor.count; i++)
         ((float *)tensor.data)[i] = (float)draw_value(source, &fp32.storage, false);
@@ -107,7 +107,7 @@ static void open_problem(struct problem *problem, struct source *source, int ran
 static void run_problem(struct problem *problem, const char *formula, const char *arithmetic)
 {
     struct ulp_error error = {.status = ULP_OK};
-    const struct ulp_arithmetic found = find_arithmetic(arithmetic);
+    const struct ulp_arithmetic found = test_arithmetic(arithmetic);
     struct ulp_tape *tape = make_tape(formula, names, OPERANDS, problem->layout.output_count);
     ck_ulp_ok(run_tape(tape, &found, &problem->rows, problem->operands, problem->outputs, &error),
               error);
@@ -272,7 +272,7 @@ START_TEST(test_group_norm)
                                 dims, reduced, &error),
               error);
     struct ulp_tape *tape = make_tape("(x - row_mean(x)) * y", names, 2, 1);
-    const struct ulp_arithmetic fp32 = find_arithmetic("fp32");
+    const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
     ck_ulp_ok(run_tape(tape, &fp32, &rows, operands, &output, &error), error);
     const float *in = x.data;
     for (int g = 0; g < N * GROUPS; g++) {
@@ -336,7 +336,7 @@ static void check_window(struct source *source, int round)
     struct ulp_tape *tape = make_tape(
         "sum = row_sum(x * s); second = row_max(x); third = sum / y; sum / row_size() + z", names,
         4, 3);
-    const struct ulp_arithmetic fp32 = find_arithmetic("fp32");
+    const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
     ck_ulp_ok(run_tape(tape, &fp32, &rows, operands, outputs, &error), error);
     int64_t o[4] = {0};
     for (size_t row = 0; row < out.count; row++) {

@@ -157,7 +157,7 @@ END_TEST
 START_TEST(test_storage)
 {
     static const size_t lengths[] = {5, 600};
-    const struct ulp_arithmetic fp64 = find_arithmetic("fp64");
+    const struct ulp_arithmetic fp64 = test_arithmetic("fp64");
     for (size_t i = 0; i < 4; i++) {
         struct laid laid;
         struct ulp_error error = {.status = ULP_OK};

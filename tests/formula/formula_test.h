@@ -27,7 +27,6 @@ double draw_value(struct source *source, const struct ulp_format *format, bool s
  * cleared when NULL. */
 struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank,
                               const int64_t *dims, const double *values);
-struct ulp_arithmetic find_arithmetic(const char *name);
 struct ulp_tape *make_tape(const char *text, const char *const *operand_names, int operand_count,
                            int output_count);
 /* ulp_tape_run by the caller's thread alone. */

@@ -12,7 +12,7 @@ void laid_create(struct laid *laid, const char *arithmetic, size_t row_count, si
 {
     static const int row_strides[] = {1, 1, 1, 0, 0}, position_strides[] = {1, 1, 0, 1, 0};
     struct source source = {.key = seed};
-    *laid = (struct laid){.arithmetic = find_arithmetic(arithmetic),
+    *laid = (struct laid){.arithmetic = test_arithmetic(arithmetic),
                           .rows = {.row_count = row_count, .row_length = row_length}};
     for (int i = 0; i < LAID_OPERANDS; i++) {
         if (i == LAID_OPERANDS - 1) {

@@ -51,15 +51,6 @@ struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank,
     return tensor;
 }
 
-struct ulp_arithmetic find_arithmetic(const char *name)
-{
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error = {.status = ULP_OK};
-    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
-    arithmetic.cuda_functions = false; /* the oracle's are MPFR's, rounded */
-    return arithmetic;
-}
-
 struct ulp_tape *make_tape(const char *text, const char *const *operand_names, int operand_count,
                            int output_count)
 {

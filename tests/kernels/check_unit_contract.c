@@ -218,9 +218,8 @@ static void compare_instance(const char *name, const struct ulp_arithmetic *arit
 static void compare(const char *name, const struct setup *setup, uint64_t key)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
     struct instance it;
-    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    arithmetic = test_arithmetic(name);
     instance_create(&it, &arithmetic, setup, key);
     compare_instance(name, &arithmetic, &it);
     instance_free(&it);
@@ -325,9 +324,8 @@ static void window_create(struct instance *it, const struct ulp_arithmetic *arit
 START_TEST(convolutions_follow_the_oracle)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
     struct instance it;
-    ck_ulp_ok(ulp_arithmetic_find(arithmetics[_i], &arithmetic, &error), error);
+    arithmetic = test_arithmetic(arithmetics[_i]);
     for (size_t i = 0; i < COUNT(windows); i++)
         for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++) {
             window_create(&it, &arithmetic, &windows[i], 100 * repeat + i);
@@ -370,12 +368,11 @@ START_TEST(bits_do_not_depend_on_threads)
     /* whose panels are cut into parts */
     static const struct setup many_columns = {1, 22, 5000, 20, 0, 0, false, true, true};
     struct ulp_arithmetic arithmetic, in_panels;
-    struct ulp_error error;
     struct instance it;
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &arithmetic, &error), error);
+    arithmetic = test_arithmetic("fp16");
     instance_create(&it, &arithmetic, &setup, 9);
     compare_threads(&arithmetic, &it);
-    ck_ulp_ok(ulp_arithmetic_find("fp16,round=sr,seed=3", &in_panels, &error), error);
+    in_panels = test_arithmetic("fp16,round=sr,seed=3");
     instance_create(&it, &in_panels, &many_columns, 9);
     compare_threads(&in_panels, &it);
     for (size_t i = 0; i < COUNT(windows); i++) {
@@ -410,11 +407,10 @@ START_TEST(vectors_beside_a_unit)
         {2, 2, 3, 100, 0, 0, false, false, false},
     };
     const size_t n = _i % 2, s = _i / 2;
-    struct ulp_arithmetic arithmetic, on_unit;
+    const struct ulp_arithmetic arithmetic = test_arithmetic(names[n][0]),
+                                on_unit = test_arithmetic(names[n][1]);
     struct ulp_error error;
     struct instance it;
-    ck_ulp_ok(ulp_arithmetic_find(names[n][0], &arithmetic, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find(names[n][1], &on_unit, &error), error);
     instance_create(&it, &on_unit, &shapes[s], 7 + s);
     const struct ulp_contraction *p = &it.problem;
     const float *out = it.out.data;
@@ -440,7 +436,7 @@ START_TEST(what_no_unit_does_is_refused)
     struct ulp_error error;
     ck_assert_int_eq(ulp_arithmetic_find("fp32,vectors=scalar", &arithmetic, &error),
                      ULP_ERROR_USAGE);
-    ck_ulp_ok(ulp_arithmetic_find("bf16@a100", &arithmetic, &error), error);
+    arithmetic = test_arithmetic("bf16@a100");
     snprintf(arithmetic.schedule.gpu, sizeof arithmetic.schedule.gpu, "v100");
     ck_assert_ptr_null(ulp_unit_of(&arithmetic, &error));
     ck_assert_int_eq(error.status, ULP_ERROR_UNSUPPORTED);

@@ -307,9 +307,8 @@ static void compare_gemm(const struct ulp_tensor_set *set, size_t row)
 {
     const int k = gemms[row].k;
     struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
     char what[64];
-    ck_ulp_ok(ulp_arithmetic_find(gemms[row].arithmetic, &arithmetic, &error), error);
+    arithmetic = test_arithmetic(gemms[row].arithmetic);
     const bool fp8 = arithmetic.storage.storage_bits == 8;
     const struct ulp_tensor *wanted = find_member(set, "gemm.%d.%s", k, gemms[row].member);
     const struct ulp_tensor *a_file = find_member(set, fp8 ? "gemm.%d.e4m3.A" : "gemm.%d.A", k);

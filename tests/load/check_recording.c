@@ -127,7 +127,7 @@ START_TEST(written_and_read)
                                 *b = &again.items[0].tensors.items[t].tensor;
         ck_assert_str_eq(set->items[t].name, again.items[0].tensors.items[t].name);
         ck_assert_int_eq(a->type, b->type);
-        ck_assert_int_eq(memcmp(a->data, b->data, a->count * a->element_bytes), 0);
+        ck_assert(test_same_bits(a, b));
     }
     ulp_recording_list_free(&again);
     ulp_recording_list_free(&list);

@@ -268,7 +268,7 @@ static size_t count_others(const char *op, const char *name, const struct ulp_te
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    arithmetic = test_arithmetic(name);
     const size_t step = 65536 / recorded->count;
     const uint16_t *patterns = recorded->data;
     struct ulp_tensor in, out;

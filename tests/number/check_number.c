@@ -6,14 +6,6 @@
 #include "kernels/unit/unit.h"
 #include "tests/support/test.h"
 
-static struct ulp_arithmetic get_arithmetic(const char *name)
-{
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
-    return arithmetic;
-}
-
 static bool same_format(const struct ulp_format *a, const struct ulp_format *b)
 {
     return strcmp(a->name, b->name) == 0 && a->precision == b->precision && a->emin == b->emin &&
@@ -199,7 +191,8 @@ START_TEST(canonical_names)
         {"fp32,compute=fp64", "fp32,result-only"},
     };
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
-        const struct ulp_arithmetic a = get_arithmetic(same[i][0]), b = get_arithmetic(same[i][1]);
+        const struct ulp_arithmetic a = test_arithmetic(same[i][0]),
+                                    b = test_arithmetic(same[i][1]);
         ck_assert_msg(strcmp(a.name, b.name) == 0 && same_meaning(&a, &b), "%s is %s, but %s is %s",
                       same[i][0], a.name, same[i][1], b.name);
     }
@@ -240,9 +233,9 @@ START_TEST(canonical_names)
                                              "fp16,fuse=reduce,fuse-inner=fp16",
                                              "fp32,nofma"};
     for (size_t i = 0; i < sizeof themselves / sizeof themselves[0]; i++)
-        ck_assert_str_eq(get_arithmetic(themselves[i]).name, themselves[i]);
+        ck_assert_str_eq(test_arithmetic(themselves[i]).name, themselves[i]);
     for (size_t i = 0; ulp_arithmetic_preset(i); i++)
-        ck_assert_str_eq(get_arithmetic(ulp_arithmetic_preset(i)).name, ulp_arithmetic_preset(i));
+        ck_assert_str_eq(test_arithmetic(ulp_arithmetic_preset(i)).name, ulp_arithmetic_preset(i));
 }
 END_TEST
 
@@ -259,16 +252,22 @@ START_TEST(runtimes)
     struct ulp_error error;
     size_t count = 0;
     for (; (row = ulp_arithmetic_runtime(count)); count++) {
-        ck_assert_str_eq(get_arithmetic(row->name).name, get_arithmetic(row->expansion).name);
+        ck_assert_str_eq(test_arithmetic(row->name).name, test_arithmetic(row->expansion).name);
         ck_assert_uint_gt(strlen(row->support), 20);
         ck_assert_uint_lt(strlen(row->support), 98);
     }
     ck_assert_uint_gt(count, 5);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        ck_assert_str_eq(get_arithmetic(pairs[i][0]).name, get_arithmetic(pairs[i][1]).name);
+        ck_assert_str_eq(test_arithmetic(pairs[i][0]).name, test_arithmetic(pairs[i][1]).name);
     ck_assert_int_eq(ulp_arithmetic_find("torch:fp8", &out, &error), ULP_ERROR_USAGE);
     ck_assert_ptr_nonnull(strstr(error.message, "torch-compile:fp16"));
     ck_assert_int_eq(ulp_arithmetic_find("torch:fp16,nonsense=1", &out, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_arithmetic_find("trt:fp16,acc=fp32,acc=fp16", &out, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.message, "twice"));
+    ck_assert_str_eq(ulp_runtime_find("TRT:FP16@a100,acc=fp32")->name, "trt:fp16");
+    ck_assert_ptr_null(ulp_runtime_find("fp16"));
+    ck_assert_ptr_null(ulp_runtime_find("trt"));
     ck_assert_int_eq(ulp_arithmetic_find("mpfr:64", &out, &error), ULP_OK);
 }
 END_TEST
@@ -361,7 +360,7 @@ START_TEST(meanings)
          "mma", false, ULP_ROUND_NEAREST_EVEN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct ulp_arithmetic a = get_arithmetic(rows[i].name);
+        const struct ulp_arithmetic a = test_arithmetic(rows[i].name);
         ck_assert_str_eq(a.storage.name, rows[i].storage);
         ck_assert_str_eq(a.factor.name, rows[i].factor);
         ck_assert_str_eq(a.compute.name, rows[i].compute);
@@ -372,7 +371,7 @@ START_TEST(meanings)
                           a.schedule.operand_rounding == rows[i].operands,
                       "%s", rows[i].name);
     }
-    struct ulp_arithmetic a = get_arithmetic(
+    struct ulp_arithmetic a = test_arithmetic(
         "fp32,subnormals=flush,overflow=saturate,order=blocked:7,round=rd,promote=32");
     ck_assert(!a.storage.subnormals && !a.accumulator.subnormals && !a.compute.subnormals &&
               !a.factor.subnormals);
@@ -381,7 +380,7 @@ START_TEST(meanings)
     ck_assert(a.order == ULP_ORDER_BLOCKED && a.order_block == 7 && a.rounding == ULP_ROUND_DOWN &&
               a.schedule.promote == 32);
     /* the unit's accumulator keeps the unit's rule */
-    a = get_arithmetic("fp16,acc=fp16,subnormals=flush");
+    a = test_arithmetic("fp16,acc=fp16,subnormals=flush");
     ck_assert(!a.storage.subnormals && a.accumulator.subnormals && a.compute.subnormals);
 }
 END_TEST
@@ -499,7 +498,7 @@ END_TEST
 
 START_TEST(descriptions)
 {
-    const struct ulp_arithmetic a = get_arithmetic("tf32@a100,split-k=8,promote=64");
+    const struct ulp_arithmetic a = test_arithmetic("tf32@a100,split-k=8,promote=64");
     char text[4096], small[64];
     const size_t length = ulp_arithmetic_describe(&a, text, sizeof text);
     ck_assert_uint_eq(length, strlen(text));

@@ -1,15 +1,14 @@
 /* One harness for the derivatives of every operator: walks the table, makes a node of each row, and
- * compares the derivative that the row's own gates give going back (ops/trace/trace.h), along a random
- * direction v and for random cotangents g, with a central difference of the row in MPFR. A row
- * without a case fails; one that says that derivatives stop is listed. */
+ * compares the derivative that the row's own gates give going back (ops/trace/trace.h), along a
+ * random direction v and for random cotangents g, with a central difference of the row in MPFR. A
+ * row without a case fails; one that says that derivatives stop is listed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/random.h"
-#include "harness/cases.h"
+#include "harness/rows.h"
 #include "number/mpfr_record.h"
 #include "ops/trace/trace.h"
 #include "tests/support/test.h"
@@ -38,23 +37,6 @@ static double draw(struct drawn *d)
     return 2 * ulp_random_uniform(d->key, d->counter++) - 1;
 }
 
-static bool is_named_in(const char *list, const char *name)
-{
-    const size_t length = strlen(name);
-    for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ')
-        if (*at == '*' || (strncmp(at, name, length) == 0 && strcspn(at, " ") == length))
-            return true;
-    return false;
-}
-
-/* Input i is a float that derivatives are taken of. */
-static bool is_variable(const struct node_case *c, const struct ulp_bound *bound, size_t i)
-{
-    return c->in[i] && ulp_type_is_float(c->in[i]->type) && i < bound->input_slot_count &&
-           ulp_type_rows[c->in[i]->type].file_bits > 8 && bound->inputs[i].kind != 'p' &&
-           !is_named_in(bound->op->stops, bound->inputs[i].name);
-}
-
 static void get(mpfr_t out, const struct ulp_tensor *tensor, size_t i)
 {
     mpfr_t x;
@@ -80,26 +62,8 @@ static enum ulp_status run(const struct ulp_bound *bound, const struct node_case
                            struct ulp_trace *trace, struct ulp_tensor *outputs,
                            struct ulp_error *error)
 {
-    struct ulp_arena *arena;
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
-    memset(outputs, 0, OUTPUTS * sizeof *outputs);
-    struct ulp_call call = {.bound = bound,
-                            .arithmetic = lane,
-                            .input_count = c->node.input_count,
-                            .output_count = c->node.output_count,
-                            .in = in,
-                            .out = outputs,
-                            .scratch = arena,
-                            .trace = trace};
-    const enum ulp_status status = ulp_call_run(&call, error);
-    ulp_arena_free(arena);
-    return status;
-}
-
-static void free_all(struct ulp_tensor *tensors)
-{
-    for (size_t i = 0; i < OUTPUTS; i++)
-        ulp_tensor_free(&tensors[i]);
+    const struct ulp_call call = {.bound = bound, .arithmetic = lane, .in = in, .trace = trace};
+    return case_call(c, call, ulp_call_run, outputs, error);
 }
 
 /* Off the points where a formula has a corner; toward zero, so that it stays in its domain. */
@@ -116,7 +80,7 @@ static void place_inputs(struct node_case *c, const struct ulp_bound *bound, int
     mpfr_inits2(PRECISION, x, v, (mpfr_ptr)NULL);
     struct drawn points = {.key = 11}, directions = {.key = 22};
     for (size_t i = 0; i < c->node.input_count; i++) {
-        if (!is_variable(c, bound, i))
+        if (!case_is_variable(c, bound, i))
             continue;
         for (size_t k = 0; k < c->inputs[i].count; k++) {
             const double at = shift(ulp_tensor_get(&c->inputs[i], k), &points),
@@ -162,7 +126,7 @@ static double difference(const struct ulp_operator *row, const struct hint *hint
     mpfr_t sum;
     mpfr_init2(sum, PRECISION);
     mpfr_set_zero(sum, 1);
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:320", &lane, &error), error);
+    lane = test_arithmetic("mpfr:320");
     for (int sign = -1; sign <= 1; sign += 2) {
         struct node_case c;
         struct ulp_bound bound;
@@ -174,7 +138,7 @@ static double difference(const struct ulp_operator *row, const struct hint *hint
         place_inputs(&c, &bound, sign);
         ck_ulp_ok(run(&bound, &c, c.in, &lane, NULL, outputs, &error), error);
         add_results(sum, outputs, c.node.output_count, sign);
-        free_all(outputs);
+        case_free_outputs(outputs);
         ulp_unbind(&bound);
         case_free(&c);
         ulp_arena_free(arena);
@@ -240,7 +204,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         double *d = calloc(names[i].count + 1, sizeof *d);
         ck_assert_ptr_nonnull(d);
         ulp_trace_cotangents(trace, &names[i], 1, d);
-        for (size_t k = 0; k < names[i].count && is_variable(c, bound, i); k++) {
+        for (size_t k = 0; k < names[i].count && case_is_variable(c, bound, i); k++) {
             const double term = d[k] * draw(&directions);
             sum += term;
             *size += fabs(term);
@@ -248,8 +212,8 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         free(d);
         ulp_tensor_free(&names[i]);
     }
-    free_all(outputs);
-    free_all(plain);
+    case_free_outputs(outputs);
+    case_free_outputs(plain);
     ulp_trace_free(trace);
     return sum;
 }
@@ -257,13 +221,13 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
 static bool has_variable(const struct node_case *c, const struct ulp_bound *bound)
 {
     for (size_t i = 0; i < c->node.input_count; i++)
-        if (is_variable(c, bound, i))
+        if (case_is_variable(c, bound, i))
             return true;
     return false;
 }
 
 /* False: not a case of this row. */
-static bool check_case(const struct ulp_operator *row, const struct hint *hint)
+static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
 {
     struct ulp_arithmetic lane;
     struct ulp_error error;
@@ -272,7 +236,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint)
     struct ulp_arena *arena;
     double size;
     bool named;
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &lane, &error), error);
+    lane = test_arithmetic(name);
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     case_make(&c, row, hint, &lane);
     ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
@@ -300,11 +264,8 @@ START_TEST(row_has_the_derivative_of_its_values)
     const struct ulp_operator *row = ulp_operator_row((size_t)_i);
     if (case_exemption(row))
         return;
-    const struct hint *hint = case_hint(row, 0);
-    bool found = !hint && check_case(row, NULL);
-    for (size_t n = 1; hint; hint = case_hint(row, n++))
-        found |= check_case(row, hint);
-    ck_assert_msg(found, "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
+    ck_assert_msg(rows_check_cases(row, check_case, "fp64"),
+                  "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
                   row->name, row->since, row->when ? row->when : "no other row fits");
     total->rows++;
     total->stops += row->stops != NULL;
@@ -313,21 +274,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("derivatives");
-    TCase *table = tcase_create("table");
-    int count = 0;
-    while (ulp_operator_row((size_t)count))
-        count++;
-    total = mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (total == MAP_FAILED)
-        return 99;
-    tcase_set_timeout(table, 120);
-    const char *only = getenv("ULPSCOPE_TEST_ROW");
-    for (int i = 0; i < count; i++)
-        if (!only || strcmp(ulp_operator_row((size_t)i)->name, only) == 0)
-            tcase_add_loop_test(table, row_has_the_derivative_of_its_values, i, i + 1);
-    suite_add_tcase(suite, table);
-    const int code = test_run(suite, NULL);
+    total = rows_share(sizeof *total);
+    const int code = rows_run("derivatives", row_has_the_derivative_of_its_values, 120);
     printf("%zu rows; cases: %zu with derivatives, at most %.2g from the difference, %zu whose "
            "results "
            "follow no input, %zu without a float input; %zu rows at which derivatives stop\n",

@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/random.h"
-#include "harness/cases.h"
+#include "harness/rows.h"
 #include "ops/trace/enclose.h"
 #include "tests/support/test.h"
 
@@ -26,22 +25,6 @@ enum { LANES = sizeof lanes / sizeof *lanes };
 static struct totals {
     size_t cases, followed, elements, unknown, samples, joints;
 } * total;
-
-static bool is_named_in(const char *list, const char *name)
-{
-    const size_t length = strlen(name);
-    for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ')
-        if (*at == '*' || (strncmp(at, name, length) == 0 && strcspn(at, " ") == length))
-            return true;
-    return false;
-}
-
-static bool is_variable(const struct node_case *c, const struct ulp_bound *bound, size_t i)
-{
-    return c->in[i] && ulp_type_is_float(c->in[i]->type) && i < bound->input_slot_count &&
-           ulp_type_rows[c->in[i]->type].file_bits > 8 && bound->inputs[i].kind != 'p' &&
-           !is_named_in(bound->op->stops, bound->inputs[i].name);
-}
 
 /* Element k's interval: a third of them are points, the others reach a quarter of their magnitude
  * to both sides, so that ends and middle are numbers of ten bits. */
@@ -62,7 +45,7 @@ static void set(struct ulp_tensor *tensor, size_t k, double x)
 static void place_inputs(struct node_case *c, const struct ulp_bound *bound, size_t sample)
 {
     for (size_t i = 0; i < c->node.input_count; i++)
-        for (size_t k = 0; is_variable(c, bound, i) && k < c->inputs[i].count; k++) {
+        for (size_t k = 0; case_is_variable(c, bound, i) && k < c->inputs[i].count; k++) {
             const double x = ulp_tensor_get(&c->inputs[i], k), r = radius_of(i, k, x),
                          u = ulp_random_uniform(100 * sample + i, k);
             const double way = sample == 0 ? -1 : sample == 1 ? 1 : u < 0.4 ? -1 : u < 0.8 ? 1 : 0;
@@ -75,26 +58,8 @@ static enum ulp_status run(const struct ulp_bound *bound, const struct node_case
                            struct ulp_trace *trace, struct ulp_tensor *outputs,
                            struct ulp_error *error)
 {
-    struct ulp_arena *arena;
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
-    memset(outputs, 0, OUTPUTS * sizeof *outputs);
-    struct ulp_call call = {.bound = bound,
-                            .arithmetic = lane,
-                            .input_count = c->node.input_count,
-                            .output_count = c->node.output_count,
-                            .in = in,
-                            .out = outputs,
-                            .scratch = arena,
-                            .trace = trace};
-    const enum ulp_status status = ulp_call_run(&call, error);
-    ulp_arena_free(arena);
-    return status;
-}
-
-static void free_all(struct ulp_tensor *tensors)
-{
-    for (size_t i = 0; i < OUTPUTS; i++)
-        ulp_tensor_free(&tensors[i]);
+    const struct ulp_call call = {.bound = bound, .arithmetic = lane, .in = in, .trace = trace};
+    return case_call(c, call, ulp_call_run, outputs, error);
 }
 
 /* The bounds of the row's outputs over the box. False: it cannot be followed. */
@@ -117,7 +82,7 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
     for (size_t i = 0; i < c.node.input_count; i++) {
         struct ulp_enclosure box;
         in[i] = c.in[i];
-        if (!is_variable(&c, &bound, i) || c.in[i]->element != ULP_ELEMENT_F64)
+        if (!case_is_variable(&c, &bound, i) || c.in[i]->element != ULP_ELEMENT_F64)
             continue;
         ck_ulp_ok(ulp_enclosure_create(&box, c.in[i]->count, 0, NULL, &error), error);
         for (size_t k = 0; k < box.count; k++) {
@@ -144,7 +109,7 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
     for (size_t i = 0; i < OUTPUTS; i++)
         ulp_tensor_free(&named[i]);
     if (ran)
-        free_all(outputs);
+        case_free_outputs(outputs);
     ulp_trace_free(trace);
     ulp_unbind(&bound);
     case_free(&c);
@@ -202,7 +167,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     struct ulp_error error;
     struct ulp_arena *arena;
     bool chosen = true, followed = false;
-    ck_ulp_ok(ulp_arithmetic_find(name, &lane, &error), error);
+    lane = test_arithmetic(name);
     for (size_t s = 0; s < SAMPLES && chosen; s++) {
         struct node_case c;
         struct ulp_bound bound;
@@ -223,7 +188,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
                 for (size_t o = 0; o < c.node.output_count; o++)
                     if (ranges[o].memory && outputs[o].data)
                         check_values(row, &lane, &ranges[o], &outputs[o], o, s);
-                free_all(outputs);
+                case_free_outputs(outputs);
             }
         }
         ulp_unbind(&bound);
@@ -246,33 +211,16 @@ START_TEST(no_value_is_outside_its_bounds)
     const struct ulp_operator *row = ulp_operator_row((size_t)_i);
     if (case_exemption(row) || row->work == ULP_WORK_CONTROL || draws(row))
         return;
-    for (int l = 0; l < LANES; l++) {
-        const struct hint *hint = case_hint(row, 0);
-        bool found = !hint && check_case(row, NULL, lanes[l]);
-        for (size_t n = 1; hint; hint = case_hint(row, n++))
-            found |= check_case(row, hint, lanes[l]);
-        ck_assert_msg(found, "%s since %d has no case", row->name, row->since);
-    }
+    for (int l = 0; l < LANES; l++)
+        ck_assert_msg(rows_check_cases(row, check_case, lanes[l]), "%s since %d has no case",
+                      row->name, row->since);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("enclosures");
-    TCase *table = tcase_create("table");
-    int count = 0;
-    while (ulp_operator_row((size_t)count))
-        count++;
-    total = mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (total == MAP_FAILED)
-        return 99;
-    tcase_set_timeout(table, 120);
-    const char *only = getenv("ULPSCOPE_TEST_ROW");
-    for (int i = 0; i < count; i++)
-        if (!only || strcmp(ulp_operator_row((size_t)i)->name, only) == 0)
-            tcase_add_loop_test(table, no_value_is_outside_its_bounds, i, i + 1);
-    suite_add_tcase(suite, table);
-    const int code = test_run(suite, NULL);
+    total = rows_share(sizeof *total);
+    const int code = rows_run("enclosures", no_value_is_outside_its_bounds, 120);
     printf("%zu cases, %zu of them followed; %zu elements bounded but for %zu, by %zu values in "
            "samples; %zu values in joints\n",
            total->cases, total->followed, total->elements, total->unknown, total->samples,

@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "harness/cases.h"
+#include "harness/rows.h"
 #include "harness/interval.h"
 #include "harness/watch.h"
 #include "tests/support/test.h"
@@ -27,12 +26,6 @@ static struct totals {
     double formula_share, bound_share;
 } * total;
 
-static void find(const char *name, struct ulp_arithmetic *out)
-{
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, out, &error), error);
-}
-
 /* Run the case; outputs are the caller's. False: the node's attributes choose another row, whose
  * case this is. */
 static bool run(const struct node_case *c, const struct ulp_operator *row,
@@ -44,16 +37,10 @@ static bool run(const struct node_case *c, const struct ulp_operator *row,
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     enum ulp_status status = ulp_bind(&bound, &c->node, row->since, arena, &error);
     ck_assert_msg(status == ULP_OK, "%s since %d: %s", row->name, row->since, error.message);
-    memset(outputs, 0, OUTPUTS * sizeof *outputs);
     const bool chosen = bound.op == row;
-    struct ulp_call call = {.bound = &bound,
-                            .arithmetic = lane,
-                            .input_count = c->node.input_count,
-                            .output_count = c->node.output_count,
-                            .in = c->in,
-                            .out = outputs,
-                            .scratch = arena};
-    status = chosen ? ulp_call_run(&call, &error) : ULP_OK;
+    const struct ulp_call call = {.bound = &bound, .arithmetic = lane, .in = c->in};
+    if (chosen)
+        status = case_call(c, call, ulp_call_run, outputs, &error);
     ck_assert_msg(
         status == ULP_OK,
         "%s since %d in %s: %s (a row without a case: add a hint in tests/ops/harness/hints.c)",
@@ -173,19 +160,13 @@ static bool watch_run(const struct node_case *c, const struct ulp_operator *row,
     return true;
 }
 
-static void free_all(struct ulp_tensor *tensors)
-{
-    for (size_t i = 0; i < OUTPUTS; i++)
-        ulp_tensor_free(&tensors[i]);
-}
-
 /* False: not a case of this row. */
-static bool check_case(const struct ulp_operator *row, const struct hint *hint)
+static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
 {
     struct ulp_arithmetic lane;
     struct node_case c;
     struct ulp_tensor reference[OUTPUTS], outputs[OUTPUTS];
-    find(REFERENCE, &lane);
+    lane = test_arithmetic(name);
     case_make(&c, row, hint, &lane);
     const bool chosen = watch_run(&c, row, &lane, NULL, reference);
     case_free(&c);
@@ -195,15 +176,15 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint)
                   "%s since %d: no finite result: give a better range in tests/ops/harness/hints.c",
                   row->name, row->since);
     for (size_t l = 0; l < LANE_COUNT; l++) {
-        find(lanes[l], &lane);
+        lane = test_arithmetic(lanes[l]);
         case_make(&c, row, hint, &lane);
         watch_run(&c, row, &lane, reference, outputs);
         for (size_t o = 0; o < c.node.output_count && !row->formula; o++)
             compare(row, hint, &lane, &outputs[o], &reference[o], o);
-        free_all(outputs);
+        case_free_outputs(outputs);
         case_free(&c);
     }
-    free_all(reference);
+    case_free_outputs(reference);
     total->cases++;
     return true;
 }
@@ -213,11 +194,8 @@ START_TEST(row_is_within_its_bound)
     const struct ulp_operator *row = ulp_operator_row((size_t)_i);
     if (case_exemption(row))
         return;
-    const struct hint *hint = case_hint(row, 0);
-    bool found = !hint && check_case(row, NULL);
-    for (size_t n = 1; hint; hint = case_hint(row, n++))
-        found |= check_case(row, hint);
-    ck_assert_msg(found, "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
+    ck_assert_msg(rows_check_cases(row, check_case, REFERENCE),
+                  "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
                   row->name, row->since, row->when ? row->when : "no other row fits");
     ck_assert_msg((row->work == ULP_WORK_CONTRACTION) == (seen.contractions > 0),
                   "%s since %d: %zu calls of ulp_contract, but its row says work %d", row->name,
@@ -231,18 +209,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("operators");
-    TCase *table = tcase_create("table");
-    int count = 0;
-    while (ulp_operator_row((size_t)count))
-        count++;
-    total = mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (total == MAP_FAILED)
-        return 99;
-    tcase_set_timeout(table, 120);
-    tcase_add_loop_test(table, row_is_within_its_bound, 0, count);
-    suite_add_tcase(suite, table);
-    int code = test_run(suite, NULL);
+    total = rows_share(sizeof *total);
+    const int code = rows_run("operators", row_is_within_its_bound, 120);
     printf("%zu rows, %zu cases, %zu runs\n"
            "%zu formulas run with %zu values checked, %zu of them against a single possible value; "
            "error at most %.2f of the bound\n"

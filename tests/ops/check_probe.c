@@ -55,7 +55,7 @@ static void open_gate(struct gate *gate, const char *format)
 {
     struct ulp_error error;
     memset(gate, 0, sizeof *gate);
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &gate->arithmetic, &error), error);
+    gate->arithmetic = test_arithmetic("fp64");
     gate->probe = (struct ulp_probe){.tell = keep, .context = &gate->told};
     ck_ulp_ok(ulp_format_find(format, &gate->probe.format, &error), error);
     ck_ulp_ok(ulp_arena_create(&gate->arena, NULL, &error), error);

@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/random.h"
+#include "harness/rows.h"
 #include "harness/variants.h"
 #include "tests/support/test.h"
 
@@ -81,21 +81,12 @@ struct attempt {
 static enum ulp_status call(struct attempt *a, const struct ulp_tensor *const *in,
                             enum ulp_status (*function)(struct ulp_call *, struct ulp_error *))
 {
-    struct ulp_arena *arena;
-    ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
-    memset(a->outputs, 0, sizeof a->outputs);
+    const struct ulp_call made = {.bound = a->bound,
+                                  .arithmetic = a->lane,
+                                  .in = in,
+                                  .budget = &a->budget};
     a->error = (struct ulp_error){0};
-    struct ulp_call made = {.bound = a->bound,
-                            .arithmetic = a->lane,
-                            .input_count = a->c->node.input_count,
-                            .output_count = a->c->node.output_count,
-                            .in = in,
-                            .out = a->outputs,
-                            .scratch = arena,
-                            .budget = &a->budget};
-    const enum ulp_status status = function(&made, &a->error);
-    ulp_arena_free(arena);
-    return status;
+    return case_call(a->c, made, function, a->outputs, &a->error);
 }
 
 /* The shapes alone: without any values, or with those of the integers. */
@@ -139,12 +130,6 @@ static bool is_whole(const struct attempt *a, const struct ulp_tensor *shapes)
     return true;
 }
 
-static void free_outputs(struct ulp_tensor *outputs)
-{
-    for (size_t i = 0; i < CASE_INPUTS; i++)
-        ulp_tensor_free(&outputs[i]);
-}
-
 static unsigned long long hash(const struct ulp_tensor *tensor)
 {
     return ulp_hash(tensor->data, tensor->count * tensor->element_bytes);
@@ -158,7 +143,7 @@ static bool is_written(struct attempt *a)
     bool good = true;
     for (size_t i = 0; i < count; i++)
         first[i] = hash(&a->outputs[i]);
-    free_outputs(a->outputs);
+    case_free_outputs(a->outputs);
     mallopt(M_PERTURB, 0x5a);
     const enum ulp_status status = call(a, a->c->in, ulp_call_run);
     mallopt(M_PERTURB, 0x21);
@@ -179,7 +164,7 @@ static bool run(struct attempt *a, const struct ulp_tensor (*shapes)[CASE_INPUTS
     ++*(status == ULP_OK ? &state->computed : &state->refused);
     if (status == ULP_OK && good && FILLS_MEMORY)
         good = is_written(a);
-    free_outputs(a->outputs);
+    case_free_outputs(a->outputs);
     if (good && a->budget.used_bytes)
         good = wrong("%zu bytes are still charged", (size_t)a->budget.used_bytes);
     return good;
@@ -233,12 +218,11 @@ static const struct ulp_arithmetic *find_declared(const struct node_case *c,
                                                   const struct ulp_arithmetic *lane,
                                                   struct ulp_arithmetic *out)
 {
-    struct ulp_error error;
     for (size_t i = 0; i < c->node.input_count; i++) {
         const struct ulp_tensor *in = c->in[i];
         if (!in || !ulp_type_is_float(in->type) || ulp_type_rows[in->type].file_bits <= 8)
             continue;
-        ck_ulp_ok(ulp_arithmetic_find(ulp_type_rows[in->type].format, out, &error), error);
+        *out = test_arithmetic(ulp_type_rows[in->type].format);
         out->as_declared = true;
         return out;
     }
@@ -319,10 +303,9 @@ static size_t walk_case(const struct ulp_operator *row, const struct hint *hint,
                         struct ulp_text *failures)
 {
     struct walk w = {.row = row, .hint = hint};
-    struct ulp_error error;
     struct node_case c;
     for (size_t l = 0; l < LANES; l++)
-        ck_ulp_ok(ulp_arithmetic_find(lane_names[l], &w.lanes[l], &error), error);
+        w.lanes[l] = test_arithmetic(lane_names[l]);
     w.key = ulp_hash(row->name, strlen(row->name)) + (uint64_t)row->since + 1000 * number;
     case_make(&c, row, hint, &w.lanes[0]);
     w.count = variant_list(row, &c, NULL);
@@ -370,26 +353,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("walk");
-    TCase *table = tcase_create("table");
-    int count = 0;
-    while (ulp_operator_row((size_t)count))
-        count++;
-    state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (state == MAP_FAILED)
-        return 99;
+    state = rows_share(sizeof *state);
     mallopt(M_PERTURB, 0x21);
 #if !defined __SANITIZE_ADDRESS__
     const struct rlimit memory = {(rlim_t)4 << 30, (rlim_t)4 << 30};
     setrlimit(RLIMIT_AS, &memory);
 #endif
-    tcase_set_timeout(table, test_long() ? 3600 : 120);
-    const char *only = getenv("ULPSCOPE_TEST_ROW");
-    for (int i = 0; i < count; i++)
-        if (!only || strcmp(ulp_operator_row((size_t)i)->name, only) == 0)
-            tcase_add_loop_test(table, every_variant_ends_in_a_result_or_a_refusal, i, i + 1);
-    suite_add_tcase(suite, table);
-    const int code = test_run(suite, NULL);
+    const int code =
+        rows_run("walk", every_variant_ends_in_a_result_or_a_refusal, test_long() ? 3600 : 120);
     printf("%zu variants: planned %zu times, %zu runs gave a result, %zu were refused\n",
            state->variants, state->planned, state->computed, state->refused);
     return code;

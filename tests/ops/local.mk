@@ -1,17 +1,17 @@
 test_programs += check_derivatives check_enclosures check_operators check_ops check_ops_numbers check_probe check_walk
-check_derivatives_SOURCES = %D%/check_derivatives.c %D%/harness/cases.c %D%/harness/cases.h \
+check_derivatives_SOURCES = %D%/check_derivatives.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h \
 	%D%/harness/hints.c
 # Every formula that any operator runs passes through the harness.
-check_operators_SOURCES = %D%/check_operators.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c \
+check_operators_SOURCES = %D%/check_operators.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h %D%/harness/hints.c \
 	%D%/harness/interval.c %D%/harness/interval.h %D%/harness/watch.c %D%/harness/watch.h
 check_operators_LDFLAGS = -Wl,--wrap=ulp_tape_run -Wl,--wrap=ulp_contract
 check_ops_SOURCES = %D%/check_ops.c
 check_ops_numbers_SOURCES = %D%/check_ops_numbers.c
 check_probe_SOURCES = %D%/check_probe.c
-check_walk_SOURCES = %D%/check_walk.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c \
+check_walk_SOURCES = %D%/check_walk.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h %D%/harness/hints.c \
 	%D%/harness/variants.c %D%/harness/variants.h
 TESTS += %D%/conformance.sh %D%/check_microsoft.sh
 dist_check_SCRIPTS += %D%/conformance.sh
 dist_check_SCRIPTS += %D%/check_microsoft.sh
 EXTRA_DIST += tests/data/microsoft scripts/record_microsoft_ops.py
-check_enclosures_SOURCES = %D%/check_enclosures.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/hints.c
+check_enclosures_SOURCES = %D%/check_enclosures.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h %D%/harness/hints.c

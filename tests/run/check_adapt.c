@@ -30,7 +30,7 @@ static void check_pair(const struct ulp_format *from, const struct ulp_format *t
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor all, given;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &arithmetic, &error), error);
+    arithmetic = test_arithmetic("fp16");
     arithmetic.storage = *to;
     make_all(&all, from);
     ck_ulp_ok(ulp_adapt(&given, &all, from, &arithmetic, false, NULL, NULL, &error), error);

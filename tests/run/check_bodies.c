@@ -149,11 +149,8 @@ START_TEST(branches_may_give_what_is_not_theirs)
         ulp_tensor_set_free(&inputs);
         ulp_model_free(model);
     }
-    for (size_t o = 0; o < 5; o++) {
-        const struct ulp_tensor *a = &outputs[0].items[o].tensor, *b = &outputs[1].items[o].tensor;
-        ck_assert(a->count == b->count &&
-                  memcmp(a->data, b->data, a->count * a->element_bytes) == 0);
-    }
+    for (size_t o = 0; o < 5; o++)
+        ck_assert(test_same_bits(&outputs[0].items[o].tensor, &outputs[1].items[o].tensor));
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
 }
@@ -520,7 +517,7 @@ START_TEST(omitted_parameters_are_absent_in_bodies)
     if (_i) {
         struct ulp_arithmetic lane;
         struct ulp_plan *plan;
-        ck_ulp_ok(ulp_arithmetic_find("fp32", &lane, &error), error);
+        lane = test_arithmetic("fp32");
         ck_assert_int_eq(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), ULP_ERROR_INPUT);
         ck_assert_ptr_nonnull(strstr(error.message, "'limit' is an input that the call omits"));
     } else {
@@ -545,8 +542,8 @@ static struct ulp_spreads measure_spreads(const struct text_graph *text, const c
     struct ulp_arithmetic reference, base;
     struct ulp_spreads spreads;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &reference, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find(base_name, &base, &error), error);
+    reference = test_arithmetic("mpfr:128");
+    base = test_arithmetic(base_name);
     ck_ulp_ok(ulp_spreads_measure(model, &reference, &base, &inputs, &options, NULL, &spreads,
                                   &error),
               error);

@@ -50,8 +50,8 @@ static enum ulp_status plan_and_run(const struct growth_model *which, const stru
     struct ulp_arithmetic lanes[2];
     struct ulp_tensor_set outputs[2];
     struct ulp_plan *plan;
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &lanes[0], error), *error);
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &lanes[1], error), *error);
+    lanes[0] = test_arithmetic("fp64");
+    lanes[1] = test_arithmetic("fp16");
     enum ulp_status status = ulp_plan_create(model, lanes, lanes_count, &options, &plan, error);
     if (status != ULP_OK)
         return status;
@@ -113,7 +113,7 @@ static void expect_unsupported(const char *name, size_t count, struct ulp_error 
     struct ulp_arithmetic lane;
     struct ulp_model *model;
     struct ulp_plan *plan;
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &lane, error), *error);
+    lane = test_arithmetic("fp32");
     ck_ulp_ok(ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, NULL, &model, error),
               *error);
     ck_assert_int_eq(ulp_plan_create(model, &lane, 1, NULL, &plan, error), ULP_ERROR_UNSUPPORTED);

@@ -19,7 +19,7 @@ static void find(struct found *out, struct ulp_model *model)
     struct ulp_arithmetic fp32;
     struct ulp_error error;
     *out = (struct found){.model = model};
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &fp32, &error), error);
+    fp32 = test_arithmetic("fp32");
     ck_ulp_ok(ulp_plan_create(out->model, &fp32, 1, NULL, &out->plan, &error), error);
     ck_ulp_ok(ulp_arena_create(&out->arena, NULL, &error), error);
     ck_ulp_ok(ulp_idioms_find(out->plan->main, out->arena, &out->items, &out->count, &error),

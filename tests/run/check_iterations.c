@@ -155,7 +155,7 @@ START_TEST(certificates_cover_what_is_inside)
     struct ulp_certificate certificate = {0};
     struct ulp_arithmetic reference;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:64", &reference, &error), error);
+    reference = test_arithmetic("mpfr:64");
     ck_ulp_ok(ulp_certify(model, &reference, &inputs, &options, NULL, &certificate, &error), error);
     ck_assert_str_eq(certificate.node, _i ? "loop/back" : "if/back");
     /* 300 is some 2^16 times x / 300 (rms 2^-8): 16 of 64 bits, 4.8 of 19.3 digits, and one more or

@@ -58,7 +58,7 @@ static struct ulp_plan *plan_lanes(const struct ulp_model *model,
     struct ulp_plan *plan;
     struct ulp_error error;
     for (size_t l = 0; l < lane_count; l++)
-        ck_ulp_ok(ulp_arithmetic_find(names[l], &lanes[l], &error), error);
+        lanes[l] = test_arithmetic(names[l]);
     const struct ulp_plan_options options = {.inputs = inputs};
     ck_ulp_ok(ulp_plan_create(model, lanes, lane_count, &options, &plan, &error), error);
     return plan;

@@ -54,7 +54,7 @@ static void expect_model(struct proto *model, int rank, const int64_t *dims, siz
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
     const struct ulp_plan_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &lane, &error), error);
+    lane = test_arithmetic("fp32");
     ck_ulp_ok(ulp_plan_create(loaded, &lane, 1, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
     ck_assert_uint_eq(outputs.items[0].tensor.count, count);

@@ -9,20 +9,6 @@
 #include "run_test.h"
 #include "tests/support/text_model.h"
 
-static struct ulp_arithmetic arithmetic(const char *name)
-{
-    struct ulp_arithmetic out;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
-    return out;
-}
-
-static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
-{
-    return a->element == b->element && ulp_tensor_same_shape(a, b) &&
-           memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
-}
-
 /* The oracle: the plan itself, told to keep the nodes. */
 static void expect_plain(struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
                          const bool *kept, const struct ulp_arithmetic *keep_in,
@@ -40,7 +26,7 @@ static void expect_plain(struct ulp_plan *plan, const struct ulp_tensor_set *inp
     ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, &plain, NULL, &error), error);
     ck_assert_uint_eq(plain.count, outputs->count);
     for (size_t o = 0; o < plain.count; o++)
-        ck_assert_msg(same_bits(&plain.items[o].tensor, &outputs->items[o].tensor),
+        ck_assert_msg(test_same_bits(&plain.items[o].tensor, &outputs->items[o].tensor),
                       "%s with %zu nodes kept", plain.items[o].name, count);
     ulp_tensor_set_free(&plain);
     free(nodes);
@@ -51,7 +37,7 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
                                size_t sample_count, const char *base, const char *kept_in,
                                int rounds)
 {
-    const struct ulp_arithmetic lane = arithmetic(base), keep_in = arithmetic(kept_in);
+    const struct ulp_arithmetic lane = test_arithmetic(base), keep_in = test_arithmetic(kept_in);
     const struct ulp_plan_options options = {.inputs = &samples[0]};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
@@ -97,26 +83,9 @@ START_TEST(trials_are_plain_runs)
 }
 END_TEST
 
-static const struct text_graph then_body = {
-    "", "t", {NODE("Mul", "scale", "h x", "s"), NODE("MatMul", "project", "s w", "t")}};
-static const struct text_graph else_body = {"", "e", {NODE("Exp", "power", "h", "e")}};
-static const struct text_graph loop_body = {"i_n b_c s",
-                                            "b_d u r",
-                                            {NODE("Mul", "half", "s h", "p"),
-                                             NODE("MatMul", "turn", "p w", "q"),
-                                             NODE("Softmax", "soft", "q", "r"),
-                                             NODE("Add", "sum", "s r", "u"),
-                                             NODE("Identity", "go", "b_c", "b_d")}};
-static const struct text_graph with_bodies = {
-    "x b_flag i_count",
-    "y z",
-    {NODE("MatMul", "first", "x w", "h"),
-     CONTROL("If", "if", "b_flag", "v", &then_body, &else_body),
-     CONTROL("Loop", "loop", "i_count b_yes v", "y z", &loop_body)}};
-
 START_TEST(bodies_too)
 {
-    struct ulp_model *model = text_load(&with_bodies);
+    struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set samples[] = {text_inputs(model, 1, 0, false),
                                        text_inputs(model, 2, 0, true)};
     expect_random_sets(model, samples, 2, "fp16", "fp32", 40);
@@ -126,19 +95,12 @@ START_TEST(bodies_too)
 }
 END_TEST
 
-static const struct text_graph chain = {
-    "x",
-    "y q",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Add", "sum", "a x", "b"),
-     NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
-     NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
-
 /* Of six nodes the last two each reach nothing else. */
 START_TEST(only_what_a_change_reaches_is_computed)
 {
-    struct ulp_model *model = text_load(&chain);
+    struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
-    const struct ulp_arithmetic lane = arithmetic("fp16"), keep_in = arithmetic("fp32");
+    const struct ulp_arithmetic lane = test_arithmetic("fp16"), keep_in = test_arithmetic("fp32");
     const struct ulp_plan_options options = {.inputs = &inputs};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
@@ -197,8 +159,8 @@ START_TEST(decisions_can_be_the_reference_s)
 {
     struct ulp_model *model = text_load(&decides);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), plain[2], outputs;
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic("fp16")},
-                                keep_in = arithmetic("fp32");
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")},
+                                keep_in = test_arithmetic("fp32");
     const struct ulp_plan_options options = {.inputs = &inputs};
     const struct ulp_run_options follow = {.follow = true};
     struct ulp_tensor compared = {0};
@@ -220,7 +182,8 @@ START_TEST(decisions_can_be_the_reference_s)
             ulp_trial_follow(trial, 0, integers);
         ck_ulp_ok(ulp_trial_run(trial, 0, none, &outputs, &error), error);
         ulp_trial_accept(trial);
-        ck_assert_int_eq(same_bits(&outputs.items[0].tensor, &plain[1].items[0].tensor), follows);
+        ck_assert_int_eq(test_same_bits(&outputs.items[0].tensor, &plain[1].items[0].tensor),
+                         follows);
         ulp_tensor_set_free(&outputs);
     }
     ulp_trial_free(trial);
@@ -240,10 +203,10 @@ START_TEST(without_room_nothing_is_held)
     struct ulp_budget *budget;
     struct ulp_error error;
     ck_ulp_ok(ulp_budget_create((size_t)256 << 20, &budget, &error), error);
-    struct ulp_model *model = text_load_within(&chain, budget);
+    struct ulp_model *model = text_load_within(&text_chain, budget);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
     expect_random_sets(model, &inputs, 1, "fp16", "fp32", 8);
-    const struct ulp_arithmetic lane = arithmetic("fp16"), keep_in = arithmetic("fp32");
+    const struct ulp_arithmetic lane = test_arithmetic("fp16"), keep_in = test_arithmetic("fp32");
     const struct ulp_plan_options options = {.inputs = &inputs};
     struct ulp_plan *plan;
     struct ulp_trial *trial;

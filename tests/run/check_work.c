@@ -161,8 +161,8 @@ START_TEST(weights_have_types)
     struct ulp_plan *plan;
     struct ulp_node_types types;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &lanes[0], &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("tf32", &lanes[1], &error), error);
+    lanes[0] = test_arithmetic("mpfr:128");
+    lanes[1] = test_arithmetic("tf32");
     const struct ulp_plan_options options = {.inputs = &values};
     ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
     ulp_plan_node_types(plan, 1, 0, &types);
@@ -185,8 +185,8 @@ START_TEST(schedules_are_of_contractions)
     struct ulp_arithmetic reference, base;
     struct ulp_spreads spreads;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &reference, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &base, &error), error);
+    reference = test_arithmetic("mpfr:128");
+    base = test_arithmetic("fp32");
     ck_ulp_ok(ulp_spreads_measure(model, &reference, &base, &values, &options, NULL, &spreads,
                                   &error),
               error);

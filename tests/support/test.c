@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/machine/thread.h"
+#include "tensor/tensor.h"
 
 int test_run(Suite *first, ...)
 {
@@ -94,4 +95,18 @@ struct ulp_pool *test_pool(int thread_count)
     ck_ulp_ok(ulp_pool_create(&pool, thread_count, &error), error);
     ulp_pool_set_eager(pool);
     return pool;
+}
+
+struct ulp_arithmetic test_arithmetic(const char *name)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    return arithmetic;
+}
+
+bool test_same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return a->element == b->element && ulp_tensor_same_shape(a, b) &&
+           memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
 }

@@ -26,6 +26,12 @@ const char *test_folder(const char *name);
 /* Whether something in the audit does not meet the limit. */
 struct ulp_audit;
 bool test_crosses(const struct ulp_audit *audit, const char *limit);
+/* The arithmetic of that name, which there must be. */
+struct ulp_arithmetic;
+struct ulp_arithmetic test_arithmetic(const char *name);
+/* The same type, shape and bits. */
+struct ulp_tensor;
+bool test_same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b);
 /* An eager pool (base/machine/thread.h), for ulp_pool_free. */
 struct ulp_pool *test_pool(int thread_count);
 /* Fails the test with the library's message unless status is ULP_OK. */

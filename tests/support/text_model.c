@@ -14,6 +14,30 @@ static int type_of(const char *name)
 }
 
 /* -1: no dimensions are declared. */
+const struct text_graph text_chain = {
+    "x",
+    "y q",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Add", "sum", "a x", "b"),
+     NODE("Softmax", "soft", "b", "c"), NODE("MatMul", "second", "c w", "d"),
+     NODE("Tanh", "bend", "d", "y"), NODE("Mul", "square", "b b", "q")}};
+
+const struct text_graph text_then_body = {
+    "", "t", {NODE("Mul", "scale", "h x", "s"), NODE("MatMul", "project", "s w", "t")}};
+const struct text_graph text_else_body = {"", "e", {NODE("Exp", "power", "h", "e")}};
+const struct text_graph text_loop_body = {"i_n b_c s",
+                                          "b_d u r",
+                                          {NODE("Mul", "half", "s h", "p"),
+                                           NODE("MatMul", "turn", "p w", "q"),
+                                           NODE("Softmax", "soft", "q", "r"),
+                                           NODE("Add", "sum", "s r", "u"),
+                                           NODE("Identity", "go", "b_c", "b_d")}};
+const struct text_graph text_with_bodies = {
+    "x b_flag i_count",
+    "y z",
+    {NODE("MatMul", "first", "x w", "h"),
+     CONTROL("If", "if", "b_flag", "v", &text_then_body, &text_else_body),
+     CONTROL("Loop", "loop", "i_count b_yes v", "y z", &text_loop_body)}};
+
 void text_add_values(struct proto *graph, int field, const char *names, bool shaped)
 {
     char name[64];
@@ -146,7 +170,7 @@ struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tenso
     struct ulp_plan *plan;
     struct ulp_error error;
     for (size_t l = 0; l < count; l++)
-        ck_ulp_ok(ulp_arithmetic_find(text_lanes[first + l], &lanes[l], &error), error);
+        lanes[l] = test_arithmetic(text_lanes[first + l]);
     ck_ulp_ok(ulp_plan_create(model, lanes, count, &options, &plan, &error), error);
     return plan;
 }
@@ -174,10 +198,8 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
             for (size_t o = 0; o < wanted.count; o++) {
                 const struct ulp_tensor *a = &wanted.items[o].tensor,
                                         *b = &outputs[l].items[o].tensor;
-                ck_assert_msg(a->count == b->count && a->element == b->element &&
-                                  memcmp(a->data, b->data, a->count * a->element_bytes) == 0,
-                              "%s of %s differs when %s is alone", wanted.items[o].name,
-                              text_lanes[l], text_lanes[l]);
+                ck_assert_msg(test_same_bits(a, b), "%s of %s differs when %s is alone",
+                              wanted.items[o].name, text_lanes[l], text_lanes[l]);
             }
             ulp_tensor_set_free(&wanted);
             ulp_tensor_set_free(&outputs[l]);

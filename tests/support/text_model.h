@@ -34,6 +34,10 @@ struct text_graph {
         .scan_inputs = COUNT                                                            \
     }
 
+/* A tree that forks once; an If and a Loop one behind the other, and their bodies. */
+extern const struct text_graph text_chain, text_then_body, text_else_body, text_loop_body,
+    text_with_bodies;
+
 /* Parts of messages: declarations of the names (unless `shaped` without dimensions; floats are
  * [3,8], others scalars), and an attribute that is a graph (freed) or a number. */
 void text_add_values(struct proto *graph, int field, const char *names, bool shaped);

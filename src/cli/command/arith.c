@@ -40,11 +40,9 @@ static char *add_parts(int key, const char *text, void *input)
 /* What a name by runtime stands on. */
 static void describe_runtime(const char *name)
 {
-    const struct ulp_runtime *row;
-    const size_t length = strcspn(name, ",@");
-    for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
-        if (strlen(row->name) == length && strncmp(row->name, name, length) == 0)
-            say(stdout, "%s stands for %s\n  %s\n", row->name, row->expansion, row->support);
+    const struct ulp_runtime *row = ulp_runtime_find(name);
+    if (row)
+        say(stdout, "%s stands for %s\n  %s\n", row->name, row->expansion, row->support);
 }
 
 static void describe(const struct ulp_arithmetic *arithmetic)

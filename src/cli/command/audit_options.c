@@ -16,22 +16,16 @@ static void add_limit(struct argp_state *state, struct audit_options *options, c
     struct ulp_error error;
     if (ulp_limit_check(limit, NULL, NULL, &error) != ULP_OK)
         refuse(state, "--fail-above: %s", error.message);
-    const char **limits = realloc(options->limits, (options->limit_count + 1) * sizeof *limits);
-    if (!limits)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    options->limits = limits;
-    limits[options->limit_count++] = limit;
+    options->limits =
+        grow_arguments(state, options->limits, options->limit_count, sizeof *options->limits);
+    options->limits[options->limit_count++] = limit;
 }
 
 static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
 {
     if (!strchr(text, '=') || *text == '=' || !strrchr(text, '=')[1])
         refuse(state, "--pair %s: expected NAME=ORIGINAL, two names of values", text);
-    char **pairs = realloc(options->pairs, (options->pair_count + 1) * sizeof *pairs);
-    if (!pairs)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    options->pairs = pairs;
-    pairs[options->pair_count++] = text;
+    add_argument(state, &options->pairs, &options->pair_count, text);
 }
 
 static const char *read_group(struct argp_state *state, const char *text)

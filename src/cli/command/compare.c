@@ -36,15 +36,6 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static void add_file(struct argp_state *state, struct compare_options *options, char *path)
-{
-    char **files = realloc(options->files, (options->file_count + 1) * sizeof *files);
-    if (!files)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    options->files = files;
-    files[options->file_count++] = path;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct compare_options *options = state->input;
@@ -64,7 +55,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_ARG:
         if (!options->common.model)
             return ARGP_ERR_UNKNOWN; /* the common parser's */
-        add_file(state, options, argument);
+        add_argument(state, &options->files, &options->file_count, argument);
         return 0;
     case ARGP_KEY_END:
         if (options->common.model && !options->file_count)

@@ -16,7 +16,7 @@ enum {
     OPTION_FRONTIER
 };
 
-/* Texts given by an option that may be repeated. */
+/* The arguments of an option that may be repeated. */
 struct texts {
     char **items;
     size_t count;
@@ -35,11 +35,11 @@ static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0,
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
     {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
-     "What every graph output of every sample must meet, as --fail-above of audit takes it: "
+     "The limit for every graph output in every sample, written as for audit --fail-above: "
      "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
      "output. May be repeated", 0},
     {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
-     "What nodes are kept in: fp32 (the default), tf32, bf16, ...", 0},
+     "The arithmetic of the kept nodes (default fp32)", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "The arithmetic that outputs are compared with (default mpfr:128)", 0},
     {"validate", OPTION_VALIDATE, "FILE", 0,
@@ -60,15 +60,6 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static void add_text(struct argp_state *state, struct texts *texts, char *text)
-{
-    char **items = realloc(texts->items, (texts->count + 1) * sizeof *items);
-    if (!items)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    texts->items = items;
-    items[texts->count++] = text;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct plan_options *options = state->input;
@@ -87,13 +78,19 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_TOLERANCE:
         if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
             refuse(state, "--tolerance: %s", error.message);
-        add_text(state, &options->tolerances, argument);
+        add_argument(state, &options->tolerances.items, &options->tolerances.count, argument);
         return 0;
     case OPTION_KEEP_IN: options->keep_in = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_VALIDATE: add_text(state, &options->validate, argument); return 0;
-    case OPTION_ALWAYS: add_text(state, &options->always, argument); return 0;
-    case OPTION_NEVER: add_text(state, &options->never, argument); return 0;
+    case OPTION_VALIDATE:
+        add_argument(state, &options->validate.items, &options->validate.count, argument);
+        return 0;
+    case OPTION_ALWAYS:
+        add_argument(state, &options->always.items, &options->always.count, argument);
+        return 0;
+    case OPTION_NEVER:
+        add_argument(state, &options->never.items, &options->never.count, argument);
+        return 0;
     case OPTION_BUDGET:
         if (!parse_integer(argument, 1, 1000000, &count))
             refuse(state, "--budget %s: expected 1 to 1000000", argument);
@@ -106,10 +103,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Find the smallest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
-    "ARITH and every output "
-    "meets a tolerance. Nodes are chosen by what an audit says of them; each plan that is "
-    "considered is run, and "
-    "in the end every kept node has been released once in vain."
+    "ARITH and every output meets a tolerance. An audit proposes the nodes, and every plan that is "
+    "considered is run. In the end each kept node has been released once by itself, and the "
+    "tolerance failed."
     "\vExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
     "Examples:\n"
     "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"

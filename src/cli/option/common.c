@@ -97,27 +97,39 @@ size_t read_count(const struct argp_state *state, const char *option, const char
     return (size_t)count;
 }
 
+void *grow_arguments(const struct argp_state *state, void *array, size_t count,
+                     size_t element_bytes)
+{
+    void *grown = realloc(array, (count + 1) * element_bytes);
+    if (!grown)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    return grown;
+}
+
+void add_argument(const struct argp_state *state, char ***list, size_t *count, char *argument)
+{
+    *list = grow_arguments(state, *list, *count, sizeof **list);
+    (*list)[(*count)++] = argument;
+}
+
+/* The NAME of an option's NAME=VALUE. */
+static char *copy_name(const struct argp_state *state, const char *text, size_t length)
+{
+    char *name = strndup(text, length);
+    if (!name)
+        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+    return name;
+}
+
 static void add_dim(struct argp_state *state, struct common_options *common, const char *text)
 {
     const char *equals = strrchr(text, '=');
     int64_t value = 0;
     if (!equals || equals == text || !parse_integer(equals + 1, 0, INT64_MAX, &value))
         refuse(state, "--dim %s: expected NAME=VALUE with a whole number, such as batch=2", text);
-    struct ulp_dim_value *dims = realloc(common->dims, (common->dim_count + 1) * sizeof *dims);
-    char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
-    if (!dims || !name)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    common->dims = dims;
-    dims[common->dim_count++] = (struct ulp_dim_value){name, value};
-}
-
-static void add_input(struct argp_state *state, struct common_options *common, char *path)
-{
-    char **inputs = realloc(common->inputs, (common->input_count + 1) * sizeof *inputs);
-    if (!inputs)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    common->inputs = inputs;
-    inputs[common->input_count++] = path;
+    common->dims = grow_arguments(state, common->dims, common->dim_count, sizeof *common->dims);
+    common->dims[common->dim_count++] =
+        (struct ulp_dim_value){copy_name(state, text, (size_t)(equals - text)), value};
 }
 
 static void add_range(struct argp_state *state, struct common_options *common, const char *text)
@@ -135,14 +147,10 @@ static void add_range(struct argp_state *state, struct common_options *common, c
         refuse(state,
                "--val-range %s: expected LOW,HIGH or NAME=LOW,HIGH with LOW <= HIGH, such as -1,1",
                text);
-    struct ulp_input_range *ranges =
-        realloc(common->ranges, (common->range_count + 1) * sizeof *ranges);
-    char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
-    if (!ranges || (equals && !name))
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    common->ranges = ranges;
-    range.name = name;
-    ranges[common->range_count++] = range;
+    range.name = equals ? copy_name(state, text, (size_t)(equals - text)) : NULL;
+    common->ranges =
+        grow_arguments(state, common->ranges, common->range_count, sizeof *common->ranges);
+    common->ranges[common->range_count++] = range;
 }
 
 static void add_shape(struct argp_state *state, struct common_options *common, const char *text)
@@ -165,13 +173,10 @@ static void add_shape(struct argp_state *state, struct common_options *common, c
     }
     if (!good || !equals[1])
         refuse(state, "--shape %s: expected NAME=SIZExSIZE..., such as tokens=1x77", text);
-    struct input_shape *shapes =
-        realloc(common->shapes, (common->shape_count + 1) * sizeof *shapes);
-    shape.name = strndup(text, (size_t)(equals - text));
-    if (!shapes || !shape.name)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-    common->shapes = shapes;
-    shapes[common->shape_count++] = shape;
+    shape.name = copy_name(state, text, (size_t)(equals - text));
+    common->shapes =
+        grow_arguments(state, common->shapes, common->shape_count, sizeof *common->shapes);
+    common->shapes[common->shape_count++] = shape;
 }
 
 static void set_memory(struct argp_state *state, struct common_options *common, const char *text)
@@ -193,7 +198,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct common_options *common = state->input;
     int64_t value = 0;
     switch (key) {
-    case 'i': add_input(state, common, argument); return 0;
+    case 'i': add_argument(state, &common->inputs, &common->input_count, argument); return 0;
     case OPTION_DIM: add_dim(state, common, argument); return 0;
     case OPTION_SHAPE: add_shape(state, common, argument); return 0;
     case OPTION_RANGE: add_range(state, common, argument); return 0;

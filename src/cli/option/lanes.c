@@ -25,14 +25,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct keep_options *keep = state->input;
     switch (key) {
-    case OPTION_KEEP: {
-        char **rules = realloc(keep->rules, (keep->rule_count + 1) * sizeof *rules);
-        if (!rules)
-            argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
-        keep->rules = rules;
-        rules[keep->rule_count++] = argument;
-        return 0;
-    }
+    case OPTION_KEEP: add_argument(state, &keep->rules, &keep->rule_count, argument); return 0;
     case OPTION_PLAN:
         if (keep->plan)
             refuse(state, "--plan %s: one plan at a time, %s is another", argument, keep->plan);

@@ -43,6 +43,11 @@ int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
 
 void common_free(struct common_options *options);
 
+/* The array, which has count elements, with room for one more; without memory the command ends. */
+void *grow_arguments(const struct argp_state *state, void *array, size_t count,
+                     size_t element_bytes);
+/* One more argument of an option that may be repeated, in their order. */
+void add_argument(const struct argp_state *state, char ***list, size_t *count, char *argument);
 /* As argp_error, text arguments made harmless. */
 void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
 /* One more --arith; all so far. */

@@ -163,9 +163,7 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
     struct ulp_request request;
     if (strcmp(name, "model") == 0 || strcmp(name, "ort-cpu") == 0)
         return find_declared(out, name, error);
-    const enum ulp_status status = ulp_request_names_runtime(name)
-                                       ? ulp_request_read_runtime(&request, name, error)
-                                       : ulp_request_read(&request, name, error);
+    const enum ulp_status status = ulp_request_read(&request, name, error);
     return status == ULP_OK ? find_requested(&request, name, out, error)
                             : ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
 }

@@ -91,14 +91,13 @@ static const struct part_row {
                                    "CUDA has them"},
     [PART_CONSTANTS] = {"constants=", constants_names,
                         .meaning = "those beyond the largest value: that value, infinite, or as "
-                                   "that converter"},
+                                   "that converter makes them"},
     [PART_SCALES] = {"qdq-scales=", scales_names,
                      .meaning =
                          "Q/DQ scales as the model declares them, or lowered like other constants"},
     [PART_FUSE] = {"fuse=", fuse_names,
-                   .meaning = "which nodes are computed as one kernel, whose inner values are not "
-                              "rounded to storage; groups: those that a plan is given, by commands "
-                              "as fuse=FILE"},
+                   .meaning = "nodes computed as one kernel, without rounding to storage inside; "
+                              "groups: by fuse=FILE"},
     [PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
                     .meaning = "the format of the values and steps inside such a kernel"},
     [PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,
@@ -293,33 +292,43 @@ static enum ulp_status read_gpu(struct ulp_request *request, const char *gpu,
                     ulp_suggest(hint, gpu, ulp_gpu_names), known);
 }
 
+/* What stands before "@" and ",": a base, or a runtime's name in the place of its expansion. */
+static enum ulp_status read_base(struct ulp_request *request, const char *base,
+                                 struct ulp_error *error)
+{
+    const struct ulp_runtime *runtime = ulp_runtime_find(base);
+    if (runtime)
+        return ulp_request_read(request, runtime->expansion, error);
+    if (strlen(base) >= sizeof request->base)
+        return ulp_fail(error, ULP_ERROR_USAGE, "the base \"%s\" is longer than any known one",
+                        base);
+    snprintf(request->base, sizeof request->base, "%.*s", (int)sizeof request->base - 1, base);
+    return ulp_runtime_check(base, error);
+}
+
 enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
                                  struct ulp_error *error)
 {
     memset(request, 0, sizeof *request);
     char text[512];
+    bool said[PART_COUNT] = {false}; /* in this name, as opposed to a runtime's expansion */
     const size_t length = strlen(name);
     if (length >= sizeof text)
         return ulp_fail(error, ULP_ERROR_USAGE, "the name is longer than %zu characters",
                         sizeof text - 1);
     for (size_t i = 0; i <= length; i++)
         text[i] = (char)tolower((unsigned char)name[i]);
-    char *next = text, *base = strsep(&next, ","), *gpu = strchr(base, '@');
-    enum ulp_status status = ULP_OK;
-    if (gpu) {
-        *gpu++ = 0;
+    char *next = text, *gpu = strsep(&next, ","), *base = strsep(&gpu, "@");
+    enum ulp_status status = read_base(request, base, error);
+    if (status == ULP_OK && gpu)
         status = read_gpu(request, gpu, error);
-    }
-    if (status == ULP_OK && strlen(base) >= sizeof request->base)
-        return ulp_fail(error, ULP_ERROR_USAGE, "the base \"%s\" is longer than any known one",
-                        base);
-    snprintf(request->base, sizeof request->base, "%.*s", (int)sizeof request->base - 1, base);
     for (char *word; status == ULP_OK && (word = strsep(&next, ",")) != NULL;) {
         const int part = *word == '@' ? -1 : find_part(word);
         if (part < 0)
             return fail_unknown(word, error);
-        if (request->given[part])
+        if (said[part])
             return ulp_fail(error, ULP_ERROR_USAGE, "\"%s\": this part is set twice", word);
+        said[part] = true;
         status = ulp_request_change(request, word, error);
     }
     return status;

@@ -57,16 +57,14 @@ struct ulp_request {
 extern const char *const ulp_gpu_names[GPU_COUNT + 1];
 extern const char *const ulp_unit_names[UNIT_COUNT + 1];
 
-/* The request of a name. */
+/* The request of a name; a runtime's name is that of its expansion. */
 enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
                                  struct ulp_error *error);
 /* Set one part, as it is written after a comma, or "@GPU", in the place of what was asked for. */
 enum ulp_status ulp_request_change(struct ulp_request *request, const char *part,
                                    struct ulp_error *error);
-/* runtime.c: is the name one of a runtime ("trt:fp16"), and the request that it stands for. */
-bool ulp_request_names_runtime(const char *name);
-enum ulp_status ulp_request_read_runtime(struct ulp_request *request, const char *name,
-                                         struct ulp_error *error);
+/* runtime.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
+enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error);
 /* resolve.c: the arithmetic that it asks for, without a name. */
 enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
                                     struct ulp_error *error);

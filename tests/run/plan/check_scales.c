@@ -50,7 +50,7 @@ START_TEST(scales_stay_as_declared)
     struct ulp_tensor_set inputs = text_inputs(model, 1, 140, true);
     const struct ulp_plan_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
-    ck_ulp_ok(ulp_arithmetic_find(row->lane, &lane, &error), error);
+    lane = test_arithmetic(row->lane);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
     const struct ulp_tensor *y = ulp_tensor_set_find(&outputs, "y");

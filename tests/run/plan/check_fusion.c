@@ -4,22 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text_model.h"
-
-static struct ulp_arithmetic arithmetic(const char *name)
-{
-    struct ulp_arithmetic out;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &out, &error), error);
-    return out;
-}
+#include "tests/support/text_model.h"
 
 static struct ulp_tensor_set run_groups(const struct ulp_model *model,
                                         const struct ulp_tensor_set *inputs, const char *name,
                                         const struct ulp_groups *groups,
                                         const struct ulp_keeps *kept, int threads, bool audit)
 {
-    const struct ulp_arithmetic lanes[] = {arithmetic("mpfr:128"), arithmetic(name)};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(name)};
     const struct ulp_groups of_lanes[] = {{0}, groups ? *groups : (struct ulp_groups){0}};
     const struct ulp_keeps keeps[] = {{0}, kept ? *kept : (struct ulp_keeps){0}};
     const struct ulp_plan_options options = {.inputs = inputs, .groups = of_lanes, .keeps = keeps};
@@ -274,7 +266,7 @@ START_TEST(a_kept_node_reads_what_a_group_stores)
     const struct ulp_group item =
         GROUP(NULL, "double", "sum", "product", "difference", "abs", "root");
     const struct ulp_groups groups = {1, &item, NULL};
-    const struct ulp_keep keep = {.pattern = "difference", .arithmetic = arithmetic("fp32")};
+    const struct ulp_keep keep = {.pattern = "difference", .arithmetic = test_arithmetic("fp32")};
     const struct ulp_keeps keeps = {1, &keep, NULL};
     struct ulp_model *model = text_load(&tree);
     struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
@@ -357,7 +349,7 @@ START_TEST(wrong_groups_are_refused)
         {{0}, "the plan is given no groups"},
     };
     const struct ulp_groups groups = {cases[_i].item.nodes != NULL, &cases[_i].item, NULL};
-    const struct ulp_arithmetic lane = arithmetic(half_groups);
+    const struct ulp_arithmetic lane = test_arithmetic(half_groups);
     const struct ulp_plan_options options = {.groups = &groups};
     struct ulp_model *model = text_load(&tree);
     struct ulp_plan *plan;
@@ -415,7 +407,7 @@ END_TEST
 
 START_TEST(groups_are_told)
 {
-    const struct ulp_arithmetic lane = arithmetic("fp16,acc=fp16,fuse=groups");
+    const struct ulp_arithmetic lane = test_arithmetic("fp16,acc=fp16,fuse=groups");
     const struct ulp_group items[] = {GROUP(NULL, "product"), GROUP(NULL, "square", "sum")};
     const struct ulp_groups groups = {2, items, "kernels.json"};
     struct ulp_model *model = text_load(&forked);
@@ -437,7 +429,7 @@ END_TEST
 
 START_TEST(kernels_are_told)
 {
-    const struct ulp_arithmetic lane = arithmetic("fp16,fuse=pointwise");
+    const struct ulp_arithmetic lane = test_arithmetic("fp16,fuse=pointwise");
     struct ulp_model *model = text_load(&forked);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
     const struct ulp_plan_options options = {.inputs = &inputs};

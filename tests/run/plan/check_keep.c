@@ -1,0 +1,352 @@
+/* run and analysis: lanes whose nodes differ. A lane that keeps all nodes is the kept arithmetic,
+ * bit for bit, figures included; one that keeps some is what the arithmetic `model` computes of the
+ * graph rewritten with Casts; in bodies, what the same graph gives without control flow. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "tests/run/run_test.h"
+#include "tests/support/lower.h"
+#include "tests/support/networks.h"
+#include "tests/support/text_model.h"
+
+/* ---- everything kept ---- */
+
+/* Lanes 1 and 2, or without an audit 0 and 1, have the same bits at every node. */
+static enum ulp_status expect_same(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    const size_t first = event->lane_count - 2;
+    const struct ulp_lane_value *a = &event->values[first * event->output_count],
+                                *b = a + event->output_count;
+    (void)error;
+    ++*(size_t *)context;
+    ck_assert_str_eq(event->arithmetics[first].name, event->arithmetics[first + 1].name);
+    for (size_t o = 0; o < event->output_count; o++) {
+        ck_assert(!a[o].entire == !b[o].entire && !a[o].single == !b[o].single);
+        ck_assert_msg(!a[o].entire || test_same_bits(a[o].entire, b[o].entire), "%s: entire",
+                      event->name);
+        ck_assert_msg(!a[o].single || test_same_bits(a[o].single, b[o].single), "%s: single",
+                      event->name);
+        ck_assert_msg(!a[o].here || test_same_bits(a[o].here, b[o].here), "%s: here", event->name);
+    }
+    return ULP_OK;
+}
+
+static const char *const pairs[][2] = {{"fp16", "fp32"},        {"fp32", "fp16"},
+                                       {"fp16", "bf16-strict"}, {"bf16", "mpfr:80"},
+                                       {"tf32", "model"},       {"model", "fp16"}};
+#define PAIRS (int)(sizeof pairs / sizeof *pairs)
+
+/* mpfr:128; pair's second; its first with all nodes kept in the second. */
+static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const char *const pair[2], bool audit)
+{
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(pair[1]),
+                                           test_arithmetic(pair[0])};
+    const struct ulp_keep all = {.pattern = "*", .arithmetic = lanes[1]};
+    const struct ulp_keeps keeps[] = {{0}, {0}, {1, &all, NULL}};
+    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = audit};
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_audit result;
+    struct ulp_error error;
+    size_t seen = 0;
+    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "one", &error), error);
+    const struct ulp_observer observers[] = {{&seen, expect_same, NULL},
+                                             ulp_auditor_observer(auditor)};
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, observers, audit ? 2 : 1, NULL, NULL, &error),
+              error);
+    ck_assert_uint_ge(seen, 1);
+    ck_ulp_ok(ulp_auditor_finish(auditor, &result, &error), error);
+    for (size_t n = 0; n < result.lanes[0].node_count && audit; n++)
+        audit_expect_same(&result.lanes[0].nodes[n], &result.lanes[1].nodes[n]);
+    ck_assert_uint_eq(result.lanes[1].border_count, 0);
+    ulp_audit_free(&result);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+}
+
+START_TEST(keeping_all_nodes_is_the_kept_arithmetic)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    if (!network_load(_i, &model, &inputs))
+        return;
+    for (int p = 0; p < (_i == 0 ? PAIRS : 2); p++)
+        expect_kept_is_whole(model, &inputs, pairs[p], _i == 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- control flow ---- */
+
+START_TEST(bodies_are_kept_too)
+{
+    struct ulp_model *model = text_load(&text_with_bodies);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, _i % 2);
+    expect_kept_is_whole(model, &inputs, pairs[_i / 2], true);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Outputs of one lane with patterns kept in FP32. */
+static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                     const char *base, const char *const *patterns, struct ulp_tensor_set *out)
+{
+    const struct ulp_arithmetic lane = test_arithmetic(base);
+    struct ulp_keep items[8];
+    struct ulp_keeps keeps = {0, items, NULL};
+    const struct ulp_plan_options options = {.inputs = inputs, .keeps = &keeps};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    for (; *patterns; patterns++)
+        items[keeps.count++] =
+            (struct ulp_keep){.pattern = *patterns, .arithmetic = test_arithmetic("fp32")};
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, out, NULL, &error), error);
+    ulp_plan_free(plan);
+}
+
+static void expect_same_outputs(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
+{
+    for (size_t o = 0; o < a->count; o++)
+        ck_assert_msg(test_same_bits(&a->items[o].tensor, &b->items[o].tensor), "%s",
+                      a->items[o].name);
+}
+
+/* Three rounds unrolled. The carried value is the loop's: it is rounded to its storage although the
+ * node that makes it is kept, which an Identity stands for. */
+static const struct text_graph unrolled = {
+    "x b_flag i_count",
+    "y",
+    {NODE("MatMul", "first", "x w", "h"), NODE("Mul", "if/scale", "h x", "s"),
+     NODE("MatMul", "if/project", "s w", "v"), NODE("Mul", "half0", "v h", "p0"),
+     NODE("MatMul", "turn0", "p0 w", "q0"), NODE("Softmax", "soft0", "q0", "r0"),
+     NODE("Add", "sum0", "v r0", "t0"), NODE("Identity", "carry0", "t0", "u0"),
+     NODE("Mul", "half1", "u0 h", "p1"), NODE("MatMul", "turn1", "p1 w", "q1"),
+     NODE("Softmax", "soft1", "q1", "r1"), NODE("Add", "sum1", "u0 r1", "t1"),
+     NODE("Identity", "carry1", "t1", "y")}};
+static const struct text_graph two_rounds = {
+    "x b_flag i_count",
+    "y z",
+    {NODE("MatMul", "first", "x w", "h"),
+     CONTROL("If", "if", "b_flag", "v", &text_then_body, &text_else_body),
+     CONTROL("Loop", "loop", "i_2 b_yes v", "y z", &text_loop_body)}};
+
+START_TEST(rounds_are_those_of_the_unrolled_graph)
+{
+    static const char *const kept[][4] = {{"*soft*", "*sum*"},
+                                          {"first", "*turn*"},
+                                          {"*half*", "*scale"},
+                                          {"first", "*sum*"},
+                                          {"*project", "*turn*"}};
+    struct ulp_model *nested = text_load(&two_rounds), *flat = text_load(&unrolled);
+    struct ulp_tensor_set inputs = text_inputs(nested, 3, 0, true), a, b;
+    run_kept(nested, &inputs, "fp16", kept[_i], &a);
+    run_kept(flat, &inputs, "fp16", kept[_i], &b);
+    ck_assert(test_same_bits(ulp_tensor_set_find(&a, "y"), ulp_tensor_set_find(&b, "y")));
+    ulp_tensor_set_free(&a);
+    ulp_tensor_set_free(&b);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(nested);
+    ulp_model_free(flat);
+}
+END_TEST
+
+/* A lane that goes through a body on its own, because it decides otherwise than the reference. */
+START_TEST(a_lane_apart_keeps_as_well)
+{
+    static const char *const kept[] = {"*soft*", "first", NULL};
+    struct ulp_model *model = text_load(&text_with_bodies);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), alone, beside[3];
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+                                           test_arithmetic("fp16")};
+    struct ulp_keep items[] = {{.pattern = kept[0], .arithmetic = test_arithmetic("fp32")},
+                               {.pattern = kept[1], .arithmetic = test_arithmetic("fp32")}};
+    const struct ulp_keeps keeps[] = {{0}, {2, items, NULL}, {0}};
+    const struct ulp_plan_options options = {.inputs = &inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.thread_count = 1 + _i, .audit = _i};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    run_kept(model, &inputs, "fp16", kept, &alone);
+    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, beside, NULL, &error), error);
+    expect_same_outputs(&alone, &beside[1]);
+    ck_assert(!test_same_bits(&alone.items[0].tensor, &beside[2].items[0].tensor));
+    for (int l = 0; l < 3; l++)
+        ulp_tensor_set_free(&beside[l]);
+    ulp_tensor_set_free(&alone);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- Casts ---- */
+
+struct float_names {
+    char **names;
+    size_t count;
+};
+
+static enum ulp_status note_floats(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    struct float_names *floats = context;
+    (void)error;
+    for (size_t o = 0; o < event->output_count; o++)
+        if (event->values[o].entire->type == ULP_TYPE_FLOAT) {
+            floats->names = realloc(floats->names, (floats->count + 2) * sizeof *floats->names);
+            floats->names[floats->count++] = strdup(event->output_names[o]);
+        }
+    return ULP_OK;
+}
+
+static struct float_names find_floats(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *inputs)
+{
+    struct float_names floats = {0};
+    const char *const fp32 = "fp32";
+    const struct ulp_run_options options = {.thread_count = 1};
+    run_network(model, inputs, &fp32, 1, &options,
+                (struct ulp_observer){&floats, note_floats, NULL}, NULL);
+    for (size_t i = 0; i < inputs->count; i++)
+        if (inputs->items[i].tensor.type == ULP_TYPE_FLOAT) {
+            floats.names = realloc(floats.names, (floats.count + 2) * sizeof *floats.names);
+            floats.names[floats.count++] = strdup(inputs->items[i].name);
+        }
+    return floats;
+}
+
+/* Keep a random quarter, then half of the nodes, in runs of three. */
+static void expect_casts(int network, unsigned draw)
+{
+    struct ulp_model *model, *lowered;
+    struct ulp_tensor_set inputs, again, kept_outputs, cast_outputs;
+    const char *const as_declared = "model";
+    const struct ulp_run_options options = {.thread_count = 2};
+    if (!network_load(network, &model, &inputs) || !network_load(network, &lowered, &again))
+        return;
+    const size_t count = lower_node_count(lowered);
+    struct float_names floats = find_floats(model, &inputs);
+    bool *chosen = calloc(count, sizeof *chosen);
+    struct ulp_keep *items = calloc(count, sizeof *items);
+    struct ulp_keeps keeps = {0, items, "some"};
+    for (size_t n = 0; n < count; n++)
+        if (ulp_random_uniform(draw, n / 3) < 0.25 * (1 + draw)) {
+            chosen[n] = true;
+            items[keeps.count++] = (struct ulp_keep){.pattern = lower_node_name(model, n),
+                                                     .arithmetic = test_arithmetic("fp32")};
+        }
+    if (lower_model(lowered, chosen, (const char *const *)floats.names, floats.count)) {
+        const struct ulp_arithmetic lane = test_arithmetic("fp16");
+        struct ulp_plan_options plan_options = {.inputs = &inputs};
+        struct ulp_plan *plan;
+        struct ulp_error error;
+        size_t kept = 0;
+        ck_ulp_ok(ulp_plan_create(model, &lane, 1, &plan_options, &plan, &error), error);
+        /* Constants and shapes are no nodes of the plan. */
+        for (size_t k = 0; k < keeps.count; k++) {
+            const struct ulp_keeps one = {1, &items[k], NULL};
+            if (ulp_plan_keep(plan, 0, &one, &error) == ULP_OK)
+                items[kept++] = items[k];
+        }
+        keeps.count = kept;
+        ck_ulp_ok(ulp_plan_keep(plan, 0, &keeps, &error), error);
+        ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, &kept_outputs, NULL, &error),
+                  error);
+        run_network(lowered, &inputs, &as_declared, 1, &options, (struct ulp_observer){0},
+                    &cast_outputs);
+        ck_assert_uint_ge(kept_outputs.count, 1);
+        expect_same_outputs(&kept_outputs, &cast_outputs);
+        ulp_tensor_set_free(&kept_outputs);
+        ulp_tensor_set_free(&cast_outputs);
+        ulp_plan_free(plan);
+    } else {
+        ck_assert_int_ne(network, 0);
+    }
+    for (size_t i = 0; i < floats.count; i++)
+        free(floats.names[i]);
+    free(floats.names);
+    free(chosen);
+    free(items);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&again);
+    ulp_model_free(model);
+    ulp_model_free(lowered);
+}
+
+START_TEST(keeping_is_a_graph_with_casts)
+{
+    expect_casts(_i, 0);
+    expect_casts(_i, 1);
+}
+END_TEST
+
+/* ---- measured ---- */
+
+/* The two nodes whose sum overflows FP16 in FP32: with them alone the network is good for 44 dB. */
+START_TEST(magika_needs_two_nodes)
+{
+    const char *file = test_shared("models/magika_v3_3/model.onnx");
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    struct ulp_auditor *auditor;
+    struct ulp_audit audit;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    if (!file)
+        return;
+    ck_ulp_ok(ulp_model_load(file, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs,
+                                  &error),
+              error);
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+                                           test_arithmetic("fp16")};
+    const struct ulp_keep items[] = {{.pattern = "*/LayerNorm_1/Sum_1",
+                                      .arithmetic = test_arithmetic("fp32")},
+                                     {.pattern = "*/LayerNorm_1/truediv_1",
+                                      .arithmetic = test_arithmetic("fp32")}};
+    const struct ulp_keeps keeps[] = {{0}, {0}, {2, items, NULL}};
+    const struct ulp_plan_options options = {.inputs = &inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.audit = true};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    const struct ulp_observer observer = ulp_auditor_observer(auditor);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+    ck_assert(audit.lanes[0].outputs.outputs[0].entire.sqnr_db < 1);
+    ck_assert(audit.lanes[1].outputs.outputs[0].entire.sqnr_db > 44);
+    ck_assert(audit.lanes[0].first_born >= 0 && audit.lanes[1].first_born < 0);
+    ck_assert_uint_eq(audit.lanes[1].border_count, 2);
+    ulp_audit_free(&audit);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("keep");
+    TCase *networks_case = tcase_create("networks"), *small = tcase_create("small");
+    tcase_set_timeout(networks_case, 300);
+    tcase_add_loop_test(networks_case, keeping_all_nodes_is_the_kept_arithmetic, 0, network_count);
+    tcase_add_loop_test(networks_case, keeping_is_a_graph_with_casts, 0, network_count);
+    tcase_add_test(networks_case, magika_needs_two_nodes);
+    tcase_add_loop_test(small, bodies_are_kept_too, 0, 2 * PAIRS);
+    tcase_add_loop_test(small, rounds_are_those_of_the_unrolled_graph, 0, 5);
+    tcase_add_loop_test(small, a_lane_apart_keeps_as_well, 0, 2);
+    suite_add_tcase(suite, networks_case);
+    suite_add_tcase(suite, small);
+    return test_run(suite, NULL);
+}
