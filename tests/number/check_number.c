@@ -161,7 +161,12 @@ START_TEST(canonical_names)
         {"fp16,each-step,unit=none,acc=fp16,nofma", "fp16-strict"},
         {"fp16-strict,acc=fp32,fma", "fp16,each-step,unit=none"},
         {"fp32,factor=tf32,operands=rz,unit=mma", "tf32-trunc"},
-        {"fp32,factor=tf32,operands=rna,unit=mma", "tf32"},
+        {"fp32,factor=tf32,operands=rna,unit=mma", "tf32,operands=rna"},
+        {"fp32,factor=tf32,operands=rne,unit=mma", "tf32"},
+        {"tf32@h200,operands=rne", "tf32"},
+        {"tf32@h100,operands=rna", "tf32@h100"},
+        {"tf32@a100,operands=rne", "fp32@a100,factor=tf32"},
+        {"tf32@a100,operands=rz", "tf32-trunc@a100"},
         {"tf32,operands=rz", "tf32-trunc"},
         {"tf32,factor=fp32,unit=none", "fp32"},
         {"bf16,factor=fp32", "bf16,unit=none"},
@@ -173,7 +178,7 @@ START_TEST(canonical_names)
         {"fp16,qdq=integer,split-k=4", "fp16,split-k=4,qdq=integer"},
         {"fp32,qdq=float", "fp32"},
         {"tf32,vectors=unit", "tf32"},
-        {"tf32,operands=rne,vectors=scalar", "tf32,vectors=scalar,operands=rne"},
+        {"tf32,operands=rne,vectors=scalar", "tf32,vectors=scalar"},
         {"fp16,functions=cuda", "fp16"},
         {"fp32,functions=rounded", "fp32"},
         {"fp16,constants=saturated", "fp16"},
@@ -327,7 +332,7 @@ START_TEST(meanings)
         {"bf16@a100", "bf16", "bf16", "fp32", "fp32", ULP_ROUND_RESULT, "a100", "mma", false,
          ULP_ROUND_NEAREST_EVEN},
         {"tf32", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false,
-         ULP_ROUND_NEAREST_AWAY},
+         ULP_ROUND_NEAREST_EVEN},
         {"tf32-trunc", "fp32", "tf32", "fp32", "fp32", ULP_ROUND_EACH_STEP, "h200", "mma", false,
          ULP_ROUND_TOWARD_ZERO},
         {"fp8-e4m3", "fp8-e4m3", "fp8-e4m3", "fp32", "fp32", ULP_ROUND_RESULT, "h200", "wgmma",
@@ -496,6 +501,33 @@ START_TEST(hostile_names)
 }
 END_TEST
 
+/* TF32 operands: as an H200's libraries were recorded to round them; where none were, as the
+ * instruction set converts. */
+static enum ulp_rounding operands_of(const char *name)
+{
+    return test_arithmetic(name).schedule.operand_rounding;
+}
+
+START_TEST(operands_of_tf32)
+{
+    static const char *const gpus[] = {"a100", "a2", "ada", "l40s", "h100", "b200"};
+    char name[64];
+    ck_assert_int_eq(operands_of("tf32"), ULP_ROUND_NEAREST_EVEN);
+    ck_assert_int_eq(operands_of("tf32@h200,operands=rna"), ULP_ROUND_NEAREST_AWAY);
+    ck_assert_int_eq(operands_of("tf32,unit=none"), ULP_ROUND_NEAREST_AWAY);
+    ck_assert_int_eq(operands_of("trt:tf32"), ULP_ROUND_NEAREST_AWAY);
+    ck_assert_int_eq(operands_of("torch:tf32"), ULP_ROUND_NEAREST_EVEN);
+    for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
+        snprintf(name, sizeof name, "tf32@%s", gpus[i]);
+        ck_assert_int_eq(operands_of(name), ULP_ROUND_NEAREST_AWAY);
+        snprintf(name, sizeof name, "tf32@%s,operands=rne", gpus[i]);
+        ck_assert_int_eq(operands_of(name), ULP_ROUND_NEAREST_EVEN);
+        snprintf(name, sizeof name, "tf32-trunc@%s", gpus[i]);
+        ck_assert_int_eq(operands_of(name), ULP_ROUND_TOWARD_ZERO);
+    }
+}
+END_TEST
+
 START_TEST(descriptions)
 {
     const struct ulp_arithmetic a = test_arithmetic("tf32@a100,split-k=8,promote=64");
@@ -528,5 +560,6 @@ int main(void)
     tcase_add_test(names, wrong_names);
     tcase_add_test(names, hostile_names);
     tcase_add_test(names, descriptions);
+    tcase_add_test(names, operands_of_tf32);
     return test_run(suite, NULL);
 }

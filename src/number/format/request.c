@@ -28,7 +28,7 @@ static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
                                               "onnxconverter-common", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {
-#define GPU(NAME, name, formats, class, other) name,
+#define GPU(NAME, name, formats, class, tf32, other) name,
 #include "number/format/gpu.def"
 #undef GPU
     NULL};

@@ -35,7 +35,7 @@ enum ulp_part {
 };
 
 enum ulp_gpu {
-#define GPU(NAME, name, formats, class, other) GPU_##NAME,
+#define GPU(NAME, name, formats, class, tf32, other) GPU_##NAME,
 #include "number/format/gpu.def"
 #undef GPU
     GPU_COUNT
