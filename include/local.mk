@@ -13,6 +13,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \
 	include/ulpscope/tolerance.h \
+	include/ulpscope/mixed.h \
 	include/ulpscope/plan.h \
 	include/ulpscope/forecast.h \
 	include/ulpscope/prove.h \

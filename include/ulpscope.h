@@ -27,6 +27,7 @@
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>
 #include <ulpscope/tolerance.h>
+#include <ulpscope/mixed.h>
 #include <ulpscope/plan.h>
 #include <ulpscope/forecast.h>
 #include <ulpscope/prove.h>

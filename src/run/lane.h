@@ -141,6 +141,10 @@ enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *g
 enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
                                      struct ulp_error *error);
 
+/* What the step computes in on these inputs: the lane's arithmetic, or what they declare. */
+enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ulp_lane *lane,
+                                    const struct ulp_tensor *const *inputs,
+                                    struct ulp_arithmetic *out, struct ulp_error *error);
 /* One step in the lane's arithmetic on given inputs (explicit, then captured). outputs:
  * output_count tensors, filled. */
 enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
