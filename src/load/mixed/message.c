@@ -116,8 +116,11 @@ enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const
             *out = node->attribute[a];
     if (!*out) {
         status = mixed_new(mixed, out, &ulp__attribute_proto__descriptor, error);
-        if (status == ULP_OK)
+        if (status == ULP_OK) {
             status = mixed_append(mixed, &node->attribute, &node->n_attribute, *out, error);
+            if (status != ULP_OK)
+                ulp_unpack_free(&mixed->loader.unpacker, *out);
+        }
         if (status == ULP_OK)
             status = mixed_set_text(mixed, &(*out)->name, name, error);
     }

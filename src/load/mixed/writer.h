@@ -143,6 +143,7 @@ struct mixed_value *mixed_find(struct mixed_scope *scope, int number);
 /* `where` names the value and wants it in that type; UNDEFINED: as declared. */
 enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinaryData *where,
                            enum ulp_type type, struct ulp_error *error);
+/* The scope takes the node over, also when this fails. */
 enum ulp_status mixed_insert(struct mixed_scope *scope, int position, Ulp__NodeProto *node,
                              struct ulp_error *error);
 
