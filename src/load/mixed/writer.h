@@ -112,6 +112,8 @@ enum ulp_status mixed_pack(struct mixed *mixed, const ProtobufCMessage *message,
                            ProtobufCBinaryData *out, struct ulp_error *error);
 enum ulp_status mixed_clone(struct mixed *mixed, const ProtobufCMessage *message, void *out,
                             struct ulp_error *error);
+bool mixed_is_text(ProtobufCBinaryData bytes, const char *text);
+bool mixed_is_function(const Ulp__FunctionProto *proto, const struct ulp_function *function);
 /* A name that the model does not have: "x_fp16". */
 enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *end,
                             const char **out, struct ulp_error *error);
