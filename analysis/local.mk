@@ -12,3 +12,4 @@ include analysis/tolerance/local.mk
 include analysis/prove/local.mk
 include analysis/engine/local.mk
 include analysis/report/local.mk
+include analysis/saved/local.mk
