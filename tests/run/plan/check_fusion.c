@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 static struct ulp_tensor_set run_groups(const struct ulp_model *model,
                                         const struct ulp_tensor_set *inputs, const char *name,
