@@ -16,11 +16,10 @@ bench_measure_LDADD = libcore.la -lm
 EXTRA_DIST += %D%/networks.py %D%/process.py %D%/stack.py
 
 # The scripts say so when python3 lacks onnxruntime or onnx.
+# Each says which instruction sets it ran; the second time as on a processor without AVX-512.
 bench: bench_contract bench_elementwise bench_measure bench_wide ulpscope
-	./bench_contract
-	./bench_elementwise
-	./bench_measure
-	./bench_wide
+	for without in '' avx512; do for program in contract elementwise measure wide; do \
+	    ULPSCOPE_DISABLE_CPU=$$without ./bench_$$program || exit 1; done; done
 	@if command -v python3 >/dev/null; then \
 	    python3 $(srcdir)/tests/bench/networks.py --ulpscope ./ulpscope && \
 	    python3 $(srcdir)/tests/bench/stack.py --ulpscope ./ulpscope; \
