@@ -2,12 +2,12 @@
 """Compare fused arithmetics with what an H200 made of networks compiled by torch.compile (gpu/h200_fused.json.gz,
 h200_fused_outputs.npz).
 
-    tests/compare_fused.py ULPSCOPE DATA [--modes f16,bf16] [--models a,b] [--arith fp16=NAME] [--low 0.8] [--high 1.25] [--list]
+    tests/compare_fused.py ULPSCOPE DATA [--modes f16,bf16] [--models a,b] [--arith f16=NAME] [--groups] [--low 0.8] [--high 1.25] [--list]
 
 For every output of every network two figures: the rms error against the exact outputs, ours over the GPU's, for the
 arithmetic NAME against the fused run and, for comparison, node by node against the eager one; and whether our output is
 nearer to the GPU's than the GPU's is to the exact one. The exact outputs are those of the arithmetic fp64. The
-recordings are PyTorch's: epilogue=rounded, for a bias is added in a kernel of its own; constants=ieee. Needs numpy.
+recordings are PyTorch's (--groups: the fused arithmetic has the recorded kernels instead of rules, fused_groups.py): epilogue=rounded, for a bias is added in a kernel of its own; constants=ieee. Needs numpy.
 Exit code 1 when the share of fused outputs inside [low, high] is below --share.
 """
 import argparse
@@ -20,6 +20,8 @@ import sys
 import tempfile
 
 import numpy as np
+
+import fused_groups
 
 FORMATS = {"f16": "fp16", "bf16": "bf16"}
 
@@ -59,7 +61,12 @@ def compare(options, recorded, mode, kept, totals):
     exact = run(options.ulpscope, model, inputs, "fp64")
     base = FORMATS[mode] + ",constants=ieee,epilogue=rounded"
     eager = run(options.ulpscope, model, inputs, base)
-    fused = run(options.ulpscope, model, inputs, options.arith.get(mode, base + ",fuse=reduce"))
+    with tempfile.TemporaryDirectory() as folder:
+        rule = "reduce"
+        if options.groups:
+            rule = os.path.join(folder, "groups.json")
+            fused_groups.write(options.data, recorded["model"], "f16", rule)
+        fused = run(options.ulpscope, model, inputs, options.arith.get(mode, base + ",fuse=" + rule))
     for name, figures in outputs.items():
         if name not in fused or not figures["fused"]["rms"]:
             continue
@@ -89,6 +96,7 @@ def main():
     parser.add_argument("--modes", default="f16,bf16")
     parser.add_argument("--models")
     parser.add_argument("--arith", action="append", default=[], metavar="MODE=NAME")
+    parser.add_argument("--groups", action="store_true")
     parser.add_argument("--low", type=float, default=0.8)
     parser.add_argument("--high", type=float, default=1.25)
     parser.add_argument("--share", type=float, default=0.9)

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-OURS = {"f16": "fp16,epilogue=rounded,constants=ieee", "tf32": "tf32,operands=rne", "bf16": "bf16,epilogue=rounded,constants=ieee", "f32": "fp32,reduce=warp,functions=cuda"}
+OURS = {"f16": "fp16,epilogue=rounded,constants=ieee", "tf32": "tf32", "bf16": "bf16,epilogue=rounded,constants=ieee", "f32": "fp32,reduce=warp,functions=cuda"}
 FUNCTIONS = "Sigmoid Tanh Exp Erf Pow Softmax Gelu Log Softplus Elu Mish Swish".split()
 FORMULAS = "HardSigmoid BatchNormalization LayerNormalization InstanceNormalization GroupNormalization".split()
 PRODUCTS = "MatMul Gemm Conv ConvTranspose".split()

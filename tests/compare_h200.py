@@ -33,7 +33,7 @@ SLICES = {
 }
 # {recorded result: arithmetic}. E4M3 results are FP32, so those products are FP32 tensors with E4M3 factors.
 GEMMS = {
-    "f32": "fp32", "tf32": "tf32,operands=rne", "f16.red0": "fp16", "f16.red1": "fp16", "f16.acc16": "fp16,acc=fp16", "bf16": "bf16",
+    "f32": "fp32", "tf32": "tf32", "f16.red0": "fp16", "f16.red1": "fp16", "f16.acc16": "fp16,acc=fp16", "bf16": "bf16",
     "e4m3.fast1": "fp32,factor=fp8-e4m3,unit=wgmma", "e4m3.fast0": "fp32,factor=fp8-e4m3,unit=wgmma,promote=128",
 }
 
@@ -217,7 +217,7 @@ LAYERS = {  # recorded layer: operator, inputs, attributes
     "mul": ("Mul", "t3 t3o", {}),
     "div": ("Div", "t3 t3o", {}),
 }
-LAYER_MODES = {"f16": ("fp16,constants=ieee", round_to_fp16), "tf32": ("tf32,operands=rne", lambda x: x), "bf16": ("bf16,constants=ieee", to_bf16)}
+LAYER_MODES = {"f16": ("fp16,constants=ieee", round_to_fp16), "tf32": ("tf32", lambda x: x), "bf16": ("bf16,constants=ieee", to_bf16)}
 
 
 def rms(values):

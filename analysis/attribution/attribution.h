@@ -13,7 +13,7 @@ static inline enum ulp_status ulp_attributor_memory(struct ulp_error *error)
 }
 
 /* Bytes kept until the sweep; data NULL and in_file: they are in the attributor's file. */
-struct ulp_kept {
+struct ulp_attributed_bytes {
     void *data;
     size_t bytes;
     bool in_file;
@@ -26,7 +26,18 @@ struct ulp_introduced {
     size_t execution, count;
     int position;
     /* floats: `count` of P(p) - R(p), then `count` of P(p) less R(p) as it would be stored */
-    struct ulp_kept kept;
+    struct ulp_attributed_bytes kept;
+};
+
+/* An output of a node whose error is to be taken apart by its causes. */
+struct ulp_owed {
+    struct ulp_owed *next;
+    size_t execution, count;
+    int position;
+    struct ulp_attributed_bytes kept; /* what the outputs' error owes to each element */
+    double share, gain;               /* of this output in this execution */
+    double causes[ULP_SHARE_CAUSES];
+    double *before; /* while the node runs again: what the stage before gave */
 };
 
 extern const char ulp_attribution_nonfinite[];
@@ -36,9 +47,11 @@ struct ulp_attributed {
     /* by slot of the main graph: (P + R) / 2, integers R's; the data is that of kept[], where P - R
      * follows, as floats */
     struct ulp_tensor *values;
-    struct ulp_kept *kept;
+    struct ulp_attributed_bytes *kept;
     const float **differences;          /* by slot: P - R, while it is in memory */
     struct ulp_introduced **introduced; /* by node */
+    struct ulp_owed **owed;             /* by node */
+    bool owed_any;
     double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
     double *norms;      /* by slot, of these: the norm of R */
     bool *decided;      /* by node: an integer is not the reference's */
@@ -46,6 +59,7 @@ struct ulp_attributed {
     bool nonfinite;     /* somewhere only one of P and R is finite */
     /* sums over samples, by node */
     double *share, *gain, *condition, *worst, *decision;
+    double (*causes)[ULP_SHARE_CAUSES];
     bool *stops;
     double sum, inputs, decisions, residual_worst;
     size_t sample_count;
@@ -79,6 +93,7 @@ struct ulp_attributor {
     uint64_t file_end;
     const struct ulp_tensor_set *inputs; /* of the sample */
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
+    bool causes;                         /* shares are taken apart */
 };
 
 /* attribution_target.c: reads `output`. An index is checked when shapes are known. */
@@ -103,19 +118,44 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
                                      struct ulp_error *error);
 /* kept->data is complete: it stays, or goes to the file; where that fails the lane has a reason. */
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
-                                       struct ulp_attributed *lane, struct ulp_kept *kept,
-                                       size_t bytes, struct ulp_error *error);
+                                       struct ulp_attributed *lane,
+                                       struct ulp_attributed_bytes *kept, size_t bytes,
+                                       struct ulp_error *error);
 /* Back into memory until it is released; nothing to do for what stayed. */
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
-                                      struct ulp_kept *kept, struct ulp_error *error);
-void ulp_attribution_release(struct ulp_kept *kept);
-void ulp_attribution_forget(struct ulp_kept *kept);
+                                      struct ulp_attributed_bytes *kept, struct ulp_error *error);
+void ulp_attribution_release(struct ulp_attributed_bytes *kept);
+void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
 
 /* decide.c: decisions[node], from the sweep's remainders. */
 enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributor,
                                           const struct ulp_attributed *lane, const bool *stopped,
                                           const double *remainders, double *decisions,
                                           struct ulp_error *error);
+
+/* alone.c: lane l of the plan by itself, or as lane 1 beside the reference, with the nodes that it
+ * keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */
+struct ulp_alone {
+    struct ulp_arena *memory;
+    struct ulp_plan *plan;
+    struct ulp_keep *keeps; /* the lane's own, and room for one more */
+    size_t keep_count;
+};
+enum ulp_status ulp_alone_create(const struct ulp_plan *plan, size_t l, bool beside_reference,
+                                 const struct ulp_tensor_set *inputs, struct ulp_alone *out,
+                                 struct ulp_error *error);
+void ulp_alone_free(struct ulp_alone *alone);
+
+/* causes.c. While going back: what is needed to take an output's error apart, where it matters. */
+enum ulp_status ulp_causes_keep(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                size_t node, const struct ulp_introduced *introduced,
+                                const double *cotangents, double share, double gain,
+                                struct ulp_error *error);
+void ulp_causes_drop(struct ulp_attributed *lane, size_t node);
+/* Afterwards: causes[node] of lane l, which add up to share[node]. The lane runs once more. */
+enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
+                                       const double *share, const double *gain,
+                                       double (*causes)[ULP_SHARE_CAUSES], struct ulp_error *error);
 
 /* attribution_verify.c: runs without the error of one node of lane l. share, gain: by node,
  * predicted; weights: by slot, of what is explained. */

@@ -188,7 +188,8 @@ struct ulp_arithmetic {
  *   fp64, fp32          every step in that format
  *   fp16, bf16, fp8-*   FP32 inside an operator, one rounding when the result is stored, products
  *                       on a matrix unit
- *   tf32, tf32-trunc    FP32, with the operands of products rounded or truncated to 10 bits
+ *   tf32, tf32-trunc    FP32, with the operands of products rounded or truncated to 10 bits; ties
+ *                       to even with h200, as recorded there, else away from zero
  *   eXmY, NAME-strict   every step rounded to that format, also in the accumulator; scalar chains
  *   mpfr:P              P bits, correctly rounded sums: the reference
  *   model               the types that the model declares; takes no parts

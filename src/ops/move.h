@@ -18,6 +18,11 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
 enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
                                   const struct ulp_tensor *in, int rank, const int64_t *dims,
                                   const int *perm, struct ulp_error *error);
+/* *out = in with its axes in the order perm, a temporary tensor of the call; shape_only: described,
+ * without elements. */
+enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *out,
+                                    const struct ulp_tensor *in, const int *perm, bool shape_only,
+                                    struct ulp_error *error);
 
 /* Blocks of `run` elements: block b of out is the one that starts at element from[b] of in. */
 enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in,

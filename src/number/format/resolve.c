@@ -19,9 +19,11 @@ static const struct {
 static const struct {
     unsigned formats;
     enum ulp_unit_class fp8_class; /* every GPU has mma, too */
+    enum ulp_rounding tf32;        /* of TF32 operands */
     const char *other;
 } gpus[GPU_COUNT] = {
-#define GPU(NAME, name, formats, class, other) [GPU_##NAME] = {formats, UNIT_##class, "@" other},
+#define GPU(NAME, name, formats, class, tf32, other) \
+    [GPU_##NAME] = {formats, UNIT_##class, ULP_ROUND_NEAREST_##tf32, "@" other},
 #include "number/format/gpu.def"
 #undef GPU
 };
@@ -29,6 +31,15 @@ static const struct {
 static bool is_named(const struct ulp_format *format, const char *name)
 {
     return strcmp(format->name, name) == 0;
+}
+
+/* Of the arithmetic's matrix unit; -1: it has none. */
+static int find_gpu(const struct ulp_arithmetic *arithmetic)
+{
+    for (int i = 0; i < GPU_COUNT; i++)
+        if (strcmp(ulp_gpu_names[i], arithmetic->schedule.gpu) == 0)
+            return i;
+    return -1;
 }
 
 /* compute and place: either one implies the other. */
@@ -194,10 +205,11 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
                         "operands= has no meaning here: factors of format %s hold every %s value, "
                         "nothing is rounded",
                         out->factor.name, out->storage.name);
-    out->schedule.operand_rounding = exact ? ULP_ROUND_NEAREST_EVEN
-                                     : request->given[PART_OPERANDS]
-                                         ? (enum ulp_rounding)request->choice[PART_OPERANDS]
-                                         : base->operands;
+    out->schedule.operand_rounding =
+        exact                           ? ULP_ROUND_NEAREST_EVEN
+        : request->given[PART_OPERANDS] ? (enum ulp_rounding)request->choice[PART_OPERANDS]
+        : base->operands == ULP_ROUND_NEAREST_AWAY && has_unit ? gpus[find_gpu(out)].tf32
+                                                               : base->operands;
     struct ulp_format fp32;
     ulp_format_find("fp32", &fp32, NULL);
     if (request->given[PART_PROMOTE]) {
@@ -359,8 +371,6 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
 
 const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic)
 {
-    for (int i = 0; i < GPU_COUNT; i++)
-        if (strcmp(ulp_gpu_names[i], arithmetic->schedule.gpu) == 0)
-            return gpus[i].other;
-    return NULL;
+    const int gpu = find_gpu(arithmetic);
+    return gpu < 0 ? NULL : gpus[gpu].other;
 }
