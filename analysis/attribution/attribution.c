@@ -28,13 +28,15 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
     lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
     lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
+    lane->owed = ulp_arena_take(memory, nodes, sizeof *lane->owed);
+    lane->causes = ulp_arena_take(memory, nodes, sizeof *lane->causes);
     lane->decided = ulp_arena_take(memory, nodes, sizeof *lane->decided);
     lane->stops = ulp_arena_take(memory, nodes, sizeof *lane->stops);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (!(*sums[i] = ulp_arena_take(memory, nodes, sizeof **sums[i])))
             return false;
     return lane->values && lane->kept && lane->differences && lane->errors && lane->norms &&
-           lane->introduced && lane->decided && lane->stops;
+           lane->introduced && lane->owed && lane->causes && lane->decided && lane->stops;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
@@ -122,10 +124,11 @@ struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
 
 /* One lane's sweep, and what it gives by node. */
 struct course {
-    const struct ulp_attributor *attributor;
-    const struct ulp_attributed *lane;
+    struct ulp_attributor *attributor;
+    struct ulp_attributed *lane;
     double *share, *gain, *condition; /* condition: a sum of squares */
     double *decision;
+    double (*causes)[ULP_SHARE_CAUSES];
 };
 
 /* The step's values into memory, for the sweep. */
@@ -173,14 +176,19 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
         if (status != ULP_OK)
             return status;
         const float *introduced = item->kept.data, *gain = introduced + count;
-        double share = 0;
+        double share = 0, gained = 0;
         for (size_t i = 0; i < count; i++) {
             share += cotangents[i] * (double)introduced[i];
-            course->gain[node] += cotangents[i] * (double)gain[i];
+            gained += cotangents[i] * (double)gain[i];
         }
         course->share[node] += share;
+        course->gain[node] += gained;
         *part += share;
         ulp_attribution_release(&item->kept);
+        const enum ulp_status kept = ulp_causes_keep(course->attributor, course->lane, node, item,
+                                                     cotangents, share, gained, error);
+        if (kept != ULP_OK)
+            return kept;
     }
     if (where->block != course->attributor->plan->main)
         return ULP_OK;
@@ -282,6 +290,8 @@ static void add_sample(const struct ulp_attributor *attributor, struct ulp_attri
         lane->share[n] += course->share[n];
         lane->gain[n] += course->gain[n];
         lane->decision[n] += course->decision[n];
+        for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+            lane->causes[n][c] += course->causes[n][c];
         lane->condition[n] += sqrt(course->condition[n]) * scale;
         if (fabs(course->share[n]) > fabs(lane->worst[n]))
             lane->worst[n] = course->share[n];
@@ -345,10 +355,11 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     course.gain = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.gain);
     course.condition = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.condition);
     course.decision = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.decision);
+    course.causes = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.causes);
     sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
     sweep.stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.stopped);
     sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
-    if (!course.share || !course.gain || !course.condition || !course.decision ||
+    if (!course.share || !course.gain || !course.condition || !course.decision || !course.causes ||
         !sweep.cotangents || !sweep.stopped || !sweep.remainders)
         status = ulp_attributor_memory(error);
     if (status == ULP_OK)
@@ -358,6 +369,9 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     if (status == ULP_OK && any)
         status = ulp_attribution_decisions(attributor, lane, sweep.stopped, sweep.remainders,
                                            course.decision, error);
+    if (status == ULP_OK && any && !lane->reason)
+        status = ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes),
+                                        course.share, course.gain, course.causes, error);
     if (status == ULP_OK && any && attributor->verify_count)
         status = verify_lane(attributor, lane, &course, error);
     if (status == ULP_OK && any)
@@ -374,6 +388,11 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
 void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
 {
     attributor->verify_count = count;
+}
+
+void ulp_attributor_causes(struct ulp_attributor *attributor)
+{
+    attributor->causes = true;
 }
 
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
@@ -429,6 +448,8 @@ enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct 
             node->gain = from->gain[n] / count;
             node->decision = from->decision[n] / count;
             node->condition = from->condition[n] / count;
+            for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+                node->causes[c] = from->causes[n][c] / count;
             node->share_worst = from->worst[n];
             node->stops = from->stops[n];
         }

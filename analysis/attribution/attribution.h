@@ -29,6 +29,17 @@ struct ulp_introduced {
     struct ulp_kept kept;
 };
 
+/* An output of a node whose error is to be taken apart by its causes. */
+struct ulp_owed {
+    struct ulp_owed *next;
+    size_t execution, count;
+    int position;
+    struct ulp_kept kept; /* what the outputs' error owes to each element */
+    double share, gain;   /* of this output in this execution */
+    double causes[ULP_SHARE_CAUSES];
+    double *before; /* while the node runs again: what the stage before gave */
+};
+
 extern const char ulp_attribution_nonfinite[];
 
 /* One lane in the current sample. */
@@ -39,6 +50,8 @@ struct ulp_attributed {
     struct ulp_kept *kept;
     const float **differences;          /* by slot: P - R, while it is in memory */
     struct ulp_introduced **introduced; /* by node */
+    struct ulp_owed **owed;             /* by node */
+    bool owed_any;
     double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
     double *norms;      /* by slot, of these: the norm of R */
     bool *decided;      /* by node: an integer is not the reference's */
@@ -46,6 +59,7 @@ struct ulp_attributed {
     bool nonfinite;     /* somewhere only one of P and R is finite */
     /* sums over samples, by node */
     double *share, *gain, *condition, *worst, *decision;
+    double (*causes)[ULP_SHARE_CAUSES];
     bool *stops;
     double sum, inputs, decisions, residual_worst;
     size_t sample_count;
@@ -79,6 +93,7 @@ struct ulp_attributor {
     uint64_t file_end;
     const struct ulp_tensor_set *inputs; /* of the sample */
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
+    bool causes;                         /* shares are taken apart */
 };
 
 /* attribution_target.c: reads `output`. An index is checked when shapes are known. */
@@ -116,6 +131,30 @@ enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributo
                                           const struct ulp_attributed *lane, const bool *stopped,
                                           const double *remainders, double *decisions,
                                           struct ulp_error *error);
+
+/* alone.c: lane l of the plan by itself, or as lane 1 beside the reference, with the nodes that it
+ * keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */
+struct ulp_alone {
+    struct ulp_arena *memory;
+    struct ulp_plan *plan;
+    struct ulp_keep *keeps; /* the lane's own, and room for one more */
+    size_t keep_count;
+};
+enum ulp_status ulp_alone_create(const struct ulp_plan *plan, size_t l, bool beside_reference,
+                                 const struct ulp_tensor_set *inputs, struct ulp_alone *out,
+                                 struct ulp_error *error);
+void ulp_alone_free(struct ulp_alone *alone);
+
+/* causes.c. While going back: what is needed to take an output's error apart, where it matters. */
+enum ulp_status ulp_causes_keep(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                size_t node, const struct ulp_introduced *introduced,
+                                const double *cotangents, double share, double gain,
+                                struct ulp_error *error);
+void ulp_causes_drop(struct ulp_attributed *lane, size_t node);
+/* Afterwards: causes[node] of lane l, which add up to share[node]. The lane runs once more. */
+enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
+                                       const double *share, const double *gain,
+                                       double (*causes)[ULP_SHARE_CAUSES], struct ulp_error *error);
 
 /* attribution_verify.c: runs without the error of one node of lane l. share, gain: by node,
  * predicted; weights: by slot, of what is explained. */

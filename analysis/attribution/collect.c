@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "run/lane.h"
 
-const char ulp_attribution_nonfinite[] =
-    "a value is not finite; with the options of Try there are shares";
+const char ulp_attribution_nonfinite[] = "a value is not finite";
 static const char diverged[] = "a value has another shape than the reference's";
 
 /* ---- differences ---- */
@@ -70,6 +69,7 @@ void ulp_attribution_show(const struct ulp_attributed *lane, int slot)
 
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
+    lane->owed_any = false;
     const struct ulp_plan *plan = attributor->plan;
     for (size_t s = 0; lane->values && s < plan->main->slot_count; s++) {
         ulp_attribution_forget(&lane->kept[s]);
@@ -78,13 +78,14 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
         lane->differences[s] = NULL;
         lane->errors[s] = NULL;
     }
-    for (size_t n = 0; lane->introduced && n < plan->node_count; n++) {
+    for (size_t n = 0; lane->introduced && lane->owed && n < plan->node_count; n++) {
         for (struct ulp_introduced *item = lane->introduced[n], *next; item; item = next) {
             next = item->next;
             ulp_attribution_forget(&item->kept);
             ulp_free(item);
         }
         lane->introduced[n] = NULL;
+        ulp_causes_drop(lane, n);
     }
 }
 

@@ -63,34 +63,29 @@ static int by_share(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* A node's error is that of rounding its exact result to the storage, and the rest, which it would
- * not make if it were computed in the reference: its gain. */
+/* By ulp_share_cause, and decisions. */
 static enum ulp_status group_causes(struct ulp_audit *audit, struct ulp_audit_lane *lane,
                                     struct ulp_error *error)
 {
-    static const char *const names[] = {"rounding of results to the storage",
-                                        "inside products: weights, factors, sums",
-                                        "inside other nodes: functions, steps", "decisions"};
-    enum { RESULT, PRODUCT, OTHER, DECISION, COUNT };
+    enum { DECISION = ULP_SHARE_CAUSES, COUNT };
     struct ulp_attribution *attribution = &lane->attribution;
     struct ulp_share_group *groups = ulp_arena_take(audit->memory, COUNT, sizeof *groups);
     if (!groups)
         return ulp_fail_memory(error, "out of memory for the groups of shares");
-    for (size_t g = 0; g < COUNT; g++)
-        if (!(groups[g].name = ulp_arena_text(audit->memory, names[g], strlen(names[g]))))
+    for (size_t g = 0; g < COUNT; g++) {
+        const char *name = "decisions";
+        if (g != DECISION)
+            ulp_share_cause_name((enum ulp_share_cause)g, &name, NULL);
+        if (!(groups[g].name = ulp_arena_text(audit->memory, name, strlen(name))))
             return ulp_fail_memory(error, "out of memory for the groups of shares");
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n];
-        const bool product = node->types.product;
-        const double parts[COUNT] = {[RESULT] = node->share - node->gain,
-                                     [PRODUCT] = product ? node->gain : 0,
-                                     [OTHER] = product ? 0 : node->gain,
-                                     [DECISION] = node->decision};
-        for (size_t g = 0; g < COUNT; g++) {
-            groups[g].share += parts[g];
-            groups[g].node_count += parts[g] != 0;
-        }
     }
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t g = 0; g < COUNT; g++) {
+            const struct ulp_audit_node *node = &lane->nodes[n];
+            const double part = g == DECISION ? node->decision : node->causes[g];
+            groups[g].share += part;
+            groups[g].node_count += part != 0;
+        }
     qsort(groups, COUNT, sizeof *groups, by_share);
     attribution->groups = groups;
     attribution->group_count = COUNT;

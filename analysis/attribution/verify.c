@@ -9,7 +9,7 @@
 #include "run/lane.h"
 #include "run/pass/replay.h"
 
-/* One lane alone, planned again, and the values that are explained in its last run. */
+/* One lane alone, and the values that are explained in its last run. */
 struct trial {
     struct ulp_attributor *attributor;
     const struct ulp_attributed *lane;
@@ -17,33 +17,9 @@ struct trial {
     struct ulp_tensor *inputs; /* of replays, by slot */
     enum ulp_status status;    /* of looking at its values */
     struct ulp_error *error;
-    struct ulp_plan *plan;
-    struct ulp_arena *memory;
-    struct ulp_keep *keeps; /* the lane's own, and room for one more */
-    size_t keep_count;
+    struct ulp_alone alone;
     double **values; /* by slot */
 };
-
-/* What the lane keeps by itself. */
-static enum ulp_status copy_keeps(struct trial *trial, const struct ulp_mix *mix,
-                                  struct ulp_error *error)
-{
-    const size_t nodes = trial->attributor->plan->node_count;
-    trial->keeps = ulp_arena_take(trial->memory, mix->count + 1, sizeof *trial->keeps);
-    if (!trial->keeps)
-        return ulp_attributor_memory(error);
-    for (size_t a = 1; a < mix->count; a++) {
-        size_t *kept = ulp_arena_take(trial->memory, nodes + 1, sizeof *kept), count = 0;
-        if (!kept)
-            return ulp_attributor_memory(error);
-        for (size_t n = 0; n < nodes; n++)
-            if (ulp_mix_index(mix, n) == a)
-                kept[count++] = n;
-        trial->keeps[trial->keep_count++] =
-            (struct ulp_keep){.nodes = kept, .node_count = count, .arithmetic = mix->items[a]};
-    }
-    return ULP_OK;
-}
 
 /* An explained value, as the lane stores it: a kept node leaves it as the reference does. */
 static enum ulp_status take_value(void *context, const struct ulp_event *event,
@@ -60,7 +36,7 @@ static enum ulp_status take_value(void *context, const struct ulp_event *event,
         if (node->block != plan->main || !trial->attributor->wanted[slot] || !value)
             continue;
         struct ulp_tensor stored;
-        status = ulp_lane_format(&trial->plan->lanes[0], value->type, &format, error);
+        status = ulp_lane_format(&trial->alone.plan->lanes[0], value->type, &format, error);
         if (status == ULP_OK)
             status = ulp_tensor_describe(&stored, value->type, ULP_ELEMENT_F64, 0, value->rank,
                                          value->dims, error);
@@ -68,8 +44,8 @@ static enum ulp_status take_value(void *context, const struct ulp_event *event,
             status = ulp_tensor_allocate(&stored, trial->attributor->budget, error);
         if (status != ULP_OK)
             return status;
-        status = ulp_tensor_convert(&stored, value, &format, trial->plan->lanes[0].rounding, 0,
-                                    trial->attributor->pool, error);
+        status = ulp_tensor_convert(&stored, value, &format, trial->alone.plan->lanes[0].rounding,
+                                    0, trial->attributor->pool, error);
         ulp_free(trial->values[slot]);
         trial->values[slot] = stored.data;
     }
@@ -81,8 +57,8 @@ static enum ulp_status run_trial(struct trial *trial, struct ulp_error *error)
     const struct ulp_run_options options = {.thread_count =
                                                 ulp_pool_thread_count(trial->attributor->pool)};
     const struct ulp_observer observer = {.context = trial, .node_done = take_value};
-    return ulp_plan_run(trial->plan, trial->attributor->inputs, &options, &observer, 1, NULL, NULL,
-                        error);
+    return ulp_plan_run(trial->alone.plan, trial->attributor->inputs, &options, &observer, 1, NULL,
+                        NULL, error);
 }
 
 /* <weights, values>, all of what is explained. */
@@ -101,12 +77,13 @@ static double weigh(const struct trial *trial, double *const *weights)
 static enum ulp_status try_kept(struct trial *trial, size_t node, double *const *weights,
                                 double before, double *found, struct ulp_error *error)
 {
-    trial->keeps[trial->keep_count] =
+    struct ulp_alone *alone = &trial->alone;
+    alone->keeps[alone->keep_count] =
         (struct ulp_keep){.nodes = &node,
                           .node_count = 1,
                           .arithmetic = trial->attributor->plan->lanes[0]};
-    const struct ulp_keeps keeps = {.count = trial->keep_count + 1, .items = trial->keeps};
-    enum ulp_status status = ulp_plan_keep(trial->plan, 0, &keeps, error);
+    const struct ulp_keeps keeps = {.count = alone->keep_count + 1, .items = alone->keeps};
+    enum ulp_status status = ulp_plan_keep(alone->plan, 0, &keeps, error);
     if (status == ULP_OK)
         status = run_trial(trial, error);
     *found = before - weigh(trial, weights);
@@ -146,7 +123,8 @@ static void put_error(void *context, size_t node, int position, int slot, struct
 static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
 {
     const struct ulp_block *block = trial->attributor->plan->main;
-    trial->inputs = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *trial->inputs);
+    trial->inputs =
+        ulp_arena_take(trial->alone.memory, block->slot_count + 1, sizeof *trial->inputs);
     if (!trial->inputs)
         return ulp_attributor_memory(error);
     for (size_t i = 0; i < block->input_count; i++) {
@@ -156,7 +134,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
         *input = ulp_tensor_view(kept);
         if (kept->element != ULP_ELEMENT_F32 || !kept->data)
             continue;
-        double *values = ulp_arena_take(trial->memory, kept->count + 1, sizeof *values);
+        double *values = ulp_arena_take(trial->alone.memory, kept->count + 1, sizeof *values);
         if (!values)
             return ulp_attributor_memory(error);
         for (size_t k = 0; k < kept->count; k++)
@@ -246,27 +224,15 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
     const struct ulp_plan *plan = attributor->plan;
     struct ulp_attributed *lane = &attributor->lanes[l];
     struct trial trial = {.attributor = attributor, .lane = lane};
-    enum ulp_status status = ulp_arena_create(&trial.memory, attributor->budget, error);
-    if (status == ULP_OK)
-        status = copy_keeps(&trial, &plan->mixes[l + 1], error);
-    const struct ulp_keeps keeps = {.count = trial.keep_count, .items = trial.keeps};
-    struct ulp_groups groups = {0};
-    if (status == ULP_OK)
-        status = ulp_plan_groups(plan, l + 1, trial.memory, &groups, error);
-    const struct ulp_plan_options options = {.inputs = attributor->inputs,
-                                             .keeps = &keeps,
-                                             .groups = &groups};
-    if (status == ULP_OK)
-        status = ulp_plan_create(plan->model, &plan->lanes[l + 1], 1, &options, &trial.plan, error);
-    if (status == ULP_OK && trial.plan->node_count != plan->node_count)
-        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                          "the arithmetic alone is planned with other nodes: --verify cannot be "
-                          "used here");
+    enum ulp_status status =
+        ulp_alone_create(plan, l + 1, false, attributor->inputs, &trial.alone, error);
+    if (status == ULP_ERROR_UNSUPPORTED)
+        status = ulp_fail_at(error, status, "--verify");
     lane->verified =
         ulp_arena_take(attributor->memory, 2 * attributor->verify_count, sizeof *lane->verified);
     if (status == ULP_OK)
         trial.values =
-            ulp_arena_take(trial.memory, plan->main->slot_count + 1, sizeof *trial.values);
+            ulp_arena_take(trial.alone.memory, plan->main->slot_count + 1, sizeof *trial.values);
     if (status == ULP_OK && !(lane->verified && trial.values))
         status = ulp_attributor_memory(error);
     if (status == ULP_OK)
@@ -277,7 +243,6 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
     }
     for (size_t s = 0; trial.values && s < plan->main->slot_count; s++)
         ulp_free(trial.values[s]);
-    ulp_plan_free(trial.plan);
-    ulp_arena_free(trial.memory);
+    ulp_alone_free(&trial.alone);
     return status;
 }

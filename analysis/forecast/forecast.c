@@ -69,8 +69,10 @@ static enum ulp_status prepare(struct ulp_forecaster *forecaster, const struct u
     if (!forecast->model_path || !forecast->reference || !forecast->lanes || !forecaster->lanes)
         return ulp_forecast_memory(error);
     forecaster->thread_count = thread_count;
-    forecaster->probe =
-        (struct ulp_probe){.tell = ulp_forecast_tell, .context = forecaster, .budget = budget};
+    forecaster->probe = (struct ulp_probe){.tell = ulp_forecast_tell,
+                                           .give = ulp_forecast_give,
+                                           .context = forecaster,
+                                           .budget = budget};
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
         status = prepare_lane(forecaster, l, error);
     return status;

@@ -95,6 +95,11 @@ enum ulp_status ulp_forecast_look(struct ulp_forecaster *forecaster, struct ulp_
                                   const struct ulp_forecast_view *view, bool *born,
                                   struct ulp_error *error);
 
+/* look.c: the results of a node in a body, as a probe gives them. */
+enum ulp_status ulp_forecast_give(void *forecaster, size_t node,
+                                  const struct ulp_tensor *const *inputs, size_t input_count,
+                                  const struct ulp_tensor *outputs, struct ulp_error *error);
+
 /* fate.c: what the node does with what its inputs bear, and with what is born in it. */
 enum ulp_status ulp_forecast_follow(struct ulp_forecaster *forecaster,
                                     const struct ulp_forecast_view *view, bool born,

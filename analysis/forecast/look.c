@@ -1,6 +1,7 @@
 /* The figures of a node's outputs: how large they are, what the format makes of them, and why they
  * overflow. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/forecast/forecaster.h"
@@ -125,6 +126,92 @@ enum ulp_status ulp_forecast_add(struct ulp_forecaster *forecaster, size_t lane,
     const double largest = add_range(output, value, value, forecaster->sample, beyond);
     output->verdict = judge(output);
     return add_sample(forecaster, lane, output, largest, beyond > 0 && largest == beyond, error);
+}
+
+/* ---- in bodies ---- */
+
+static enum ulp_status make_inner_outputs(struct ulp_forecaster *forecaster,
+                                          struct ulp_forecast_node *node,
+                                          const struct ulp_plan_node *where,
+                                          const struct ulp_tensor *outputs, struct ulp_error *error)
+{
+    const struct ulp_step *step = where->step;
+    struct ulp_arena *memory = forecaster->forecast.memory;
+    enum ulp_status status = ULP_OK;
+    if (node->outputs)
+        return ULP_OK;
+    node->outputs = ulp_arena_take(memory, step->output_count + 1, sizeof *node->outputs);
+    if (!node->outputs)
+        return ulp_forecast_memory(error);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+        const int slot = step->outputs[o];
+        if (slot < 0 || !ulp_type_is_float(outputs[o].type))
+            continue;
+        const char *name = where->block->slots[slot].name;
+        struct ulp_forecast_output *output = &node->outputs[node->output_count++];
+        output->name = ulp_arena_text(memory, name, strlen(name));
+        status = output->name ? ulp_forward_format(&forecaster->forward, forecaster->lane + 1, step,
+                                                   outputs[o].type, &output->format, error)
+                              : ulp_forecast_memory(error);
+    }
+    return status;
+}
+
+static bool is_beyond(const struct ulp_tensor *value, double most)
+{
+    for (size_t i = 0; value && ulp_element_is_float(value->element) && i < value->count; i++)
+        if (fabs(ulp_tensor_get(value, i)) > most)
+            return true;
+    return false;
+}
+
+/* Values of an iteration, exact from what the If, Loop or Scan reads. Where one comes near the end
+ * of the format, that node's result is the arithmetic's own. */
+static void look_at_inner(struct ulp_forecaster *forecaster, struct ulp_forecast_output *output,
+                          const struct ulp_tensor *value, bool upstream)
+{
+    size_t first = 0;
+    const double most = output->format.max_finite;
+    const double largest = add_range(output, value, value, forecaster->sample, 0);
+    const size_t count = count_saturated(value, &output->format, &first);
+    forecaster->near_inside |= largest > most / 2;
+    if (count && !output->overflowed) {
+        output->sample = forecaster->sample;
+        output->index = first;
+        output->cause = upstream ? ULP_FORECAST_UPSTREAM : ULP_FORECAST_RESULT;
+    }
+    if (count && !forecaster->inside.any) {
+        forecaster->inside.any = true;
+        snprintf(forecaster->inside.words, sizeof forecaster->inside.words, "%s", output->name);
+    }
+    output->overflowed += (double)count;
+    output->verdict = judge(output);
+}
+
+enum ulp_status ulp_forecast_give(void *context, size_t number,
+                                  const struct ulp_tensor *const *inputs, size_t input_count,
+                                  const struct ulp_tensor *outputs, struct ulp_error *error)
+{
+    struct ulp_forecaster *forecaster = context;
+    const struct ulp_plan_node *where = &forecaster->forward.plan->nodes[number];
+    struct ulp_forecast_node *node;
+    bool upstream = false;
+    enum ulp_status status = ulp_forecast_node(forecaster, forecaster->lane, number, &node, error);
+    if (status == ULP_OK)
+        status = make_inner_outputs(forecaster, node, where, outputs, error);
+    for (size_t i = 0; i < input_count; i++)
+        upstream |= where->step->inputs[i] >= 0 &&
+                    !where->block->slots[where->step->inputs[i]].constant &&
+                    is_beyond(inputs[i], forecaster->probe.format.max_finite);
+    for (size_t o = 0, n = 0; o < where->step->output_count && status == ULP_OK; o++) {
+        if (where->step->outputs[o] < 0 || !ulp_type_is_float(outputs[o].type))
+            continue;
+        look_at_inner(forecaster, &node->outputs[n], &outputs[o], upstream);
+        if (node->outputs[n].verdict > node->verdict)
+            node->verdict = node->outputs[n].verdict;
+        n++;
+    }
+    return status;
 }
 
 /* Does the reference have values that the format has not, by a mask that the lane made finite? */

@@ -111,10 +111,43 @@ static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane
     }
     ulp_text_add(page->out, count > named ? " and %zu more" : "", count - named);
     if (harmful && lane->keep_count) {
-        ulp_text_add(page->out,
-                     "; keep %s in FP32:", lane->keep_count == 1 ? "it" : "them and their readers");
+        ulp_text_add(page->out, "; keep %s in FP32:",
+                     lane->keep_count == 1 ? "it"
+                     : count == 1          ? "it and what reads it"
+                                           : "them and their readers");
         add_keeps(page->out, lane);
     }
+}
+
+/* Remedies whose outputs are this near are equally good: the first of them. */
+#define AS_GOOD_DB 0.5
+
+/* What came of the best remedy, beside what is without any. */
+static void add_best_remedy(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    const struct ulp_forecast_remedy *as_it_is = lane->remedies, *best = as_it_is;
+    for (size_t r = 1; r < lane->remedy_count; r++) {
+        const struct ulp_forecast_remedy *other = &lane->remedies[r];
+        if (other->nonfinite < best->nonfinite ||
+            (other->nonfinite == best->nonfinite &&
+             (other->sqnr_db > best->sqnr_db + AS_GOOD_DB || isnan(best->sqnr_db))))
+            best = other;
+    }
+    if (lane->remedy_count < 2)
+        return;
+    if (best == as_it_is) {
+        ulp_text_add(page->out, "\n  Nothing that was tried helps");
+        return;
+    }
+    ulp_text_show(page->out, "\n  Tried: %s: output %s is at %.1f dB", best->what,
+                  best->output ? best->output : "", best->sqnr_db);
+    if (best->nonfinite)
+        ulp_text_add(page->out, ", %zu elements are not finite", best->nonfinite);
+    if (as_it_is->nonfinite)
+        ulp_text_add(page->out, "; as it is, %zu elements of the outputs are not finite",
+                     as_it_is->nonfinite);
+    else
+        ulp_text_add(page->out, "; as it is, the worst is at %.1f dB", as_it_is->sqnr_db);
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
@@ -123,6 +156,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
     ulp_text_add(page->out, "%s%s: ", lane->harmful_count ? page->red : "", lane->name);
     if (lane->born_count) {
         add_born(page, lane);
+        add_best_remedy(page, lane);
     } else if (nearest) {
         ulp_text_add(page->out, "nothing overflows at %zu nodes; ", lane->node_count);
         ulp_text_show(page->out, "the nearest, %s (%s), is %.1f bits below the largest number",
@@ -174,6 +208,8 @@ static int compare_nodes(const void *a, const void *b)
     const double p = find_worst(x)->headroom_bits, q = find_worst(y)->headroom_bits;
     if (x->born != y->born)
         return x->born ? -1 : 1;
+    if (x->verdict != y->verdict)
+        return x->verdict > y->verdict ? -1 : 1;
     if (p != q)
         return p < q ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
@@ -268,6 +304,27 @@ static void add_inside(const struct ulp_page *page, const struct ulp_forecast_la
                 add_hidden(page, &lane->nodes[n]);
 }
 
+/* Additions whose smaller term is lost, were they rounded to the format of the outputs. */
+static void add_absorbed(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    const struct ulp_forecast_node *most = NULL;
+    double additions = 0, absorbed = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_forecast_node *node = &lane->nodes[n];
+        additions += node->additions;
+        absorbed += node->absorbed;
+        if (node->absorbed > 0 && (!most || node->absorbed > most->absorbed))
+            most = node;
+    }
+    if (!most)
+        return;
+    ulp_text_add(page->out,
+                 "  of additions rounded to %s %.1f %% lose their smaller term, most in ",
+                 lane->arithmetic.storage.name, 100 * absorbed / additions);
+    add_node(page, most, 60);
+    ulp_text_add(page->out, ", %.1f %%\n", 100 * most->absorbed / most->additions);
+}
+
 static void add_remedies(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
     if (lane->remedy_count)
@@ -293,6 +350,7 @@ static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_fo
     const enum ulp_status status = add_table(page, forecast, lane, error);
     add_remedies(page, lane);
     add_inside(page, lane);
+    add_absorbed(page, lane);
     return status;
 }
 

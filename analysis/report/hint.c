@@ -1,41 +1,10 @@
 /* What to try when an arithmetic overflows: options that can be copied into a shell. */
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
-#include "analysis/audit/mixed.h"
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/keep.h"
 #include "analysis/report/report.h"
 
 enum { NAMES_MAX = 3, RANGES_MAX = 8 };
-
-/* It overflows, or would with finite inputs, or what it reads has: in a wider format all of these
- * are computed as they should. Not where exact arithmetic, too, makes such values of what nodes
- * before have rounded, as when a divisor has become 0. */
-static bool should_be_kept(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
-{
-    bool beyond = false, by_inputs = false;
-    for (size_t o = 0; o < node->output_count; o++) {
-        beyond |= node->outputs[o].range.headroom_bits < 0;
-        by_inputs |= node->outputs[o].carried.nonfinite > 0 && node->source >= 0;
-    }
-    return !ulp_audit_is_absorbed(lane, node) && !node->absorbs &&
-           ((node->born && !by_inputs) || node->reads_overflow || (node->poisoned && beyond));
-}
-
-/* Would FP32 hold what overflows? Not where it has overflowed FP32, or a format of its range. */
-static bool fp32_helps(const struct ulp_audit_lane *lane)
-{
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n];
-        for (size_t o = 0; o < node->output_count && should_be_kept(lane, node); o++)
-            if (node->outputs[o].range.ref_max > FLT_MAX ||
-                (node->born && ilogb(ulp_audit_format(lane, node, &node->outputs[o]).max_finite) >=
-                                   FLT_MAX_EXP - 1))
-                return false;
-    }
-    return true;
-}
 
 /* Nothing in the name would be shown as an escape, nor read as another kind of pattern. */
 static bool can_be_typed(const char *name)
@@ -62,11 +31,11 @@ static void add_ranges(struct ulp_text *out, const struct ulp_audit_lane *lane, 
 {
     size_t ranges = 0, first = 0, named = 0;
     for (size_t n = 0; n < lane->node_count && ranges < RANGES_MAX; n++) {
-        if (!should_be_kept(lane, &lane->nodes[n]))
+        if (!ulp_audit_should_keep(lane, &lane->nodes[n]))
             continue;
-        if (!n || !should_be_kept(lane, &lane->nodes[n - 1]))
+        if (!n || !ulp_audit_should_keep(lane, &lane->nodes[n - 1]))
             first = n;
-        if (n + 1 < lane->node_count && should_be_kept(lane, &lane->nodes[n + 1]))
+        if (n + 1 < lane->node_count && ulp_audit_should_keep(lane, &lane->nodes[n + 1]))
             continue;
         ulp_text_add(out, n > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'", first, n);
         named += n - first + 1;
@@ -81,16 +50,16 @@ void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
     size_t count = 0;
     bool typed = true;
     for (size_t n = 0; n < lane->node_count; n++)
-        if (should_be_kept(lane, &lane->nodes[n])) {
+        if (ulp_audit_should_keep(lane, &lane->nodes[n])) {
             count++;
             typed &= can_be_typed(lane->nodes[n].name);
         }
-    if (!count || !fp32_helps(lane))
+    if (!count || !ulp_audit_fp32_helps(lane))
         return;
     ulp_text_add(out, "Try");
     if (count > NAMES_MAX || !typed)
         add_ranges(out, lane, count);
     for (size_t n = 0; n < lane->node_count && count <= NAMES_MAX && typed; n++)
-        if (should_be_kept(lane, &lane->nodes[n]))
+        if (ulp_audit_should_keep(lane, &lane->nodes[n]))
             add_name(out, lane->nodes[n].name);
 }

@@ -100,6 +100,19 @@ static void put_kept(struct ulp_json_writer *writer, const struct ulp_audit_lane
     ulp_json_close(writer, ']');
 }
 
+/* What was kept in FP32 where the arithmetic overflows. */
+static json_t *make_kept(const struct ulp_attribution *attribution)
+{
+    json_t *object = json_object(), *nodes = json_array();
+    for (size_t i = 0; i < attribution->kept_count; i++)
+        ulp_json_append(&nodes, json_integer((json_int_t)attribution->kept[i]));
+    ulp_json_set(&object, "nodes", nodes);
+    ulp_json_set(&object, "output",
+                 attribution->kept_output ? ulp_json_text(attribution->kept_output) : json_null());
+    ulp_json_set(&object, "sqnr_db", ulp_json_number(attribution->kept_sqnr_db));
+    return object;
+}
+
 /* Null where it was asked for and there is none: the reason is beside it. */
 static json_t *make_attribution(const struct ulp_attribution *attribution)
 {
@@ -127,6 +140,8 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     }
     if (groups)
         ulp_json_set(&object, "groups", groups);
+    if (attribution->kept_count)
+        ulp_json_set(&object, "kept", make_kept(attribution));
     json_t *verified = attribution->verified_count ? json_array() : NULL;
     for (size_t i = 0; i < attribution->verified_count; i++) {
         json_t *entry = json_object();

@@ -90,6 +90,17 @@ json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_n
     return array;
 }
 
+/* Those that are not 0. */
+static json_t *make_causes(const struct ulp_audit_node *node)
+{
+    json_t *object = json_object();
+    for (int c = 0; c < ULP_SHARE_CAUSES; c++)
+        if (node->causes[c] != 0)
+            ulp_json_set(&object, ulp_share_cause_name((enum ulp_share_cause)c, NULL, NULL),
+                         ulp_json_number(node->causes[c]));
+    return object;
+}
+
 json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *node)
 {
@@ -123,6 +134,8 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
     if (lane->attribution.given) {
         ulp_json_set(&entry, "share", ulp_json_number(node->share));
         ulp_json_set(&entry, "gain", ulp_json_number(node->gain));
+        if (node->share != 0)
+            ulp_json_set(&entry, "causes", make_causes(node));
         ulp_json_set(&entry, "condition", ulp_json_number(node->condition));
         if (lane->attribution.sample_count > 1)
             ulp_json_set(&entry, "share_worst", ulp_json_number(node->share_worst));

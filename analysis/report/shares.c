@@ -24,6 +24,16 @@ struct columns {
     bool several, decided;
 };
 
+/* The largest of its causes. */
+static const char *find_cause(const struct ulp_audit_node *node)
+{
+    int largest = 0;
+    for (int c = 1; c < ULP_SHARE_CAUSES; c++)
+        if (fabs(node->causes[c]) > fabs(node->causes[largest]))
+            largest = c;
+    return node->share != 0 ? ulp_share_cause_name((enum ulp_share_cause)largest, NULL, NULL) : "";
+}
+
 static void add_node(const struct ulp_page *page, const struct ulp_audit_node *node,
                      struct columns columns)
 {
@@ -32,9 +42,9 @@ static void add_node(const struct ulp_page *page, const struct ulp_audit_node *n
         snprintf(worst, sizeof worst, "%8.1f%%", 100 * node->share_worst);
     if (columns.decided)
         snprintf(decision, sizeof decision, "%9.1f%%", 100 * node->decision);
-    ulp_text_add(page->out, "  %9.1f%%%s%8.1f%%%s%11.3g  %-14.14s ", 100 * node->share, decision,
-                 100 * node->gain, worst, node->condition, node->op);
-    ulp_page_name(page, node->name, 48 + (columns.several ? 9 : 0) + (columns.decided ? 10 : 0));
+    ulp_text_add(page->out, "  %9.1f%%%s%8.1f%%%s%11.3g  %-8s%-14.14s ", 100 * node->share,
+                 decision, 100 * node->gain, worst, node->condition, find_cause(node), node->op);
+    ulp_page_name(page, node->name, 56 + (columns.several ? 9 : 0) + (columns.decided ? 10 : 0));
     ulp_text_add(page->out, "\n");
 }
 
@@ -65,6 +75,25 @@ static void add_groups(const struct ulp_page *page, const struct ulp_attribution
     }
 }
 
+/* How many of the shares from here on were right, so nearly. */
+#define VERIFIED_FROM 0.01
+#define VERIFIED_WITHIN 0.1
+
+static void count_verified(const struct ulp_page *page, const struct ulp_attribution *attribution)
+{
+    size_t count = 0, right = 0;
+    for (size_t i = 0; i < attribution->verified_count; i++) {
+        const struct ulp_verified *verified = &attribution->verified[i];
+        if (!(fabs(verified->share) >= VERIFIED_FROM))
+            continue;
+        count++;
+        right += fabs(verified->held - verified->share) <= VERIFIED_WITHIN * fabs(verified->share);
+    }
+    ulp_text_add(page->out,
+                 "  held is within 10 %% of share for %zu of the %zu verified nodes above 1 %%\n",
+                 right, count);
+}
+
 static void add_verified(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
     const struct ulp_attribution *attribution = &lane->attribution;
@@ -78,6 +107,8 @@ static void add_verified(const struct ulp_page *page, const struct ulp_audit_lan
         ulp_page_name(page, lane->nodes[verified->node].name, 44);
         ulp_text_add(page->out, "\n");
     }
+    if (attribution->verified_count)
+        count_verified(page, attribution);
 }
 
 void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane)
@@ -106,10 +137,14 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
         ulp_page_name(page, attribution->output, 40);
     else
         ulp_text_add(page->out, "the outputs");
-    ulp_text_add(page->out, "%s%s\n", page->off, columns.several ? ", means over the samples" : "");
-    ulp_text_add(page->out, "  %s%10s%s%9s%s%11s  %-14s %s%s\n", page->dim, "share",
+    ulp_text_add(page->out, "%s%s", page->off, columns.several ? ", means over the samples" : "");
+    if (attribution->kept_count)
+        ulp_text_add(page->out, ", with the %zu node%s of Try in FP32", attribution->kept_count,
+                     attribution->kept_count == 1 ? "" : "s");
+    ulp_text_add(page->out, "\n");
+    ulp_text_add(page->out, "  %s%10s%s%9s%s%11s  %-8s%-14s %s%s\n", page->dim, "share",
                  columns.decided ? "  decision" : "", "gain", columns.several ? "    worst" : "",
-                 "condition", "op", "node", page->off);
+                 "condition", "mostly", "op", "node", page->off);
     for (size_t i = 0; i < count && i < SHARES_SHOWN; i++)
         add_node(page, order[i], columns);
     double rest = 0;

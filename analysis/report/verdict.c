@@ -72,18 +72,85 @@ static const struct ulp_audit_node *find_cause(const struct ulp_audit_lane *lane
     return cause;
 }
 
-/* "; node 4 fc (Gemm) causes 97 % of it": of what is explained, as --output may ask for. */
+/* From these parts of a node's share, and of all shares, a cause is named. */
+#define CAUSE_NAMED 0.2
+#define CAUSE_OF_ALL 0.5
+
+/* The causes that have most of the share, at most two: *first, and *second or -1. */
+static void find_causes(const double *causes, double share, int *first, int *second)
+{
+    *first = *second = -1;
+    for (int c = 0; c < ULP_SHARE_CAUSES; c++) {
+        if (!(causes[c] >= CAUSE_NAMED * share))
+            continue;
+        if (*first < 0 || causes[c] > causes[*first]) {
+            *second = *first;
+            *first = c;
+        } else if (*second < 0 || causes[c] > causes[*second]) {
+            *second = c;
+        }
+    }
+}
+
+static const char *name_cause(int cause, bool of_all)
+{
+    const char *all, *node;
+    ulp_share_cause_name((enum ulp_share_cause)cause, &all, &node);
+    return of_all ? all : node;
+}
+
+/* ", by the rounding of its weights (51 %) and the rounding of its inputs (48 %)" */
+static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
+{
+    int first, second;
+    find_causes(node->causes, node->share, &first, &second);
+    if (first < 0)
+        return;
+    ulp_text_show(out, ", by %s", name_cause(first, false));
+    if (second >= 0)
+        ulp_text_show(out, " (%.0f %%) and %s (%.0f %%)", 100 * node->causes[first],
+                      name_cause(second, false), 100 * node->causes[second]);
+}
+
+/* Where no node causes most of it: what all of them have in common. */
+static void add_common_cause(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    double causes[ULP_SHARE_CAUSES] = {0};
+    int first, second;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (int c = 0; c < ULP_SHARE_CAUSES; c++)
+            causes[c] += lane->nodes[n].causes[c];
+    find_causes(causes, 1, &first, &second);
+    if (first >= 0 && first != ULP_SHARE_INSIDE && causes[first] >= CAUSE_OF_ALL)
+        ulp_text_show(out, "; over all nodes %.0f %% is the %s", 100 * causes[first],
+                      name_cause(first, true));
+}
+
+/* "; node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained, as
+ * --output may ask for. */
+static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *cause, const char *what)
+{
+    const double part = largest_part(cause);
+    const bool decides = cause->decision > cause->share;
+    ulp_text_show(out, "; node %zu %s (%s) causes %.0f %% of %s%s", cause->index, cause->name,
+                  cause->op, 100 * part, lane->attribution.output ? "the error of " : what,
+                  lane->attribution.output ? lane->attribution.output : "");
+    if (decides)
+        ulp_text_add(out, ", by deciding otherwise");
+    else
+        add_causes(out, cause);
+    if (part > 1.005)
+        ulp_text_add(out, ", of which others cancel a part");
+    else if (!decides && part < CAUSE_OF_ALL)
+        add_common_cause(out, lane);
+}
+
 static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane);
     if (cause)
-        ulp_text_show(out, "; node %zu %s (%s) causes %.0f %% of %s%s%s", cause->index, cause->name,
-                      cause->op, 100 * largest_part(cause),
-                      lane->attribution.output ? "the error of " : "it",
-                      lane->attribution.output ? lane->attribution.output : "",
-                      largest_part(cause) > 1.005      ? ", of which others cancel a part"
-                      : cause->decision > cause->share ? ", by deciding otherwise"
-                                                       : "");
+        add_cause(out, lane, cause, "it");
     else if (source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);
@@ -146,12 +213,27 @@ static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outp
         ulp_text_add(out, "; with the reference's decisions they are equal");
 }
 
+/* ". With 2 nodes in FP32 y is at 44.4 dB; node 52 sum (ReduceSum) causes 48 % of it" */
+static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_attribution *attribution = &lane->attribution;
+    const struct ulp_audit_node *cause = find_cause(lane);
+    if (!attribution->kept_count || !attribution->kept_output)
+        return;
+    ulp_text_show(out, ". With %zu node%s in FP32 %s is at %.1f dB", attribution->kept_count,
+                  attribution->kept_count == 1 ? "" : "s", attribution->kept_output,
+                  attribution->kept_sqnr_db);
+    if (cause)
+        add_cause(out, lane, cause, "what is left");
+}
+
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
 {
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
     if (lane->first_born >= 0) {
         add_overflow(out, lane, worst);
+        add_fixed(out, lane);
     } else if (diverged && lane->first_decided >= 0) {
         const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
         ulp_text_show(out,

@@ -92,6 +92,24 @@ struct ulp_audit_output {
     bool unpaired;
 };
 
+/* Why a node errs. Its share is taken apart by running it again, first exactly, then with ever more
+ * of what its arithmetic rounds, in this order, so the parts add up to the share. */
+enum ulp_share_cause {
+    ULP_SHARE_WEIGHTS, /* constants that it reads: to the storage, and to the format of products */
+    ULP_SHARE_INPUTS, /* values: by Casts of kept nodes, and as factors to the format of products */
+    ULP_SHARE_SUMS,   /* sums of products and of rows */
+    ULP_SHARE_STEPS,  /* functions and other steps of formulas */
+    /* the rounding of its result to the storage (and to a format of sums before a bias) */
+    ULP_SHARE_RESULT,
+    ULP_SHARE_INSIDE, /* all but the result, where it was not taken apart: small parts, integer sums
+                       */
+    ULP_SHARE_CAUSES
+};
+/* "weights", as in report.json; and when not NULL, of all nodes ("rounding of weights and
+ * constants") and of one ("the rounding of its weights"). Static storage. */
+ULP_API const char *ulp_share_cause_name(enum ulp_share_cause cause, const char **of_groups,
+                                         const char **of_a_node);
+
 /* One node in one lane. */
 struct ulp_audit_node {
     size_t index;
@@ -129,7 +147,8 @@ struct ulp_audit_node {
      * as it is now. condition: the relative change of the outputs, in the direction of their error,
      * for a relative change of 1 in this value whose elements change independently */
     double share, gain, condition;
-    double share_worst; /* the share of the sample where it is largest in magnitude */
+    double causes[ULP_SHARE_CAUSES]; /* of its share, by cause */
+    double share_worst;              /* the share of the sample where it is largest in magnitude */
     /* the part of the outputs' error that no derivative explains because here a rounding to
      * integers, a comparison or an order comes out otherwise than in the reference, for the errors
      * of the node's inputs: what its results carry less what derivatives make of these */
@@ -170,6 +189,12 @@ struct ulp_attribution {
         size_t node;
         double share, held, gain, kept;
     } * verified;
+    /* of an arithmetic that overflows (ulp_audit_attribute_overflowing): the nodes that were kept
+     * in FP32 for these shares, and what the worst output was then */
+    size_t kept_count;
+    size_t *kept;
+    char *kept_output; /* NULL: none can be compared */
+    double kept_sqnr_db;
 };
 
 /* One audited arithmetic. */
@@ -373,6 +398,10 @@ ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
 /* Before the first sample. */
 ULP_API enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
                                              struct ulp_error *error);
+/* Every sweep also takes the shares that matter apart by their causes (ulp_audit_node.causes), for
+ * which each lane runs once more by itself. Without this call only the rounding of results is apart
+ * from the rest. */
+ULP_API void ulp_attributor_causes(struct ulp_attributor *attributor);
 /* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
  * random ones, each in runs of its own (struct ulp_verified). */
 ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
@@ -380,9 +409,23 @@ ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
                                              struct ulp_error *error);
 ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
                                               struct ulp_audit *audit, struct ulp_error *error);
+/* The lanes of the audit that have no shares because they overflow get those of the same arithmetic
+ * with what overflows, and what reads it, kept in FP32 (attribution.kept), in runs of their own.
+ * Where FP32 does not help they stay without. The plan and the samples are those of the audit. */
+struct ulp_attribution_options {
+    const char *output; /* as of ulp_attributor_create */
+    const char *folder; /* as of ulp_attributor_spill; NULL: none */
+    size_t verify;      /* as of ulp_attributor_verify; 0: nothing is */
+    int thread_count;
+    const struct ulp_observer *progress; /* NULL: none */
+};
+ULP_API enum ulp_status ulp_audit_attribute_overflowing(
+    struct ulp_audit *audit, const struct ulp_plan *plan,
+    const struct ulp_tensor_set *const *samples, size_t sample_count,
+    const struct ulp_attribution_options *options, struct ulp_error *error);
 /* Sums of shares, into attribution.groups: by "op", or "prefix:N", names cut after their N-th part
- * between '/', or "cause": the rounding of results to the storage (share - gain), the rest inside
- * products and inside other nodes (gain), decisions. audit NULL: only the text is checked. */
+ * between '/', or "cause": enum ulp_share_cause, and decisions. audit NULL: only the text is
+ * checked. */
 ULP_API enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
                                                struct ulp_error *error);
 

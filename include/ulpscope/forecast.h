@@ -130,7 +130,8 @@ struct ulp_forecast_node {
     size_t hidden_count;
     struct ulp_forecast_hidden *hidden;
     enum ulp_forecast_verdict own, narrow; /* the worst of its hidden values */
-    /* additions and subtractions of its formulas (of rows in order, not of products) whose terms
+    /* additions and subtractions of its formulas, of rows in order, and of products in increasing
+     * k (of these up to 2^16 terms each, of results evenly spread) whose terms
      * are not zero; those that the format of its outputs rounds to the larger term */
     double additions, absorbed;
     enum ulp_forecast_effect effect; /* of its own overflow */
@@ -180,8 +181,9 @@ struct ulp_forecast {
 
 /* Create a forecaster for the plan, which must outlive it and have a reference and one arithmetic
  * or more; add samples; finish. Charged to the model's budget; thread_count 0: all processors. One
- * thread at a time may use it. Of nodes inside If, Loop and Scan only hidden values are
- * seen, and the outputs of the node that owns them. */
+ * thread at a time may use it. Nodes inside If, Loop and Scan have verdicts, too, from values that
+ * are exact from what the node that owns them reads; where an overflow in them begins and what
+ * becomes of it is said of that node. */
 struct ulp_forecaster;
 ULP_API enum ulp_status ulp_forecaster_create(const struct ulp_plan *plan, int thread_count,
                                               struct ulp_forecaster **out, struct ulp_error *error);

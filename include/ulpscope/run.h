@@ -278,7 +278,8 @@ struct ulp_run_options {
 /* Time and memory of a run. */
 struct ulp_run_cost {
     double seconds;
-    size_t peak_bytes; /* largest memory of tensors and packed factors, all lanes together */
+    /* largest memory of tensors and packed factors, all lanes together, with what runs have kept */
+    size_t peak_bytes;
     /* constant factors whose packed form was cached, and how often a cached form was used again */
     size_t packed_count, packed_use_count;
 };
@@ -286,7 +287,12 @@ struct ulp_run_cost {
 /* Run the plan on the inputs (NULL for a model that has none). An input whose float type is not the
  * declared one is rounded to the declared type; then each lane rounds it to its storage. outputs:
  * an array of lane_count sets that get the graph's outputs, freed by the caller with
- * ulp_tensor_set_free; or NULL. cost may be NULL. */
+ * ulp_tensor_set_free; or NULL. cost may be NULL.
+ *
+ * From its second run on a plan keeps weights as its lanes hold them (rounded to FP16, say) and
+ * packed as their products read them: each at most a quarter of the limit of the model's budget, or
+ * 1 GiB without one. They are given up before an allocation fails, and freed with the plan. Results
+ * never depend on them. */
 ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan,
                                      const struct ulp_tensor_set *inputs,
                                      const struct ulp_run_options *options,

@@ -123,6 +123,19 @@
  * in blocks that stay in the caches. */
 #define ULP_TUNE_DIGIT_FORM_BYTES_MAX ((size_t)256 << 20)
 
+/* ---- packed factors and constants kept from run to run (kernels/operand/packed.h, run/kept.h)
+ * ---- */
+
+/* Of the memory limit, or without one in bytes, what a plan's runs leave of either for the next
+ * ones at most; and what scalar chains and units leave within one run, for the steps of a recurrent
+ * cell. */
+#define ULP_TUNE_KEPT_SHARE 4
+#define ULP_TUNE_KEPT_BYTES ((size_t)1 << 30)
+#define ULP_TUNE_FORMS_ONCE_BYTES ((size_t)4 << 20)
+/* A factor is packed at every call when it meets more lines of the other than this: packing is then
+ * less than 2 % of the work. */
+#define ULP_TUNE_FORM_LINES_MAX 1024
+
 /* ---- elsewhere ---- */
 
 /* Elements that a task of moving them takes. */

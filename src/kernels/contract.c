@@ -214,6 +214,13 @@ enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,
                         "contraction of %s with %s into %s: integers and floats do not mix",
                         ulp_type_name(problem->a.tensor->type),
                         ulp_type_name(problem->b.tensor->type), ulp_type_name(problem->out->type));
-    return float_out ? contract_floats(arithmetic, problem, pool, error)
-                     : contract_integers(problem, pool, error);
+    if (!float_out)
+        return contract_integers(problem, pool, error);
+    const enum ulp_status status = contract_floats(arithmetic, problem, pool, error);
+    if (status != ULP_ERROR_MEMORY || !problem->packed)
+        return status;
+    /* packed factors that this call used could not be given up for what it needed besides */
+    struct ulp_contraction bare = *problem;
+    bare.packed = NULL;
+    return contract_floats(arithmetic, &bare, pool, error);
 }

@@ -31,6 +31,11 @@ struct ulp_probe {
      * only its additions are of interest) */
     enum ulp_status (*tell)(void *context, size_t node, const struct ulp_hidden *hidden,
                             bool result, struct ulp_error *error);
+    /* called for the results of each node in a body of an If, Loop or Scan, and what it read; NULL:
+     * not wanted */
+    enum ulp_status (*give)(void *context, size_t node, const struct ulp_tensor *const *inputs,
+                            size_t input_count, const struct ulp_tensor *outputs,
+                            struct ulp_error *error);
     void *context;
     struct ulp_format format;
     struct ulp_budget *budget;

@@ -32,6 +32,17 @@ static enum ulp_status find_declared(const struct ulp_arithmetic *lane,
     return ULP_OK;
 }
 
+enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ulp_lane *lane,
+                                    const struct ulp_tensor *const *inputs,
+                                    struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
+    if (arithmetic->as_declared)
+        return find_declared(arithmetic, inputs, step->input_count, out, error);
+    *out = *arithmetic;
+    return ULP_OK;
+}
+
 enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step,
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
                               struct ulp_tensor *outputs, struct ulp_error *error)
@@ -137,6 +148,9 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
     status = ulp_lane_inputs(lane, step, &inputs, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, lane, inputs.at, outputs, error);
+    if (status == ULP_OK && lane->probe && lane->probe->give)
+        status = lane->probe->give(lane->probe->context, step->number, inputs.at,
+                                   step->own_input_count, outputs, error);
     ulp_inputs_free(&inputs);
     for (size_t i = 0; i < step->output_count && status == ULP_OK && lane->trace; i++)
         if (step->outputs[i] >= 0)

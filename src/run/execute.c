@@ -4,6 +4,8 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/memory/reserve.h"
+#include "base/tuning.h"
+#include "run/kept.h"
 #include "run/walk.h"
 
 /* An input in one lane: rounded once to its storage, unless it is a parameter alone (the scales of
@@ -93,8 +95,8 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = ulp_allocate_zero(&memory, input_count, sizeof(struct ulp_tensor), &walk->budget,
                                    "inputs", error);
     struct ulp_tensor *fitted = memory;
-    if (status == ULP_OK)
-        status = ulp_packed_create(&walk->packed, &walk->budget, error);
+    if (status == ULP_OK && !walk->left)
+        status = ulp_packed_create(&walk->packed, &walk->budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, plan->main, NULL, NULL, error);
     if (status == ULP_OK)
@@ -133,6 +135,11 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
                             .cost_limit = plan->main->cost};
     double started = ulp_seconds_now();
     struct ulp_budget *root = ulp_model_budget(plan->model);
+    if (ulp_kept_begin(plan->kept, plan)) {
+        walk.left = plan->kept;
+        walk.packed = ulp_kept_packed(plan->kept);
+    }
+    const struct ulp_packed_counts before = ulp_packed_count(walk.packed);
     walk.budget.keeps_blocks = true;
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < plan->lane_count; l++)
@@ -145,13 +152,15 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     ulp_free(walk.arithmetics);
     ulp_free(walk.executions);
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
-    ulp_packed_free(walk.packed);
+    if (!walk.left)
+        ulp_packed_free(walk.packed);
     ulp_pool_free(walk.pool);
     ulp_budget_close(&walk.budget);
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
-                                      plan->constants.used_bytes + walk.budget.peak_bytes,
-                                      packed.made, packed.used};
+                                      plan->constants.used_bytes + walk.budget.peak_bytes +
+                                          (walk.left ? ulp_kept_bytes(walk.left) : 0),
+                                      packed.made - before.made, packed.used - before.used};
     for (size_t l = 0; outputs && status != ULP_OK && l < plan->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;

@@ -6,12 +6,12 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "number/round/round.h"
+#include "run/kept.h"
 #include "tensor/lower.h"
 
-/* Slots, one run of them for each arithmetic. */
 static size_t count_values(const struct ulp_lane *lane)
 {
-    return (lane->mix->fusion ? 2 : 1) * lane->mix->count * lane->block->slot_count;
+    return ulp_lane_value_count(lane->mix, lane->block);
 }
 
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
@@ -34,11 +34,15 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
 static void drop_value(struct ulp_lane *lane, size_t value)
 {
     struct ulp_tensor *tensor = &lane->values[value];
+    const struct ulp_tensor *constant =
+        lane->block->slots[value % lane->block->slot_count].constant;
+    const bool is_own = tensor->type != ULP_TYPE_UNDEFINED;
     if (lane->kept[value])
-        ulp_packed_drop(lane->packed,
-                        tensor->type == ULP_TYPE_UNDEFINED
-                            ? lane->block->slots[value % lane->block->slot_count].constant
-                            : tensor);
+        ulp_packed_drop(lane->packed, is_own ? tensor : constant);
+    else if (lane->left && constant)
+        ulp_packed_pass(lane->packed, is_own ? tensor : constant);
+    if (lane->left && constant && is_own && !tensor->owned)
+        ulp_kept_release(lane->left, lane->left_place + value);
     lane->kept[value] = false;
     ulp_tensor_free(tensor);
 }
@@ -49,12 +53,6 @@ static void drop_slot(struct ulp_lane *lane, int slot)
         drop_value(lane, v);
 }
 
-static bool is_factor(const struct ulp_plan_slot *slot)
-{
-    return slot->constant && ulp_element_is_float(slot->constant->element) &&
-           slot->constant->count > 1;
-}
-
 /* Keep (or drop) the constants of a step's bodies, and of bodies in them. */
 static enum ulp_status keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, bool keep,
                                    struct ulp_error *error)
@@ -63,9 +61,9 @@ static enum ulp_status keep_bodies(struct ulp_lane *lane, const struct ulp_step 
     for (int a = 0; a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++) {
         const struct ulp_block *body = step->bound.blocks[a];
         for (size_t v = 0; body && v < body->slot_count && status == ULP_OK; v++)
-            if (is_factor(&body->slots[v]) && keep)
+            if (ulp_is_factor(&body->slots[v]) && keep)
                 status = ulp_packed_keep(lane->packed, body->slots[v].constant, error);
-            else if (is_factor(&body->slots[v]))
+            else if (ulp_is_factor(&body->slots[v]))
                 ulp_packed_drop(lane->packed, body->slots[v].constant);
         for (size_t s = 0; body && s < body->step_count && status == ULP_OK; s++)
             if (body->steps[s].bound.blocks)
@@ -251,6 +249,7 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_sl
     const struct ulp_tensor *constant = slot->constant;
     struct ulp_format from, storage;
     struct ulp_tensor bounded = {0};
+    struct ulp_budget *budget = NULL;
     enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
     if (status == ULP_OK)
         status = ulp_lane_format(arithmetic, constant->type, &storage, error);
@@ -259,11 +258,23 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_sl
     if (status == ULP_OK)
         status = ulp_tensor_lower(&bounded, constant, &storage, arithmetic->constants,
                                   &slot->magnitudes, lane->budget, error);
+    if (status == ULP_OK && lane->left)
+        budget = ulp_kept_room(lane->left,
+                               constant->count * ulp_element_bytes(ulp_storage_element(&storage),
+                                                                   storage.precision));
     if (status == ULP_OK)
-        status =
-            ulp_adapt(out, &bounded, &from, arithmetic, mixed, lane->budget, lane->pool, error);
+        status = ulp_adapt(out, &bounded, &from, arithmetic, mixed, budget ? budget : lane->budget,
+                           lane->pool, error);
     ulp_tensor_free(&bounded);
     return status;
+}
+
+/* Leaves the value to further runs where it was charged to them. */
+static bool is_left(struct ulp_lane *lane, size_t at)
+{
+    struct ulp_tensor *value = &lane->values[at];
+    return lane->left && ulp_charged(value->data) != lane->budget &&
+           ulp_kept_leave(lane->left, lane->left_place + at, value);
 }
 
 /* The constant in an arithmetic of the lane. */
@@ -281,14 +292,21 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
     if (*out == value || !ulp_element_is_float(planned->constant->element))
         return ULP_OK;
+    if (lane->left && ulp_kept_find(lane->left, lane->left_place + at, value)) {
+        *out = value;
+        return ULP_OK;
+    }
     enum ulp_status status = lower_constant(value, planned, arithmetic, reader.mixed, lane, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
-    if (value->owned)
+    bool stays = lane->left;
+    if (value->owned) {
         *out = value;
-    else
+        stays = is_left(lane, at);
+    } else {
         *value = (struct ulp_tensor){0};
-    if (!lane->repeats || lane->kept[at] || !is_factor(planned))
+    }
+    if (!lane->repeats || stays || lane->kept[at] || !ulp_is_factor(planned))
         return ULP_OK;
     status = ulp_packed_keep(lane->packed, *out, error);
     lane->kept[at] = status == ULP_OK;

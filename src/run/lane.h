@@ -5,6 +5,8 @@
 #include "kernels/operand/packed.h"
 #include "run/plan/plan.h"
 
+struct ulp_kept;
+
 struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
@@ -23,7 +25,11 @@ struct ulp_lane {
      * body stay until its If, Loop or Scan is done. */
     struct ulp_packed *packed;
     bool repeats;
-    bool *kept;                       /* per slot: its constant is */
+    bool *kept; /* per slot: its constant is */
+    /* what the plan's runs leave for each other (kept.h), and where the lane's values are in it;
+     * NULL: nothing, as in bodies */
+    struct ulp_kept *left;
+    size_t left_place;
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
 
@@ -135,6 +141,10 @@ enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *g
 enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
                                      struct ulp_error *error);
 
+/* What the step computes in on these inputs: the lane's arithmetic, or what they declare. */
+enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ulp_lane *lane,
+                                    const struct ulp_tensor *const *inputs,
+                                    struct ulp_arithmetic *out, struct ulp_error *error);
 /* One step in the lane's arithmetic on given inputs (explicit, then captured). outputs:
  * output_count tensors, filled. */
 enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,

@@ -10,6 +10,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/memory/reserve.h"
+#include "run/kept.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const struct ulp_block *block, const struct ulp_frame *outer,
@@ -36,7 +37,9 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
         status = ulp_lane_create(&out->lanes[l], &walk->plan->mixes[l], block, &walk->budget,
                                  walk->pool, error);
         out->lanes[l].packed = walk->packed;
-        out->lanes[l].repeats = walk->options->audit;
+        out->lanes[l].repeats = walk->options->audit || walk->left;
+        out->lanes[l].left = outer ? NULL : walk->left;
+        out->lanes[l].left_place = ulp_kept_place(walk->plan, l);
     }
     return status;
 }

@@ -16,9 +16,10 @@ struct ulp_walk {
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
-    size_t reserve_draws;         /* before the walk */
-    size_t *executions;           /* how often each node has been shown, by number */
-    double seconds_shown;         /* sum of what observers were told */
+    struct ulp_kept *left; /* of the plan; NULL: its first run, and packed is the walk's own */
+    size_t reserve_draws;  /* before the walk */
+    size_t *executions;    /* how often each node has been shown, by number */
+    double seconds_shown;  /* sum of what observers were told */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 

@@ -2,6 +2,8 @@
  * follow from the graphs by hand. e4m20's largest value is 256 (1 - 2^-21); "big" is 300. */
 #include "tests/support/text_model.h"
 
+#include "base/random.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,12 +211,96 @@ START_TEST(summary_and_refusal)
     forecast(&graph, "e4m20", &x, 1, &got);
     ck_ulp_ok(ulp_forecast_summary(&got, 0, false, &text, &error), error);
     ck_assert_msg(strncmp(text,
-                          "e4m20: overflows at 1 of 2 nodes: square (Mul); keep them and their "
-                          "readers in FP32: --keep 'square=fp32' --keep 'root=fp32'\n",
+                          "e4m20: overflows at 1 of 2 nodes: square (Mul); keep it and what reads "
+                          "it in FP32: --keep 'square=fp32' --keep 'root=fp32'\n",
                           120) == 0,
                   "%s", text);
     free(text);
     ulp_forecast_free(&got);
+}
+END_TEST
+
+/* In a Loop, 2 * 300 overflows; what is divided by 300 again is small in exact arithmetic, and
+ * infinite in the format's. */
+START_TEST(bodies_have_verdicts)
+{
+    static const struct text_graph body = {"i_n b_c s",
+                                           "b_d t",
+                                           {NODE("Mul", "up", "s big", "m"),
+                                            NODE("Div", "down", "m big", "t"),
+                                            NODE("Identity", "go", "b_c", "b_d")}};
+    static const struct text_graph graph = {
+        "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &body)}};
+    static const struct {
+        const char *name;
+        enum ulp_forecast_cause cause;
+        const char *culprit;
+    } expected[] = {{"up", ULP_FORECAST_RESULT, NULL}, {"loop", ULP_FORECAST_HIDDEN, "loop/m"}};
+    const double x = 2;
+    struct ulp_forecast got;
+    forecast(&graph, "e4m20", &x, 1, &got);
+    const struct ulp_forecast_lane *lane = &got.lanes[0];
+    ck_assert_uint_eq(lane->counts[ULP_FORECAST_OVERFLOWS], 2);
+    for (size_t e = 0; e < 2; e++) {
+        const struct ulp_forecast_node *node = NULL;
+        for (size_t n = 0; n < lane->node_count; n++)
+            if (strcmp(strrchr(lane->nodes[n].name, '/') ? strrchr(lane->nodes[n].name, '/') + 1
+                                                         : lane->nodes[n].name,
+                       expected[e].name) == 0)
+                node = &lane->nodes[n];
+        ck_assert_msg(node && node->output_count == 1, "%s has no output", expected[e].name);
+        const struct ulp_forecast_output *output = &node->outputs[0];
+        ck_assert_int_eq(output->verdict, ULP_FORECAST_OVERFLOWS);
+        ck_assert_msg(output->cause == expected[e].cause, "%s: %s", expected[e].name,
+                      ulp_forecast_cause_name(output->cause));
+        ck_assert_str_eq(output->culprit ? output->culprit : "-",
+                         expected[e].culprit ? expected[e].culprit : "-");
+        ck_assert(node->born == (e == 1));
+    }
+    const struct ulp_forecast_output *up = &lane->nodes[0].outputs[0];
+    ck_assert_double_eq(up->largest, 600); /* all elements in each of 3 iterations */
+    ck_assert_double_eq(up->count, 3 * 24);
+    ck_assert_double_eq(up->overflowed, 3 * 24);
+    ulp_forecast_free(&got);
+}
+END_TEST
+
+/* e5m2 has 3 bits: additions of a product's terms that it rounds to the larger of both, counted by
+ * hand. All 24 sums of 8 terms are looked at. */
+START_TEST(products_lose_terms)
+{
+    static const struct text_graph graph = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
+    const double random = 0;
+    struct ulp_error error;
+    struct ulp_forecast got;
+    struct ulp_format format;
+    struct ulp_model *model = text_load(&graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    size_t additions = 0, absorbed = 0;
+    ck_ulp_ok(ulp_format_find("e5m2", &format, &error), error);
+    for (size_t e = 0; e < 24; e++) {
+        double sum = 0;
+        for (size_t k = 0; k < 8; k++) {
+            const double x = ulp_tensor_get(&inputs.items[0].tensor, e / 8 * 8 + k),
+                         w = (double)(float)(ulp_random_uniform(7, 8 * k + e % 8) - 0.5),
+                         term = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) *
+                                ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, w, 0, 0),
+                         larger = fabs(sum) < fabs(term) ? term : sum;
+            if (sum != 0 && term != 0) {
+                additions++;
+                absorbed += ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, sum + term, 0, 0) ==
+                            ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, larger, 0, 0);
+            }
+            sum += term;
+        }
+    }
+    forecast(&graph, "e5m2", &random, 1, &got);
+    ck_assert_double_eq(got.lanes[0].nodes[0].additions, (double)additions);
+    ck_assert_double_eq(got.lanes[0].nodes[0].absorbed, (double)absorbed);
+    ck_assert(absorbed > 0 && absorbed < additions);
+    ulp_forecast_free(&got);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
 }
 END_TEST
 
@@ -323,6 +409,8 @@ int main(void)
     tcase_add_test(tests, samples_come_together);
     tcase_add_test(tests, saturation_is_an_overflow);
     tcase_add_test(tests, summary_and_refusal);
+    tcase_add_test(tests, bodies_have_verdicts);
+    tcase_add_test(tests, products_lose_terms);
     tcase_add_test(tests, remedies_are_tried);
     tcase_add_test(tests, scanned_samples_count);
     suite_add_tcase(suite, tests);

@@ -5,12 +5,13 @@ check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
 check_divergence_SOURCES = %D%/check_divergence.c
-check_environment_SOURCES = %D%/check_environment.c
+check_environment_SOURCES = %D%/check_environment.c %D%/environment/host.c %D%/environment/host.h \
+	%D%/environment/subject.c %D%/environment/subject.h
 check_extreme_SOURCES = %D%/check_extreme.c
 check_forecast_SOURCES = %D%/check_forecast.c
 check_hint_SOURCES = %D%/check_hint.c
 check_limits_SOURCES = %D%/check_limits.c
-check_lint_SOURCES = %D%/check_lint.c
+check_lint_SOURCES = %D%/check_lint.c %D%/lint_cases.c %D%/lint_cases.h
 check_overflow_SOURCES = %D%/check_overflow.c
 check_plan_SOURCES = %D%/check_plan.c
 check_tolerance_SOURCES = %D%/check_tolerance.c

@@ -149,7 +149,7 @@ static double time_contraction(struct bench *bench)
     if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
         bench_stop(error.message);
     struct ulp_packed *packed = NULL;
-    if (ulp_packed_create(&packed, NULL, &error) != ULP_OK ||
+    if (ulp_packed_create(&packed, NULL, SIZE_MAX, &error) != ULP_OK ||
         (bench->row->kept && ulp_packed_keep(packed, &bench->b, &error) != ULP_OK))
         bench_stop(error.message);
     bench->problem.packed = packed;

@@ -222,9 +222,15 @@ expect 2 "bad --fail-on" "$program" overflow "$model" --fail-on 2bits
 expect 0 "what was to try" "$program" audit "$model" -i "$inputs" -a fp16 --keep '...norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32' --fail-above nonfinite=0 --fail-above sqnr_db=40
 expect 0 "shares of the error" "$program" audit "$model" -i "$inputs" -a tf32,fp16 --attribute --verify 2 -o shares
 shows out "what causes the error of the outputs" "the table of shares"
-shows out "no shares of the error: a value is not finite" "why there are no shares"
+shows out "held is within 10 % of share for " "what --verify found"
+shows out "the outputs, with the 2 nodes of Try in FP32" "shares where an arithmetic overflows"
+shows out ". With 2 nodes in FP32 logits is at 6" "what keeping these nodes gives"
+shows shares/report.json '"sqnr_db": 6' "what keeping these nodes gives in report.json"
 shows shares/report.json '"residual":' "the sum of shares in report.json"
 shows shares/report.json '"held":' "what was verified in report.json"
+shows shares/report.json '"causes": {' "causes of shares in report.json"
+expect 0 "shares by cause" "$program" audit "$model" -i "$inputs" -a tf32 --group-by cause
+shows out "rounding of inputs: factors of products, Casts" "shares by cause"
 expect 2 "an output there is not" "$program" audit "$model" -i "$inputs" --attribute --output nothing
 expect 2 "--output without shares" "$program" audit "$model" -i "$inputs" --output logits --no-attribute
 expect 1 "limit crossed" "$program" audit "$model" -i "$inputs" --arith fp16 --fail-above nonfinite=0

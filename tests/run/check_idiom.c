@@ -66,6 +66,12 @@ static const struct idiom_case {
      "n = ReduceMean(x) axes=-1\nc = Sub(x, n)\nq = Mul(c, c)\nv = ReduceMean(q) axes=-1\n"
      "e = Add(v, 0.5)\ns = Sqrt(e)\ny = Div(d, s)",
      "LayerNormalization", 10, 0.5, 2, "x", NULL, NULL},
+    /* JAX: E(x^2) - E(x)^2 of at least 0, on means without their axis */
+    {"m = ReduceMean(x) axes=-1 keepdims=0\nq = Mul(x, x)\nt = ReduceSum(q) axes=-1 keepdims=0\n"
+     "a = Mul(t, 0.125)\nb = Mul(m, m)\nc = Sub(a, b)\nv = Max(0.0, c)\nk = Reshape(v, [2,3,1])\n"
+     "e = Add(k, 0.5)\ns = Sqrt(e)\nr = Reciprocal(s)\ng = Mul(r, w8)\nl = Reshape(m, [2,3,1])\n"
+     "d = Sub(x, l)\nn = Mul(d, g)\ny = Add(n, w8b)",
+     "LayerNormalization", 16, 0.5, 2, "x", "w8", "w8b"},
     {"q = Pow(x, 2.0)\nv = ReduceMean(q) axes=-1\ne = Add(v, 0.5)\ns = Sqrt(e)\nn = Div(x, s)\n"
      "y = Mul(w8, n)",
      "RMSNormalization", 6, 0.5, 2, "x", "w8", NULL},

@@ -8,9 +8,11 @@
 
 #include <ulpscope.h>
 
+#include "base/machine/cpu.h"
 #include "base/random.h"
 #include "base/text/text.h"
 #include "load/load.h"
+#include "run/kept.h"
 #include "tests/support/networks.h"
 #include "tests/support/proto.h"
 
@@ -44,24 +46,40 @@ static enum ulp_status hash_run(const struct ulp_plan *plan, const struct ulp_te
     /* what two threads take at once depends on how they meet */
     const struct ulp_run_options options = {.thread_count = limit ? 1 : 2, .audit = audit};
     budget.peak_bytes = budget.used_bytes;
-    budget.limit_bytes = limit ? budget.used_bytes + limit : 0;
+    /* what earlier runs have left can be given up */
+    budget.limit_bytes = limit ? budget.used_bytes - ulp_kept_bytes(plan->kept) + limit : 0;
     const struct ulp_observer observer = {.context = hash, .node_done = hash_event};
     *hash = 0;
     return ulp_plan_run(plan, inputs, &options, &observer, 1, NULL, cost, error);
 }
 
-static struct ulp_plan *plan_lanes(const struct ulp_model *model,
-                                   const struct ulp_tensor_set *inputs, size_t lane_count)
+enum { LANES_MAX = 12 };
+
+static struct ulp_plan *plan_all(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const char *const *names, size_t lane_count)
 {
-    static const char *const names[] = {"mpfr:128", "fp16", "fp32"};
-    struct ulp_arithmetic lanes[3];
+    struct ulp_arithmetic lanes[LANES_MAX];
     struct ulp_plan *plan;
     struct ulp_error error;
+    ck_assert_uint_le(lane_count, LANES_MAX);
+    budget.limit_bytes = 0;
     for (size_t l = 0; l < lane_count; l++)
         lanes[l] = test_arithmetic(names[l]);
     const struct ulp_plan_options options = {.inputs = inputs};
     ck_ulp_ok(ulp_plan_create(model, lanes, lane_count, &options, &plan, &error), error);
     return plan;
+}
+
+static struct ulp_plan *plan_lanes(const struct ulp_model *model,
+                                   const struct ulp_tensor_set *inputs, size_t lane_count)
+{
+    return plan_all(model, inputs, (const char *const[]){"mpfr:128", "fp16", "fp32"}, lane_count);
+}
+
+static struct ulp_plan *plan_named(const struct ulp_model *model,
+                                   const struct ulp_tensor_set *inputs, const char *name)
+{
+    return plan_all(model, inputs, &name, 1);
 }
 
 static void add_constant(struct proto *graph, const char *name, int rank, const int64_t *dims)
@@ -127,13 +145,17 @@ START_TEST(tensors_come_first)
     struct ulp_model *model = load(&graph, 2, (const int64_t[]){48, 64}, &inputs);
     struct ulp_plan *plan = plan_lanes(model, &inputs, 3);
     ck_ulp_ok(hash_run(plan, &inputs, true, 0, &wanted, &cost, &error), error);
-    ck_assert_uint_eq(cost.packed_count, 1);
-    /* R(r), R(fp16), R(fp32) of both, but for the first */
-    ck_assert_uint_eq(cost.packed_use_count, 5);
+    /* the digits of R(r), R(fp16), R(fp32) of both; of each other lane P(p) of both and P(r) of the
+     * last, whose inputs differ */
+    ck_assert_uint_eq(cost.packed_count, 3);
+    ck_assert_uint_eq(cost.packed_use_count, 5 + 2 + 2);
     const size_t peak = budget.peak_bytes - budget.used_bytes;
     size_t fails = 0, works = peak;
     for (int turn = 0; turn < 12; turn++) {
         const size_t limit = fails + (works - fails) / 2;
+        /* a plan's second run would find what the first has left */
+        ulp_plan_free(plan);
+        plan = plan_lanes(model, &inputs, 3);
         const enum ulp_status status = hash_run(plan, &inputs, true, limit, &found, &cost, &error);
         if (status != ULP_OK) {
             ck_assert_int_eq(status, ULP_ERROR_MEMORY);
@@ -144,20 +166,24 @@ START_TEST(tensors_come_first)
         ck_assert_msg(found == wanted, "other bits below %zu bytes", limit);
         ck_assert_uint_le(budget.peak_bytes, budget.limit_bytes);
     }
+    ulp_plan_free(plan);
+    plan = plan_lanes(model, &inputs, 3);
     ck_ulp_ok(hash_run(plan, &inputs, true, works, &found, &cost, &error), error);
     ck_assert_uint_ge(peak - works, 64 * 64 * sizeof(uint64_t)); /* all of the digits */
-    ck_assert_uint_eq(cost.packed_count, 2);
-    ck_assert_uint_eq(cost.packed_use_count, 4);
+    ck_assert_uint_eq(cost.packed_count, 6);
+    ck_assert_uint_eq(cost.packed_use_count, 4 + 1 + 1);
     ulp_plan_free(plan);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
 END_TEST
 
-/* A run meets weights once and keeps no digits of them, but those of a recurrent cell's state from
- * step to step. */
+/* A run meets weights once and keeps no digits or panels of them, but those of a recurrent cell's
+ * state from step to step. With AVX-512 IFMA a vector's product with FP32 weights cuts them in
+ * registers, so that there are none. */
 START_TEST(recurrent_cells_pack_once)
 {
+    const bool in_registers = !_i && ulp_cpu_features() & ULP_CPU_AVX512IFMA;
     enum { STEPS = 5, INPUT = 16, HIDDEN = 64 };
     struct proto graph = {0}, node = proto_node("GRU", "cell", "x w r", "y"), attribute = {0};
     struct ulp_tensor_set inputs;
@@ -174,10 +200,10 @@ START_TEST(recurrent_cells_pack_once)
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4,
                 (const int64_t[]){STEPS, 1, 1, HIDDEN});
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
-    struct ulp_plan *plan = plan_lanes(model, &inputs, 1);
+    struct ulp_plan *plan = plan_named(model, &inputs, _i ? "fp32" : "mpfr:128");
     ck_ulp_ok(hash_run(plan, &inputs, false, 0, &hash, &cost, &error), error);
-    ck_assert_uint_eq(cost.packed_count, 1);
-    ck_assert_uint_eq(cost.packed_use_count, STEPS - 1);
+    ck_assert_uint_eq(cost.packed_count, in_registers ? 0 : 1);
+    ck_assert_uint_eq(cost.packed_use_count, in_registers ? 0 : STEPS - 1);
     /* With the least memory that it works in. */
     size_t fails = 0, works = budget.peak_bytes - budget.used_bytes;
     for (int turn = 0; turn < 12; turn++) {
@@ -218,13 +244,93 @@ START_TEST(audits_pack_once)
 }
 END_TEST
 
+/* The first run of a plan leaves nothing, the second leaves packed and converted weights, which the
+ * third only uses, with the first one's bits: in chains (several blocks of k, in pairs, in slices),
+ * on units and by digits, for matrices, batches of them, transposed ones, convolutions with
+ * padding. With less memory than they take, too. */
+START_TEST(runs_leave_weights)
+{
+    static const char *const names[] = {
+        "mpfr:128",  "fp32",          "fp32,order=pairwise", "fp32,split-k=3",
+        "fp64",      "fp16-strict",   "bf16-strict",         "fp16@h200",
+        "tf32@h200", "fp8-e4m3@h200", "fp16@h200,split-k=2", "tf32-strict"};
+    enum { COUNT = sizeof names / sizeof *names };
+    struct proto graph = {0}, node, attribute = {0}, equation = {0};
+    struct ulp_tensor_set inputs;
+    struct ulp_error error;
+    struct ulp_run_cost cost;
+    unsigned long long first, again;
+    add_constant(&graph, "w", 2, (const int64_t[]){300, 45});
+    add_constant(&graph, "b", 3, (const int64_t[]){3, 45, 37});
+    add_constant(&graph, "t", 2, (const int64_t[]){19, 37});
+    add_constant(&graph, "c", 4, (const int64_t[]){5, 3, 3, 3});
+    add_node(&graph, "MatMul", "matrix", "x w", "d");
+    add_node(&graph, "MatMul", "batches", "d b", "e");
+    node = proto_node("Einsum", "turned", "e t", "f");
+    proto_text(&equation, ATTRIBUTE_NAME, "equation");
+    proto_text(&equation, ATTRIBUTE_S, "bij,kj->bik");
+    proto_int(&equation, ATTRIBUTE_TYPE, 3);
+    proto_message(&node, NODE_ATTRIBUTE, &equation);
+    proto_message(&graph, GRAPH_NODE, &node);
+    add_node(&graph, "Unsqueeze", "image", "f axes", "g");
+    node = proto_node("Conv", "conv", "g c", "y");
+    proto_text(&attribute, ATTRIBUTE_NAME, "pads");
+    for (int i = 0; i < 4; i++)
+        proto_int(&attribute, ATTRIBUTE_INTS, 1);
+    proto_int(&attribute, ATTRIBUTE_TYPE, 7);
+    proto_message(&node, NODE_ATTRIBUTE, &attribute);
+    proto_message(&graph, GRAPH_NODE, &node);
+    struct proto axes = proto_tensor("axes", ULP_TYPE_INT64, 1, (const int64_t[]){1});
+    proto_bytes(&axes, TENSOR_RAW, &(const int64_t){0}, sizeof(int64_t));
+    proto_message(&graph, GRAPH_INITIALIZER, &axes);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, 5, 11, 19});
+    struct ulp_model *model = load(&graph, 3, (const int64_t[]){3, 11, 300}, &inputs);
+    struct ulp_plan *plan = plan_all(model, &inputs, names, COUNT);
+    for (int audit = 0; audit < 2; audit++) {
+        ck_ulp_ok(hash_run(plan, &inputs, audit, 0, &first, &cost, &error), error);
+        ck_assert_msg(audit || cost.packed_count == 0, "the first run left %zu forms",
+                      cost.packed_count);
+        for (int run = 1; run < 4; run++) {
+            ck_ulp_ok(hash_run(plan, &inputs, audit, 0, &again, &cost, &error), error);
+            ck_assert_msg(first == again, "other bits in run %d", run);
+            ck_assert_uint_ge(cost.packed_count + cost.packed_use_count, 4 * COUNT);
+            ck_assert_msg(run == 1 || cost.packed_count == 0, "run %d made %zu forms", run,
+                          cost.packed_count);
+        }
+        ulp_plan_free(plan);
+        plan = plan_all(model, &inputs, names, COUNT);
+    }
+    size_t fails = 0, works = budget.peak_bytes - budget.used_bytes;
+    for (int turn = 0; turn < 10; turn++) {
+        const size_t limit = fails + (works - fails) / 2;
+        bool all = true;
+        for (int run = 0; run < 3 && all; run++) {
+            all = hash_run(plan, &inputs, true, limit, &again, &cost, &error) == ULP_OK;
+            ck_assert_msg(!all || again == first, "other bits below %zu bytes", limit);
+            ck_assert_msg(all || run == 0, "below %zu bytes the first run works, run %d does not",
+                          limit, run);
+        }
+        if (all)
+            works = limit;
+        else
+            fails = limit;
+        ulp_plan_free(plan);
+        plan = plan_all(model, &inputs, names, COUNT);
+    }
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("packed");
     TCase *tests = tcase_create("packed");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, tensors_come_first);
-    tcase_add_test(tests, recurrent_cells_pack_once);
+    tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
+    tcase_add_test(tests, runs_leave_weights);
     tcase_add_loop_test(tests, audits_pack_once, 0, 1);
     tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */
     suite_add_tcase(suite, tests);

@@ -68,6 +68,14 @@ struct session {
     size_t peak_bytes;
 };
 
+/* NULL: values are kept in memory alone. */
+static const char *spill_folder(const struct audit_options *options)
+{
+    return options->attribute != ATTRIBUTE_YES ? NULL
+           : getenv("TMPDIR")                  ? getenv("TMPDIR")
+                                               : "/tmp";
+}
+
 static enum ulp_status open_session(struct session *session, const struct lane_list *lanes,
                                     const struct sample_list *samples, struct ulp_error *error)
 {
@@ -89,11 +97,12 @@ static enum ulp_status open_session(struct session *session, const struct lane_l
     if (status == ULP_OK && options->attribute != ATTRIBUTE_NO)
         status = ulp_attributor_create(session->plan, options->output, threads,
                                        &session->attributor, error);
-    if (status == ULP_OK && options->attribute == ATTRIBUTE_YES)
-        status = ulp_attributor_spill(session->attributor,
-                                      getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", error);
-    if (session->attributor)
+    if (status == ULP_OK && spill_folder(options))
+        status = ulp_attributor_spill(session->attributor, spill_folder(options), error);
+    if (session->attributor) {
+        ulp_attributor_causes(session->attributor);
         ulp_attributor_verify(session->attributor, options->verify);
+    }
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
     if (status == ULP_OK && options->reference_model)
@@ -168,13 +177,40 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     return status;
 }
 
-static enum ulp_status finish_session(struct session *session, struct ulp_audit *audit,
-                                      struct ulp_error *error)
+/* Arithmetics that overflow: once more with what overflows kept in FP32. */
+static enum ulp_status attribute_overflowing(struct session *session,
+                                             const struct sample_list *samples,
+                                             struct ulp_audit *audit, struct ulp_error *error)
+{
+    const struct audit_options *options = session->options;
+    progress_init(&session->progress, options->common.quiet, samples->count);
+    const struct ulp_observer progress = progress_observer(&session->progress);
+    const struct ulp_attribution_options shares = {.output = options->output,
+                                                   .folder = spill_folder(options),
+                                                   .verify = options->verify,
+                                                   .thread_count = options->common.threads,
+                                                   .progress = &progress};
+    const struct ulp_tensor_set **inputs = calloc(samples->count, sizeof *inputs);
+    if (!inputs)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t s = 0; s < samples->count; s++)
+        inputs[s] = &samples->items[s].inputs;
+    const enum ulp_status status = ulp_audit_attribute_overflowing(audit, session->plan, inputs,
+                                                                   samples->count, &shares, error);
+    progress_clear(&session->progress);
+    free(inputs);
+    return status;
+}
+
+static enum ulp_status finish_session(struct session *session, const struct sample_list *samples,
+                                      struct ulp_audit *audit, struct ulp_error *error)
 {
     progress_clear(&session->progress);
     enum ulp_status status = ulp_auditor_finish(session->auditor, audit, error);
     if (status == ULP_OK && session->attributor)
         status = ulp_attributor_finish(session->attributor, audit, error);
+    if (status == ULP_OK && session->attributor)
+        status = attribute_overflowing(session, samples, audit, error);
     if (status == ULP_OK && session->options->group)
         status = ulp_audit_group_shares(audit, session->options->group, error);
     if (status != ULP_OK)
@@ -222,7 +258,7 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++)
         status = run_sample(&session, &samples->items[s], error);
     if (status == ULP_OK)
-        status = finish_session(&session, audit, error);
+        status = finish_session(&session, samples, audit, error);
     close_session(&session);
     if (status == ULP_OK && options->schedules)
         status =

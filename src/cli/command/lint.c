@@ -91,17 +91,16 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Look through a model, and trtexec's options for it, for what is known to cost accuracy in "
-    "FP16 or "
-    "to be ignored in silence: Casts that round twice, masks and epsilons that FP16 does not hold, "
-    "weights that vanish, decomposed normalisations, layer names that match nothing, Q/DQ that no "
-    "kernel takes. Nothing is computed and no inputs are needed."
-    "\vExit code 1: --fail-on. doc/lint.md has the table of rules.\n\n"
+    "Search a model, and trtexec's options for it, for known causes of lost accuracy in FP16 and "
+    "for what a runtime ignores in silence: Casts that round twice, masks and epsilons that FP16 "
+    "does not hold, weights that vanish, decomposed normalisations, layer names that match "
+    "nothing, "
+    "Q/DQ that no kernel takes. Nothing is computed and no inputs are needed."
+    "\vExit code 1: there is a finding of --fail-on. doc/lint.md has the table of rules.\n\n"
     "Examples:\n"
     "  ulpscope lint model.onnx\n"
-    "  ulpscope lint model.onnx --for trt10 --layer-precisions '/norm/*:fp32' --layer-output-types "
-    "'/norm/*:fp32'\n"
-    "      does trtexec obey these options, and what do they leave out?\n"
+    "  ulpscope lint model.onnx --for trt10 --layer-precisions '/norm/*:fp32'\n"
+    "      does trtexec obey this option, and which layers does it leave out?\n"
     "  ulpscope lint mixed.onnx --fail-on warning --sarif lint.sarif\n"
     "      in CI: fail, and annotate\n"
     "  ulpscope lint --explain cast-down-up";

@@ -34,7 +34,7 @@ static const struct argp_option option_list[] = {
      "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
      "10 samples on the chance that an unseen one overflows is estimated", 0},
     {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
-     "Do not try remedies where something overflows (each is one more lane of a run)", 0},
+     "Do not try remedies where something overflows (each costs a run of the model)", 0},
     {"out", 'o', "FOLDER", 0, "Write overflow.json into FOLDER", 0},
     {0},
 };

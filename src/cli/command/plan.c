@@ -35,11 +35,11 @@ static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0,
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
     {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
-     "What every graph output of every sample must meet, as --fail-above of audit takes it: "
+     "The limit for every graph output in every sample, written as for audit --fail-above: "
      "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
      "output. May be repeated", 0},
     {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
-     "What nodes are kept in: fp32 (the default), tf32, bf16, ...", 0},
+     "The arithmetic of the kept nodes (default fp32)", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "The arithmetic that outputs are compared with (default mpfr:128)", 0},
     {"validate", OPTION_VALIDATE, "FILE", 0,
@@ -103,10 +103,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Find the smallest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
-    "ARITH and every output "
-    "meets a tolerance. Nodes are chosen by what an audit says of them; each plan that is "
-    "considered is run, and "
-    "in the end every kept node has been released once in vain."
+    "ARITH and every output meets a tolerance. An audit proposes the nodes, and every plan that is "
+    "considered is run. In the end each kept node has been released once by itself, and the "
+    "tolerance failed."
     "\vExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
     "Examples:\n"
     "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"

@@ -50,16 +50,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Prove what cannot overflow in a format, for every input and not for samples: each value of "
-    "the "
-    "model is bounded by intervals and norms that hold for all inputs of the given ranges "
-    "(indexes: "
-    "any index), every rounding of the format included."
+    "Prove which values cannot overflow in a format, for every input and not for samples. Each "
+    "value of the model is bounded by intervals and norms that hold for all inputs of the given "
+    "ranges (indexes: any index), every rounding of the format included."
     "\vWords of the report:\n"
     "  proven       no input of the ranges makes this output overflow, or NaN\n"
-    "  conditional  none that does not first make an output overflow that is not proven\n"
-    "  not proven   the bound is larger than the format's largest number; whether an input\n"
-    "               reaches it is not known\n\n"
+    "  conditional  no input does, unless it makes an unproven output overflow before\n"
+    "  not proven   the bound is larger than the format's largest number; an input may\n"
+    "               reach it or not\n\n"
     "Shapes are the model's; --dim and --shape set those that it leaves open, --inputs takes them "
     "from a sample, whose values are not used.\n\n"
     "Examples:\n"

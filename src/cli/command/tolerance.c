@@ -80,12 +80,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Say what tolerance an arithmetic can meet at the outputs of a model, and why: the largest "
-    "error "
-    "over schedules of its sums and over trials in which every rounding is drawn anew; the error "
-    "of "
-    "its roundings when they are independent; and the bound, if all of them add up. Recommends an "
-    "atol for each output, as Polygraphy and numpy take it."
+    "Recommend an atol for each output of a model in an arithmetic, as Polygraphy and numpy take "
+    "it. Three figures support it: the largest error over other schedules of the sums and over "
+    "trials in which every rounding is drawn anew; the error of all roundings if they are "
+    "independent; and the bound if all of them add up."
     "\vExit code 1: --check is not met. doc/tolerance.md has the method.\n\n"
     "Examples:\n"
     "  ulpscope tolerance model.onnx -i inputs.npz -a fp16\n"

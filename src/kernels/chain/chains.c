@@ -9,7 +9,9 @@
 
 #include <string.h>
 
+#include "kernels/chain/form.h"
 #include "kernels/chain/unpacked.h"
+#include "kernels/operand/packed.h"
 #include "base/tuning.h"
 
 enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
@@ -22,6 +24,10 @@ enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
     size_t stack =
         job->chains->pairwise ? ULP_PAIRWISE_LEVELS * job->tile_columns * job->element_bytes : 0;
     size_t rows = 0, columns = 0, total;
+    if (job->forms[0])
+        row_panels = 0;
+    if (job->forms[1])
+        column_panels = 0;
     if (!ulp_size_mul(ulp_size_round_up(row_panels * job->tile_rows * job->element_bytes, 64),
                       job->k_block, &rows) ||
         !ulp_size_mul(ulp_size_round_up(column_panels * job->tile_columns * job->element_bytes, 64),
@@ -39,40 +45,26 @@ enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
     return ULP_OK;
 }
 
-/* Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
-static void pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
-                       size_t line, size_t count, size_t first, size_t last)
-{
-    struct ulp_pack_range range = {
-        .batch = batch, .line = line, .k = first, .k_count = last - first, .line_count = count};
-    if (!rows) {
-        ulp_pack_panels(out, job->element, &job->columns, range, job->tile_columns);
-        return;
-    }
-    size_t full = count / job->tile_rows * job->tile_rows, rest = count - full;
-    range.line_count = full;
-    ulp_pack_panels(out, job->element, &job->rows, range, job->tile_rows);
-    range.line += full;
-    range.line_count = rest;
-    if (rest)
-        ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows,
-                        range, ulp_tile_rows(job->tile, rest));
-}
-
 /* The side's panels for k in [first, last) from the block's first line on, packed now unless they
- * are shared. */
+ * are from an earlier call or shared. */
 static const char *pack_side(const struct ulp_chains_job *job,
                              const struct ulp_chains_scratch *scratch,
                              const struct ulp_chains_block *block, bool rows, size_t first,
                              size_t last)
 {
     size_t line = rows ? block->row : block->column;
+    const struct ulp_chains_form *form = job->forms[!rows];
+    if (form)
+        return ulp_chains_form_panels(form, ulp_packed_batch_offset(rows ? job->rows.factor
+                                                                         : job->columns.factor,
+                                                                    block->batch)) +
+               (first * ulp_chains_form_lines(form) + line * (last - first)) * job->element_bytes;
     if (job->shared && rows == job->share_rows)
         return job->shared +
                (first * job->shared_lines + line * (last - first)) * job->element_bytes;
     char *out = rows ? scratch->rows : scratch->columns;
-    pack_lines(job, out, rows, block->batch, line, rows ? block->row_count : block->column_count,
-               first, last);
+    ulp_chains_pack_lines(job, out, rows, block->batch, line,
+                          rows ? block->row_count : block->column_count, first, last);
     return out;
 }
 
@@ -87,10 +79,11 @@ static enum ulp_status pack_shared(void *context, size_t first, size_t last, int
     for (size_t item = first; item < last; item++) {
         size_t line = item % pieces * width, k = item / pieces * job->k_block,
                end = ulp_size_min(k + job->k_block, job->k_count);
-        pack_lines(job,
-                   job->shared + (k * job->shared_lines + line * (end - k)) * job->element_bytes,
-                   job->share_rows, job->batch, line, ulp_size_min(width, line_count - line), k,
-                   end);
+        ulp_chains_pack_lines(job,
+                              job->shared +
+                                  (k * job->shared_lines + line * (end - k)) * job->element_bytes,
+                              job->share_rows, job->batch, line,
+                              ulp_size_min(width, line_count - line), k, end);
     }
     return ULP_OK;
 }
@@ -144,7 +137,7 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
         return status;
     for (size_t item = first; item < last && status == ULP_OK; item++) {
         struct ulp_chains_block block =
-            job->shared ? ulp_chains_find_share(job, item) : ulp_chains_find_block(job, item);
+            job->shared_lines ? ulp_chains_find_share(job, item) : ulp_chains_find_block(job, item);
         if (block.row_count == 0 || block.column_count == 0)
             continue; /* no piece is left, or it has fewer tiles than threads */
         scratch.nan = false;
@@ -160,10 +153,12 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
 static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count,
                                   struct ulp_error *error)
 {
-    void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
-                     ulp_pool_scratch(job->pool), "packed lines", error);
+    void *memory = NULL;
+    const bool packs = !job->forms[!job->share_rows];
+    enum ulp_status status = ULP_OK;
+    if (packs)
+        status = ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
+                              ulp_pool_scratch(job->pool), "packed lines", error);
     size_t panels = ulp_size_divide_up(job->shared_lines, ulp_chains_shared_tile(job));
     size_t pieces = ulp_size_divide_up(panels, ULP_TUNE_SHARED_PANELS) *
                     ulp_size_divide_up(job->k_count, job->k_block);
@@ -171,13 +166,22 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
         ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count / (double)pieces);
     job->shared = memory;
     for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
-        status = ulp_parallel_for(job->pool, pieces, grain, pack_shared, job, error);
+        if (packs)
+            status = ulp_parallel_for(job->pool, pieces, grain, pack_shared, job, error);
         if (status == ULP_OK)
             status = ulp_parallel_for(job->pool, job->thread_count * ulp_chains_share_length(job),
                                       1, work_on_blocks, job, error);
     }
     ulp_free(memory);
     return status;
+}
+
+static enum ulp_status run_blocks(struct ulp_chains_job *job, size_t batch_count,
+                                  struct ulp_error *error)
+{
+    size_t items = batch_count * job->row_blocks * job->column_blocks;
+    size_t grain = ulp_grain(ulp_chains_estimate(job, job->row_block, job->column_block));
+    return ulp_parallel_for(job->pool, items, grain, work_on_blocks, job, error);
 }
 
 /* Steps in the carrier's own arithmetic give NaN for 0 * Inf and keep it. */
@@ -238,9 +242,11 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
         (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
     ulp_chains_choose_blocks(&job, problem->batch_count,
                              (size_t)ulp_pool_threads_for(pool, nanoseconds));
+    ulp_chains_forms_open(&job);
     if (job.shared_lines)
-        return run_shared(&job, problem->batch_count, error);
-    size_t items = problem->batch_count * job.row_blocks * job.column_blocks;
-    size_t grain = ulp_grain(ulp_chains_estimate(&job, job.row_block, job.column_block));
-    return ulp_parallel_for(pool, items, grain, work_on_blocks, &job, error);
+        status = run_shared(&job, problem->batch_count, error);
+    else
+        status = run_blocks(&job, problem->batch_count, error);
+    ulp_chains_forms_close(&job);
+    return status;
 }

@@ -1,5 +1,5 @@
-/* Laying out a contraction by scalar chains: sides, tiles, blocks. It decides speed only; every
- * sum is formed in increasing k whatever is chosen here. */
+/* Laying out a contraction by scalar chains: sides, tiles, blocks, panels. It decides speed only;
+ * every sum is formed in increasing k whatever is chosen here. */
 #include "kernels/chain/job.h"
 
 #include "base/tuning.h"
@@ -128,4 +128,23 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
     job->column_block = ulp_size_divide_up(columns, column_blocks) * job->tile_columns;
     job->row_blocks = ulp_size_divide_up(job->row_count, job->row_block);
     job->column_blocks = ulp_size_divide_up(job->column_count, job->column_block);
+}
+
+void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
+                           size_t line, size_t count, size_t first, size_t last)
+{
+    struct ulp_pack_range range = {
+        .batch = batch, .line = line, .k = first, .k_count = last - first, .line_count = count};
+    if (!rows) {
+        ulp_pack_panels(out, job->element, &job->columns, range, job->tile_columns);
+        return;
+    }
+    size_t full = count / job->tile_rows * job->tile_rows, rest = count - full;
+    range.line_count = full;
+    ulp_pack_panels(out, job->element, &job->rows, range, job->tile_rows);
+    range.line += full;
+    range.line_count = rest;
+    if (rest)
+        ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows,
+                        range, ulp_tile_rows(job->tile, rest));
 }

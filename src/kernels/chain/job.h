@@ -8,6 +8,8 @@
 #include "kernels/operand/pack.h"
 #include "kernels/chain/tile.h"
 
+struct ulp_chains_form;
+
 /* Everything the workers share. */
 struct ulp_chains_job {
     const struct ulp_chains *chains;
@@ -28,7 +30,10 @@ struct ulp_chains_job {
     bool column_run; /* out_column counts up by one everywhere */
     struct ulp_output output;
     struct ulp_pool *pool;
-    /* the side all blocks need whole, packed once; NULL: every block packs both sides */
+    /* panels of rows [0] and columns [1] from earlier calls (form.h); NULL: none */
+    struct ulp_chains_form *forms[2];
+    /* the side all blocks need whole, packed once; NULL: a form has it, or shared_lines is 0 and
+     * every block packs both sides */
     char *shared;
     bool share_rows;
     size_t thread_count; /* for which the blocks were chosen */
@@ -43,6 +48,10 @@ void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithm
 double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, size_t column_count);
 /* Blocks, and what of them is shared; the sides are chosen. */
 void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, size_t thread_count);
+
+/* Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
+void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
+                           size_t line, size_t count, size_t first, size_t last);
 
 /* Lines of one tile of the shared side. */
 static inline size_t ulp_chains_shared_tile(const struct ulp_chains_job *job)

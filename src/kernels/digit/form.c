@@ -29,12 +29,11 @@ struct ulp_wide_form {
 static void free_form(struct ulp_packed_form *base)
 {
     struct ulp_wide_form *form = (struct ulp_wide_form *)base;
-    ulp_packed_end(base);
     ulp_free(form->panels);
     ulp_free(form->data);
     ulp_free(form->half_sums);
     ulp_free(form->sets);
-    ulp_free(form);
+    ulp_packed_end(base);
 }
 
 static const struct ulp_factor *factor_of(const struct ulp_wide_call *call, int side)
@@ -60,7 +59,8 @@ void ulp_wide_forms_find(struct ulp_wide_call *call, const struct ulp_wide_tile 
         const struct ulp_packed_view view = view_of(call, side);
         struct ulp_wide_form *form = NULL;
         if (call->kept[side])
-            form = (struct ulp_wide_form *)ulp_packed_find(call->problem.packed, &view, free_form);
+            form = (struct ulp_wide_form *)ulp_packed_find(call->problem.packed, &view, free_form,
+                                                           &(const struct ulp_packed_variant){0});
         if (form && (form->tile != tile || form->width != width_of(call, tile, side))) {
             ulp_packed_release(call->problem.packed, &form->base);
             form = NULL;
@@ -99,9 +99,12 @@ static bool serves(const struct ulp_wide_form *form, const struct ulp_wide_plan 
 
 /* One form in the making. */
 struct making {
-    struct ulp_wide_form *form;
+    const struct ulp_wide_call *call;
     const struct ulp_wide_plan *plan;
     const struct ulp_factor *factor;
+    int side;
+    struct ulp_pool *pool;
+    struct ulp_wide_form *form;
     const size_t *batches; /* one of each group */
 };
 
@@ -170,6 +173,7 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
             ulp_allocate_zero(&form->half_sums, half_count, sizeof(int64_t), budget, what, error);
     if (status != ULP_OK)
         return status;
+    form->base.bytes = bytes + half_count * sizeof(int64_t);
     uint64_t *data = form->data;
     int64_t *half_sums = form->half_sums;
     for (size_t i = 0; i < panels; i++) {
@@ -182,12 +186,27 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
     return ULP_OK;
 }
 
-static enum ulp_status fill_form(struct ulp_wide_form *form, struct making *making, int side,
-                                 struct ulp_budget *budget, struct ulp_pool *pool,
+static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, const size_t *batches,
                                  struct ulp_error *error)
 {
-    const size_t panels = form->base.group_count * form->panel_count,
-                 set_bytes = ulp_wide_panel_set_bytes(making->plan);
+    struct making *making = context;
+    const struct ulp_wide_call *call = making->call;
+    const struct ulp_wide_plan *plan = making->plan;
+    struct ulp_budget *budget = ulp_packed_budget(call->problem.packed);
+    struct ulp_wide_form *form = (struct ulp_wide_form *)base;
+    making->form = form;
+    making->batches = batches;
+    form->tile = plan->tile;
+    form->digit_bits = plan->digit_bits;
+    form->least = plan->positions;
+    form->most = plan->positions + POSITIONS_SPARE;
+    form->k_block = plan->k_block;
+    form->width = width_of(call, plan->tile, making->side);
+    form->panel_count = (base->line_count + form->width - 1) / form->width;
+    form->sorted = plan->special;
+    form->special = plan->special && ulp_any_beyond(making->factor->tensor, INFINITY, making->pool);
+    const size_t panels = base->group_count * form->panel_count,
+                 set_bytes = ulp_wide_panel_set_bytes(plan);
     void *memory;
     enum ulp_status status = ulp_allocate_zero(&memory, panels, sizeof *form->panels, budget,
                                                "a packed factor's panels", error);
@@ -199,67 +218,25 @@ static enum ulp_status fill_form(struct ulp_wide_form *form, struct making *maki
         return status;
     for (size_t i = 0; set_bytes && i < panels; i++)
         form->panels[i].sets = (uint64_t *)((char *)form->sets + i * set_bytes);
-    choose_lines(form, side);
-    status = ulp_parallel_for(pool, panels, 1, measure_panels, making, error);
+    choose_lines(form, making->side);
+    status = ulp_parallel_for(making->pool, panels, 1, measure_panels, making, error);
     if (status == ULP_OK)
         status = allocate_digits(form, budget, error);
-    return status == ULP_OK ? ulp_parallel_for(pool, panels, 1, cut_panels, making, error) : status;
+    return status == ULP_OK ? ulp_parallel_for(making->pool, panels, 1, cut_panels, making, error)
+                            : status;
 }
 
-/* A batch of each of the form's groups. */
-static enum ulp_status list_batches(size_t **out, const struct ulp_wide_form *form,
-                                    const struct ulp_packed_view *view, struct ulp_budget *budget,
-                                    struct ulp_error *error)
-{
-    void *memory;
-    enum ulp_status status = ulp_allocate(&memory, form->base.group_count, sizeof **out, budget,
-                                          "batches of a factor", error);
-    *out = memory;
-    for (size_t batch = 0; status == ULP_OK && batch < view->batch_count; batch++)
-        (*out)[ulp_packed_group(&form->base, ulp_packed_batch_offset(view->factor, batch))] = batch;
-    return status;
-}
-
-/* NULL: there is no memory for it, which is no failure. */
 static struct ulp_wide_form *make_form(const struct ulp_wide_call *call,
                                        const struct ulp_wide_plan *plan, int side,
                                        struct ulp_pool *pool)
 {
-    struct ulp_packed *packed = call->problem.packed;
-    struct ulp_budget *budget = ulp_packed_budget(packed);
+    static const struct ulp_packed_recipe recipe = {.form_bytes = sizeof(struct ulp_wide_form),
+                                                    .fill = fill_form,
+                                                    .free = free_form};
     const struct ulp_packed_view view = view_of(call, side);
-    struct ulp_error error;
-    void *memory;
-    if (ulp_allocate_zero(&memory, 1, sizeof(struct ulp_wide_form), budget, "a packed factor",
-                          &error) != ULP_OK)
-        return NULL;
-    struct ulp_wide_form *form = memory;
-    const size_t width = width_of(call, plan->tile, side);
-    *form = (struct ulp_wide_form){.base = {.free = free_form},
-                                   .tile = plan->tile,
-                                   .digit_bits = plan->digit_bits,
-                                   .least = plan->positions,
-                                   .most = plan->positions + POSITIONS_SPARE,
-                                   .k_block = plan->k_block,
-                                   .width = width,
-                                   .panel_count = (view.line_count + width - 1) / width,
-                                   .sorted = plan->special,
-                                   .special = plan->special &&
-                                              ulp_any_beyond(view.factor->tensor, INFINITY, pool)};
-    size_t *batches = NULL;
-    enum ulp_status status = ulp_packed_begin(packed, &form->base, &view, &error);
-    if (status == ULP_OK)
-        status = list_batches(&batches, form, &view, budget, &error);
-    if (status == ULP_OK)
-        status = fill_form(form, &(struct making){form, plan, view.factor, batches}, side, budget,
-                           pool, &error);
-    ulp_free(batches);
-    if (status == ULP_OK) {
-        ulp_packed_add(packed, &form->base);
-        return form;
-    }
-    free_form(&form->base);
-    return NULL;
+    struct making making = {
+        .call = call, .plan = plan, .factor = view.factor, .side = side, .pool = pool};
+    return (struct ulp_wide_form *)ulp_packed_make(call->problem.packed, &view, &recipe, &making);
 }
 
 static void release(struct ulp_wide_call *call, int side)

@@ -20,25 +20,57 @@ struct kept {
 struct ulp_packed {
     pthread_mutex_t mutex; /* guards the rest, but not the budget */
     struct ulp_budget *budget;
-    struct kept *kept; /* all of it */
-    void *by_address;  /* the same as a tree of <search.h> */
+    size_t bytes, bytes_max; /* of forms that stay */
+    _Atomic size_t passing;  /* how many do not */
+    struct kept *kept;       /* all of it */
+    void *by_address;        /* the same as a tree of <search.h> */
     struct ulp_packed_counts counts;
 };
 
-/* Frees a form, or leaves that to the last of its users. */
-static void give_up(struct ulp_packed_form *form)
+/* Frees a form that is in no list any more, or leaves that to the last of its users. */
+static void give_up(struct ulp_packed *packed, struct ulp_packed_form *form)
 {
     form->given_up = true;
+    packed->bytes -= form->passing ? 0 : form->bytes;
+    packed->passing -= form->passing;
     if (form->users == 0)
         form->free(form);
 }
 
-static void give_up_all(struct ulp_packed_form *forms)
+/* The forms that `of` chooses. */
+static bool give_up_those(struct ulp_packed *packed, struct kept *kept,
+                          bool (*of)(const struct ulp_packed_form *form, const void *context),
+                          const void *context)
 {
-    for (struct ulp_packed_form *form = forms, *next; form; form = next) {
-        next = form->next;
-        give_up(form);
+    bool any = false;
+    for (struct ulp_packed_form **at = &kept->forms, *form; (form = *at);) {
+        if (!of(form, context)) {
+            at = &form->next;
+            continue;
+        }
+        *at = form->next;
+        give_up(packed, form);
+        any = true;
     }
+    return any;
+}
+
+static bool is_any(const struct ulp_packed_form *form, const void *context)
+{
+    (void)form, (void)context;
+    return true;
+}
+
+static bool is_unused(const struct ulp_packed_form *form, const void *context)
+{
+    (void)context;
+    return form->users == 0;
+}
+
+static bool is_passing(const struct ulp_packed_form *form, const void *context)
+{
+    (void)context;
+    return form->passing;
 }
 
 static int compare_kept(const void *a, const void *b)
@@ -87,7 +119,7 @@ static void remove_kept(struct ulp_packed *packed, struct kept *kept)
         kept->before->next = kept->next;
     else
         packed->kept = kept->next;
-    give_up_all(kept->forms);
+    give_up_those(packed, kept, is_any, NULL);
     free(kept);
 }
 
@@ -98,27 +130,20 @@ static bool reclaim(void *owner)
     bool any = false;
     pthread_mutex_lock(&packed->mutex);
     for (struct kept *kept = packed->kept; kept; kept = kept->next)
-        for (struct ulp_packed_form **at = &kept->forms, *form; (form = *at);) {
-            if (form->users) {
-                at = &form->next;
-                continue;
-            }
-            *at = form->next;
-            give_up(form);
-            any = true;
-        }
+        any |= give_up_those(packed, kept, is_unused, NULL);
     pthread_mutex_unlock(&packed->mutex);
     return any;
 }
 
 enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget,
-                                  struct ulp_error *error)
+                                  size_t bytes_max, struct ulp_error *error)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
         return ulp_out_of_memory(error);
     pthread_mutex_init(&(*out)->mutex, NULL);
     (*out)->budget = budget;
+    (*out)->bytes_max = bytes_max;
     if (budget)
         ulp_budget_set_reclaim(budget, reclaim, *out);
     return ULP_OK;
@@ -172,6 +197,17 @@ void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor)
     pthread_mutex_unlock(&packed->mutex);
 }
 
+void ulp_packed_pass(struct ulp_packed *packed, const struct ulp_tensor *tensor)
+{
+    if (!packed || !packed->passing || !tensor->data || tensor->count == 0)
+        return;
+    pthread_mutex_lock(&packed->mutex);
+    struct kept *kept = find_same(packed, tensor);
+    if (kept)
+        give_up_those(packed, kept, is_passing, NULL);
+    pthread_mutex_unlock(&packed->mutex);
+}
+
 static int compare_place(const void *a, const void *b)
 {
     const char *place = a;
@@ -221,6 +257,14 @@ struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed)
     return packed->budget;
 }
 
+static bool has_room(struct ulp_packed *packed, size_t bytes)
+{
+    pthread_mutex_lock(&packed->mutex);
+    const bool has = bytes <= packed->bytes_max && packed->bytes <= packed->bytes_max - bytes;
+    pthread_mutex_unlock(&packed->mutex);
+    return has;
+}
+
 static bool is_form_of(const struct ulp_packed_form *form, const struct ulp_packed_view *view)
 {
     const struct ulp_factor *factor = view->factor;
@@ -241,12 +285,15 @@ static bool is_form_of(const struct ulp_packed_form *form, const struct ulp_pack
 
 struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
                                         const struct ulp_packed_view *view,
-                                        void (*kernel)(struct ulp_packed_form *form))
+                                        void (*kernel)(struct ulp_packed_form *form),
+                                        const struct ulp_packed_variant *variant)
 {
     pthread_mutex_lock(&packed->mutex);
     struct kept *kept = find_around(packed, view->factor->tensor->data);
     struct ulp_packed_form *form = kept ? kept->forms : NULL;
-    while (form && !(form->free == kernel && is_form_of(form, view)))
+    while (form &&
+           !(form->free == kernel && memcmp(&form->variant, variant, sizeof *variant) == 0 &&
+             is_form_of(form, view)))
         form = form->next;
     if (form) {
         form->users++;
@@ -262,8 +309,24 @@ static int compare_offsets(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
-                                 const struct ulp_packed_view *view, struct ulp_error *error)
+/* A batch of each of the form's groups. */
+static enum ulp_status list_batches(size_t **out, const struct ulp_packed_form *form,
+                                    const struct ulp_packed_view *view, struct ulp_budget *budget,
+                                    struct ulp_error *error)
+{
+    void *memory;
+    enum ulp_status status = ulp_allocate(&memory, form->group_count, sizeof **out, budget,
+                                          "batches of a factor", error);
+    *out = status == ULP_OK ? memory : NULL;
+    for (size_t batch = 0; status == ULP_OK && batch < view->batch_count; batch++)
+        (*out)[ulp_packed_group(form, ulp_packed_batch_offset(view->factor, batch))] = batch;
+    return status;
+}
+
+/* Fills in a new form's view. */
+static enum ulp_status begin(struct ulp_packed *packed, struct ulp_packed_form *form,
+                             const struct ulp_packed_view *view, size_t **batches,
+                             struct ulp_error *error)
 {
     const struct ulp_factor *factor = view->factor;
     void *memory;
@@ -289,49 +352,71 @@ enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_fo
     form->line_count = view->line_count;
     form->k_count = view->k_count;
     form->tables = tables;
-    return ULP_OK;
+    return list_batches(batches, form, view, packed->budget, error);
 }
 
 void ulp_packed_end(struct ulp_packed_form *form)
 {
     ulp_free(form->tables);
+    ulp_free(form);
 }
 
-static bool are_alike(const struct ulp_packed_form *x, const struct ulp_packed_form *y)
+static bool are_alike(const struct ulp_packed_form *x, const void *context)
 {
-    return x->free == y->free && x->data == y->data && x->element == y->element &&
-           x->group_count == y->group_count && x->line_count == y->line_count &&
-           x->k_count == y->k_count &&
+    const struct ulp_packed_form *y = context;
+    return x->free == y->free && memcmp(&x->variant, &y->variant, sizeof x->variant) == 0 &&
+           x->data == y->data && x->element == y->element && x->group_count == y->group_count &&
+           x->line_count == y->line_count && x->k_count == y->k_count &&
            memcmp(x->tables, y->tables,
                   (x->group_count + x->line_count + x->k_count) * sizeof *x->tables) == 0;
 }
 
-static void remove_alike(struct kept *kept, const struct ulp_packed_form *form)
-{
-    for (struct ulp_packed_form **at = &kept->forms, *other; (other = *at);) {
-        if (!are_alike(other, form)) {
-            at = &other->next;
-            continue;
-        }
-        *at = other->next;
-        give_up(other);
-    }
-}
-
-void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form)
+static void add(struct ulp_packed *packed, struct ulp_packed_form *form)
 {
     pthread_mutex_lock(&packed->mutex);
     form->users = 1;
     packed->counts.made++;
     struct kept *kept = find_around(packed, form->data);
     if (kept) {
-        remove_alike(kept, form);
+        give_up_those(packed, kept, are_alike, form);
+        form->passing =
+            packed->bytes > packed->bytes_max || form->bytes > packed->bytes_max - packed->bytes;
+        packed->bytes += form->passing ? 0 : form->bytes;
+        packed->passing += form->passing;
         form->next = kept->forms;
         kept->forms = form;
     } else {
         form->given_up = true;
     }
     pthread_mutex_unlock(&packed->mutex);
+}
+
+struct ulp_packed_form *ulp_packed_make(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
+                                        const struct ulp_packed_recipe *recipe, void *context)
+{
+    struct ulp_error error;
+    void *memory;
+    size_t *batches = NULL;
+    if (!has_room(packed, recipe->bytes) ||
+        ulp_allocate_zero(&memory, 1, recipe->form_bytes, packed->budget, "a packed factor",
+                          &error) != ULP_OK)
+        return NULL;
+    struct ulp_packed_form *form = memory;
+    *form = (struct ulp_packed_form){.free = recipe->free, .variant = recipe->variant};
+    enum ulp_status status = begin(packed, form, view, &batches, &error);
+    if (status == ULP_OK && (!ulp_size_mul(recipe->bytes, form->group_count, &form->bytes) ||
+                             !has_room(packed, form->bytes)))
+        status = ULP_ERROR_MEMORY;
+    if (status == ULP_OK)
+        status = recipe->fill(context, form, batches, &error);
+    ulp_free(batches);
+    if (status == ULP_OK) {
+        add(packed, form);
+        return form;
+    }
+    form->free(form);
+    return NULL;
 }
 
 void ulp_packed_release(struct ulp_packed *packed, struct ulp_packed_form *form)

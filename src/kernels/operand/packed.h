@@ -10,9 +10,10 @@
 #include "kernels/contract.h"
 
 /* Forms are charged to the budget (NULL: none), which must outlive the cache and calls it to
- * reclaim memory. */
+ * reclaim memory. bytes_max: what forms that stay may take; beyond it a form lasts until the
+ * tensor is dropped once. */
 enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *budget,
-                                  struct ulp_error *error);
+                                  size_t bytes_max, struct ulp_error *error);
 void ulp_packed_free(struct ulp_packed *packed);
 
 /* Declare the tensor's elements immutable until they have been dropped as often as kept; forms of
@@ -20,6 +21,8 @@ void ulp_packed_free(struct ulp_packed *packed);
 enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tensor *tensor,
                                 struct ulp_error *error);
 void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor);
+/* Its forms that found no room to stay are given up; it stays declared. */
+void ulp_packed_pass(struct ulp_packed *packed, const struct ulp_tensor *tensor);
 
 /* How many forms were made, and how often one was used again. */
 struct ulp_packed_counts {
@@ -35,12 +38,22 @@ struct ulp_packed_view {
     size_t batch_count, line_count, k_count;
 };
 
+/* Which of a kernel's forms of a view it is, where that has several: zeroed, then set. */
+struct ulp_packed_variant {
+    const void *tile;
+    size_t k_block;
+    uint32_t side, rounding;
+    char format[24];
+};
+
 /* A form begins with this. */
 struct ulp_packed_form {
     struct ulp_packed_form *next;
     void (*free)(struct ulp_packed_form *form); /* which kernel's it is, too */
+    size_t bytes;                               /* of its memory, about */
+    struct ulp_packed_variant variant;
     int users;
-    bool given_up;
+    bool given_up, passing; /* passing: there was no room for it to stay */
     /* The view: elements, and offsets of lines, of k and, each once and ascending, of batches. */
     const void *data;
     enum ulp_element element;
@@ -52,17 +65,30 @@ struct ulp_packed_form {
 /* Is all of the view in memory that stays as it is, and no larger than that? */
 bool ulp_packed_is_kept(struct ulp_packed *packed, const struct ulp_packed_view *view);
 struct ulp_budget *ulp_packed_budget(struct ulp_packed *packed);
-/* The form of that view and kernel, which is not freed before it is released; NULL: there is
- * none. */
+/* The form of that view, kernel and variant, which is not freed before it is released; NULL: there
+ * is none. */
 struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,
                                         const struct ulp_packed_view *view,
-                                        void (*kernel)(struct ulp_packed_form *form));
-/* Fills in a new form's view; its memory is charged to the budget. A kernel's free calls end. */
-enum ulp_status ulp_packed_begin(struct ulp_packed *packed, struct ulp_packed_form *form,
-                                 const struct ulp_packed_view *view, struct ulp_error *error);
+                                        void (*kernel)(struct ulp_packed_form *form),
+                                        const struct ulp_packed_variant *variant);
+/* How a kernel makes a form. */
+struct ulp_packed_recipe {
+    size_t form_bytes; /* of its struct, which begins with struct ulp_packed_form */
+    size_t bytes;      /* of a group's memory; 0: fill says how much it took */
+    struct ulp_packed_variant variant;
+    /* Fills a form that is zero but for its view; batches: one of each group. */
+    enum ulp_status (*fill)(void *context, struct ulp_packed_form *form, const size_t *batches,
+                            struct ulp_error *error);
+    void (*free)(struct ulp_packed_form *form); /* calls ulp_packed_end */
+};
+/* A new form, left here in place of any other of its view, kernel and variant, which must be
+ * released. NULL: no room for it to stay (where the recipe knows its size), or no memory, which is
+ * no failure. */
+struct ulp_packed_form *ulp_packed_make(struct ulp_packed *packed,
+                                        const struct ulp_packed_view *view,
+                                        const struct ulp_packed_recipe *recipe, void *context);
+/* Frees what is every form's: its view and its struct. */
 void ulp_packed_end(struct ulp_packed_form *form);
-/* Leaves a form here in place of any other of its view and kernel; it must be released. */
-void ulp_packed_add(struct ulp_packed *packed, struct ulp_packed_form *form);
 void ulp_packed_release(struct ulp_packed *packed, struct ulp_packed_form *form);
 
 static inline int64_t ulp_packed_batch_offset(const struct ulp_factor *factor, size_t batch)

@@ -30,13 +30,16 @@ static double cost_of_rows(const struct ulp_unit_work *work, double places, doub
 {
     const double k = (double)work->problem->k, rows = (double)work->rows.count,
                  columns = (double)work->columns.count;
-    return rows * (k + columns * (work->out_is_run ? 0.2 : 1.5) + places * (place + product * k));
+    const double decoded = ulp_unit_form_serves(work, false) ? 0 : k;
+    return rows *
+           (decoded + columns * (work->out_is_run ? 0.2 : 1.5) + places * (place + product * k));
 }
 
 static double cost_of_panels(const struct ulp_unit_work *work)
 {
     const double panels = (double)((work->columns.count + COLUMNS - 1) / COLUMNS);
-    return panels * (200 + 10 * (double)work->problem->k) + cost_of_rows(work, panels, 10, 2.4);
+    const double decoded = ulp_unit_form_serves(work, true) ? 0 : 10 * (double)work->problem->k;
+    return panels * (200 + decoded) + cost_of_rows(work, panels, 10, 2.4);
 }
 
 static double cost_of_column_map(const struct ulp_unit_work *work,
@@ -95,13 +98,15 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
         }
     }
     set_sides(work, best_swapped);
-    work->special_rows = ulp_pack_may_be_special(&work->rows.pack, pool);
+    ulp_unit_forms_open(work, !in_place, pool);
+    work->special_rows = ulp_unit_side_is_special(work, false, pool);
     /* as ulp_pack_meets_padding says, the rows looked at once */
-    work->padding =
-        (work->columns.pack.factor->padding && work->special_rows) ||
-        (work->rows.pack.factor->padding && ulp_pack_may_be_special(&work->columns.pack, pool));
-    return in_place ? contract_in_place(work, &best_map, pool, error)
-                    : ulp_unit_run_panels(work, pool, error);
+    work->padding = (work->columns.pack.factor->padding && work->special_rows) ||
+                    (work->rows.pack.factor->padding && ulp_unit_side_is_special(work, true, pool));
+    const enum ulp_status status = in_place ? contract_in_place(work, &best_map, pool, error)
+                                            : ulp_unit_run_panels(work, pool, error);
+    ulp_unit_forms_close(work);
+    return status;
 }
 
 static enum ulp_status make_output(struct ulp_unit_work *work, struct ulp_error *error)
@@ -127,6 +132,7 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
     if (problem->batch_count == 0 || problem->m == 0 || problem->n == 0)
         return ULP_OK;
     struct ulp_unit_work work = {.arithmetic = arithmetic,
+                                 .unit = unit,
                                  .problem = problem,
                                  .instance = ulp_unit_choose(cpu)};
     enum ulp_status status = make_output(&work, error);

@@ -299,8 +299,11 @@ static enum ulp_status contract_items(void *context, size_t first, size_t last, 
                                                                ? rows_left
                                                                : inplace->item_rows,
                                              .k_count = work->problem->k};
-        ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack, range,
-                             work->padding, scratch.lines);
+        if (work->forms[0])
+            scratch.rows = ulp_unit_form_rows(work, batch, row);
+        else
+            ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack,
+                                 range, work->padding, scratch.lines);
         struct ulp_unit_tile tile = {.layout = &work->layout,
                                      .rows = scratch.rows,
                                      .panel = {.value = find_values(inplace, columns),

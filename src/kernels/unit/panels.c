@@ -84,7 +84,9 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
                                                                ? left
                                                                : panels->chunk_rows,
                                              .k_count = work->problem->k};
-        if (item == first || part == 0)
+        if (work->forms[0])
+            scratch.rows = ulp_unit_form_rows(work, batch, row);
+        else if (item == first || part == 0)
             ulp_unit_decode_rows(work->instance, &scratch.rows, &work->layout, &work->rows.pack,
                                  range, work->padding, scratch.lines);
         for (size_t i = part * panels->held / panels->parts;
@@ -96,8 +98,11 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
                                          .place = &(const int64_t){0},
                                          .row_count = range.line_count,
                                          .place_count = 1};
-            ulp_unit_lay_panel(&tile.panel, &work->layout,
-                               panels->memory + held * panels->panel_bytes);
+            if (work->forms[1])
+                ulp_unit_form_panel(&tile.panel, work, batch, panels->panel_first + i);
+            else
+                ulp_unit_lay_panel(&tile.panel, &work->layout,
+                                   panels->memory + held * panels->panel_bytes);
             ulp_unit_sum(work, &scratch.sums, &tile);
             const size_t column = (panels->panel_first + i) * COLUMNS,
                          columns_left = work->columns.count - column;
@@ -128,8 +133,9 @@ static enum ulp_status contract_group(struct panels *panels, struct ulp_pool *po
     const double panel = (double)panels->work->problem->k * COLUMNS + 1;
     const double item =
         panel * (double)(panels->held * panels->chunk_rows) / 10 / (double)panels->parts;
-    enum ulp_status status =
-        ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, panels, error);
+    enum ulp_status status = ULP_OK;
+    if (!panels->work->forms[1])
+        status = ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, panels, error);
     if (status == ULP_OK)
         status = ulp_parallel_for(pool, items, ulp_grain(item), contract_chunks, panels, error);
     return status;
@@ -173,8 +179,10 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
     panels_max = panels_max < 1 ? 1 : panels_max > all_panels ? all_panels : panels_max;
     struct ulp_budget *budget = ulp_pool_scratch(pool);
     void *memory = NULL, *scratch = NULL;
-    enum ulp_status status =
-        ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns", error);
+    enum ulp_status status = ULP_OK;
+    if (!work->forms[1])
+        status =
+            ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns", error);
     if (status == ULP_OK)
         status =
             ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error);

@@ -14,13 +14,18 @@ struct ulp_unit_side {
     const int64_t *out_offset;
 };
 
+struct ulp_unit_form;
+
 struct ulp_unit_work {
     const struct ulp_arithmetic *arithmetic;
+    const struct ulp_unit *unit;
     const struct ulp_contraction *problem;
     struct ulp_output output;
     struct ulp_unit_layout layout;
     const struct ulp_unit_instance *instance;
     struct ulp_unit_side rows, columns;
+    /* decoded rows [0] and columns [1] from earlier calls (form.c); NULL: none */
+    struct ulp_unit_form *forms[2];
     bool padding;      /* may meet NaN or Inf */
     bool special_rows; /* there may be NaN or Inf among the rows */
     bool shared;       /* every batch has the same columns */
@@ -42,6 +47,20 @@ size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layou
                          size_t row_count, char *memory);
 size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
                           char *memory);
+
+/* form.c. Is the side a factor that stays as it is, and worth keeping? */
+bool ulp_unit_form_serves(const struct ulp_unit_work *work, bool columns);
+/* Sets work->forms to what earlier calls have left, or makes it where there is memory. The sides
+ * and the layout are set. */
+void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_columns, struct ulp_pool *pool);
+void ulp_unit_forms_close(struct ulp_unit_work *work);
+/* May there be NaN or Inf among the side's elements? */
+bool ulp_unit_side_is_special(const struct ulp_unit_work *work, bool columns,
+                              struct ulp_pool *pool);
+/* Rows of a batch from `row` on, and a panel of columns; the form is there. */
+struct ulp_unit_rows ulp_unit_form_rows(const struct ulp_unit_work *work, size_t batch, size_t row);
+void ulp_unit_form_panel(struct ulp_unit_panel *panel, const struct ulp_unit_work *work,
+                         size_t batch, size_t index);
 
 /* Sums as the schedule makes them, [row][place][ULP_UNIT_COLUMNS]. */
 struct ulp_unit_sums {

@@ -86,14 +86,13 @@ static const struct part_row {
                                    "CUDA has them"},
     [PART_CONSTANTS] = {"constants=", constants_names,
                         .meaning = "those beyond the largest value: that value, infinite, or as "
-                                   "that converter"},
+                                   "that converter makes them"},
     [PART_SCALES] = {"qdq-scales=", scales_names,
                      .meaning =
                          "Q/DQ scales as the model declares them, or lowered like other constants"},
     [PART_FUSE] = {"fuse=", fuse_names,
-                   .meaning = "which nodes are computed as one kernel, whose inner values are not "
-                              "rounded to storage; groups: those that a plan is given, by commands "
-                              "as fuse=FILE"},
+                   .meaning = "nodes computed as one kernel, without rounding to storage inside; "
+                              "groups: by fuse=FILE"},
     [PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
                     .meaning = "the format of the values and steps inside such a kernel"},
     [PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,

@@ -68,6 +68,37 @@ static void look_at_sums(struct ulp_hidden *hidden, const struct ulp_probe *prob
     }
 }
 
+/* Of a product so many terms are looked at, of results that are evenly spread. */
+#define ADDITIONS_MAX ((size_t)1 << 16)
+
+/* Additions of one element of the result, in increasing k, that lose their smaller term. */
+static void count_absorbed(struct ulp_hidden *hidden, const struct ulp_probe *probe,
+                           const struct ulp_contraction *p, struct place at)
+{
+    double sum = 0;
+    for (size_t k = 0; k < p->k && isfinite(sum); k++) {
+        const double term = element(&p->a, at.g, at.i, k) * element(&p->b, at.g, at.j, k);
+        if (sum != 0 && term != 0 && isfinite(term)) {
+            hidden->additions++;
+            hidden->absorbed += ulp_hidden_is_absorbed(&probe->format, sum, term);
+        }
+        sum += term;
+    }
+}
+
+static void look_at_additions(struct ulp_hidden *hidden, const struct ulp_probe *probe,
+                              const struct ulp_contraction *p)
+{
+    const size_t all = p->batch_count * p->m * p->n, most = ADDITIONS_MAX / p->k + 1,
+                 count = all < most ? all : most;
+    for (size_t e = 0; e < count; e++) {
+        /* the middle of the e-th of `count` parts */
+        const size_t at = (size_t)(((double)e + 0.5) / (double)count * (double)all);
+        count_absorbed(hidden, probe, p,
+                       (struct place){at / (p->m * p->n), at / p->n % p->m, at % p->n});
+    }
+}
+
 static void look_at_bounds(struct ulp_hidden *hidden, const struct ulp_probe *probe,
                            const struct ulp_contraction *p, const struct ulp_tensor *bounds)
 {
@@ -126,6 +157,7 @@ enum ulp_status ulp_probe_contract(const struct ulp_call *call,
         !problem->n || !problem->k || problem->out->element != ULP_ELEMENT_F64)
         return ULP_OK;
     hidden.count = problem->batch_count * problem->m * problem->n;
+    look_at_additions(&hidden, probe, problem);
     enum ulp_status status = take_magnitudes(call, problem->a.tensor, &a, &most_a, error);
     if (status == ULP_OK)
         status = take_magnitudes(call, problem->b.tensor, &b, &most_b, error);

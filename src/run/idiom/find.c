@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "run/idiom/idiom.h"
+#include "run/idiom/read.h"
 
 static const struct row {
     enum ulp_idiom_kind kind;
@@ -67,13 +68,49 @@ static bool is_free(const struct search *search, const struct ulp_idiom *idiom)
     return !(search->taken[idiom->root] & family(idiom->kind));
 }
 
+static bool is_reduction(const struct ulp_step *step)
+{
+    return strncmp(step->bound.op->name, "Reduce", 6) == 0;
+}
+
+/* Where reductions leave their axes out: nothing is broadcast but along these, after a Reshape that
+ * puts them back. */
+static bool keeps_ranks(const struct ulp_block *block, const struct ulp_idiom *out)
+{
+    bool leaves_out = false;
+    int rank = 0;
+    for (size_t s = 0; s < out->step_count; s++) {
+        const struct ulp_step *step = &block->steps[out->steps[s]];
+        const bool reduces = is_reduction(step);
+        const struct ulp_tensor *in = &block->slots[step->inputs[0]].shape;
+        leaves_out |= reduces && !ulp_step_keeps_dims(step);
+        rank = reduces && in->rank > rank ? in->rank : rank;
+    }
+    for (size_t s = 0; leaves_out && s < out->step_count; s++) {
+        const struct ulp_step *step = &block->steps[out->steps[s]];
+        const struct ulp_tensor *result = &block->slots[step->outputs[0]].shape;
+        if (ulp_step_is(step, "Reshape"))
+            for (int d = 0; d < result->rank; d++)
+                if (result->rank != rank || (out->axes >> d & 1 && result->dims[d] != 1))
+                    return false;
+        const bool elementwise = step->bound.op->formula && !is_reduction(step);
+        for (size_t i = 0; elementwise && i < step->own_input_count; i++) {
+            const int slot = step->inputs[i];
+            const struct ulp_tensor *in = slot >= 0 ? &block->slots[slot].shape : NULL;
+            if (in && !ulp_slot_known(block, slot) && in->rank != result->rank)
+                return false;
+        }
+    }
+    return true;
+}
+
 static bool find_at(struct search *search, int step)
 {
     for (int r = 0; r < ROWS; r++) {
         struct ulp_idiom idiom = {.kind = rows[r].kind, .formula = rows[r].formula, .root = step};
         if (is_free(search, &idiom) &&
             ulp_idiom_match(search->block, step, &search->formulas[r], &idiom) &&
-            !add_found(search, &idiom))
+            keeps_ranks(search->block, &idiom) && !add_found(search, &idiom))
             return false;
     }
     return true;

@@ -65,7 +65,8 @@ static int strip_slot(struct match *m, int slot)
          (step = producer(m, slot)) && !ulp_slot_known(m->block, slot);) {
         const enum ulp_type type = m->block->slots[step->inputs[0]].shape.type;
         if (!(ulp_step_is(step, "Identity") || ulp_step_is(step, "Dropout") ||
-              (ulp_step_is(step, "Cast") && ulp_type_is_float(type))) ||
+              (ulp_step_is(step, "Cast") && ulp_type_is_float(type)) ||
+              ulp_step_same_elements(m->block, step)) ||
             step->outputs[0] != slot || !add_step(m, step))
             break;
         slot = step->inputs[0];
@@ -181,8 +182,17 @@ static bool set_axes(struct match *m, uint32_t axes, const struct ulp_tensor *sh
     return axes != 0;
 }
 
+/* Some Reshape is among the steps. */
+static bool has_reshape(const struct match *m)
+{
+    for (size_t s = 0; s < m->out->step_count; s++)
+        if (ulp_step_is(&m->block->steps[m->out->steps[s]], "Reshape"))
+            return true;
+    return false;
+}
+
 /* A reduction over the same axes as the others of the formula; its result has their rank, by
- * keepdims or an Unsqueeze behind it. */
+ * keepdims, an Unsqueeze behind it, or a Reshape later (keeps_ranks in find.c). */
 static bool match_reduction(struct match *m, const struct ulp_idiom_part *part, int slot,
                             const struct goal *next)
 {
@@ -196,7 +206,8 @@ static bool match_reduction(struct match *m, const struct ulp_idiom_part *part, 
         unsqueeze = step;
         step = producer(m, ulp_step_input(step, 0));
     }
-    if (!step || !ulp_step_is(step, f->op) || ulp_step_keeps_dims(step) == !!unsqueeze)
+    if (!step || !ulp_step_is(step, f->op) ||
+        (unsqueeze ? ulp_step_keeps_dims(step) : !ulp_step_keeps_dims(step) && !has_reshape(m)))
         return false;
     const struct ulp_tensor *shape = &m->block->slots[ulp_step_input(step, 0)].shape;
     const struct ulp_idiom saved = *m->out;
@@ -253,6 +264,24 @@ static bool match_softmax_axis(struct match *m, const struct ulp_step *step)
     return set_axes(m, UINT32_C(1) << axis, shape);
 }
 
+/* relu(a): Relu, or Max of a and 0. */
+static bool match_relu(struct match *m, const struct ulp_idiom_part *part,
+                       const struct ulp_step *step, const struct goal *next)
+{
+    const bool max = ulp_step_is(step, "Max") && step->own_input_count == 2;
+    double zero;
+    for (size_t i = 0; i < (max ? 2u : 1u); i++) {
+        const struct goal inner = {.kind = MATCH_PART,
+                                   .part = part->arguments[0],
+                                   .slot = ulp_step_input(step, i),
+                                   .next = next};
+        if (max ? ulp_slot_is_scalar(m->block, ulp_step_input(step, 1 - i), &zero) && zero == 0
+                : ulp_step_is(step, "Relu"))
+            return try_goal(m, step, &inner, NULL);
+    }
+    return false;
+}
+
 static bool match_call(struct match *m, const struct ulp_idiom_part *part, int slot,
                        const struct goal *next)
 {
@@ -265,6 +294,7 @@ static bool match_call(struct match *m, const struct ulp_idiom_part *part, int s
         return false;
     if (match_function(m, part, step, next) || match_power(m, part, step, next) ||
         match_reduction(m, part, slot, next) ||
+        (strcmp(part->name, "relu") == 0 && match_relu(m, part, step, next)) ||
         (strcmp(part->name, "mean") == 0 && match_mean(m, part, slot, next)))
         return true;
     *m->out = saved;
@@ -473,7 +503,8 @@ bool ulp_idiom_match(const struct ulp_block *block, int step,
     out->axis = -1;
     const struct goal whole = {.kind = MATCH_PART, .part = formula->root, .slot = root->outputs[0]};
     if (root->output_count != 1 || root->outputs[0] < 0 || ulp_step_is(root, "Cast") ||
-        ulp_step_is(root, "Identity") || ulp_step_is(root, "Dropout") || !solve(&m, &whole))
+        ulp_step_is(root, "Identity") || ulp_step_is(root, "Dropout") ||
+        ulp_step_is(root, "Reshape") || ulp_step_is(root, "Expand") || !solve(&m, &whole))
         return false;
     sort_steps(out);
     return true;

@@ -50,3 +50,24 @@ bool ulp_step_keeps_dims(const struct ulp_step *step)
     const struct ulp_attribute *keep = ulp_node_attribute(step->bound.node, "keepdims");
     return !keep || keep->i != 0;
 }
+
+/* A Reshape or Expand that only adds or takes away dimensions of 1. */
+bool ulp_step_same_elements(const struct ulp_block *block, const struct ulp_step *step)
+{
+    const struct ulp_tensor *in = &block->slots[step->inputs[0]].shape,
+                            *out = &block->slots[step->outputs[0]].shape;
+    int i = 0, o = 0;
+    if (!(ulp_step_is(step, "Reshape") || ulp_step_is(step, "Expand")) ||
+        in->type == ULP_TYPE_UNDEFINED || out->type == ULP_TYPE_UNDEFINED)
+        return false;
+    for (;; i++, o++) {
+        while (i < in->rank && in->dims[i] == 1)
+            i++;
+        while (o < out->rank && out->dims[o] == 1)
+            o++;
+        if (i >= in->rank || o >= out->rank)
+            return i >= in->rank && o >= out->rank;
+        if (in->dims[i] != out->dims[o])
+            return false;
+    }
+}

@@ -15,5 +15,7 @@ bool ulp_slot_is_scalar(const struct ulp_block *block, int slot, double *out);
 /* The axes that a reduction of a tensor of that rank goes over, as bits; 0: not known. */
 uint32_t ulp_step_axes(const struct ulp_block *block, const struct ulp_step *step, int rank);
 bool ulp_step_keeps_dims(const struct ulp_step *step);
+/* Is it a Reshape or Expand that only adds or takes away dimensions of 1? */
+bool ulp_step_same_elements(const struct ulp_block *block, const struct ulp_step *step);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "base/tuning.h"
 
 enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan *plan,
                                  int thread_count, struct ulp_error *error)
@@ -22,7 +23,7 @@ enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan 
                                    budget, "inputs of a run", error);
     out->fitted = fitted;
     if (status == ULP_OK)
-        status = ulp_packed_create(&out->packed, budget, error);
+        status = ulp_packed_create(&out->packed, budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find("fp64", &out->arithmetic, error);
     for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "kernels/operand/packed.h"
+#include "run/kept.h"
 #include "run/walk.h"
 
 /* The nodes' arithmetics in struct ulp_mix. */
@@ -102,7 +103,8 @@ static enum ulp_status prepare(struct ulp_trial *trial, const struct ulp_arithme
     trial->mix = (struct ulp_mix){.count = 2, .items = trial->items, .of_node = trial->of_node};
     enum ulp_status status = find_inside(trial, error);
     if (status == ULP_OK)
-        status = ulp_packed_create(&trial->packed, &trial->budget, error);
+        status = ulp_packed_create(&trial->packed, &trial->budget,
+                                   ulp_kept_limit(&trial->budget), error);
     if (status == ULP_OK)
         status = ulp_lane_create(&trial->lane, &trial->mix, plan->main, &trial->budget, trial->pool,
                                  error);

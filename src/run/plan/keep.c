@@ -5,6 +5,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/text/text.h"
+#include "run/kept.h"
 #include "run/plan/plan.h"
 
 /* The arithmetic's index among the mix's, which have room for it. */
@@ -143,8 +144,10 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     if (fuses && status == ULP_OK)
         status = ulp_plan_fuse(plan, lane, &mix, error);
     ulp_arena_free(status == ULP_OK ? plan->mixes[lane].memory : mix.memory);
-    if (status == ULP_OK)
+    if (status == ULP_OK) {
         plan->mixes[lane] = mix;
+        ulp_kept_forget(plan->kept);
+    }
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "base/text/text.h"
+#include "run/kept.h"
 
 static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
                            const struct ulp_keeps *keeps)
@@ -86,8 +87,9 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     ulp_budget_open(&plan->budget, ulp_model_budget(model));
     ulp_budget_open(&plan->constants, ulp_model_budget(model));
     ulp_budget_open(&plan->prepared, ulp_model_budget(model));
-    enum ulp_status status =
-        fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
+    enum ulp_status status = ulp_kept_create(&plan->kept, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
     if (status == ULP_OK)
         *out = plan;
     else
@@ -99,6 +101,7 @@ void ulp_plan_free(struct ulp_plan *plan)
 {
     if (!plan)
         return;
+    ulp_kept_free(plan->kept);
     for (size_t b = 0; b < plan->block_count; b++) {
         struct ulp_block *block = plan->blocks[b];
         for (size_t v = 0; v < block->slot_count; v++)

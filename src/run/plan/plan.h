@@ -97,6 +97,13 @@ static inline void ulp_slot_set_constant(struct ulp_plan_slot *slot,
     slot->shape.data = NULL;
 }
 
+/* Is it a constant that may be a factor of a contraction? */
+static inline bool ulp_is_factor(const struct ulp_plan_slot *slot)
+{
+    return slot->constant && ulp_element_is_float(slot->constant->element) &&
+           slot->constant->count > 1;
+}
+
 /* The step that computes the slot; NULL: none does, or no slot (-1). */
 static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *block, int slot)
 {
@@ -190,6 +197,8 @@ struct ulp_mix {
     struct ulp_fusion *fusion; /* NULL: every node is a kernel of its own */
 };
 
+struct ulp_kept;
+
 struct ulp_plan {
     struct ulp_arena *arena;
     const struct ulp_model *model;
@@ -204,6 +213,7 @@ struct ulp_plan {
     size_t block_count, block_capacity;
     struct ulp_budget budget, constants; /* of the plan, and of constants computed for it */
     struct ulp_budget prepared;          /* of what runs prepare for further ones */
+    struct ulp_kept *kept;               /* and constants and factors they leave (run/kept.h) */
     struct ulp_pool *pool;               /* of one thread, while planning */
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
@@ -259,6 +269,12 @@ static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct 
                                         size_t i)
 {
     return mix->fusion && i < 64 && mix->fusion->nodes[step->number].inside >> i & 1;
+}
+
+/* Values of a lane over a block: slots, one run of them for each arithmetic. */
+static inline size_t ulp_lane_value_count(const struct ulp_mix *mix, const struct ulp_block *block)
+{
+    return (mix->fusion ? 2 : 1) * mix->count * block->slot_count;
 }
 
 /* The step's integer form where the lane computes it so, and the product it is of; NULL: not. */

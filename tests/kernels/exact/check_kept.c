@@ -49,7 +49,7 @@ START_TEST(kept_factors_change_no_bit)
     struct ulp_error error;
     struct ulp_budget budget = {.keeps_blocks = true};
     struct ulp_packed *packed;
-    ck_ulp_ok(ulp_packed_create(&packed, &budget, &error), error);
+    ck_ulp_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &error), error);
     for (size_t pair = 0; pair < WORLD_PAIRS; pair++) {
         static const int chosen[] = {24, 128, 256};
         struct setup setup =
@@ -78,7 +78,7 @@ START_TEST(kept_factors_are_packed_once)
     struct world world;
     world_create(&world, (struct setup){2, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128,
                                         128, NORMAL, false, 3});
-    ck_ulp_ok(ulp_packed_create(&packed, NULL, &error), error);
+    ck_ulp_ok(ulp_packed_create(&packed, NULL, SIZE_MAX, &error), error);
     world.problem.packed = packed;
     world_compare(&world, ULP_WIDE_AUTO, 1);
     ck_assert_uint_eq(ulp_packed_count(packed).made, 0);
@@ -124,7 +124,7 @@ START_TEST(forms_yield_to_tensors)
     void *block, *other;
     world_create(&world, (struct setup){1, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128,
                                         128, NORMAL, false, 3});
-    ck_ulp_ok(ulp_packed_create(&packed, &budget, &error), error);
+    ck_ulp_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &error), error);
     ck_ulp_ok(ulp_packed_keep(packed, &world.a.tensor, &error), error);
     world.problem.packed = packed;
     world_compare(&world, ULP_WIDE_AUTO, 1);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text_model.h"
+#include "tests/support/text_model.h"
 
 static struct ulp_tensor_set run_groups(const struct ulp_model *model,
                                         const struct ulp_tensor_set *inputs, const char *name,

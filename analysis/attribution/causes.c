@@ -1,0 +1,264 @@
+/* The causes of one node's share apart: the nodes that matter run once more in steps between the
+ * reference and their own arithmetic (run/pass/stages.h), on the values that they had in the lane.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/measure/difference.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "run/pass/stages.h"
+
+/* What happens inside a node is taken apart from this part of the error on; the rest of a share is
+ * the rounding of the result. */
+#define MATTERS 0.005
+/* So near the parts come to the share, or they are none of this run's; what is missing counts as
+ * not taken apart. */
+#define AGREES 1e-3
+
+const char *ulp_share_cause_name(enum ulp_share_cause cause, const char **of_groups,
+                                 const char **of_a_node)
+{
+    static const struct {
+        const char *name, *groups, *node;
+    } names[] = {
+#define CAUSE(NAME, name, groups, node) [ULP_SHARE_##NAME] = {name, groups, node},
+#include "analysis/attribution/cause.def"
+#undef CAUSE
+    };
+    if (of_groups)
+        *of_groups = names[cause].groups;
+    if (of_a_node)
+        *of_a_node = names[cause].node;
+    return names[cause].name;
+}
+
+enum ulp_status ulp_causes_keep(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                size_t node, const struct ulp_introduced *introduced,
+                                const double *cotangents, double share, double gain,
+                                struct ulp_error *error)
+{
+    const size_t bytes = introduced->count * sizeof *cotangents;
+    void *memory;
+    if (!attributor->causes || !(fabs(gain) >= MATTERS) ||
+        (!attributor->folder && attributor->kept_bytes + bytes > attributor->kept_max))
+        return ULP_OK;
+    enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof(struct ulp_owed),
+                                               attributor->budget, "causes of errors", error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_owed *owed = memory;
+    *owed = (struct ulp_owed){.next = lane->owed[node],
+                              .execution = introduced->execution,
+                              .count = introduced->count,
+                              .position = introduced->position,
+                              .share = share,
+                              .gain = gain};
+    lane->owed[node] = owed;
+    lane->owed_any = true;
+    status = ulp_allocate(&owed->kept.data, owed->count, sizeof *cotangents, attributor->budget,
+                          "causes of errors", error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(owed->kept.data, cotangents, bytes);
+    return ulp_attribution_settle(attributor, lane, &owed->kept, bytes, error);
+}
+
+void ulp_causes_drop(struct ulp_attributed *lane, size_t node)
+{
+    for (struct ulp_owed *owed = lane->owed[node], *next; owed; owed = next) {
+        next = owed->next;
+        ulp_attribution_forget(&owed->kept);
+        ulp_free(owed);
+    }
+    lane->owed[node] = NULL;
+}
+
+/* ---- the second run ---- */
+
+struct second {
+    struct ulp_attributor *attributor;
+    struct ulp_attributed *lane;
+    const struct ulp_plan *plan; /* of the lane alone */
+    double (*causes)[ULP_SHARE_CAUSES];
+};
+
+/* One execution of a node. */
+struct visit {
+    const struct second *second;
+    const struct ulp_event *event;
+    struct ulp_owed *owed; /* the list of its node */
+};
+
+static const struct ulp_tensor *find_result(const struct ulp_event *event, int position)
+{
+    for (size_t o = 0; o < event->output_count; o++)
+        if (event->output_positions[o] == position)
+            return event->values[o].entire;
+    return NULL;
+}
+
+/* <cotangents, value less what was there before>, which value then is. */
+static double weigh_change(struct ulp_owed *owed, const struct ulp_tensor *value)
+{
+    const double *cotangents = owed->kept.data;
+    struct ulp_metrics_side strip;
+    double sum = 0;
+    for (size_t first = 0, count; first < owed->count; first += count) {
+        count = ulp_size_min(owed->count - first, ULP_METRICS_STRIP);
+        ulp_side_open(&strip, value, first, count);
+        for (size_t i = 0; i < count; i++) {
+            const double x = strip.nearest[i], before = owed->before[first + i];
+            sum += x == before || (isnan(x) && isnan(before))
+                       ? 0
+                       : cotangents[first + i] * (x - before);
+            owed->before[first + i] = x;
+        }
+    }
+    return sum;
+}
+
+static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
+                                     const struct ulp_tensor *outputs, struct ulp_error *error)
+{
+    static const enum ulp_share_cause causes[ULP_STAGE_COUNT] = {ULP_SHARE_INSIDE,
+                                                                 ULP_SHARE_WEIGHTS,
+                                                                 ULP_SHARE_INPUTS, ULP_SHARE_SUMS,
+                                                                 ULP_SHARE_STEPS};
+    const struct visit *visit = context;
+    (void)error;
+    for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next)
+        if (owed->before && outputs[owed->position].count == owed->count) {
+            const double change = weigh_change(owed, &outputs[owed->position]);
+            owed->causes[causes[stage]] = stage == ULP_STAGE_EXACT ? 0 : change;
+        }
+    return ULP_OK;
+}
+
+/* What the node's inputs are in the lane; false: the event does not show all. */
+static bool take_values(const struct ulp_event *event, const struct ulp_plan_node *node,
+                        const struct ulp_tensor **values)
+{
+    const struct ulp_step *step = node->step;
+    size_t next = 0;
+    for (size_t i = 0; i < step->own_input_count; i++) {
+        const int slot = step->inputs[i];
+        values[i] = NULL;
+        if (slot < 0 || node->block->slots[slot].constant)
+            continue;
+        if (next == event->input_count)
+            return false;
+        values[i] = event->inputs[next++].entire;
+    }
+    return next == event->input_count;
+}
+
+static enum ulp_status open_visit(struct visit *visit, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (struct ulp_owed *owed = visit->owed; owed && status == ULP_OK; owed = owed->next) {
+        const struct ulp_tensor *result = find_result(visit->event, owed->position);
+        owed->before = NULL;
+        if (owed->execution != visit->event->execution || !result || result->count != owed->count)
+            continue;
+        status = ulp_attribution_fetch(visit->second->attributor, &owed->kept, error);
+        if (status == ULP_OK &&
+            !(owed->before = ulp_arena_take(arena, owed->count + 1, sizeof *owed->before)))
+            status = ulp_attributor_memory(error);
+    }
+    return status;
+}
+
+/* The last step, and what the parts come to. */
+static void close_visit(const struct visit *visit, bool results_first)
+{
+    double *total = visit->second->causes[visit->event->index];
+    for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next) {
+        if (!owed->before)
+            continue;
+        const double last = weigh_change(owed, find_result(visit->event, owed->position)),
+                     steps = owed->causes[ULP_SHARE_STEPS];
+        owed->causes[ULP_SHARE_STEPS] = results_first ? last : steps;
+        owed->causes[ULP_SHARE_RESULT] = results_first ? steps : last;
+        double sum = 0;
+        for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+            sum += owed->causes[c];
+        ulp_attribution_release(&owed->kept);
+        owed->before = NULL;
+        if (!(fabs(sum - owed->share) <= AGREES * (1 + fabs(owed->share))))
+            continue;
+        for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+            total[c] += owed->causes[c];
+        total[ULP_SHARE_RESULT] -= owed->share - owed->gain;
+        total[ULP_SHARE_INSIDE] += owed->share - sum - owed->gain;
+    }
+}
+
+static enum ulp_status visit_node(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct second *second = context;
+    const struct ulp_plan_node *node = &second->plan->nodes[event->index];
+    struct visit visit = {.second = second,
+                          .event = event,
+                          .owed = second->lane->owed[event->index]};
+    struct ulp_stages stages = {.mix = second->plan->mixes,
+                                .block = node->block,
+                                .step = node->step,
+                                .budget = second->attributor->budget,
+                                .pool = second->attributor->pool,
+                                .stage = look_at_stage,
+                                .context = &visit};
+    bool results_first = false;
+    struct ulp_arena *arena;
+    if (!visit.owed || !ulp_stages_apply(&stages))
+        return ULP_OK;
+    enum ulp_status status = ulp_arena_create(&arena, second->attributor->budget, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_tensor **values =
+        ulp_arena_take(arena, node->step->own_input_count + 1, sizeof *values);
+    if (!values)
+        status = ulp_attributor_memory(error);
+    stages.values = values;
+    if (status == ULP_OK && take_values(event, node, values)) {
+        status = open_visit(&visit, arena, error);
+        if (status == ULP_OK)
+            status = ulp_stages_run(&stages, &results_first, error);
+        if (status == ULP_OK)
+            close_visit(&visit, results_first);
+    }
+    ulp_arena_free(arena);
+    return status;
+}
+
+enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
+                                       const double *share, const double *gain,
+                                       double (*causes)[ULP_SHARE_CAUSES], struct ulp_error *error)
+{
+    struct ulp_attributed *lane = &attributor->lanes[l];
+    struct second second = {.attributor = attributor, .lane = lane, .causes = causes};
+    const struct ulp_run_options options = {.thread_count =
+                                                ulp_pool_thread_count(attributor->pool)};
+    const struct ulp_observer observer = {.context = &second, .node_done = visit_node};
+    struct ulp_alone alone;
+    for (size_t n = 0; n < attributor->plan->node_count; n++) {
+        causes[n][ULP_SHARE_RESULT] = share[n] - gain[n];
+        causes[n][ULP_SHARE_INSIDE] = gain[n];
+    }
+    if (!lane->owed_any)
+        return ULP_OK;
+    enum ulp_status status =
+        ulp_alone_create(attributor->plan, l + 1, false, attributor->inputs, &alone, error);
+    second.plan = alone.plan;
+    if (status == ULP_OK)
+        status =
+            ulp_plan_run(alone.plan, attributor->inputs, &options, &observer, 1, NULL, NULL, error);
+    ulp_alone_free(&alone);
+    return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
+}

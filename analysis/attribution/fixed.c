@@ -1,0 +1,200 @@
+/* Shares of an arithmetic that overflows: those of the same one with what overflows kept in FP32,
+ * in an audit of its own. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/audit/keep.h"
+#include "analysis/report/report.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+
+/* An overflow hides those behind it. */
+#define AUDITS_MAX 4
+
+struct fix {
+    struct ulp_audit *audit;
+    const struct ulp_tensor_set *const *samples;
+    size_t sample_count;
+    const struct ulp_attribution_options *options;
+    struct ulp_alone alone; /* beside the reference */
+    bool *kept;             /* by node */
+    size_t *nodes, node_count;
+};
+
+/* The nodes of the lane that should be kept, and are not: are there any? */
+static bool mark_nodes(struct fix *fix, const struct ulp_audit_lane *lane)
+{
+    bool any = false;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (!fix->kept[n] && ulp_audit_should_keep(lane, &lane->nodes[n]))
+            any = fix->kept[n] = true;
+    fix->node_count = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (fix->kept[n])
+            fix->nodes[fix->node_count++] = n;
+    return any;
+}
+
+static enum ulp_status keep_nodes(struct fix *fix, struct ulp_error *error)
+{
+    struct ulp_alone *alone = &fix->alone;
+    struct ulp_keep *last = &alone->keeps[alone->keep_count];
+    *last = (struct ulp_keep){.nodes = fix->nodes, .node_count = fix->node_count};
+    enum ulp_status status = ulp_arithmetic_find("fp32", &last->arithmetic, error);
+    const struct ulp_keeps keeps = {.count = alone->keep_count + 1, .items = alone->keeps};
+    return status == ULP_OK ? ulp_plan_keep(alone->plan, 1, &keeps, error) : status;
+}
+
+static enum ulp_status run_sample(const struct fix *fix, size_t sample, struct ulp_auditor *auditor,
+                                  struct ulp_attributor *attributor, struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = fix->options->thread_count, .audit = true};
+    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                             ulp_attributor_observer(attributor),
+                                             fix->options->progress ? *fix->options->progress
+                                                                    : (struct ulp_observer){0}};
+    enum ulp_status status = ulp_auditor_sample(auditor, "", error);
+    if (status == ULP_OK)
+        status = ulp_attributor_sample(attributor, fix->samples[sample], error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(fix->alone.plan, fix->samples[sample], &run, observers, 3, NULL, NULL,
+                              error);
+    return status == ULP_OK ? ulp_attributor_sweep(attributor, error) : status;
+}
+
+static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,
+                                  struct ulp_error *error)
+{
+    const struct ulp_attribution_options *options = fix->options;
+    struct ulp_auditor *auditor = NULL;
+    struct ulp_attributor *attributor = NULL;
+    enum ulp_status status = ulp_auditor_create(fix->alone.plan, &auditor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_threads(auditor, options->thread_count, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_create(fix->alone.plan, options->output, options->thread_count,
+                                       &attributor, error);
+    if (status == ULP_OK)
+        ulp_attributor_causes(attributor);
+    if (status == ULP_OK)
+        ulp_attributor_verify(attributor, options->verify);
+    if (status == ULP_OK && options->folder)
+        status = ulp_attributor_spill(attributor, options->folder, error);
+    for (size_t s = 0; s < fix->sample_count && status == ULP_OK; s++)
+        status = run_sample(fix, s, auditor, attributor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_finish(auditor, out, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_finish(attributor, out, error);
+    ulp_attributor_free(attributor);
+    ulp_auditor_free(auditor);
+    return status;
+}
+
+static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, size_t bytes,
+                                  void *out, struct ulp_error *error)
+{
+    void *memory = ulp_arena_take(audit->memory, bytes + 1, 1);
+    if (!memory)
+        return ulp_fail_memory(error, "out of memory for the attribution");
+    if (bytes)
+        memcpy(memory, from, bytes);
+    memcpy(out, &memory, sizeof memory);
+    return ULP_OK;
+}
+
+/* The shares of `from` become those of the lane. */
+static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane *lane,
+                                   const struct ulp_audit_lane *from, struct ulp_error *error)
+{
+    struct ulp_attribution *to = &lane->attribution;
+    const struct ulp_audit_output *worst = ulp_audit_worst(&from->outputs);
+    *to = from->attribution;
+    enum ulp_status status =
+        copy_bytes(fix->audit, from->attribution.verified,
+                   to->verified_count * sizeof *to->verified, &to->verified, error);
+    if (status == ULP_OK && to->output)
+        status = copy_bytes(fix->audit, from->attribution.output, strlen(to->output), &to->output,
+                            error);
+    if (status == ULP_OK)
+        status = copy_bytes(fix->audit, fix->nodes, fix->node_count * sizeof *fix->nodes, &to->kept,
+                            error);
+    if (status == ULP_OK && worst)
+        status = copy_bytes(fix->audit, worst->name, strlen(worst->name), &to->kept_output, error);
+    if (status != ULP_OK)
+        return status;
+    to->kept_count = fix->node_count;
+    to->kept_sqnr_db = worst ? worst->entire.sqnr_db : NAN;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        struct ulp_audit_node *node = &lane->nodes[n];
+        const struct ulp_audit_node *other = &from->nodes[n];
+        node->share = other->share;
+        node->gain = other->gain;
+        node->decision = other->decision;
+        node->condition = other->condition;
+        node->share_worst = other->share_worst;
+        node->stops = other->stops;
+        memcpy(node->causes, other->causes, sizeof node->causes);
+    }
+    return ULP_OK;
+}
+
+/* Lane l of the audit. */
+static enum ulp_status fix_lane(struct fix *fix, size_t l, struct ulp_error *error)
+{
+    struct ulp_audit_lane *lane = &fix->audit->lanes[l];
+    bool again = mark_nodes(fix, lane);
+    enum ulp_status status = ULP_OK;
+    for (int round = 0; round < AUDITS_MAX && again && status == ULP_OK; round++) {
+        struct ulp_audit audit = {0};
+        status = keep_nodes(fix, error);
+        if (status == ULP_OK)
+            status = audit_once(fix, &audit, error);
+        const struct ulp_audit_lane *fixed = audit.lanes;
+        again = status == ULP_OK && !fixed->attribution.given &&
+                fixed->attribution.reason == ulp_attribution_nonfinite && mark_nodes(fix, fixed);
+        if (status == ULP_OK && fixed->attribution.given)
+            status = take_shares(fix, lane, fixed, error);
+        ulp_audit_free(&audit);
+    }
+    return status;
+}
+
+static bool needs_fix(const struct ulp_audit_lane *lane)
+{
+    return !lane->attribution.given && lane->attribution.reason == ulp_attribution_nonfinite &&
+           ulp_audit_fp32_helps(lane);
+}
+
+enum ulp_status ulp_audit_attribute_overflowing(struct ulp_audit *audit,
+                                                const struct ulp_plan *plan,
+                                                const struct ulp_tensor_set *const *samples,
+                                                size_t sample_count,
+                                                const struct ulp_attribution_options *options,
+                                                struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < audit->lane_count && sample_count && status == ULP_OK; l++) {
+        struct fix fix = {.audit = audit,
+                          .samples = samples,
+                          .sample_count = sample_count,
+                          .options = options};
+        if (!needs_fix(&audit->lanes[l]))
+            continue;
+        status = ulp_alone_create(plan, l + 1, true, samples[0], &fix.alone, error);
+        if (status == ULP_OK) {
+            fix.kept = ulp_arena_take(fix.alone.memory, plan->node_count + 1, sizeof *fix.kept);
+            fix.nodes = ulp_arena_take(fix.alone.memory, plan->node_count + 1, sizeof *fix.nodes);
+            status = fix.kept && fix.nodes
+                         ? fix_lane(&fix, l, error)
+                         : ulp_fail_memory(error, "out of memory for the attribution");
+        }
+        ulp_alone_free(&fix.alone);
+        if (status == ULP_ERROR_UNSUPPORTED) /* planned with other nodes: it stays without */
+            status = ULP_OK;
+    }
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares without what overflows");
+}

@@ -1,0 +1,31 @@
+#include "analysis/audit/keep.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "analysis/audit/mixed.h"
+#include "analysis/audit/overflow.h"
+
+bool ulp_audit_should_keep(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+{
+    bool beyond = false, by_inputs = false;
+    for (size_t o = 0; o < node->output_count; o++) {
+        beyond |= node->outputs[o].range.headroom_bits < 0;
+        by_inputs |= node->outputs[o].carried.nonfinite > 0 && node->source >= 0;
+    }
+    return !ulp_audit_is_absorbed(lane, node) && !node->absorbs &&
+           ((node->born && !by_inputs) || node->reads_overflow || (node->poisoned && beyond));
+}
+
+bool ulp_audit_fp32_helps(const struct ulp_audit_lane *lane)
+{
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        for (size_t o = 0; o < node->output_count && ulp_audit_should_keep(lane, node); o++)
+            if (node->outputs[o].range.ref_max > FLT_MAX ||
+                (node->born && ilogb(ulp_audit_format(lane, node, &node->outputs[o]).max_finite) >=
+                                   FLT_MAX_EXP - 1))
+                return false;
+    }
+    return true;
+}

@@ -1,0 +1,204 @@
+#include "run/kept.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "base/tuning.h"
+
+struct entry {
+    struct ulp_tensor tensor; /* type UNDEFINED: none */
+    size_t users;
+};
+
+struct ulp_kept {
+    _Atomic size_t runs;
+    pthread_mutex_t preparing, mutex; /* the second guards the entries */
+    struct ulp_budget constants, factors;
+    size_t bytes_max; /* of either */
+    struct entry *entries;
+    size_t count;
+    struct ulp_packed *packed; /* NULL before the second run */
+};
+
+size_t ulp_kept_place(const struct ulp_plan *plan, size_t lane)
+{
+    size_t place = 0;
+    for (size_t l = 0; l < lane; l++)
+        place += ulp_lane_value_count(&plan->mixes[l], plan->main);
+    return place;
+}
+
+static void forget(struct ulp_kept *kept, struct entry *entry)
+{
+    ulp_packed_drop(kept->packed, &entry->tensor);
+    ulp_tensor_free(&entry->tensor);
+}
+
+/* What the budget asks for: constants that no run uses just now. */
+static bool reclaim(void *owner)
+{
+    struct ulp_kept *kept = owner;
+    bool any = false;
+    pthread_mutex_lock(&kept->mutex);
+    for (size_t i = 0; i < kept->count; i++)
+        if (kept->entries[i].tensor.type != ULP_TYPE_UNDEFINED && !kept->entries[i].users) {
+            forget(kept, &kept->entries[i]);
+            any = true;
+        }
+    pthread_mutex_unlock(&kept->mutex);
+    return any;
+}
+
+size_t ulp_kept_limit(const struct ulp_budget *budget)
+{
+    const size_t limit = ulp_budget_limit(budget);
+    return limit ? limit / ULP_TUNE_KEPT_SHARE : ULP_TUNE_KEPT_BYTES;
+}
+
+enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget,
+                                struct ulp_error *error)
+{
+    struct ulp_kept *kept = calloc(1, sizeof *kept);
+    *out = kept;
+    if (!kept)
+        return ulp_out_of_memory(error);
+    pthread_mutex_init(&kept->preparing, NULL);
+    pthread_mutex_init(&kept->mutex, NULL);
+    ulp_budget_open(&kept->constants, budget);
+    ulp_budget_open(&kept->factors, budget);
+    kept->bytes_max = ulp_kept_limit(budget);
+    ulp_budget_set_reclaim(&kept->constants, reclaim, kept);
+    return ULP_OK;
+}
+
+void ulp_kept_forget(struct ulp_kept *kept)
+{
+    pthread_mutex_lock(&kept->mutex);
+    struct ulp_packed *packed = kept->packed;
+    struct entry *entries = kept->entries;
+    const size_t count = kept->count;
+    kept->packed = NULL;
+    kept->entries = NULL;
+    kept->count = kept->runs = 0;
+    pthread_mutex_unlock(&kept->mutex);
+    ulp_packed_free(packed);
+    for (size_t i = 0; i < count; i++)
+        ulp_tensor_free(&entries[i].tensor);
+    free(entries);
+}
+
+void ulp_kept_free(struct ulp_kept *kept)
+{
+    if (!kept)
+        return;
+    ulp_budget_set_reclaim(&kept->constants, NULL, NULL);
+    ulp_kept_forget(kept);
+    ulp_budget_close(&kept->factors);
+    ulp_budget_close(&kept->constants);
+    pthread_mutex_destroy(&kept->mutex);
+    pthread_mutex_destroy(&kept->preparing);
+    free(kept);
+}
+
+/* All of the plan's constants that may be factors, which stay as they are as long as the plan. */
+static enum ulp_status keep_constants(struct ulp_packed *packed, const struct ulp_plan *plan,
+                                      struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t b = 0; b < plan->block_count; b++)
+        for (size_t v = 0; v < plan->blocks[b]->slot_count && status == ULP_OK; v++)
+            if (ulp_is_factor(&plan->blocks[b]->slots[v]))
+                status = ulp_packed_keep(packed, plan->blocks[b]->slots[v].constant, error);
+    return status;
+}
+
+/* For the second run. */
+static bool prepare(struct ulp_kept *kept, const struct ulp_plan *plan)
+{
+    struct ulp_error error;
+    struct ulp_packed *packed = NULL;
+    const size_t count = ulp_kept_place(plan, plan->lane_count);
+    /* in no budget: it would stay there when the rest is given up */
+    void *entries = calloc(count + 1, sizeof *kept->entries);
+    enum ulp_status status =
+        entries ? ulp_packed_create(&packed, &kept->factors, kept->bytes_max, &error)
+                : ULP_ERROR_MEMORY;
+    if (status == ULP_OK)
+        status = keep_constants(packed, plan, &error);
+    if (status != ULP_OK) {
+        ulp_packed_free(packed);
+        free(entries);
+        return false;
+    }
+    pthread_mutex_lock(&kept->mutex);
+    kept->entries = entries;
+    kept->count = count;
+    kept->packed = packed;
+    pthread_mutex_unlock(&kept->mutex);
+    return true;
+}
+
+bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_plan *plan)
+{
+    if (atomic_fetch_add(&kept->runs, 1) == 0)
+        return false;
+    /* not the mutex: allocating may call reclaim */
+    pthread_mutex_lock(&kept->preparing);
+    const bool is = kept->packed || prepare(kept, plan);
+    pthread_mutex_unlock(&kept->preparing);
+    return is;
+}
+
+struct ulp_packed *ulp_kept_packed(struct ulp_kept *kept)
+{
+    return kept->packed;
+}
+
+size_t ulp_kept_bytes(const struct ulp_kept *kept)
+{
+    return ulp_budget_used(&kept->constants) + ulp_budget_used(&kept->factors);
+}
+
+struct ulp_budget *ulp_kept_room(struct ulp_kept *kept, size_t bytes)
+{
+    const size_t used = ulp_budget_used(&kept->constants);
+    return used <= kept->bytes_max && bytes <= kept->bytes_max - used ? &kept->constants : NULL;
+}
+
+bool ulp_kept_find(struct ulp_kept *kept, size_t place, struct ulp_tensor *view)
+{
+    struct entry *entry = &kept->entries[place];
+    pthread_mutex_lock(&kept->mutex);
+    const bool found = entry->tensor.type != ULP_TYPE_UNDEFINED;
+    if (found) {
+        *view = ulp_tensor_view(&entry->tensor);
+        entry->users++;
+    }
+    pthread_mutex_unlock(&kept->mutex);
+    return found;
+}
+
+bool ulp_kept_leave(struct ulp_kept *kept, size_t place, struct ulp_tensor *value)
+{
+    struct entry *entry = &kept->entries[place];
+    struct ulp_error error;
+    pthread_mutex_lock(&kept->mutex);
+    const bool left = entry->tensor.type == ULP_TYPE_UNDEFINED &&
+                      (value->count <= 1 || ulp_packed_keep(kept->packed, value, &error) == ULP_OK);
+    if (left) {
+        *entry = (struct entry){*value, 1};
+        *value = ulp_tensor_view(&entry->tensor);
+    }
+    pthread_mutex_unlock(&kept->mutex);
+    return left;
+}
+
+void ulp_kept_release(struct ulp_kept *kept, size_t place)
+{
+    pthread_mutex_lock(&kept->mutex);
+    kept->entries[place].users--;
+    pthread_mutex_unlock(&kept->mutex);
+}

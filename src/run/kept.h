@@ -1,0 +1,40 @@
+/* What runs of a plan leave for the next ones: constants as the lanes hold them (FP32 weights
+ * rounded to FP16, say), and packed factors. The first run leaves nothing, so that one run pays
+ * neither time nor memory for it; from the second on there is an upper limit
+ * (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now is given up before an allocation
+ * fails. Results never depend on it. Several threads may run a plan at once. */
+#ifndef ULP_RUN_KEPT_H
+#define ULP_RUN_KEPT_H
+
+#include "kernels/operand/packed.h"
+#include "run/plan/plan.h"
+
+/* The most that constants, and packed factors, may take each. */
+size_t ulp_kept_limit(const struct ulp_budget *budget);
+/* What is left is charged to budgets below this one (NULL: none), which must outlive it. */
+enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget,
+                                struct ulp_error *error);
+void ulp_kept_free(struct ulp_kept *kept);
+
+/* The lanes' arithmetics change: nothing is left, and the next run is the first again. */
+void ulp_kept_forget(struct ulp_kept *kept);
+
+/* A run of the plan begins; false: it is the first, or there is no memory, and the rest must not be
+ * called. */
+bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_plan *plan);
+/* The cache of packed factors, in which every constant of the plan is kept. */
+struct ulp_packed *ulp_kept_packed(struct ulp_kept *kept);
+size_t ulp_kept_bytes(const struct ulp_kept *kept);
+
+/* Where the values of a lane of the main graph are among those of all lanes. */
+size_t ulp_kept_place(const struct ulp_plan *plan, size_t lane);
+/* What a constant of so many bytes that is to be left must be charged to; NULL: no room. */
+struct ulp_budget *ulp_kept_room(struct ulp_kept *kept, size_t bytes);
+/* A view of the constant at that place, used until it is released; false: none. */
+bool ulp_kept_find(struct ulp_kept *kept, size_t place, struct ulp_tensor *view);
+/* The caller's constant becomes a used one and *value a view of it; false: there is one already,
+ * and *value stays the caller's. */
+bool ulp_kept_leave(struct ulp_kept *kept, size_t place, struct ulp_tensor *value);
+void ulp_kept_release(struct ulp_kept *kept, size_t place);
+
+#endif

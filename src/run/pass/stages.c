@@ -1,0 +1,242 @@
+#include "run/pass/stages.h"
+
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "number/round/round.h"
+
+/* FP64 has 53 bits: what it rounds is below 2^-20 of what a storage of so many rounds. */
+#define PRECISION_MAX 32
+
+/* The lanes that a stage reads from, and what it is computed in. */
+struct ladder {
+    const struct ulp_stages *stages;
+    struct ulp_arena *arena;
+    struct ulp_arithmetic wide; /* FP64 */
+    struct ulp_arithmetic own;  /* the lane's, of this step */
+    struct ulp_mix wide_mix;
+    struct ulp_lane lane, exact;  /* without values but what the step reads */
+    struct ulp_inputs inputs;     /* as the lane reads them */
+    struct ulp_tensor *rounded;   /* by input: as factors of products, constants only */
+    struct ulp_tensor *widened;   /* by input: as the lane reads them, in FP64 */
+    struct ulp_tensor *held;      /* by input: the same before a Cast at the border to this node */
+    const struct ulp_tensor **at; /* by input: what the next stage is given */
+    struct ulp_tensor *outputs;
+};
+
+bool ulp_stages_apply(const struct ulp_stages *stages)
+{
+    const struct ulp_arithmetic *own = ulp_mix_computes(stages->mix, stages->step->number);
+    return !stages->step->bound.blocks &&
+           !ulp_step_integer(stages->mix, stages->block, stages->step) &&
+           own->storage.carrier != ULP_CARRIER_MPFR && own->storage.precision <= PRECISION_MAX &&
+           own->compute.carrier != ULP_CARRIER_MPFR;
+}
+
+static bool rounds_each_step(const struct ulp_arithmetic *own)
+{
+    return own->place == ULP_ROUND_EACH_STEP || ulp_format_holds(&own->storage, &own->compute);
+}
+
+/* What the stage is computed in. */
+static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum ulp_stage stage)
+{
+    struct ulp_arithmetic out = ladder->wide;
+    if (stage == ULP_STAGE_INPUTS) {
+        out.factor = ladder->own.factor;
+        out.schedule.operand_rounding = ladder->own.schedule.operand_rounding;
+    } else if (stage >= ULP_STAGE_SUMS) {
+        out = ladder->own;
+        out.storage = stage == ULP_STAGE_SUMS ? ladder->wide.storage : ladder->own.compute;
+        out.as_declared = out.half_as_float = false;
+        out.fuse = ULP_FUSE_NONE;
+    }
+    if (stage == ULP_STAGE_SUMS) {
+        out.compute = ladder->wide.compute;
+        out.place = ladder->wide.place;
+        out.cuda_functions = false;
+    }
+    return out;
+}
+
+/* A constant that is a factor, rounded as products round it; *in stays what it is where nothing
+ * changes. */
+static enum ulp_status round_factor(struct ladder *ladder, const struct ulp_tensor *in,
+                                    struct ulp_tensor *out, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *own = &ladder->own;
+    *out = ulp_tensor_view(in);
+    if (ulp_format_holds(&own->factor, &own->storage) || ulp_type_rows[in->type].file_bits <= 8)
+        return ULP_OK;
+    enum ulp_status status =
+        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, in->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, ladder->stages->budget, error);
+    return status == ULP_OK
+               ? ulp_tensor_convert(out, in, &own->factor, own->schedule.operand_rounding, 0,
+                                    ladder->stages->pool, error)
+               : status;
+}
+
+static bool is_constant(const struct ladder *ladder, size_t i)
+{
+    const int slot = ladder->stages->step->inputs[i];
+    return slot >= 0 && ladder->stages->block->slots[slot].constant;
+}
+
+/* What the first stage is given of input i: a constant as the model has it, a value as its producer
+ * left it. */
+static enum ulp_status widen_exact(struct ladder *ladder, size_t i, struct ulp_error *error)
+{
+    const struct ulp_stages *stages = ladder->stages;
+    const struct ulp_tensor *value = stages->values[i];
+    const int slot = stages->step->inputs[i];
+    struct ulp_format from;
+    if (is_constant(ladder, i))
+        return ulp_lane_input(&ladder->exact, stages->step, i, NULL, &ladder->at[i], error);
+    if (ulp_lane_is_uniform(&ladder->lane) || ulp_slot_holder(stages->block, slot) == ULP_NO_NODE)
+        return ULP_OK;
+    enum ulp_status status = ulp_lane_held(&ladder->lane, slot, value, &from, error);
+    if (status == ULP_OK)
+        status = ulp_adapt(&ladder->held[i], value, &from, &ladder->wide,
+                           ulp_takes_mixed(stages->step, i), stages->budget, stages->pool, error);
+    ladder->at[i] = &ladder->held[i];
+    return status;
+}
+
+/* Input i as the lane reads it, in FP64, and what the first stage is given. */
+static enum ulp_status widen_input(struct ladder *ladder, size_t i, struct ulp_error *error)
+{
+    const struct ulp_step *step = ladder->stages->step;
+    const struct ulp_tensor *read = ladder->inputs.at[i];
+    const int slot = step->inputs[i];
+    const bool constant = is_constant(ladder, i);
+    struct ulp_format from;
+    enum ulp_status status = ULP_OK;
+    ladder->at[i] = read;
+    if (!read || !ulp_element_is_float(read->element) || ulp_is_parameter(step, i) ||
+        (!constant && ulp_is_as_given(ladder->stages->block, slot)))
+        return ULP_OK;
+    if (constant && ulp_is_weight(&step->bound, i)) {
+        status = round_factor(ladder, read, &ladder->rounded[i], error);
+        read = &ladder->rounded[i];
+    }
+    if (status == ULP_OK)
+        status = ulp_lane_format(ulp_lane_reads(&ladder->lane, step, i), read->type, &from, error);
+    if (status == ULP_OK)
+        status =
+            ulp_adapt(&ladder->widened[i], read, &from, &ladder->wide, ulp_takes_mixed(step, i),
+                      ladder->stages->budget, ladder->stages->pool, error);
+    ladder->at[i] = &ladder->widened[i];
+    return status == ULP_OK ? widen_exact(ladder, i, error) : status;
+}
+
+static enum ulp_status open_ladder(struct ladder *ladder, const struct ulp_stages *stages,
+                                   struct ulp_error *error)
+{
+    const struct ulp_step *step = stages->step;
+    const size_t room = step->input_count + 1;
+    ladder->stages = stages;
+    ladder->wide_mix = (struct ulp_mix){.count = 1, .items = &ladder->wide};
+    enum ulp_status status = ulp_arena_create(&ladder->arena, stages->budget, error);
+    if (status != ULP_OK)
+        return status;
+    ladder->rounded = ulp_arena_take(ladder->arena, room, sizeof *ladder->rounded);
+    ladder->widened = ulp_arena_take(ladder->arena, room, sizeof *ladder->widened);
+    ladder->held = ulp_arena_take(ladder->arena, room, sizeof *ladder->held);
+    ladder->at = ulp_arena_take(ladder->arena, room, sizeof *ladder->at);
+    ladder->outputs =
+        ulp_arena_take(ladder->arena, step->output_count + 1, sizeof(struct ulp_tensor));
+    if (!ladder->rounded || !ladder->widened || !ladder->held || !ladder->at || !ladder->outputs)
+        return ulp_out_of_memory(error);
+    status = ulp_arithmetic_find("fp64", &ladder->wide, error);
+    if (status == ULP_OK)
+        status = ulp_lane_create(&ladder->lane, stages->mix, stages->block, stages->budget,
+                                 stages->pool, error);
+    if (status == ULP_OK)
+        status = ulp_lane_create(&ladder->exact, &ladder->wide_mix, stages->block, stages->budget,
+                                 stages->pool, error);
+    if (status == ULP_OK)
+        status = ulp_inputs_create(&ladder->inputs, &ladder->lane, step, ladder->arena, error);
+    for (size_t i = 0; i < step->own_input_count && status == ULP_OK; i++)
+        if (stages->values[i])
+            ladder->lane.values[step->inputs[i]] = ulp_tensor_view(stages->values[i]);
+    if (status == ULP_OK)
+        status = ulp_lane_inputs(&ladder->lane, step, &ladder->inputs, error);
+    if (status == ULP_OK)
+        status = ulp_step_arithmetic(step, &ladder->lane, ladder->inputs.at, &ladder->own, error);
+    for (size_t i = 0; i < step->own_input_count && status == ULP_OK; i++)
+        status = widen_input(ladder, i, error);
+    return status;
+}
+
+static void close_ladder(struct ladder *ladder)
+{
+    const size_t count = ladder->stages->step->input_count;
+    ulp_inputs_free(&ladder->inputs);
+    for (size_t i = 0; ladder->at && ladder->outputs && i < count; i++) {
+        ulp_tensor_free(&ladder->rounded[i]);
+        ulp_tensor_free(&ladder->widened[i]);
+        ulp_tensor_free(&ladder->held[i]);
+    }
+    ulp_lane_free(&ladder->lane);
+    ulp_lane_free(&ladder->exact);
+    ulp_arena_free(ladder->arena);
+}
+
+/* The results of the stage before, rounded to what the lane stores. */
+static enum ulp_status round_results(struct ladder *ladder, struct ulp_error *error)
+{
+    const struct ulp_step *step = ladder->stages->step;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+        if (ladder->outputs[o].data && ulp_element_is_float(ladder->outputs[o].element) &&
+            ulp_type_rows[ladder->outputs[o].type].file_bits > 8)
+            status = ulp_tensor_convert(&ladder->outputs[o], &ladder->outputs[o],
+                                        &ladder->own.storage, ladder->own.rounding,
+                                        ladder->own.seed, ladder->stages->pool, error);
+    return status;
+}
+
+static void free_results(struct ladder *ladder)
+{
+    for (size_t o = 0; o < ladder->stages->step->output_count; o++)
+        ulp_tensor_free(&ladder->outputs[o]);
+}
+
+static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
+                                 struct ulp_error *error)
+{
+    const struct ulp_stages *stages = ladder->stages;
+    struct ulp_arithmetic arithmetic = choose_arithmetic(ladder, stage);
+    const struct ulp_mix mix = {.count = 1, .items = &arithmetic};
+    struct ulp_lane lane;
+    for (size_t i = 0; i < stages->step->own_input_count; i++)
+        if (ladder->widened[i].type != ULP_TYPE_UNDEFINED &&
+            stage == (is_constant(ladder, i) ? ULP_STAGE_WEIGHTS : ULP_STAGE_INPUTS))
+            ladder->at[i] = &ladder->widened[i];
+    free_results(ladder);
+    enum ulp_status status =
+        ulp_lane_create(&lane, &mix, stages->block, stages->budget, stages->pool, error);
+    if (status == ULP_OK)
+        status = ulp_step_run(stages->step, &lane, ladder->at, ladder->outputs, error);
+    ulp_lane_free(&lane);
+    return status;
+}
+
+enum ulp_status ulp_stages_run(const struct ulp_stages *stages, bool *results_first,
+                               struct ulp_error *error)
+{
+    struct ladder ladder = {0};
+    enum ulp_status status = open_ladder(&ladder, stages, error);
+    *results_first = rounds_each_step(&ladder.own);
+    for (enum ulp_stage stage = 0; stage < ULP_STAGE_COUNT && status == ULP_OK; stage++) {
+        status = stage == ULP_STAGE_STEPS && *results_first ? round_results(&ladder, error)
+                                                            : run_stage(&ladder, stage, error);
+        if (status == ULP_OK)
+            status = stages->stage(stages->context, stage, ladder.outputs, error);
+    }
+    if (ladder.outputs)
+        free_results(&ladder);
+    close_ladder(&ladder);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* What a host program may have set on the thread that calls the library. */
+#ifndef ULP_TESTS_HOST_H
+#define ULP_TESTS_HOST_H
+
+#include <locale.h>
+#include <mpfr.h>
+
+struct host {
+    const char *name;
+    void (*set)(void);
+};
+extern const struct host hosts[];
+extern const int host_count;
+
+struct state {
+    unsigned sse;
+    unsigned short x87;
+    int rounding, raised;
+    mpfr_exp_t emin, emax;
+    mpfr_prec_t precision;
+    mpfr_rnd_t mpfr_rounding;
+    mpfr_flags_t flags;
+    locale_t locale;
+    char point[8];
+};
+
+struct state read_state(void);
+
+/* The host's, set; what every call must leave. */
+extern struct state expected;
+extern const char *host_name;
+void expect_state(const char *what);
+
+#endif

@@ -1,0 +1,467 @@
+#include "subject.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine/file.h"
+#include "base/memory/alloc.h"
+#include "base/random.h"
+#include "base/text/text.h"
+#include "host.h"
+#include "tests/support/text_model.h"
+
+static void add_bytes(struct digest *digest, const void *bytes, size_t count)
+{
+    unsigned long long both[2] = {digest->value, ulp_hash(bytes, count)};
+    digest->value = ulp_hash(both, sizeof both);
+}
+
+static void add_tensor(struct digest *digest, const struct ulp_tensor *tensor)
+{
+    add_bytes(digest, tensor->data, tensor->count * tensor->element_bytes);
+}
+
+static void add_set(struct digest *digest, const struct ulp_tensor_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        add_tensor(digest, &set->items[i].tensor);
+}
+
+static void add_file(struct digest *digest, const char *path)
+{
+    unsigned char *bytes;
+    size_t count;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_file_read(path, 1 << 24, NULL, &bytes, &count, &error), error);
+    add_bytes(digest, bytes, count);
+    ulp_free(bytes);
+}
+
+/* A call that must succeed and leave the host's environment. */
+#define CALL(call)                            \
+    do {                                      \
+        struct ulp_error error_;              \
+        struct ulp_error *const e = &error_;  \
+        const enum ulp_status status_ = call; \
+        ck_ulp_ok(status_, error_);           \
+        expect_state(#call);                  \
+    } while (0)
+
+static void digest_formats(struct digest *digest)
+{
+    struct ulp_format format;
+    CALL(ulp_format_find("e5m7", &format, e));
+    add_bytes(digest, &format.max_finite, sizeof format.max_finite);
+    CALL(ulp_format_find("fp16", &format, e));
+    const double subnormal = 0x1.8p-1060, large = 0x1.ffbp0;
+    const double results[] = {
+        ulp_format_ulp(&format, subnormal),
+        ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, large, 0, 0),
+        ulp_format_round(&format, ULP_ROUND_UP, subnormal, 0, 0),
+        ulp_format_round(&format, ULP_ROUND_DOWN, large, 0, 0),
+        ulp_format_round(&format, ULP_ROUND_STOCHASTIC, large, 1, 2),
+    };
+    expect_state("functions of formats");
+    add_bytes(digest, results, sizeof results);
+}
+
+static void digest_arithmetics(struct digest *digest)
+{
+    static const char *const names[] = {"fp16", "e5m7,round=rz", "mpfr:77", "tf32@a100",
+                                        "fp32,order=blocked:17"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct ulp_arithmetic arithmetic;
+        char text[4096];
+        CALL(ulp_arithmetic_find(names[i], &arithmetic, e));
+        ulp_arithmetic_describe(&arithmetic, text, sizeof text);
+        expect_state("ulp_arithmetic_describe");
+        add_bytes(digest, text, strlen(text));
+    }
+}
+
+/* Subnormals, halves of units, and integers that double rounds. */
+static void digest_elements(struct digest *digest)
+{
+    const int64_t dims[] = {3};
+    const uint32_t patterns[] = {1, 0x807FFFFF, 0x3F800001};
+    struct ulp_tensor floats, integers;
+    CALL(ulp_tensor_create(&floats, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, dims, e));
+    CALL(ulp_tensor_create(&integers, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 1, dims, e));
+    memcpy(floats.data, patterns, sizeof patterns);
+    for (size_t i = 0; i < 3; i++)
+        ((int64_t *)integers.data)[i] = ((int64_t)1 << 60) + (int64_t)(i * 64 + 1);
+    for (size_t i = 0; i < 3; i++) {
+        const double x[] = {ulp_tensor_get(&floats, i), ulp_tensor_get(&integers, i)};
+        add_bytes(digest, x, sizeof x);
+    }
+    expect_state("ulp_tensor_get");
+    ulp_tensor_free(&floats);
+    ulp_tensor_free(&integers);
+}
+
+static struct ulp_model *load_digits(void)
+{
+    struct ulp_model *model = NULL;
+    CALL(ulp_model_load(test_source("examples/digits/model.onnx"), NULL, &model, e));
+    return model;
+}
+
+static void add_recording(struct digest *digest, const char *path)
+{
+    struct ulp_recording_list list = {0};
+    CALL(ulp_recording_read(path, NULL, NULL, &list, e));
+    add_set(digest, &list.items[0].tensors);
+    ulp_recording_list_free(&list);
+}
+
+static void digest_files(struct digest *digest)
+{
+    struct ulp_model *model = load_digits();
+    struct ulp_tensor_set made, read;
+    const struct ulp_input_range range = {NULL, -1e-39, 3e-39};
+    const struct ulp_random_options random = {.seed = 5, .ranges = &range, .range_count = 1};
+    CALL(ulp_model_random_inputs(model, &random, &made, e));
+    CALL(ulp_model_check_inputs(model, &made, e));
+    const struct ulp_chosen_range chosen = ulp_model_input_range(model, 0, &random);
+    add_bytes(digest, &chosen.low, sizeof chosen.low);
+    add_set(digest, &made);
+    CALL(ulp_tensor_set_write_npz(test_folder("made.npz"), &made, e));
+    CALL(ulp_tensor_set_read(test_folder("made.npz"), NULL, &read, e));
+    add_set(digest, &read);
+    add_recording(digest, test_folder("made.npz"));
+    CALL(ulp_recording_write_json(test_folder("made.json"), "runner", &made, e));
+    add_recording(digest, test_folder("made.json"));
+    ulp_tensor_set_free(&made);
+    ulp_tensor_set_free(&read);
+    ulp_model_free(model);
+}
+
+/* x w: sums; the rest: functions near the ends of float. */
+static const struct text_graph graph = {
+    "x",
+    "p q s t u",
+    {NODE("MatMul", "product", "x w", "p"), NODE("Exp", "exp", "p", "q"),
+     NODE("Mul", "square", "x x", "t"), NODE("Softmax", "softmax", "q", "s"),
+     NODE("Div", "ratio", "x p", "r"), NODE("Sqrt", "root", "t", "u")}};
+
+static struct ulp_tensor_set make_inputs(const struct ulp_model *model)
+{
+    static const float scales[] = {0x1p-140f, 0x1p-70f, 1,       0x1p-18f,
+                                   0x1p-10f,  20,       0x1p12f, 0x1p-128f};
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    float *x = inputs.items[0].tensor.data;
+    for (size_t i = 0; i < inputs.items[0].tensor.count; i++)
+        x[i] *= scales[i % 8];
+    return inputs;
+}
+
+/* Made while the environment is plain. */
+static struct ulp_model *model;
+static struct ulp_tensor_set inputs;
+
+static enum ulp_status see_host(void *context, const struct ulp_event *event,
+                                struct ulp_error *error)
+{
+    (void)event, (void)error;
+    ++*(size_t *)context;
+    expect_state("a call of node_done");
+    return ULP_OK;
+}
+
+static bool ask_host(void *context)
+{
+    ++*(size_t *)context;
+    expect_state("a call of cancelled");
+    return false;
+}
+
+static const char *const lane_names[] = {"mpfr:128",    "fp16",          "fp32",
+                                         "bf16-strict", "e5m7,round=ru", "model"};
+#define LANE_COUNT (sizeof lane_names / sizeof *lane_names)
+
+static void find_lanes(struct ulp_arithmetic *lanes)
+{
+    for (size_t l = 0; l < LANE_COUNT; l++)
+        CALL(ulp_arithmetic_find(lane_names[l], &lanes[l], e));
+}
+
+static void digest_report(struct digest *digest, struct ulp_audit *audit)
+{
+    char *summary;
+    struct ulp_crossing_list crossings;
+    audit->seconds = 0;
+    static const char *const limits[] = {"max_abs=0.5"};
+    CALL(ulp_limit_check(limits[0], NULL, NULL, e));
+    CALL(ulp_audit_check(audit, limits[0], true, &crossings, e));
+    for (size_t c = 0; c < crossings.count; c++) {
+        char *text;
+        CALL(ulp_crossing_text(&crossings.items[c], limits[0], &text, e));
+        add_bytes(digest, text, strlen(text));
+        add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
+        free(text);
+    }
+    CALL(ulp_report_junit(audit, limits, 1, true, test_folder("out.xml"), e));
+    add_file(digest, test_folder("out.xml"));
+    free(crossings.items);
+    CALL(ulp_report_summary(audit, 100, false, &summary, e));
+    const struct ulp_choice choice = {"first", 2, (const size_t[]){0, 0},
+                                      (const char *const[]){"a", "b"}, true};
+    char *text;
+    CALL(ulp_report_choice(audit, &choice, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    add_bytes(digest, summary, strlen(summary));
+    CALL(ulp_report_prepare(test_folder("report"), e));
+    CALL(ulp_report_write(audit, test_folder("report"), e));
+    add_file(digest, test_folder("report/report.json"));
+    add_file(digest, test_folder("report/layers.csv"));
+    add_file(digest, test_folder("report/summary.txt"));
+    free(summary);
+}
+
+/* Some nodes of the second lane in another arithmetic, from a file. */
+static void keep_some(struct ulp_plan *plan, struct digest *digest)
+{
+    static const char text[] = "{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": \"op:Exp\", "
+                               "\"arithmetic\": \"e5m7,round=ru\"}]}";
+    static const char groups[] = "{\"groups\": [{\"nodes\": [\"a\"]}]}";
+    struct ulp_precision_plan file;
+    struct ulp_group_list list;
+    struct ulp_keep keep;
+    struct ulp_border *borders;
+    size_t length, count;
+    ck_assert_int_eq(ulp_file_write(test_folder("plan.json"), text, strlen(text),
+                                    &(struct ulp_error){0}),
+                     ULP_OK);
+    CALL(ulp_keep_parse("op:Exp=e5m7,round=ru", &keep, &length, e));
+    add_bytes(digest, &keep.arithmetic.storage.max_finite, sizeof(double));
+    CALL(ulp_precision_plan_read(test_folder("plan.json"), NULL, &file, e));
+    CALL(ulp_plan_keep(plan, 1, &file.keeps, e));
+    CALL(ulp_plan_borders(plan, 1, &borders, &count, e));
+    ck_assert_uint_eq(count, 2);
+    ulp_borders_free(borders);
+    ulp_precision_plan_free(&file);
+    ck_assert_int_eq(ulp_file_write(test_folder("groups.json"), groups, strlen(groups),
+                                    &(struct ulp_error){0}),
+                     ULP_OK);
+    CALL(ulp_group_list_read(test_folder("groups.json"), NULL, &list, e));
+    ulp_group_list_free(&list);
+}
+
+static void digest_audit(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_tensor_set outputs[LANE_COUNT];
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_attributor *attributor;
+    struct ulp_audit audit;
+    struct ulp_metrics metrics;
+    size_t told = 0;
+    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_run_options options = {.thread_count = 2, .audit = true};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &plan_options, &plan, e));
+    keep_some(plan, digest);
+    CALL(ulp_auditor_create(plan, &auditor, e));
+    CALL(ulp_auditor_threads(auditor, 2, e));
+    CALL(ulp_auditor_sample(auditor, "sample", e));
+    CALL(ulp_attributor_create(plan, NULL, 2, &attributor, e));
+    CALL(ulp_attributor_sample(attributor, &inputs, e));
+    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                             ulp_attributor_observer(attributor),
+                                             {.context = &told,
+                                              .node_done = see_host,
+                                              .cancelled = ask_host}};
+    CALL(ulp_plan_run(plan, &inputs, &options, observers, 3, outputs, NULL, e));
+    CALL(ulp_attributor_sweep(attributor, e));
+    CALL(ulp_auditor_finish(auditor, &audit, e));
+    CALL(ulp_attributor_finish(attributor, &audit, e));
+    ck_assert_uint_ge(told, 10);
+    for (size_t l = 0; l < LANE_COUNT; l++) {
+        CALL(ulp_metrics_measure(&outputs[l].items[0].tensor, &outputs[0].items[0].tensor,
+                                 &lanes[1].storage, &metrics, e));
+        add_bytes(digest, &metrics, offsetof(struct ulp_metrics, diverged));
+        add_set(digest, &outputs[l]);
+    }
+    for (size_t l = 0; l < LANE_COUNT; l++)
+        ulp_tensor_set_free(&outputs[l]);
+    digest_report(digest, &audit);
+    ulp_audit_free(&audit);
+    ulp_attributor_free(attributor);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+}
+
+static void digest_forecast(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_plan *plan;
+    struct ulp_forecaster *forecaster;
+    struct ulp_forecast forecast;
+    size_t told = 0;
+    char *text;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &options, &plan, e));
+    CALL(ulp_forecaster_create(plan, 2, &forecaster, e));
+    CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
+    CALL(ulp_forecaster_scan(forecaster, "again", &inputs, &observer, e));
+    const double largest[] = {1, 2, 3, 4, 3, 5, 2, 3, 4, 4.5};
+    struct ulp_extreme unseen;
+    CALL(ulp_extreme_estimate(largest, 10, 6, 1, &unseen, e));
+    add_bytes(digest, &unseen.chance, sizeof unseen.chance);
+    CALL(ulp_forecaster_finish(forecaster, &forecast, e));
+    ck_assert_uint_ge(told, 5);
+    const struct ulp_run_options run = {.thread_count = 1};
+    CALL(ulp_forecast_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
+    CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
+    CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    ulp_forecast_free(&forecast);
+    ulp_forecaster_free(forecaster);
+    ulp_plan_free(plan);
+}
+
+static void digest_certificate(struct digest *digest)
+{
+    struct ulp_arithmetic reference;
+    struct ulp_certificate certificate = {0};
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_run_options options = {.thread_count = 1};
+    CALL(ulp_arithmetic_find("mpfr:60", &reference, e));
+    CALL(ulp_certify_check(&reference, e));
+    CALL(ulp_certify(model, &reference, &inputs, &options, &observer, &certificate, e));
+    ck_assert_uint_ge(told, 10);
+    add_bytes(digest, &certificate.output_digits, sizeof certificate.output_digits);
+    add_bytes(digest, &certificate.node_digits, sizeof certificate.node_digits);
+    free(certificate.node);
+}
+
+static void digest_spreads(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_spreads spreads;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_run_options options = {.thread_count = 1};
+    find_lanes(lanes);
+    CALL(ulp_spreads_measure(model, &lanes[0], &lanes[1], &inputs, &options, &observer, &spreads,
+                             e));
+    ck_assert_uint_ge(told, 10);
+    ck_assert_uint_eq(spreads.count, 1);
+    const double figures[] = {spreads.items[0].width_rms, spreads.items[0].ref_rms,
+                              spreads.items[0].error_rms, spreads.items[0].width_max_ulp};
+    add_bytes(digest, figures, sizeof figures);
+    ulp_spreads_free(&spreads);
+}
+
+static void tell_host(void *context, size_t part, size_t part_count)
+{
+    (void)part, (void)part_count;
+    ++*(size_t *)context;
+    expect_state("a call of begins");
+}
+
+static void digest_comparison(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_tensor_set outputs;
+    struct ulp_plan *plan;
+    struct ulp_comparison comparison;
+    size_t told = 0;
+    char *summary, name[] = "recorded";
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, &lanes[1], 1, &plan_options, &plan, e));
+    CALL(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, e));
+    const struct ulp_recording recording = {.name = name, .tensors = outputs};
+    const struct ulp_compare_options options = {.reference = lanes[0],
+                                                .arithmetics = &lanes[2],
+                                                .arithmetic_count = 1,
+                                                .trials = 2,
+                                                .run = run,
+                                                .progress = &observer,
+                                                .begins = tell_host};
+    CALL(ulp_compare_recordings(model, &inputs, &recording, 1, &options, &comparison, e));
+    ck_assert_uint_ge(told, 10);
+    comparison.seconds = 0;
+    CALL(ulp_comparison_summary(&comparison, 100, false, &summary, e));
+    add_bytes(digest, summary, strlen(summary));
+    CALL(ulp_comparison_write(&comparison, test_folder("comparison"), e));
+    add_file(digest, test_folder("comparison/compare.json"));
+    free(summary);
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&outputs);
+    ulp_plan_free(plan);
+}
+
+static void digest_plan(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_found found;
+    char *text;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
+    const struct ulp_find_sample sample = {"one", &inputs};
+    const char *const tolerance = "sqnr_db=60.5";
+    find_lanes(lanes);
+    struct ulp_find_options options = {.reference = lanes[0],
+                                       .tolerances = &tolerance,
+                                       .tolerance_count = 1,
+                                       .frontier = true,
+                                       .thread_count = 1,
+                                       .progress = &observer};
+    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
+    CALL(ulp_arithmetic_find("fp32", &options.keep_in, e));
+    CALL(ulp_plan_find(model, &options, &sample, 1, &sample, 1, &found, e));
+    ck_assert_uint_ge(told, 10);
+    CALL(ulp_found_text(&found, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_found_write(&found, test_folder("plan"), e));
+    add_file(digest, test_folder("plan/plan.json"));
+    add_file(digest, test_folder("plan/frontier.svg"));
+    free(text);
+    ulp_found_free(&found);
+}
+
+const struct subject subjects[] = {
+    {"formats", digest_formats},
+    {"arithmetics", digest_arithmetics},
+    {"elements", digest_elements},
+    {"files", digest_files},
+    {"the audit", digest_audit},
+    {"the forecast", digest_forecast},
+    {"the certificate", digest_certificate},
+    {"the spreads", digest_spreads},
+    {"the comparison", digest_comparison},
+    {"the plan", digest_plan},
+};
+const int subject_count = sizeof subjects / sizeof *subjects;
+
+void subjects_open(void)
+{
+    model = text_load(&graph);
+    inputs = make_inputs(model);
+}
+
+void subjects_close(void)
+{
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
