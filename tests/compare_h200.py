@@ -6,7 +6,7 @@
 DATA/gpu holds h200_gemm.npz, h200_unary.npz and h200_layers.npz. Three tables:
   gemm    MatMul with the schedules of the library's kernels: every bit must be equal.
   slices  products with FP16 accumulators of a file that does not say in how many slices k was cut (h200_gemm_acc16.npz): each count is
-          tried, and exactly one must have equal bits.
+          tried, and one way to cut alone must have equal bits.
   unary   functions of every FP16 and BF16 number: at least 99.9 % of the outputs must have equal bits (NaN as NaN); the others are
           listed and classified.
   layers  rms of emulated - GPU, of GPU - exact (mpfr:128 on the mode's rounded inputs), by what factor the emulation is closer to the GPU
@@ -111,7 +111,7 @@ def compare_gemm(program, folder, data):
 
 
 def find_slices(program, folder, data):
-    """True when for every product one count of slices alone gives the recorded bits."""
+    """True when for every product one length of slices alone gives the recorded bits. They are whole blocks of 16, so that counts may mean one length."""
     print("MatMul with FP16 accumulators: the count of slices, found by trying\n")
     write_model(os.path.join(folder, "model.onnx"), [node("MatMul", "a b", "y")], {"a": (64, "k"), "b": ("k", 64)}, ["y"])
     good = True
@@ -122,8 +122,9 @@ def find_slices(program, folder, data):
         for slices in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32):
             shares[slices] = equal(run(program, folder, f"fp16,acc=fp16,split-k={slices}", {"a": a, "b": b})["y"], wanted).mean()
         found = [slices for slices, share in shares.items() if share == 1]
-        good &= len(found) == 1
-        print(f"K = {k:5}  split-k={found}  next best {100 * max(share for share in shares.values() if share < 1):.2f} % of bits")
+        lengths = {-(-(-(-k // slices)) // 16) * 16 for slices in found}
+        good &= len(lengths) == 1
+        print(f"K = {k:5}  split-k={found}: slices of {lengths}  next best {100 * max(share for share in shares.values() if share < 1):.2f} % of bits")
     print()
     return good
 
