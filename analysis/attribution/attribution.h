@@ -13,7 +13,7 @@ static inline enum ulp_status ulp_attributor_memory(struct ulp_error *error)
 }
 
 /* Bytes kept until the sweep; data NULL and in_file: they are in the attributor's file. */
-struct ulp_kept {
+struct ulp_attributed_bytes {
     void *data;
     size_t bytes;
     bool in_file;
@@ -26,7 +26,7 @@ struct ulp_introduced {
     size_t execution, count;
     int position;
     /* floats: `count` of P(p) - R(p), then `count` of P(p) less R(p) as it would be stored */
-    struct ulp_kept kept;
+    struct ulp_attributed_bytes kept;
 };
 
 /* An output of a node whose error is to be taken apart by its causes. */
@@ -34,8 +34,8 @@ struct ulp_owed {
     struct ulp_owed *next;
     size_t execution, count;
     int position;
-    struct ulp_kept kept; /* what the outputs' error owes to each element */
-    double share, gain;   /* of this output in this execution */
+    struct ulp_attributed_bytes kept; /* what the outputs' error owes to each element */
+    double share, gain;               /* of this output in this execution */
     double causes[ULP_SHARE_CAUSES];
     double *before; /* while the node runs again: what the stage before gave */
 };
@@ -47,7 +47,7 @@ struct ulp_attributed {
     /* by slot of the main graph: (P + R) / 2, integers R's; the data is that of kept[], where P - R
      * follows, as floats */
     struct ulp_tensor *values;
-    struct ulp_kept *kept;
+    struct ulp_attributed_bytes *kept;
     const float **differences;          /* by slot: P - R, while it is in memory */
     struct ulp_introduced **introduced; /* by node */
     struct ulp_owed **owed;             /* by node */
@@ -58,7 +58,7 @@ struct ulp_attributed {
     const char *reason; /* why this sample has no shares */
     bool nonfinite;     /* somewhere only one of P and R is finite */
     /* sums over samples, by node */
-    double *share, *gain, *condition, *worst, *decision;
+    double *share, *gain, *condition, *worst, *decision, *missing;
     double (*causes)[ULP_SHARE_CAUSES];
     bool *stops;
     double sum, inputs, decisions, residual_worst;
@@ -118,19 +118,20 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
                                      struct ulp_error *error);
 /* kept->data is complete: it stays, or goes to the file; where that fails the lane has a reason. */
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
-                                       struct ulp_attributed *lane, struct ulp_kept *kept,
-                                       size_t bytes, struct ulp_error *error);
+                                       struct ulp_attributed *lane,
+                                       struct ulp_attributed_bytes *kept, size_t bytes,
+                                       struct ulp_error *error);
 /* Back into memory until it is released; nothing to do for what stayed. */
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
-                                      struct ulp_kept *kept, struct ulp_error *error);
-void ulp_attribution_release(struct ulp_kept *kept);
-void ulp_attribution_forget(struct ulp_kept *kept);
+                                      struct ulp_attributed_bytes *kept, struct ulp_error *error);
+void ulp_attribution_release(struct ulp_attributed_bytes *kept);
+void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
 
-/* decide.c: decisions[node], from the sweep's remainders. */
+/* decide.c: decisions[node], and what derivatives miss elsewhere, from the sweep's remainders. */
 enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributor,
                                           const struct ulp_attributed *lane, const bool *stopped,
                                           const double *remainders, double *decisions,
-                                          struct ulp_error *error);
+                                          double *missing, struct ulp_error *error);
 
 /* alone.c: lane l of the plan by itself, or as lane 1 beside the reference, with the nodes that it
  * keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */

@@ -128,7 +128,7 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
                                   struct ulp_error *error)
 {
     struct ulp_tensor *value = &lane->values[slot];
-    struct ulp_kept *kept = &lane->kept[slot];
+    struct ulp_attributed_bytes *kept = &lane->kept[slot];
     const bool floats = ulp_element_is_float(reference->element);
     enum ulp_status status = ULP_OK;
     if (floats)

@@ -45,8 +45,9 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
 }
 
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
-                                       struct ulp_attributed *lane, struct ulp_kept *kept,
-                                       size_t bytes, struct ulp_error *error)
+                                       struct ulp_attributed *lane,
+                                       struct ulp_attributed_bytes *kept, size_t bytes,
+                                       struct ulp_error *error)
 {
     kept->bytes = bytes;
     if (attributor->kept_bytes + bytes <= attributor->kept_max) {
@@ -72,7 +73,7 @@ enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
 }
 
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
-                                      struct ulp_kept *kept, struct ulp_error *error)
+                                      struct ulp_attributed_bytes *kept, struct ulp_error *error)
 {
     if (!kept->in_file || kept->data)
         return ULP_OK;
@@ -85,7 +86,7 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
     return status;
 }
 
-void ulp_attribution_release(struct ulp_kept *kept)
+void ulp_attribution_release(struct ulp_attributed_bytes *kept)
 {
     if (kept->in_file) {
         ulp_free(kept->data);
@@ -93,8 +94,8 @@ void ulp_attribution_release(struct ulp_kept *kept)
     }
 }
 
-void ulp_attribution_forget(struct ulp_kept *kept)
+void ulp_attribution_forget(struct ulp_attributed_bytes *kept)
 {
     ulp_free(kept->data);
-    *kept = (struct ulp_kept){0};
+    *kept = (struct ulp_attributed_bytes){0};
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
 
@@ -72,8 +73,7 @@ void ulp_median_free(struct ulp_median *median)
 /* By the upper bits of its pattern. */
 static size_t bin_of(const struct ulp_median *median, double value)
 {
-    int64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const int64_t bits = (int64_t)ulp_double_bits(value);
     const int64_t bin = (bits >> median->bin_shift) - median->bin_first, least = bits != 0,
                   last = (int64_t)median->bin_count - 1;
     return (size_t)(bin < least ? least : bin > last ? last : bin);
@@ -113,8 +113,7 @@ static enum ulp_status gather_chunks(void *context, size_t first, size_t last, i
         double low = INFINITY, high = 0;
         for (size_t i = begin; i < end; i++) {
             const double value = median->values[i];
-            int64_t bits;
-            memcpy(&bits, &value, sizeof bits);
+            const int64_t bits = (int64_t)ulp_double_bits(value);
             if (bits >= least && bits < beyond) {
                 median->values[found] = value;
                 low = value < low ? value : low;

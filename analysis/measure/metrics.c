@@ -4,6 +4,7 @@
  * of fixed size that are added in order, so figures do not depend on threads; terms are scaled by
  * the power of two of the largest, so that squares neither overflow nor vanish. */
 #include "analysis/measure/metrics.h"
+#include "base/bits.h"
 #include "analysis/measure/figure.h"
 
 #include <float.h>
@@ -47,8 +48,7 @@ static bool agree_not_finite(double value, double base)
 /* Patterns of doubles that are not negative order as they do. */
 static void raise(double *maximum, int64_t bits)
 {
-    double x;
-    memcpy(&x, &bits, sizeof x);
+    const double x = ulp_double_from((uint64_t)bits);
     if (x > *maximum)
         *maximum = x;
 }

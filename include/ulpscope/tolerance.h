@@ -1,15 +1,17 @@
-/* What tolerance an arithmetic can meet at a model's outputs, and why.
+/* The tolerance that an arithmetic can meet at a model's outputs, and why.
  *
- * Three figures for each output, all against the reference and in the output's own unit:
- *   measured   the largest error over the arithmetic itself, other schedules of its sums, and
- * trials in which every rounding is drawn anew (compare.h: ulp_expected_error) random     root of
- * the sum of squares of what the nodes' errors are carried to: the size of the error when they are
- * independent bound      sum of the magnitudes: the size of the error when all of them add up The
- * last two are of first order, from one reverse sweep for each element that is looked at: with J
- * the derivative of the element by a node's result y, error of the node |d| = |P(p) - R(p)|, and u
- * the storage's unit roundoff,
- *   random = sqrt(sum J^2 d^2),  bound = sum |J| max(|d|, u |y|)  over all elements of all nodes
- * that round anything. */
+ * Each output has three figures, all against the reference and in the output's own unit:
+ *
+ * - measured: the largest error over the arithmetic itself, other schedules of its sums, and trials
+ *   in which every rounding is drawn anew (compare.h: ulp_expected_error);
+ * - random: the size of the error if the errors of all nodes are independent;
+ * - bound: its size if all of them add up.
+ *
+ * The last two are of first order, from one reverse sweep for each element that is looked at. With
+ * J the derivative of the element by a node's result y, error of the node |d| = |P(p) - R(p)|, and
+ * u the storage's unit roundoff, over all elements of all nodes that round anything:
+ *
+ *     random = sqrt(sum J^2 d^2),  bound = sum |J| max(|d|, u |y|) */
 #ifndef ULPSCOPE_TOLERANCE_H
 #define ULPSCOPE_TOLERANCE_H
 

@@ -3,10 +3,10 @@
  *
  * Grammar (positions in error messages are 1-based columns):
  *   formula    = { name "=" expression ";" } expression
- *   expression = or-expression with C precedence of  ?:  ||  &&  == != < <= > >=  + -  * /  unary -
- *   !
- *   primary    = number | "pi" | "inf" | "nan" | name | name "(" expression { "," expression } ")"
- *   | "(" expression ")"
+ *   expression = primaries with C's operators and precedence: ?: || && == != < <= > >= + - * / and
+ *                unary - !
+ *   primary    = number | "pi" | "inf" | "nan" | name | call | "(" expression ")"
+ *   call       = name "(" expression { "," expression } ")"
  * Numbers stay decimal text until the arithmetic is known, then are rounded once. A name is an
  * operand (tensor input or attribute), a local, or a primitive's spelling in primitive.def. Row
  * functions reduce a row to one value in the arithmetic's accumulator and order: row_sum, row_mean,

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <mpfr.h>
 
+#include "base/bits.h"
+
 struct ulp_record {
     int64_t exponent;
     /* MPFR_NAN_KIND, MPFR_INF_KIND, MPFR_ZERO_KIND, MPFR_REGULAR_KIND, negative for negative
@@ -53,8 +55,7 @@ static inline void ulp_record_close(struct ulp_record *record, const mpfr_t x)
 static inline void ulp_record_set_double(struct ulp_record *record, double x, int precision)
 {
     const size_t top = ((size_t)precision + 63) / 64 - 1;
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    const uint64_t bits = ulp_double_bits(x);
     const uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
     const int biased = (int)(bits >> 52 & 0x7FF);
     int64_t kind = MPFR_REGULAR_KIND, exponent = biased - 1022;

@@ -173,6 +173,22 @@ enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
                : status;
 }
 
+enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *out,
+                                    const struct ulp_tensor *in, const int *perm, bool shape_only,
+                                    struct ulp_error *error)
+{
+    int64_t dims[ULP_RANK_MAX];
+    for (int d = 0; d < in->rank; d++)
+        dims[d] = in->dims[perm[d]];
+    enum ulp_status status =
+        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error);
+    if (status == ULP_OK && !shape_only)
+        status = ulp_call_temporary(call, out, error);
+    return status == ULP_OK && !shape_only
+               ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error)
+               : status;
+}
+
 struct blocks_job {
     struct ulp_tensor *out;
     const struct ulp_tensor *in;

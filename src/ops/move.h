@@ -18,6 +18,11 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
 enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
                                   const struct ulp_tensor *in, int rank, const int64_t *dims,
                                   const int *perm, struct ulp_error *error);
+/* *out = in with its axes in the order perm, a temporary tensor of the call; shape_only: described,
+ * without elements. */
+enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *out,
+                                    const struct ulp_tensor *in, const int *perm, bool shape_only,
+                                    struct ulp_error *error);
 
 /* Blocks of `run` elements: block b of out is the one that starts at element from[b] of in. */
 enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in,
@@ -52,6 +57,18 @@ static inline int64_t ulp_clamp(int64_t x, int64_t low, int64_t high)
 static inline void *ulp_element_at(const struct ulp_tensor *tensor, size_t i)
 {
     return (char *)tensor->data + i * tensor->element_bytes;
+}
+
+/* A view of the elements from the i-th on, as a vector: its count is what bounds are checked
+ * against. */
+static inline struct ulp_tensor ulp_elements_from(const struct ulp_tensor *tensor, size_t i)
+{
+    struct ulp_tensor view = ulp_tensor_view(tensor);
+    view.data = ulp_element_at(tensor, i);
+    view.count = i < tensor->count ? tensor->count - i : 0;
+    view.rank = 1;
+    view.dims[0] = (int64_t)view.count;
+    return view;
 }
 
 #endif

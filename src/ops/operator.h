@@ -89,7 +89,7 @@ struct ulp_bound {
     struct ulp_tape **formulas; /* parallel to op->formulas */
     struct ulp_prepared *prepared;
     bool shares_tapes; /* another's, with what is prepared of them, which is freed with that one */
-    uint64_t key;               /* of the node's stochastic stream */
+    uint64_t key;      /* of the node's stochastic stream */
     /* planned bodies of graph attributes, in attribute order; NULL when there are none */
     struct ulp_block *const *blocks;
 };
@@ -119,8 +119,8 @@ struct ulp_call {
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
-    /* records what the call computes, for its derivatives (ops/trace/trace.h): the lane is fp64 then, and
-     * floats are names. NULL: none */
+    /* records what the call computes, for its derivatives (ops/trace/trace.h): the lane is fp64
+     * then, and floats are names. NULL: none */
     struct ulp_trace *trace;
     struct ulp_probe *probe; /* is told what the call holds inside (ops/probe.h); NULL: none */
 };
@@ -166,8 +166,8 @@ struct ulp_operator {
     /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of
      * any type, p floats that configure the operator (Resize's scales: constant ones are never
      * rounded to the lane's storage), * any type; all inputs without a letter have one type. '?'
-     * optional; "=TEXT" the number an absent one stands for in the formula
-     * (-0 is the exact neutral element of addition); '*' the last may repeat: "f(x, ...)" in a
+     * optional; "=TEXT" the number an absent one stands for in the formula (-0 is the exact neutral
+     * element of addition); '*' the last may repeat: "f(x, ...)" in a
      * formula stands for f(f(x0, x1), x2) over all of them, and "#x" for their number. */
     const char *inputs;
     const char *outputs; /* "y mean? inv_std_dev?": run asks for the latter with ulp_call_wants */

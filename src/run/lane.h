@@ -10,10 +10,10 @@ struct ulp_kept;
 struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
-    /* per slot; type UNDEFINED: not there. Converted constants are kept here until their last use:
-     * in that of the arithmetic with index a at slot a * slot_count + slot, of the inner ones
-     * behind the others. A computed value is held in the arithmetic of its holder; an input of the
-     * model, where nodes differ, as it was given. */
+    /* By slot; type UNDEFINED: there is no value. A constant that was converted for the mix's
+     * arithmetic a (inner ones are counted behind the others) is at a * slot_count + slot until its
+     * last use. A computed value has the storage of its holder (ulp_lane_holder). An input of the
+     * model is as it was given where the lane's nodes have several arithmetics. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     struct ulp_budget *budget;
@@ -25,7 +25,7 @@ struct ulp_lane {
      * body stay until its If, Loop or Scan is done. */
     struct ulp_packed *packed;
     bool repeats;
-    bool *kept; /* per slot: its constant is */
+    bool *kept; /* by slot: its constant is in that cache */
     /* what the plan's runs leave for each other (kept.h), and where the lane's values are in it;
      * NULL: nothing, as in bodies */
     struct ulp_kept *left;
@@ -37,7 +37,7 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 const struct ulp_block *block, struct ulp_budget *budget,
                                 struct ulp_pool *pool, struct ulp_error *error);
 void ulp_lane_free(struct ulp_lane *lane);
-/* Free everything but constants that are kept: the block will run again. */
+/* Free every value but the constants of keeps_constants: the block will run again. */
 void ulp_lane_clear(struct ulp_lane *lane);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
@@ -47,15 +47,16 @@ static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)
 {
     return !lane->mix->of_node && !lane->mix->fusion;
 }
-/* What the lane computes the step in: within a kernel the inner arithmetic. */
+/* The arithmetic in which the lane computes the step: within a kernel the inner one. */
 static inline const struct ulp_arithmetic *ulp_lane_arithmetic(const struct ulp_lane *lane,
                                                                const struct ulp_step *step)
 {
     return ulp_mix_computes(lane->mix, step->number);
 }
-/* What the lane holds the slot in, which is no constant nor held as given. */
+/* The arithmetic whose storage the slot's value has. Not for constants, nor for inputs that are
+ * held as they were given. */
 const struct ulp_arithmetic *ulp_lane_holder(const struct ulp_lane *lane, int slot);
-/* The format in which the lane holds *value of a float type, which is no constant. */
+/* The format of the slot's value, of a float type. Not for constants. */
 enum ulp_status ulp_lane_held(const struct ulp_lane *lane, int slot, const struct ulp_tensor *value,
                               struct ulp_format *out, struct ulp_error *error);
 
@@ -71,17 +72,17 @@ struct ulp_reader {
 enum ulp_status ulp_lane_value(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                struct ulp_tensor *converted, const struct ulp_tensor **out,
                                struct ulp_error *error);
-/* What the step's input i is rounded to when it is read. */
+/* The arithmetic to whose storage the step's input i is rounded when it is read. */
 const struct ulp_arithmetic *ulp_lane_reads(const struct ulp_lane *lane,
                                             const struct ulp_step *step, size_t i);
 
-/* Is the step's input i what one of its bodies captures? */
+/* Is the step's input i a value that one of its bodies captures? */
 static inline bool ulp_is_captured(const struct ulp_step *step, size_t i)
 {
     return step->bound.blocks && i >= step->own_input_count;
 }
-/* Is the value one of the model's inputs, used as a parameter alone? Every lane has such a one as
- * it was given. */
+/* Is the value an input of the model that is used as a parameter only? Every lane holds such an
+ * input as it was given. */
 bool ulp_is_as_given(const struct ulp_block *block, int slot);
 
 /* A step's inputs (own, then captured), and those among them that were converted for it. */
@@ -94,16 +95,16 @@ enum ulp_status ulp_inputs_create(struct ulp_inputs *out, const struct ulp_lane 
                                   const struct ulp_step *step, struct ulp_arena *arena,
                                   struct ulp_error *error);
 void ulp_inputs_free(struct ulp_inputs *inputs);
-/* Input i of a step, and all of them, in its lane: as ulp_lane_value; a constant parameter is given
- * as the model has it, what bodies capture as the lane holds it. */
+/* Input i of a step, and all of them, in its lane: as ulp_lane_value. A constant parameter is as
+ * the model has it; a value that bodies capture is as the lane holds it. */
 enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *step, size_t i,
                                struct ulp_tensor *converted, const struct ulp_tensor **out,
                                struct ulp_error *error);
 enum ulp_status ulp_lane_inputs(struct ulp_lane *lane, const struct ulp_step *step,
                                 struct ulp_inputs *out, struct ulp_error *error);
 
-/* A copy of the slot's value under the name of a graph output, in what the node that computes it
- * stores. */
+/* A copy of the slot's value, under the name of a graph output, in the storage of the node that
+ * computes it. */
 enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *name,
                                 struct ulp_budget *budget, struct ulp_tensor_set *outputs,
                                 struct ulp_error *error);
@@ -137,7 +138,7 @@ enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *g
                               enum ulp_type declared, struct ulp_budget *budget,
                               struct ulp_pool *pool, struct ulp_error *error);
 
-/* For the time until the step is dropped, the constants of its bodies stay as they are. */
+/* Until the step is dropped, the constants of its bodies do not change: they may be cached. */
 enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_step *step,
                                      struct ulp_error *error);
 
@@ -164,8 +165,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                               struct ulp_tensor *outputs, struct ulp_error *error);
 void ulp_step_close(struct ulp_step_call *call);
 
-/* Give a lane of a body its inputs and captured values, as views of the call's; and take the
- * results out, owned by the caller and in the arithmetic of the body's owner. */
+/* Give the lane of a body its inputs and captured values, as views of the call's; and take the
+ * results out, owned by the caller and in the arithmetic of the If, Loop or Scan. */
 enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call,
                                size_t input_count, const struct ulp_tensor *const *inputs,
                                size_t output_count, struct ulp_error *error);

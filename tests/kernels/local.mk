@@ -1,7 +1,7 @@
 test_programs += check_contract check_unit check_unit_contract check_unit_recorded check_wide
 check_contract_SOURCES = %D%/check_contract.c %D%/chain_oracle.c %D%/chain_oracle.h %D%/check_integers.c \
 	%D%/check_pack.c %D%/check_special.c %D%/instance.c %D%/instance.h
-check_unit_SOURCES = %D%/check_unit.c
+check_unit_SOURCES = %D%/check_unit.c %D%/unit_operands.c %D%/unit_operands.h
 check_unit_contract_SOURCES = %D%/check_unit_contract.c
 check_unit_recorded_SOURCES = %D%/check_unit_recorded.c
 check_wide_SOURCES = %D%/check_wide.c %D%/exact/check_kept.c %D%/exact/world.c %D%/exact/world.h

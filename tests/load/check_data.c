@@ -1,5 +1,4 @@
-/* npy and npz against bytes written here by hand, and against numpy where Python has it. */
-#include <float.h>
+/* npz against numpy where Python has it, and archives that are wrong. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,228 +11,9 @@
 #include "data/data.h"
 #include "tests/fuzz/fuzz_load.h"
 #include "number/mpfr_record.h"
-#include "tests/support/proto.h"
+#include "npy_file.h"
 #include "tensor/tensor.h"
 #include "tests/support/test.h"
-
-/* An npy file: version, literal, elements. */
-static struct proto npy(int version, const char *literal, const void *elements, size_t bytes)
-{
-    struct proto file = {0};
-    size_t length = strlen(literal);
-    unsigned char start[12] = {0x93,
-                               'N',
-                               'U',
-                               'M',
-                               'P',
-                               'Y',
-                               (unsigned char)version,
-                               0,
-                               (unsigned char)length,
-                               (unsigned char)(length >> 8)};
-    proto_raw(&file, start, version == 1 ? 10 : 12);
-    proto_raw(&file, literal, length);
-    proto_raw(&file, elements, bytes);
-    return file;
-}
-
-static struct ulp_tensor parse_good(struct proto file)
-{
-    struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_npy_parse(&tensor, file.data, file.count, NULL, &error), error);
-    proto_free(&file);
-    return tensor;
-}
-
-static const struct {
-    char kind;
-    int bytes;
-    enum ulp_type type;
-    double values[6];
-} dtypes[] = {
-    {'f', 2, ULP_TYPE_FLOAT16, {1, -0.5, 65504, 0x1p-24, INFINITY, -2.25}},
-    {'f', 4, ULP_TYPE_FLOAT, {1, -0.5, 0x1.fffffep127, 0x1p-149, -INFINITY, 3}},
-    {'f', 8, ULP_TYPE_DOUBLE, {1, -0.5, DBL_MAX, 0x1p-1074, INFINITY, 0.1}},
-    {'i', 1, ULP_TYPE_INT8, {-128, 127, 1, 2, 3, 4}},
-    {'i', 2, ULP_TYPE_INT16, {-32768, 32767, 258, 2, 3, 4}},
-    {'i', 4, ULP_TYPE_INT32, {-2147483648.0, 2147483647, 16909060, 2, 3, 4}},
-    {'i',
-     8,
-     ULP_TYPE_INT64,
-     {-9223372036854775808.0, 4503599627370497, 72623859790382856 - 8, 2, 3, 4}},
-    {'u', 1, ULP_TYPE_UINT8, {0, 255, 1, 2, 3, 4}},
-    {'u', 2, ULP_TYPE_UINT16, {0, 65535, 258, 2, 3, 4}},
-    {'u', 4, ULP_TYPE_UINT32, {0, 4294967295, 16909060, 2, 3, 4}},
-    {'u', 8, ULP_TYPE_UINT64, {0, 9223372036854775808.0, 258, 2, 3, 4}},
-    {'b', 1, ULP_TYPE_BOOL, {0, 1, 1, 0, 0, 1}},
-};
-
-/* The bits of a value of the table; FP16 by its definition. */
-static uint64_t value_bits(int row, double value)
-{
-    uint64_t bits = 0;
-    if (dtypes[row].type == ULP_TYPE_FLOAT16) {
-        int exponent;
-        uint64_t sign = signbit(value) ? 0x8000 : 0;
-        double m = frexp(fabs(value), &exponent);
-        if (isinf(value))
-            return sign | 0x7c00;
-        return sign | (exponent < -13
-                           ? (uint64_t)ldexp(m, exponent + 24)
-                           : (uint64_t)(exponent + 14) << 10 | ((uint64_t)ldexp(m, 11) & 0x3ff));
-    }
-    if (dtypes[row].type == ULP_TYPE_FLOAT) {
-        float f = (float)value;
-        memcpy(&bits, &f, sizeof f);
-    } else if (dtypes[row].type == ULP_TYPE_DOUBLE) {
-        memcpy(&bits, &value, sizeof value);
-    } else {
-        bits = value < 0 ? (uint64_t)(int64_t)value : (uint64_t)value;
-    }
-    return bits;
-}
-
-/* A 2 x 3 array in every type, byte order, element order and file version. */
-START_TEST(every_dtype_and_order)
-{
-    for (int variant = 0; variant < 12; variant++) {
-        int version = 1 + variant / 4;
-        bool big = variant & 1, fortran = variant & 2;
-        unsigned char raw[48];
-        char literal[100];
-        size_t bytes = (size_t)dtypes[_i].bytes;
-        for (size_t i = 0; i < 6; i++) {
-            uint64_t bits = value_bits(_i, dtypes[_i].values[i]);
-            size_t place = fortran ? i % 3 * 2 + i / 3 : i;
-            for (size_t b = 0; b < bytes; b++)
-                raw[place * bytes + (big ? bytes - 1 - b : b)] = (unsigned char)(bits >> (8 * b));
-        }
-        snprintf(literal, sizeof literal,
-                 "{'descr': '%c%c%d', 'fortran_order': %s, 'shape': (2, 3), }   \n",
-                 big          ? '>'
-                 : bytes == 1 ? '|'
-                              : '<',
-                 dtypes[_i].kind, dtypes[_i].bytes, fortran ? "True" : "False");
-        struct ulp_tensor tensor = parse_good(npy(version, literal, raw, 6 * bytes));
-        ck_assert_int_eq(tensor.type, dtypes[_i].type);
-        ck_assert(tensor.rank == 2 && tensor.dims[0] == 2 && tensor.dims[1] == 3);
-        for (size_t i = 0; i < 6; i++)
-            ck_assert_msg(ulp_tensor_get(&tensor, i) == dtypes[_i].values[i],
-                          "variant %d element %zu: %a", variant, i, ulp_tensor_get(&tensor, i));
-        ulp_tensor_free(&tensor);
-    }
-}
-END_TEST
-
-START_TEST(header_spellings)
-{
-    static const struct {
-        const char *literal;
-        int rank;
-        size_t count;
-    } good[] = {
-        {"{\"shape\":(4,),\"fortran_order\":False,\"descr\":\"|u1\"}", 1, 4},
-        {"{'shape': (4L,), 'fortran_order': False, 'descr': 'u1'}\n", 1, 4},
-        {"{ 'descr' : '=u1' , 'shape' : ( 2 , 2 ) , 'fortran_order' : True , }", 2, 4},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 4, 1, 1), }", 4, 4},
-        {"{'descr': '|u1', 'fortran_order': True, 'shape': (0, 4), }", 2, 0},
-        {"{'descr': '|u1', 'fortran_order': False, 'shape': (), }", 0, 1},
-    };
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        struct ulp_tensor tensor = parse_good(npy(1, good[i].literal, "\1\2\3\4", good[i].count));
-        ck_assert_int_eq(tensor.rank, good[i].rank);
-        ck_assert_uint_eq(tensor.count, good[i].count);
-        ulp_tensor_free(&tensor);
-    }
-}
-END_TEST
-
-static const struct {
-    int version;
-    const char *literal;
-    size_t bytes;
-    enum ulp_status status;
-    const char *text;
-} bad_npy[] = {
-    {4, "{}", 0, ULP_ERROR_UNSUPPORTED, "npy version 4"},
-    {1, "", 0, ULP_ERROR_INPUT, "not a dictionary"},
-    {1, "{'descr'", 0, ULP_ERROR_INPUT, "malformed"},
-    {1, "{'descr': '<f4'", 0, ULP_ERROR_INPUT, "malformed after 'descr'"},
-    {1, "{'descr': '<f4', 'fortran_order': False}", 0, ULP_ERROR_INPUT, "lacks shape"},
-    {1, "{'fortran_order': False, 'shape': ()}", 0, ULP_ERROR_INPUT, "lacks descr"},
-    {1, "{'descr': '<f4', 'shape': ()}", 0, ULP_ERROR_INPUT, "lacks fortran_order"},
-    {1, "{'descr': '<f4', 'fortran_order': None, 'shape': ()}", 4, ULP_ERROR_INPUT,
-     "neither True nor False"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': 3}", 4, ULP_ERROR_INPUT, "not a tuple"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4, ULP_ERROR_INPUT,
-     "malformed at dimension 0"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}", 4, ULP_ERROR_INPUT,
-     "malformed at dimension 0"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999999999999)}", 4,
-     ULP_ERROR_INPUT, "too large"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}", 4,
-     ULP_ERROR_INPUT, "more than memory"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}", 4, ULP_ERROR_INPUT,
-     "expected 4398046511104"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 7, ULP_ERROR_INPUT,
-     "7 bytes of elements"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", 9, ULP_ERROR_INPUT,
-     "9 bytes of elements"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}", 4, ULP_ERROR_INPUT,
-     "unknown entry 'more'"},
-    {1, "{'descr': '|O', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED,
-     "pickled Python objects"},
-    {1, "{'descr': '|V2', 'fortran_order': False, 'shape': ()}", 2, ULP_ERROR_UNSUPPORTED,
-     "BF16 and FP8"},
-    {1, "{'descr': '<c8', 'fortran_order': False, 'shape': ()}", 8, ULP_ERROR_UNSUPPORTED,
-     "dtype '<c8'"},
-    {1, "{'descr': '<f16', 'fortran_order': False, 'shape': ()}", 16, ULP_ERROR_UNSUPPORTED,
-     "dtype '<f16'"},
-    {1, "{'descr': '', 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED, "dtype ''"},
-    {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", 4, ULP_ERROR_UNSUPPORTED,
-     "structured"},
-    {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", 4,
-     ULP_ERROR_UNSUPPORTED, "more than 16 dimensions"},
-};
-
-START_TEST(bad_headers_are_explained)
-{
-    static const char zeros[64];
-    struct ulp_tensor tensor;
-    struct ulp_error error = {0};
-    struct proto file = npy(bad_npy[_i].version, bad_npy[_i].literal, zeros, bad_npy[_i].bytes);
-    ck_assert_int_eq(ulp_npy_parse(&tensor, file.data, file.count, NULL, &error),
-                     bad_npy[_i].status);
-    ck_assert_msg(strstr(error.message, bad_npy[_i].text) != NULL, "%s", error.message);
-    ck_assert_ptr_null(tensor.data);
-    proto_free(&file);
-}
-END_TEST
-
-/* Every prefix and random damage end in a status; a sanitizer sees the rest. */
-START_TEST(damaged_npy)
-{
-    static const float elements[6];
-    struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }",
-                            elements, sizeof elements);
-    for (uint64_t seed = 0; seed < (test_long() ? 20000 : 1000) + file.count; seed++) {
-        size_t count = seed;
-        uint8_t *damaged = NULL;
-        struct ulp_tensor tensor;
-        if (seed < file.count && (damaged = malloc(count + 1)))
-            memcpy(damaged, file.data, count);
-        else
-            damaged = fuzz_mutate(file.data, file.count, 2 * seed, &count);
-        enum ulp_status status = ulp_npy_parse(&tensor, damaged, count, NULL, NULL);
-        ck_assert(status == ULP_OK || status == ULP_ERROR_INPUT || status == ULP_ERROR_UNSUPPORTED);
-        ck_assert(seed >= file.count || status != ULP_OK);
-        ulp_tensor_free(&tensor);
-        free(damaged);
-    }
-    proto_free(&file);
-}
-END_TEST
 
 static void add_tensor(struct ulp_tensor_set *set, const char *name, enum ulp_type type,
                        enum ulp_element element, int precision, int rank, const int64_t *dims)
@@ -266,7 +46,7 @@ static struct ulp_tensor_set every_type(void)
 {
     static const int64_t dims[4] = {2, 1, 3, 4}, none[2] = {0, 5};
     struct ulp_tensor_set set = {0};
-    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+    for (size_t i = 0; i < (size_t)dtype_count; i++) {
         char name[32];
         snprintf(name, sizeof name, "a/%c%d:0", dtypes[i].kind, dtypes[i].bytes);
         add_tensor(&set, name, dtypes[i].type, ULP_ELEMENT_COUNT, 0, 4, dims);
@@ -507,10 +287,6 @@ int main(void)
     TCase *tests = tcase_create("data");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, every_dtype_and_order, 0, sizeof dtypes / sizeof dtypes[0]);
-    tcase_add_test(tests, header_spellings);
-    tcase_add_loop_test(tests, bad_headers_are_explained, 0, sizeof bad_npy / sizeof bad_npy[0]);
-    tcase_add_test(tests, damaged_npy);
     tcase_add_test(tests, npz_comes_back);
     tcase_add_test(tests, numpy_agrees);
     tcase_add_test(tests, bad_archives_are_explained);

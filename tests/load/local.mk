@@ -1,6 +1,7 @@
-test_programs += check_data check_inputs check_layer_options check_load check_recording
+test_programs += check_data check_inputs check_layer_options check_load check_npy check_recording
 check_PROGRAMS += fuzz_load
-check_data_SOURCES = %D%/check_data.c
+check_data_SOURCES = %D%/check_data.c %D%/npy_file.c %D%/npy_file.h
+check_npy_SOURCES = %D%/check_npy.c %D%/npy_file.c %D%/npy_file.h
 check_inputs_SOURCES = %D%/check_inputs.c
 check_layer_options_SOURCES = %D%/check_layer_options.c
 check_load_SOURCES = %D%/check_load.c %D%/check_attributes.c %D%/check_damage.c %D%/check_external.c \

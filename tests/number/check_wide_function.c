@@ -273,7 +273,7 @@ START_TEST(edges)
 }
 END_TEST
 
-#ifdef ULP_WIDE_LIMBS
+#ifdef ULP_LIMBS
 /* An eighth of x 2^(64 limbs) rounded to an integer. */
 static void eighth(mpz_t out, mpfr_t x, int limbs)
 {
@@ -337,7 +337,7 @@ int main(void)
     tcase_set_timeout(random, 3600);
     tcase_add_loop_test(random, equals_mpfr, 0, ROWS);
     tcase_add_loop_test(special, edges, 0, ROWS);
-#ifdef ULP_WIDE_LIMBS
+#ifdef ULP_LIMBS
     tcase_add_loop_test(special, erf_cells_equal_mpfr, ULP_SERIES_LIMBS_MIN,
                         ULP_SERIES_LIMBS_MAX + 1);
 #endif

@@ -1,5 +1,5 @@
 test_programs += check_format check_function check_function_cuda check_number check_round check_strip \
-	check_wide_arithmetic check_wide_function
+	check_wide_arithmetic check_wide_function check_wrong_names
 # tests of number: formats, arithmetics by name, rounding
 check_format_SOURCES = %D%/check_format.c
 check_function_SOURCES = %D%/check_function.c %D%/strip_oracle.c %D%/strip_oracle.h
@@ -10,4 +10,5 @@ check_round_SOURCES = %D%/check_round.c %D%/round/check_oracle.c %D%/round/check
 check_strip_SOURCES = %D%/check_strip.c %D%/check_strip_access.c %D%/check_strip_reduction.c \
 	%D%/check_strip_fused.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_wide_arithmetic_SOURCES = %D%/check_wide_arithmetic.c %D%/strip_oracle.c %D%/strip_oracle.h
+check_wrong_names_SOURCES = %D%/check_wrong_names.c
 check_wide_function_SOURCES = %D%/check_wide_function.c %D%/strip_oracle.c %D%/strip_oracle.h

@@ -1,12 +1,14 @@
 test_programs += check_adapt check_bodies check_control check_fusion check_growth check_idiom check_iterations check_keep \
-	check_networks check_ort_cpu check_packed check_pattern check_qdq check_run check_scales check_traps check_trial check_work
+	check_nested check_networks check_ort_cpu check_packed check_pattern check_qdq check_run check_scales check_traps check_trial check_work
 check_adapt_SOURCES = %D%/check_adapt.c
 check_bodies_SOURCES = %D%/check_bodies.c
 check_control_SOURCES = %D%/check_control.c %D%/run_test.h %D%/support.c
-check_growth_SOURCES = %D%/check_growth.c %D%/growth_models.c %D%/growth_models.h
+check_growth_SOURCES = %D%/check_growth.c %D%/growth_bodies.c %D%/growth_build.c %D%/growth_build.h \
+	%D%/growth_models.c %D%/growth_models.h
 check_idiom_SOURCES = %D%/check_idiom.c
 check_iterations_SOURCES = %D%/check_iterations.c
 check_keep_SOURCES = %D%/plan/check_keep.c %D%/run_test.h %D%/support.c
+check_nested_SOURCES = %D%/check_nested.c
 check_networks_SOURCES = %D%/check_networks.c
 check_ort_cpu_SOURCES = %D%/check_ort_cpu.c
 check_packed_SOURCES = %D%/check_packed.c

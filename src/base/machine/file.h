@@ -18,14 +18,14 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error);
 
-/* What is written has no name until it is whole and on the disk, so that nothing of it stays when
- * the process is killed; where the file system cannot do that, a name of its own beside path
- * (PATH.tmpXXXXXX). A symbolic link is followed. A device or a pipe is written as it is. */
+/* A new file has no name until it is whole and on the disk, so that nothing of it stays when the
+ * process is killed; where the file system cannot do that, it has a name beside path
+ * (PATH.tmpXXXXXX). A symbolic link is followed. A device or a pipe is written directly. */
 enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count,
                                struct ulp_error *error);
 
-/* Make *text one that goes to a file as it grows. keep false: it is not kept. Either way *text is
- * freed when it is closed; a failure to add or to write is reported there. */
+/* A text that goes to a file as it grows. Closing it frees it and reports any failure to add or to
+ * write; keep false: there is no file then. */
 enum ulp_status ulp_text_open(struct ulp_text *text, const char *path, struct ulp_error *error);
 /* Write all of it now; closing then only gives the name. */
 enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error);

@@ -15,7 +15,7 @@ struct ulp_budget;
 enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct ulp_error *error);
 void ulp_pool_free(struct ulp_pool *pool);
 int ulp_pool_thread_count(const struct ulp_pool *pool);
-/* Hand over work however little it is, grains of one item, as tests want it. */
+/* For tests: hand over any work, in grains of one item. */
 void ulp_pool_set_eager(struct ulp_pool *pool);
 /* The budget to charge scratch memory to, which keeps freed blocks for the next call. NULL for no
  * pool. What is charged to it is freed before the pool. */
@@ -28,21 +28,21 @@ void ulp_pool_set_root(struct ulp_pool *pool, struct ulp_budget *root);
 typedef enum ulp_status ulp_work_fn(void *context, size_t first, size_t last, int worker,
                                     struct ulp_error *error);
 
-/* Splits [0, count) into chunks of `grain` items or more (the last of a part may be shorter) and
- * runs them on the pool, the caller working too; each thread begins in its own part, the first
- * thread with the first items. pool NULL: runs in the caller. Calls from inside a worker run in
- * that worker; otherwise one thread at a time may call with a pool. A grain should be about
- * ULP_TUNE_GRAIN_NANOSECONDS of work: handing over less takes longer than doing it. */
-/* As many items of that many nanoseconds, at least 1. */
+/* The grain for items that take so many nanoseconds: about ULP_TUNE_GRAIN_NANOSECONDS of work,
+ * since to hand over less takes longer than to do it. At least 1. */
 static inline size_t ulp_grain(double item_nanoseconds)
 {
     double grain = ULP_TUNE_GRAIN_NANOSECONDS / item_nanoseconds;
     return grain >= 1e9 ? 1000000000 : grain >= 1 ? (size_t)grain : 1;
 }
+/* Splits [0, count) into chunks of `grain` items or more (the last of a part may be shorter) and
+ * runs them on the pool, the caller working too; each thread begins in its own part, the first
+ * thread with the first items. pool NULL: runs in the caller. Calls from inside a worker run in
+ * that worker; otherwise one thread at a time may call with a pool. */
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain,
                                  ulp_work_fn *work, void *context, struct ulp_error *error);
 
-/* Threads to cut that much work for, when cutting has a price: all of the pool's, or 1. */
+/* For work that costs something to split: into how many parts, all of the pool's threads or 1. */
 int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds);
 
 #endif

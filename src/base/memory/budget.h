@@ -34,13 +34,13 @@ struct ulp_budget {
     void *reclaim_owner;
 };
 
-/* Make *budget, which is zero, one below root; NULL: a root. Ends with ulp_budget_close, which
- * gives kept blocks back to the system. */
+/* Put *budget, which is zero, below root; root NULL: it becomes a root. Ends with ulp_budget_close,
+ * which gives kept blocks back to the system. */
 void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root);
 void ulp_budget_close(struct ulp_budget *budget);
-/* Asked before an allocation fails anywhere in the family: frees memory charged to this budget that
- * its owner can do without; false: there is none. It may be called in any thread, and must not
- * allocate. NULL: no more. */
+/* reclaim is called before an allocation fails anywhere in the family. It frees memory charged to
+ * this budget that its owner can do without, or returns false. It may be called in any thread, and
+ * must not allocate. NULL: none is called any more. */
 void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *owner), void *owner);
 
 /* Charge memory that another library takes, an estimate; false: not within the limit. budget may be
@@ -48,8 +48,8 @@ void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *own
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes);
 void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes);
 
-/* How often the limit that holds for the budget has refused memory in the family: what failed in
- * between for another reason failed because the machine has none. No budget has no limit. */
+/* How often the limit of the budget's family has refused memory. A request that fails while this
+ * number stands still fails because the machine has no memory. budget NULL: 0. */
 size_t ulp_budget_refusals(const struct ulp_budget *budget);
 
 /* The limit that holds for the budget; 0: none. */
@@ -61,7 +61,7 @@ size_t ulp_budget_limit(const struct ulp_budget *budget);
  * within the limit, or there is no memory. *capacity is of the whole block, which may have been
  * another's. budget NULL: none is charged. */
 void *ulp_budget_take(struct ulp_budget *budget, size_t bytes, size_t *capacity);
-/* Free such a block, or keep it. */
+/* Free such a block, or hold it for the next allocation. */
 void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_t capacity);
 /* Write why this thread's last ulp_budget_take failed: the limit (": ..."), or nothing. */
 void ulp_budget_explain(char *out, size_t size);

@@ -4,8 +4,8 @@
 
 #include <ulpscope/memory.h>
 
-/* How often the reserve was drawn on. Results are right all the same: a walk compares the count
- * with the one it began with, and ends early enough for the reserve to last. */
+/* How often the reserve was drawn on. Results stay right: a walk that sees another count than it
+ * began with ends, while the reserve still lasts. */
 size_t ulp_reserve_draws(void);
 /* ULP_ERROR_MEMORY when the count is not `draws` any more; gives back what MPFR's caches of this
  * thread hold of the reserve. */

@@ -5,8 +5,8 @@
  *   ELEMENT        float, double, uint32_t or uint64_t
  *   VECTOR, LANES  a vector of LANES elements (vector_size attribute)
  *   VECTORS        vectors a row: the tile has VECTORS * LANES columns
- *   ROWS_MAX       most rows; VECTORS * ROWS_MAX sums and a few more vectors fit the registers. 4,
- *   6, 8 or 14
+ *   ROWS_MAX       most rows, 4, 6, 8 or 14: VECTORS * ROWS_MAX sums and a few vectors more are
+ *                  what the registers hold
  *   SETUP          declarations from `rule` that STEP uses, or empty
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "kernels/contract.h"
 #include "number/mpfr_record.h"
 
@@ -23,8 +24,7 @@ struct ulp_wide_number {
 
 static inline void ulp_wide_read_double(struct ulp_wide_number *x, double value)
 {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint64_t bits = ulp_double_bits(value);
     uint64_t fraction = bits & (((uint64_t)1 << 52) - 1);
     int biased = (int)(bits >> 52) & 0x7ff;
     x->negative = bits >> 63;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/machine/cpu.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
@@ -41,15 +42,15 @@ static inline float truncate_sum(int32_t sum)
 {
     uint32_t magnitude = sum < 0 ? 0 - (uint32_t)sum : (uint32_t)sum;
     float x = (float)(int32_t)(magnitude & ~(magnitude >> 24));
-    return ulp_unit_float((ulp_unit_bits(x) & 0x7FFFFFFF) | ((uint32_t)sum & 0x80000000));
+    return ulp_float_from((ulp_float_bits(x) & 0x7FFFFFFF) | ((uint32_t)sum & 0x80000000));
 }
 
 /* To FP16, nearest even, by adding 1.5 * 2^(13 + Exp(x)), whose last bit is worth 2^(Exp(x) -
  * 10). */
 static inline float round_to_half(float x)
 {
-    uint32_t field = ulp_unit_bits(x) >> 23 & 255;
-    float magic = ulp_unit_float((((field > 113 ? field : 113) + 13) << 23) | 0x400000);
+    uint32_t field = ulp_float_bits(x) >> 23 & 255;
+    float magic = ulp_float_from((((field > 113 ? field : 113) + 13) << 23) | 0x400000);
     float rounded = fabsf(x) + magic - magic;
     return copysignf(fabsf(x) < 65520 ? rounded : INFINITY, x);
 }
@@ -61,9 +62,9 @@ static inline float convert_sum(int32_t sum, float scale, enum ulp_unit_output o
     if (output == ULP_UNIT_RZ_FP32)
         return x * scale;
     if (output == ULP_UNIT_RZ_E8M13)
-        return ulp_unit_float(ulp_unit_bits(x) & 0xFFFFFC00) * scale;
+        return ulp_float_from(ulp_float_bits(x) & 0xFFFFFC00) * scale;
     /* rounded to odd at 24 bits first, so that rounding to 11 rounds once */
-    return round_to_half(ulp_unit_float(ulp_unit_bits(x) | ((int32_t)x != sum)) * scale);
+    return round_to_half(ulp_float_from(ulp_float_bits(x) | ((int32_t)x != sum)) * scale);
 }
 
 /* A term as an integer. Lanes left to the oracle may hold anything here: what C does not define
@@ -102,15 +103,15 @@ static void raise_lanes(struct lanes *lanes, const struct ulp_unit_limits *limit
         raise_exponents(top, (int16_t)(a_exponent[s] & 0xFFFF), b_exponent + offset[s]);
     uint32_t outside = 0;
     for (size_t j = 0; j < COLUMNS; j++) {
-        const uint32_t bits = ulp_unit_bits(c[j]) & 0x7FFFFFFF;
+        const uint32_t bits = ulp_float_bits(c[j]) & 0x7FFFFFFF;
         const int field = (int)(bits >> 23) > limits->c_field ? (int)(bits >> 23) : limits->c_field;
         const int c_e = bits == 0 ? ULP_UNIT_ZERO : field - 127;
         int e = top[j] > c_e ? top[j] : c_e;
         lanes->sum[j] = (e > ULP_UNIT_NO_TERM && e < limits->low) || e > limits->high;
         outside |= (uint32_t)lanes->sum[j];
         e = e < limits->lowest ? limits->lowest : e > limits->high ? limits->high : e;
-        lanes->up[j] = ulp_unit_float((uint32_t)(127 + limits->fraction_bits - e) << 23);
-        lanes->down[j] = ulp_unit_float((uint32_t)(127 - limits->fraction_bits + e) << 23);
+        lanes->up[j] = ulp_float_from((uint32_t)(127 + limits->fraction_bits - e) << 23);
+        lanes->down[j] = ulp_float_from((uint32_t)(127 - limits->fraction_bits + e) << 23);
     }
     lanes->slow = 0;
     for (size_t j = 0; outside && j < COLUMNS; j++)
@@ -152,7 +153,7 @@ static struct lost read_lost(const float *c)
 static void write_lost(float *c, struct lost lost)
 {
     for (size_t j = 0; lost_lanes(lost) && j < COLUMNS; j++)
-        c[j] = lost.nan >> j & 1        ? ulp_unit_float(0x7FFFFFFF) /* the canonical NaN */
+        c[j] = lost.nan >> j & 1        ? ulp_float_from(0x7FFFFFFF) /* the canonical NaN */
                : lost.positive >> j & 1 ? INFINITY
                : lost.negative >> j & 1 ? -INFINITY
                                         : c[j];
@@ -219,12 +220,12 @@ static struct ulp_unit_kinds decode(float *restrict value, int16_t *restrict exp
 {
     struct ulp_unit_kinds kinds = {0};
     for (size_t i = 0; i < COLUMNS; i++) {
-        const uint32_t magnitude = ulp_unit_bits(x[i]) & 0x7FFFFFFF;
+        const uint32_t magnitude = ulp_float_bits(x[i]) & 0x7FFFFFFF;
         const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
         kinds.nan |= (uint32_t)(magnitude > 0x7F800000) << i;
         kinds.infinity |= (uint32_t)(magnitude == 0x7F800000) << i;
         kinds.zero |= (uint32_t)(magnitude == 0) << i;
-        kinds.negative |= (ulp_unit_bits(x[i]) >> 31) << i;
+        kinds.negative |= (ulp_float_bits(x[i]) >> 31) << i;
         value[i] = x[i];
         exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);
     }
@@ -236,7 +237,7 @@ static bool find_exponents(int16_t *restrict exponent, const float *restrict x, 
 {
     uint32_t largest = 0;
     for (size_t i = 0; i < count; i++) {
-        const uint32_t magnitude = ulp_unit_bits(x[i]) & 0x7FFFFFFF;
+        const uint32_t magnitude = ulp_float_bits(x[i]) & 0x7FFFFFFF;
         const int field = (int)(magnitude >> 23), e = field - 127 > emin ? field - 127 : emin;
         largest = magnitude > largest ? magnitude : largest;
         exponent[i] = (int16_t)(magnitude == 0 ? ULP_UNIT_ZERO : e);

@@ -4,13 +4,11 @@
  * block's largest exponent e is then a max-plus product of the exponent planes, a term is (a * b) *
  * 2^(F - e) converted to an integer with truncation, and the terms are added as int32. Why that is
  * exact:
- *   - a * b has at most 22 bits: exact in FP32 unless it leaves FP32's range. |a * b| < 2^(e + 2),
- *   so it cannot
- *     overflow while e <= 126. Below 2^-126 it may be wrong, but then |a * b| * 2^(F - e) < 1 and
- *     the term is 0 either
- *     way, provided e >= F - 125.
- *   - scaling by 2^(F - e) is exact or leaves a magnitude below 1.
- *   - a term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is
+ * - a * b has at most 22 bits: exact in FP32 unless it leaves FP32's range. |a * b| < 2^(e + 2), so
+ *   it cannot overflow while e <= 126. Below 2^-126 it may be wrong, but then
+ *   |a * b| * 2^(F - e) < 1 and the term is 0 either way, provided e >= F - 125.
+ * - Scaling by 2^(F - e) is exact or leaves a magnitude below 1.
+ * - A term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is
  *   checked for overflow.
  * Lanes outside of these conditions are summed one by one by the oracle. Lanes that meet NaN
  * or Inf are decided all at once by masks: see unit/special_template.h. */
@@ -19,6 +17,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "kernels/operand/pack.h"
 #include "kernels/unit/unit.h"
 
@@ -137,20 +136,6 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
                                   const struct ulp_arithmetic *arithmetic,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
                                   struct ulp_error *error);
-
-static inline uint32_t ulp_unit_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float ulp_unit_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* The limits of the fast path for a unit, in exponents. */
 struct ulp_unit_limits {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "kernels/unit/unit.h"
@@ -94,10 +95,7 @@ enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out,
 
 static uint32_t encode_single(double x)
 {
-    float value = (float)x;
-    uint32_t pattern;
-    memcpy(&pattern, &value, sizeof pattern);
-    return isnan(x) ? 0x7FFFFFFF : pattern;
+    return isnan(x) ? 0x7FFFFFFF : ulp_float_bits((float)x);
 }
 
 /* x is an FP16 number: its significand is an integer of 11 bits in units of 2^-24 or more. */

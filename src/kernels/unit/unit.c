@@ -4,17 +4,15 @@
  * For a finite x of a format whose smallest normal exponent is emin, Exp(x) = max(floor(log2 |x|),
  * emin) (the exponent field: subnormals read emin) and Sig(x) = x / 2^Exp(x), never normalised. A
  * block of L products and an accumulator c:
- *   1. Specials first: NaN among the operands, Inf * 0, or infinities of both signs give NaN; else
- *   an infinite term
- *      gives that infinity.
- *   2. Products are exact: significand Sig(a) Sig(b), exponent Exp(a) + Exp(b). c is one more term.
- *   Zero terms take no
- *      part in 3.
- *   3. e = max(floor, exponents of the terms).
- *   4. Each term's magnitude is truncated to a multiple of 2^(e - F).
- *   5. These integers are added exactly; an exact zero is +0.
- *   6. One conversion of the sum to the output.
- *   7. Blocks follow each other in increasing k, each result the next one's c. */
+ * 1. Specials first: NaN among the operands, Inf * 0, or infinities of both signs give NaN; else an
+ *    infinite term gives that infinity.
+ * 2. Products are exact: significand Sig(a) Sig(b), exponent Exp(a) + Exp(b). c is one more term.
+ *    Zero terms take no part in 3.
+ * 3. e = max(floor, exponents of the terms).
+ * 4. Each term's magnitude is truncated to a multiple of 2^(e - F).
+ * 5. These integers are added exactly; an exact zero is +0.
+ * 6. One conversion of the sum to the output.
+ * 7. Blocks follow each other in increasing k, each result the next one's c. */
 #include "kernels/unit/unit.h"
 
 #include <math.h>

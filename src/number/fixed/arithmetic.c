@@ -3,55 +3,55 @@
 
 #include "number/fixed/limbs.h"
 
-#ifdef ULP_WIDE_LIMBS
+#ifdef ULP_LIMBS
 
 #include <math.h>
 
 /* s = floor(sqrt(h)) for h >= 2^126, and h - s^2. The root in double errs by less than 2^12 after
  * conversion, the second estimate by the square of that over 2 s and its own rounding: by less than
  * 2. */
-static inline uint64_t take_small_root(wide_pair *remainder, wide_pair h)
+static inline uint64_t take_small_root(ulp_limbs_pair *remainder, ulp_limbs_pair h)
 {
     /* Conversions are of signed integers, which need no branch. */
     const double root = sqrt((double)(int64_t)(uint64_t)(h >> 65) * 0x1p65);
     uint64_t s = root >= 0x1p64 ? ~UINT64_C(0) : (uint64_t)(int64_t)(root / 2) << 1;
-    const wide_pair difference = h - (wide_pair)s * s; /* signed, below 2^78 */
+    const ulp_limbs_pair difference = h - (ulp_limbs_pair)s * s; /* signed, below 2^78 */
     const double size = ((double)(int64_t)(uint64_t)(difference >> 64) * 0x1p64 +
                          (double)(int64_t)((uint64_t)difference >> 1) * 2) /
                         (2 * root);
     const int64_t move = (int64_t)size - (size < 0);
     const uint64_t moved = s + (uint64_t)move;
     s = moved | -(uint64_t)((move > 0) & (moved < s));
-    while ((wide_pair)s * s > h)
+    while ((ulp_limbs_pair)s * s > h)
         s--;
-    wide_pair r = h - (wide_pair)s * s;
-    for (; r > 2 * (wide_pair)s; s++)
-        r -= 2 * (wide_pair)s + 1;
+    ulp_limbs_pair r = h - (ulp_limbs_pair)s * s;
+    for (; r > 2 * (ulp_limbs_pair)s; s++)
+        r -= 2 * (ulp_limbs_pair)s + 1;
     *remainder = r;
     return s;
 }
 
 /* s = floor(sqrt(n)) for n = h 2^128 + low, h >= 2^126, and n - s^2, whose bit 128 is *top. One
  * step of P. Zimmermann's Karatsuba square root (INRIA RR-3805, 1999). false: a digit of 2^64. */
-static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_pair h,
-                             wide_pair low)
+static inline bool take_root(ulp_limbs_pair *s, ulp_limbs_pair *remainder, int *top,
+                             ulp_limbs_pair h, ulp_limbs_pair low)
 {
-    wide_pair r1;
+    ulp_limbs_pair r1;
     const uint64_t s1 = take_small_root(&r1, h), next = (uint64_t)(low >> 64);
     uint64_t u;
     /* (r1 2^64 + next) / (2 s1). */
     if (r1 >> 1 >= s1)
         return false;
     const uint64_t q =
-        wide_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | next >> 1, s1);
-    wide_pair root = (wide_pair)s1 << 64 | q, square = (wide_pair)q * q;
+        ulp_limbs_divide_pair(&u, (uint64_t)(r1 >> 1), (uint64_t)r1 << 63 | next >> 1, s1);
+    ulp_limbs_pair root = (ulp_limbs_pair)s1 << 64 | q, square = (ulp_limbs_pair)q * q;
     /* The remainder is (2 u + next's last bit) 2^64 + low's end - q^2, in 129 bits and a sign. */
-    wide_pair r = (wide_pair)u << 65 | (wide_pair)(next & 1) << 64 | (uint64_t)low;
+    ulp_limbs_pair r = (ulp_limbs_pair)u << 65 | (ulp_limbs_pair)(next & 1) << 64 | (uint64_t)low;
     int high = (int)(u >> 63) - (r < square);
     r -= square;
     const uint64_t back = -(uint64_t)(high < 0);
     root -= back & 1;
-    const wide_pair twice = (root << 1 | 1) & ((wide_pair)back << 64 | back);
+    const ulp_limbs_pair twice = (root << 1 | 1) & ((ulp_limbs_pair)back << 64 | back);
     r += twice;
     high += (int)((r < twice) + ((uint64_t)(root >> 127) & back));
     *s = root;
@@ -65,38 +65,39 @@ static inline bool take_root(wide_pair *s, wide_pair *remainder, int *top, wide_
  * 2^128. */
 static inline bool take_long_root(uint64_t *z, bool *above, const uint64_t *m, uint64_t low)
 {
-    wide_pair s, r;
+    ulp_limbs_pair s, r;
     int top;
-    if (!take_root(&s, &r, &top, (wide_pair)m[3] << 64 | m[2], (wide_pair)m[1] << 64 | m[0]))
+    if (!take_root(&s, &r, &top, (ulp_limbs_pair)m[3] << 64 | m[2],
+                   (ulp_limbs_pair)m[1] << 64 | m[0]))
         return false;
-    const wide_pair half = (wide_pair)(unsigned)top << 127 | r >> 1;
+    const ulp_limbs_pair half = (ulp_limbs_pair)(unsigned)top << 127 | r >> 1;
     if (half >= s)
         return false;
-    const uint64_t d[2] = {(uint64_t)s, (uint64_t)(s >> 64)}, v = wide_reciprocal(d);
+    const uint64_t d[2] = {(uint64_t)s, (uint64_t)(s >> 64)}, v = ulp_limbs_reciprocal(d);
     uint64_t u[2] = {(uint64_t)half, (uint64_t)(half >> 64)}, q[2], square[4], rest[5], twice[5];
-    q[1] = wide_divide_step(u, (uint64_t)r << 63 | low << 62, d, v);
-    q[0] = wide_divide_step(u, 0, d, v);
-    wide_multiply(square, q, q, 2);
+    q[1] = ulp_limbs_divide_step(u, (uint64_t)r << 63 | low << 62, d, v);
+    q[0] = ulp_limbs_divide_step(u, 0, d, v);
+    ulp_limbs_multiply(square, q, q, 2);
     rest[0] = rest[1] = 0;
     rest[2] = u[0] << 1;
     rest[3] = u[1] << 1 | u[0] >> 63;
     rest[4] = u[1] >> 63;
-    rest[4] -= wide_sub(rest, rest, square, 4);
-    wide_copy(z, q, 2);
-    wide_copy(z + 2, d, 2);
+    rest[4] -= ulp_limbs_sub(rest, rest, square, 4);
+    ulp_limbs_copy(z, q, 2);
+    ulp_limbs_copy(z + 2, d, 2);
     if (rest[4] >> 63) {
         const uint64_t one[4] = {1, 0, 0, 0};
-        wide_sub(z, z, one, 4);
-        wide_shift_left(twice, z, 1, 4);
+        ulp_limbs_sub(z, z, one, 4);
+        ulp_limbs_shift_left(twice, z, 1, 4);
         twice[0] |= 1;
-        rest[4] += (z[3] >> 63) + wide_add(rest, rest, twice, 4);
+        rest[4] += (z[3] >> 63) + ulp_limbs_add(rest, rest, twice, 4);
     }
-    *above = rest[4] != 0 || wide_less(z, rest, 4);
+    *above = rest[4] != 0 || ulp_limbs_less(z, rest, 4);
     return true;
 }
 
 /* Regular, with an exponent far inside MPFR's range, so that no result leaves it. */
-WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
+ULP_LIMBS_INLINE bool is_ordinary(const struct ulp_record *x)
 {
     return (x->kind * x->kind == MPFR_REGULAR_KIND * MPFR_REGULAR_KIND) &
            ((uint64_t)x->exponent + 0x1000000 < 0x2000000);
@@ -104,7 +105,7 @@ WIDE_INLINE bool is_ordinary(const struct ulp_record *x)
 
 /* What stands for the exponent in comparisons: zeros below and infinities above all numbers; not
  * for NaN. Unsigned. */
-WIDE_INLINE uint64_t find_top(const struct ulp_record *x)
+ULP_LIMBS_INLINE uint64_t find_top(const struct ulp_record *x)
 {
     const int64_t kind = x->kind < 0 ? -x->kind : x->kind;
     const uint64_t top = (uint64_t)x->exponent ^ UINT64_C(1) << 63;

@@ -4,7 +4,7 @@
  * of values of one precision is never a tie. */
 
 #define LIMBS (SIGNIFICAND + 1)
-#define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that wide_divide works on */
+#define DIVISOR (SIGNIFICAND > 2 ? SIGNIFICAND : 2) /* limbs that ulp_limbs_divide works on */
 #if SIGNIFICAND > 2
 #define ROOT 4 /* and roots */
 #else
@@ -13,8 +13,8 @@
 
 /* *out = (y + low 2^-64 ulp) 2^exponent rounded to nearest even; y has its top bit set; sticky:
  * something follows low. */
-WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t low, bool sticky,
-                             int64_t exponent, bool negative, int precision)
+ULP_LIMBS_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t low,
+                                  bool sticky, int64_t exponent, bool negative, int precision)
 {
     const int unused = 64 * SIGNIFICAND - precision;
     uint64_t window = low, rest = sticky, z[SIGNIFICAND];
@@ -24,13 +24,13 @@ WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t
     }
     const uint64_t half = UINT64_C(1) << 63, odd = y[0] >> unused & 1;
     const uint64_t up = window >> 63 & (uint64_t)((window << 1 | odd | rest) != 0);
-    wide_copy(z, y, SIGNIFICAND);
+    ulp_limbs_copy(z, y, SIGNIFICAND);
     z[0] &= ~UINT64_C(0) << unused;
-    if (wide_add_one(z, z, up << unused, SIGNIFICAND)) {
+    if (ulp_limbs_add_one(z, z, up << unused, SIGNIFICAND)) {
         z[SIGNIFICAND - 1] = half;
         exponent++;
     }
-    wide_copy(out->limbs, z, SIGNIFICAND);
+    ulp_limbs_copy(out->limbs, z, SIGNIFICAND);
     out->exponent = exponent;
     out->kind = MPFR_REGULAR_KIND * (1 - 2 * (int)negative);
     return true;
@@ -38,8 +38,8 @@ WIDE_INLINE bool NAME(round)(struct ulp_record *out, const uint64_t *y, uint64_t
 
 /* x + y or, flip = true, x - y. Exponents that differ by less than 64: the smaller operand, moved,
  * fits LIMBS limbs. */
-WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x,
-                           const struct ulp_record *y, int precision, bool flip)
+ULP_LIMBS_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x,
+                                const struct ulp_record *y, int precision, bool flip)
 {
     const bool swap = x->exponent < y->exponent;
     const struct ulp_record *const both[2] = {x, y}, *big = both[swap], *small = both[!swap];
@@ -51,100 +51,101 @@ WIDE_INLINE bool NAME(sum)(struct ulp_record *out, const struct ulp_record *x,
     const uint64_t mask = -(uint64_t)subtract;
     uint64_t a[LIMBS], b[LIMBS];
     a[0] = b[0] = 0;
-    wide_copy(a + 1, big->limbs, SIGNIFICAND);
-    wide_copy(b + 1, small->limbs, SIGNIFICAND);
-    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) b[i] =
+    ulp_limbs_copy(a + 1, big->limbs, SIGNIFICAND);
+    ulp_limbs_copy(b + 1, small->limbs, SIGNIFICAND);
+    ULP_LIMBS_UNROLL for (int i = 0; i + 1 < LIMBS; i++) b[i] =
         b[i] >> distance | b[i + 1] << 1 << (63 - distance);
     b[LIMBS - 1] >>= distance;
-    WIDE_UNROLL for (int i = 0; i < LIMBS; i++) b[i] ^= mask;
+    ULP_LIMBS_UNROLL for (int i = 0; i < LIMBS; i++) b[i] ^= mask;
     uint64_t carry = mask & 1;
-    WIDE_UNROLL for (int i = 0; i < LIMBS; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < LIMBS; i++)
     {
-        const wide_pair s = (wide_pair)a[i] + b[i] + carry;
+        const ulp_limbs_pair s = (ulp_limbs_pair)a[i] + b[i] + carry;
         a[i] = (uint64_t)s;
         carry = (uint64_t)(s >> 64);
     }
     if (subtract && !carry) { /* equal exponents, the second is larger */
         uint64_t zero[LIMBS];
-        wide_zero(zero, LIMBS);
-        wide_sub(a, zero, a, LIMBS);
+        ulp_limbs_zero(zero, LIMBS);
+        ulp_limbs_sub(a, zero, a, LIMBS);
         negative = !negative;
     }
     /* A sum has at most one bit more, and the last bit of LIMBS limbs is 0. */
     const int more = (int)(carry & ~mask & 1);
-    WIDE_UNROLL for (int i = 0; i + 1 < LIMBS; i++) a[i] = a[i] >> more | a[i + 1] << 1
-                                                                                   << (63 - more);
+    ULP_LIMBS_UNROLL for (int i = 0; i + 1 < LIMBS; i++) a[i] =
+        a[i] >> more | a[i + 1] << 1 << (63 - more);
     a[LIMBS - 1] = a[LIMBS - 1] >> more | (uint64_t)more << 63;
     if (a[LIMBS - 1] == 0)
         return false;
     const int shift = __builtin_clzll(a[LIMBS - 1]);
-    wide_shift_left(a, a, shift, LIMBS);
+    ulp_limbs_shift_left(a, a, shift, LIMBS);
     return NAME(round)(out, a + 1, a[0], false, exponent + more - shift, negative, precision);
 }
 
-WIDE_INLINE bool NAME(add)(struct ulp_record *out, const struct ulp_record *x,
-                           const struct ulp_record *y, int precision)
+ULP_LIMBS_INLINE bool NAME(add)(struct ulp_record *out, const struct ulp_record *x,
+                                const struct ulp_record *y, int precision)
 {
     return NAME(sum)(out, x, y, precision, false);
 }
-WIDE_INLINE bool NAME(sub)(struct ulp_record *out, const struct ulp_record *x,
-                           const struct ulp_record *y, int precision)
+ULP_LIMBS_INLINE bool NAME(sub)(struct ulp_record *out, const struct ulp_record *x,
+                                const struct ulp_record *y, int precision)
 {
     return NAME(sum)(out, x, y, precision, true);
 }
 
-WIDE_INLINE bool NAME(mul)(struct ulp_record *out, const struct ulp_record *x,
-                           const struct ulp_record *y, int precision)
+ULP_LIMBS_INLINE bool NAME(mul)(struct ulp_record *out, const struct ulp_record *x,
+                                const struct ulp_record *y, int precision)
 {
     uint64_t p[2 * SIGNIFICAND];
-    wide_multiply(p, x->limbs, y->limbs, SIGNIFICAND);
+    ulp_limbs_multiply(p, x->limbs, y->limbs, SIGNIFICAND);
     const int shift = 1 - (int)(p[2 * SIGNIFICAND - 1] >> 63);
-    wide_shift_left(p, p, shift, 2 * SIGNIFICAND);
+    ulp_limbs_shift_left(p, p, shift, 2 * SIGNIFICAND);
     uint64_t rest = 0;
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND - 1; i++) rest |= p[i];
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND - 1; i++) rest |= p[i];
     return NAME(round)(out, p + SIGNIFICAND, p[SIGNIFICAND - 1], rest != 0,
                        x->exponent + y->exponent - shift, (x->kind ^ y->kind) < 0, precision);
 }
 
-WIDE_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x,
-                           const struct ulp_record *y, int precision)
+ULP_LIMBS_INLINE bool NAME(div)(struct ulp_record *out, const struct ulp_record *x,
+                                const struct ulp_record *y, int precision)
 {
     uint64_t a[DIVISOR + 1], b[DIVISOR], z[DIVISOR + 1];
-    wide_zero(a, DIVISOR + 1);
-    wide_zero(b, DIVISOR);
-    wide_copy(a + DIVISOR - SIGNIFICAND, x->limbs, SIGNIFICAND);
-    wide_copy(b + DIVISOR - SIGNIFICAND, y->limbs, SIGNIFICAND);
+    ulp_limbs_zero(a, DIVISOR + 1);
+    ulp_limbs_zero(b, DIVISOR);
+    ulp_limbs_copy(a + DIVISOR - SIGNIFICAND, x->limbs, SIGNIFICAND);
+    ulp_limbs_copy(b + DIVISOR - SIGNIFICAND, y->limbs, SIGNIFICAND);
     /* Half the dividend where it is not below the divisor: the quotient is in [1/2, 1). */
-    const int whole = !wide_less(a, b, DIVISOR);
+    const int whole = !ulp_limbs_less(a, b, DIVISOR);
     const uint64_t low = (a[0] & (uint64_t)whole) << 63;
-    WIDE_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] = a[i] >> whole | a[i + 1] << 1
-                                                                                  << (63 - whole);
-    wide_divide(z + 1, a, low, b, DIVISOR);
+    ULP_LIMBS_UNROLL for (int i = 0; i < DIVISOR; i++) a[i] =
+        a[i] >> whole | a[i + 1] << 1 << (63 - whole);
+    ulp_limbs_divide(z + 1, a, low, b, DIVISOR);
     /* The next bit: twice the remainder is not below the divisor. */
     const uint64_t top = a[DIVISOR - 1] >> 63;
-    wide_shift_left(a, a, 1, DIVISOR);
-    z[0] = (uint64_t)(top | !wide_less(a, b, DIVISOR)) << 63;
+    ulp_limbs_shift_left(a, a, 1, DIVISOR);
+    z[0] = (uint64_t)(top | !ulp_limbs_less(a, b, DIVISOR)) << 63;
     return NAME(round)(out, z + DIVISOR + 1 - SIGNIFICAND, z[DIVISOR - SIGNIFICAND], true,
                        x->exponent - y->exponent + whole, (x->kind ^ y->kind) < 0, precision);
 }
 
-WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x,
-                            const struct ulp_record *y, int precision)
+ULP_LIMBS_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x,
+                                 const struct ulp_record *y, int precision)
 {
     (void)y;
     if (x->kind < 0)
         return false;
     const int odd = (int)(x->exponent & 1);
     uint64_t m[ROOT + 1], z[ROOT + 1];
-    wide_zero(m, ROOT + 1);
-    wide_copy(m + ROOT - SIGNIFICAND, x->limbs, SIGNIFICAND);
+    ulp_limbs_zero(m, ROOT + 1);
+    ulp_limbs_copy(m + ROOT - SIGNIFICAND, x->limbs, SIGNIFICAND);
     const uint64_t low = m[0] & (uint64_t)odd;
-    WIDE_UNROLL for (int i = 0; i < ROOT; i++) m[i] = m[i] >> odd | m[i + 1] << 1 << (63 - odd);
+    ULP_LIMBS_UNROLL for (int i = 0; i < ROOT; i++) m[i] = m[i] >> odd | m[i + 1] << 1
+                                                                                  << (63 - odd);
     bool above;
 #if ROOT == 2
-    wide_pair s, r;
+    ulp_limbs_pair s, r;
     int top;
-    if (!take_root(&s, &r, &top, (wide_pair)m[1] << 64 | m[0], (wide_pair)low << 127))
+    if (!take_root(&s, &r, &top, (ulp_limbs_pair)m[1] << 64 | m[0], (ulp_limbs_pair)low << 127))
         return false;
     above = (top > 0) | (r > s);
     z[1] = (uint64_t)s;
@@ -159,23 +160,23 @@ WIDE_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record *x,
 }
 
 /* x or y, the larger or the smaller; -0 is less than +0. */
-WIDE_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record *x,
-                                const struct ulp_record *y, bool greater)
+ULP_LIMBS_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record *x,
+                                     const struct ulp_record *y, bool greater)
 {
     if (x->kind == MPFR_NAN_KIND || y->kind == MPFR_NAN_KIND)
         return false;
     uint64_t a[SIGNIFICAND + 1], b[SIGNIFICAND + 1];
-    wide_copy(a, x->limbs, SIGNIFICAND);
-    wide_copy(b, y->limbs, SIGNIFICAND);
+    ulp_limbs_copy(a, x->limbs, SIGNIFICAND);
+    ulp_limbs_copy(b, y->limbs, SIGNIFICAND);
     a[SIGNIFICAND] = find_top(x);
     b[SIGNIFICAND] = find_top(y);
     /* Of equal magnitudes and signs either. */
-    const bool smaller = wide_less(a, b, SIGNIFICAND + 1), negative = x->kind < 0;
+    const bool smaller = ulp_limbs_less(a, b, SIGNIFICAND + 1), negative = x->kind < 0;
     const bool below = (x->kind ^ y->kind) < 0 ? negative : smaller ^ negative;
     const struct ulp_record *const chosen = below == greater ? y : x;
     const int64_t exponent = chosen->exponent, kind = chosen->kind;
-    wide_copy(a, chosen->limbs, SIGNIFICAND);
-    wide_copy(out->limbs, a, SIGNIFICAND);
+    ulp_limbs_copy(a, chosen->limbs, SIGNIFICAND);
+    ulp_limbs_copy(out->limbs, a, SIGNIFICAND);
     out->exponent = exponent;
     out->kind = kind;
     return true;
@@ -188,10 +189,11 @@ WIDE_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record 
     {                                                                                          \
         size_t i = 0;                                                                          \
         for (; i < n; i++) {                                                                   \
-            const struct ulp_record *x = record_at_const(a, i, SIGNIFICAND);                   \
-            const struct ulp_record *y = (ARITY) > 1 ? record_at_const(b, i, SIGNIFICAND) : x; \
+            const struct ulp_record *x = ulp_limbs_record_const(a, i, SIGNIFICAND);            \
+            const struct ulp_record *y =                                                       \
+                (ARITY) > 1 ? ulp_limbs_record_const(b, i, SIGNIFICAND) : x;                   \
             if (!is_ordinary(x) || !is_ordinary(y) ||                                          \
-                !NAME(FUNCTION)(record_at(out, i, SIGNIFICAND), x, y, precision))              \
+                !NAME(FUNCTION)(ulp_limbs_record(out, i, SIGNIFICAND), x, y, precision))       \
                 break;                                                                         \
         }                                                                                      \
         return i;                                                                              \
@@ -202,17 +204,17 @@ BINARY(mul, 2)
 BINARY(div, 2)
 BINARY(sqrt, 1)
 
-#define EXTREMUM(FUNCTION, GREATER)                                                               \
-    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b,    \
-                                       size_t n)                                                  \
-    {                                                                                             \
-        size_t i = 0;                                                                             \
-        (void)precision;                                                                          \
-        while (i < n &&                                                                           \
-               NAME(extremum)(record_at(out, i, SIGNIFICAND), record_at_const(a, i, SIGNIFICAND), \
-                              record_at_const(b, i, SIGNIFICAND), GREATER))                       \
-            i++;                                                                                  \
-        return i;                                                                                 \
+#define EXTREMUM(FUNCTION, GREATER)                                                            \
+    static size_t NAME(run_##FUNCTION)(int precision, void *out, const void *a, const void *b, \
+                                       size_t n)                                               \
+    {                                                                                          \
+        size_t i = 0;                                                                          \
+        (void)precision;                                                                       \
+        while (i < n && NAME(extremum)(ulp_limbs_record(out, i, SIGNIFICAND),                  \
+                                       ulp_limbs_record_const(a, i, SIGNIFICAND),              \
+                                       ulp_limbs_record_const(b, i, SIGNIFICAND), GREATER))    \
+            i++;                                                                               \
+        return i;                                                                              \
     }
 EXTREMUM(min, false)
 EXTREMUM(max, true)

@@ -6,11 +6,11 @@
 #include "number/fixed/arithmetic.h"
 #include "number/fixed/limbs.h"
 
-#if defined(ULP_WIDE_LIMBS) && defined(__x86_64__) && defined(__GNUC__)
+#if defined(ULP_LIMBS) && defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma")))
-#define OP TARGET WIDE_INLINE
+#define OP TARGET ULP_LIMBS_INLINE
 #define BATCH 8
 #define EXPONENT_MAX 0x1000000 /* of operands: no result leaves MPFR's range */
 
@@ -85,7 +85,7 @@ OP __m512d doubles(lanes x)
 OP lanes take_bits(const lanes *digits, int count, int radix, int bit)
 {
     lanes y = set(0);
-    WIDE_UNROLL for (int i = 0; i < count; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < count; i++)
     {
         const int shift = radix * i - bit;
         if (shift >= 0 && shift < 64)
@@ -119,7 +119,7 @@ OP lanes estimate_digit(const lanes *r, int n, __m512d inverse)
 OP void remain(lanes *r, int n, lanes q, const lanes *t, int count)
 {
     const lanes zero = set(0), top = r[0] + (add_high(zero, q, t[0]) << 4);
-    WIDE_UNROLL for (int i = 0; i < n; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < n; i++)
     {
         r[i] = i + 1 < n ? r[i + 1] : zero;
         if (i < count)

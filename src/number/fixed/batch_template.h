@@ -30,7 +30,7 @@ OP void NAME(load)(struct NAME(batch) * x, const void *records, size_t first)
 {
     const char *p = (const char *)records + first * RECORD_BYTES;
     __m512i pairs[4];
-    WIDE_UNROLL for (int i = 0; i < 4; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < 4; i++)
     {
         const char *record = p + (size_t)(2 * i) * RECORD_BYTES;
         pairs[i] = SIGNIFICAND == 2
@@ -50,7 +50,7 @@ OP void NAME(load)(struct NAME(batch) * x, const void *records, size_t first)
 #endif
 #if SIGNIFICAND > 2
     __m512i last[2];
-    WIDE_UNROLL for (int i = 0; i < 2; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < 2; i++)
     {
         const char *record = p + (size_t)(2 * i) * RECORD_BYTES;
         __m512i y = _mm512_castsi128_si512(NAME(load_last)(record));
@@ -91,7 +91,7 @@ OP void NAME(store)(void *records, size_t first, const struct NAME(batch) * x)
     const __m512i head[2] = {_mm512_unpacklo_epi64(exponent, kind),
                              _mm512_unpackhi_epi64(exponent, kind)};
     const __m512i tail[2] = {_mm512_unpacklo_epi64(limb, next), _mm512_unpackhi_epi64(limb, next)};
-    WIDE_UNROLL for (int i = 0; i < 4; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < 4; i++)
     {
         const __m512i pair =
             _mm512_permutex2var_epi64(head[i & 1], i < 2 ? front : back, tail[i & 1]);
@@ -105,7 +105,7 @@ OP void NAME(store)(void *records, size_t first, const struct NAME(batch) * x)
     }
 #if SIGNIFICAND > 2
     const __m512i third = (__m512i)x->limbs[2], fourth = (__m512i)x->limbs[SIGNIFICAND - 1];
-    WIDE_UNROLL for (int i = 0; i < 2; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < 2; i++)
     {
         const __m512i last =
             i ? _mm512_unpackhi_epi64(third, fourth) : _mm512_unpacklo_epi64(third, fourth);
@@ -137,7 +137,7 @@ OP void NAME(close)(struct NAME(batch) * out, const lanes *y, __mmask8 up, lanes
     lanes z = add_where(up, y[0] & kept, left_all(set(1), unused));
     const __mmask8 other = (__mmask8)~zero;
     __mmask8 carry = _mm512_mask_testn_epi64_mask(up, (__m512i)z, (__m512i)z);
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++)
     {
         if (i > 0) {
             z = add_where(carry, y[i], set(1));
@@ -176,17 +176,17 @@ OP bool NAME(round_digits)(struct NAME(batch) * out, lanes *q, int width, lanes 
 {
     const int unused = 64 * SIGNIFICAND - precision;
     lanes digits[QUOTIENT_DIGITS], y[SIGNIFICAND], low;
-    WIDE_UNROLL for (int i = QUOTIENT_DIGITS - 1; i > 0; i--)
+    ULP_LIMBS_UNROLL for (int i = QUOTIENT_DIGITS - 1; i > 0; i--)
     {
         q[i - 1] += q[i] >> DIGIT_BITS;
         digits[QUOTIENT_DIGITS - 1 - i] = q[i] & set(DIGIT_MASK);
     }
     digits[QUOTIENT_DIGITS - 1] = q[0];
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++) y[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++) y[i] =
         take_bits(digits, QUOTIENT_DIGITS, DIGIT_BITS, width - 64 * (SIGNIFICAND - i));
     low = take_bits(digits, QUOTIENT_DIGITS, DIGIT_BITS, width - 64 * (SIGNIFICAND + 1));
     const __mmask8 small = (__mmask8)~tops(y[SIGNIFICAND - 1]);
-    WIDE_UNROLL for (int i = SIGNIFICAND - 1; i >= 0; i--) y[i] =
+    ULP_LIMBS_UNROLL for (int i = SIGNIFICAND - 1; i >= 0; i--) y[i] =
         choose(small, y[i] << 1 | (i > 0 ? y[i - (i > 0)] : low) >> 63, y[i]);
     low = add_where(small, low, low);
     const lanes window = unused ? left_all(y[0], 64 - unused) | right_all(low, unused) : low;
@@ -210,13 +210,13 @@ OP bool NAME(batch_div)(struct NAME(batch) * out, const struct NAME(batch) * x,
     if (!NAME(is_finite)(&zero, x) || !NAME(is_finite)(&none, y) || none)
         return false;
     lanes r[QUOTIENT_DIGITS], q[QUOTIENT_DIGITS], t[OPERAND_DIGITS];
-    WIDE_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++) r[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++) r[i] =
         -NAME(operand_digit)(x->limbs, SIGNIFICAND, i);
-    WIDE_UNROLL for (int i = 0; i < OPERAND_DIGITS; i++) t[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i < OPERAND_DIGITS; i++) t[i] =
         NAME(operand_digit)(y->limbs, SIGNIFICAND, i);
     const __m512d divisor = doubles((y->limbs[SIGNIFICAND - 1] >> 11) + set(7));
     const __m512d inverse = _mm512_div_pd(_mm512_set1_pd(-0x1p53), divisor);
-    WIDE_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++)
     {
         q[i] = estimate_digit(r, QUOTIENT_DIGITS, inverse);
         if (i + 1 < QUOTIENT_DIGITS)
@@ -239,20 +239,20 @@ OP bool NAME(batch_sqrt)(struct NAME(batch) * out, const struct NAME(batch) * x,
     const __mmask8 halve = nonzero(odd);
     lanes m[SIGNIFICAND + 1], r[QUOTIENT_DIGITS], q[QUOTIENT_DIGITS], t[QUOTIENT_DIGITS];
     m[0] = keep(halve, x->limbs[0] << 63);
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++)
     {
         const lanes above =
             i + 1 < SIGNIFICAND ? x->limbs[i + (i + 1 < SIGNIFICAND)] << 63 : set(0);
         m[i + 1] = choose(halve, x->limbs[i] >> 1 | above, x->limbs[i]);
     }
-    WIDE_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++) r[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++) r[i] =
         -NAME(operand_digit)(m, SIGNIFICAND + 1, i);
     const __m512d top = _mm512_mul_pd(doubles(m[SIGNIFICAND] >> 11), _mm512_set1_pd(0x1p-53));
     const __m512d root = _mm512_sqrt_pd(top);
     const __m512d above = _mm512_mul_pd(root, _mm512_set1_pd(1 + 0x6p-52));
     const __m512d inverse = _mm512_div_pd(_mm512_set1_pd(-0.5), above);
     q[0] = (lanes)_mm512_cvttpd_epi64(_mm512_mul_pd(root, _mm512_set1_pd(0x1p48 * (1 - 0x1p-50))));
-    WIDE_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < QUOTIENT_DIGITS; i++)
     {
         if (i > 0)
             q[i] = estimate_digit(r, QUOTIENT_DIGITS, inverse);
@@ -275,34 +275,34 @@ OP bool NAME(batch_mul)(struct NAME(batch) * out, const struct NAME(batch) * x,
         return false;
     lanes a[FACTOR_DIGITS], b[FACTOR_DIGITS], columns[2 * FACTOR_DIGITS], p[SIGNIFICAND + 1],
         rest = set(0);
-    WIDE_UNROLL for (int i = 0; i < FACTOR_DIGITS; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < FACTOR_DIGITS; i++)
     {
         a[i] = take_bits(x->limbs, SIGNIFICAND, 64, 52 * i);
         b[i] = take_bits(y->limbs, SIGNIFICAND, 64, 52 * i);
     }
-    WIDE_UNROLL for (int i = 0; i < 2 * FACTOR_DIGITS; i++) columns[i] = set(0);
-    WIDE_UNROLL for (int i = 0; i < FACTOR_DIGITS; i++)
-        WIDE_UNROLL for (int j = 0; j < FACTOR_DIGITS; j++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < 2 * FACTOR_DIGITS; i++) columns[i] = set(0);
+    ULP_LIMBS_UNROLL for (int i = 0; i < FACTOR_DIGITS; i++)
+        ULP_LIMBS_UNROLL for (int j = 0; j < FACTOR_DIGITS; j++)
     {
         columns[i + j] = add_low(columns[i + j], a[i], b[j]);
         columns[i + j + 1] = add_high(columns[i + j + 1], a[i], b[j]);
     }
-    WIDE_UNROLL for (int i = 0; i + 1 < 2 * FACTOR_DIGITS; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i + 1 < 2 * FACTOR_DIGITS; i++)
     {
         columns[i + 1] += columns[i] >> 52;
         columns[i] &= set((UINT64_C(1) << 52) - 1);
     }
     const int low = 64 * (SIGNIFICAND - 1); /* bits below the one limb behind the result */
-    WIDE_UNROLL for (int i = 0; i < 2 * FACTOR_DIGITS; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < 2 * FACTOR_DIGITS; i++)
     {
         const int below = low - 52 * i; /* bits of this column */
         if (below > 0)
             rest |= below >= 52 ? columns[i] : columns[i] << (64 - below);
     }
-    WIDE_UNROLL for (int i = 0; i <= SIGNIFICAND; i++) p[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i <= SIGNIFICAND; i++) p[i] =
         take_bits(columns, 2 * FACTOR_DIGITS, 52, low + 64 * i);
     const __mmask8 small = (__mmask8)~tops(p[SIGNIFICAND]);
-    WIDE_UNROLL for (int i = SIGNIFICAND; i > 0; i--) p[i] =
+    ULP_LIMBS_UNROLL for (int i = SIGNIFICAND; i > 0; i--) p[i] =
         choose(small, p[i] << 1 | p[i - 1] >> 63, p[i]);
     p[0] = add_where(small, p[0], p[0]);
     NAME(round_exact)
@@ -316,7 +316,7 @@ OP __mmask8 NAME(find_smaller)(const struct NAME(batch) * x, const struct NAME(b
                                lanes x_top, lanes y_top)
 {
     __mmask8 smaller = 0;
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++) smaller =
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++) smaller =
         less(x->limbs[i], y->limbs[i]) | (smaller & equal(x->limbs[i], y->limbs[i]));
     return _mm512_cmplt_epi64_mask((__m512i)x_top, (__m512i)y_top) |
            (smaller & equal(x_top, y_top));
@@ -337,7 +337,7 @@ OP bool NAME(batch_sum)(struct NAME(batch) * out, const struct NAME(batch) * x,
                    negative = (sign_x & (__mmask8)~swap) | (sign_y & swap);
     /* the larger and the smaller, and a limb behind them */
     lanes a[SIGNIFICAND + 1], b[SIGNIFICAND + 1];
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++)
     {
         a[i + 1] = choose(swap, y->limbs[i], x->limbs[i]);
         b[i + 1] = choose(swap, x->limbs[i], y->limbs[i]);
@@ -351,13 +351,13 @@ OP bool NAME(batch_sum)(struct NAME(batch) * out, const struct NAME(batch) * x,
             (lanes)_mm512_min_epu64((__m512i)distance, (__m512i)set(64 * (SIGNIFICAND + 2) - 1));
         for (; far; far = (__mmask8)~less(distance, set(64))) {
             lost |= keep(far, b[0]);
-            WIDE_UNROLL for (int i = 0; i <= SIGNIFICAND; i++) b[i] =
+            ULP_LIMBS_UNROLL for (int i = 0; i <= SIGNIFICAND; i++) b[i] =
                 choose(far, i < SIGNIFICAND ? b[i + (i < SIGNIFICAND)] : set(0), b[i]);
             distance = add_where(far, distance, -set(64));
         }
         lost |= left(b[0], set(64) - distance);
     }
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++) b[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++) b[i] =
         right(b[i], distance) | left(b[i + 1], set(64) - distance);
     b[SIGNIFICAND] = right(b[SIGNIFICAND], distance);
     /* What is lost is at least two bits below the result's last and its rounding bit: any odd
@@ -365,7 +365,7 @@ OP bool NAME(batch_sum)(struct NAME(batch) * out, const struct NAME(batch) * x,
     b[0] |= keep(nonzero(lost), set(1));
     __mmask8 carry = subtract;
     const lanes ones = set(~UINT64_C(0));
-    WIDE_UNROLL for (int i = 0; i <= SIGNIFICAND; i++)
+    ULP_LIMBS_UNROLL for (int i = 0; i <= SIGNIFICAND; i++)
     {
         const lanes flipped =
             (lanes)_mm512_mask_xor_epi64((__m512i)b[i], subtract, (__m512i)b[i], (__m512i)ones);
@@ -376,20 +376,20 @@ OP bool NAME(batch_sum)(struct NAME(batch) * out, const struct NAME(batch) * x,
     const __mmask8 more = carry & (__mmask8)~subtract;
     const lanes last = a[0] & set(1);
     lanes any = a[0];
-    WIDE_UNROLL for (int i = 1; i <= SIGNIFICAND; i++) any |= a[i];
+    ULP_LIMBS_UNROLL for (int i = 1; i <= SIGNIFICAND; i++) any |= a[i];
     const __mmask8 zero = (__mmask8) ~(nonzero(any) | more);
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++) a[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++) a[i] =
         choose(more, a[i] >> 1 | a[i + 1] << 63, a[i]);
     a[0] |= keep(more, last);
     a[SIGNIFICAND] = choose(more, a[SIGNIFICAND] >> 1 | set(UINT64_C(1) << 63), a[SIGNIFICAND]);
     exponent = add_where(more, exponent, set(1));
     for (__mmask8 empty; (empty = (__mmask8) ~(nonzero(a[SIGNIFICAND]) | zero)) != 0;) {
-        WIDE_UNROLL for (int i = SIGNIFICAND; i >= 0; i--) a[i] =
+        ULP_LIMBS_UNROLL for (int i = SIGNIFICAND; i >= 0; i--) a[i] =
             choose(empty, i > 0 ? a[i - (i > 0)] : set(0), a[i]);
         exponent = add_where(empty, exponent, -set(64));
     }
     const lanes shift = (lanes)_mm512_lzcnt_epi64((__m512i)a[SIGNIFICAND]);
-    WIDE_UNROLL for (int i = SIGNIFICAND; i > 0; i--) a[i] =
+    ULP_LIMBS_UNROLL for (int i = SIGNIFICAND; i > 0; i--) a[i] =
         left(a[i], shift) | right(a[i - 1], set(64) - shift);
     a[0] = left(a[0], shift);
     NAME(round_exact)
@@ -431,7 +431,7 @@ OP bool NAME(batch_extremum)(struct NAME(batch) * out, const struct NAME(batch) 
     const __mmask8 second = greater ? below : (__mmask8)~below;
     out->exponent = choose(second, y->exponent, x->exponent);
     out->kind = choose(second, y->kind, x->kind);
-    WIDE_UNROLL for (int i = 0; i < SIGNIFICAND; i++) out->limbs[i] =
+    ULP_LIMBS_UNROLL for (int i = 0; i < SIGNIFICAND; i++) out->limbs[i] =
         choose(second, y->limbs[i], x->limbs[i]);
     return true;
 }

@@ -5,7 +5,7 @@
 #include "number/fixed/batch.h"
 #include "number/fixed/series.h"
 
-#ifdef ULP_WIDE_LIMBS
+#ifdef ULP_LIMBS
 
 /* In ulps, of every fraction before its rounding (README.md, section 8). */
 #define ERROR (UINT64_C(1) << 13)
@@ -14,7 +14,7 @@
 #define EXPONENT_MAX 0x10000 /* of operands and results, far inside MPFR's range */
 #define EXPONENT_MIN (-0x10000)
 
-WIDE_INLINE bool is_regular(const struct ulp_record *x)
+ULP_LIMBS_INLINE bool is_regular(const struct ulp_record *x)
 {
     return x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND;
 }
@@ -28,11 +28,11 @@ WIDE_INLINE bool is_regular(const struct ulp_record *x)
                                   size_t n)                                               \
     {                                                                                     \
         size_t i = 0;                                                                     \
-        while (i < n && is_two(record_at_const(b, i, LIMBS), LIMBS))                      \
+        while (i < n && is_two(ulp_limbs_record_const(b, i, LIMBS), LIMBS))               \
             i++;                                                                          \
         return ulp_wide_function(ULP_PRIMITIVE_MUL, precision)(precision, out, a, a, i);  \
     }
-WIDE_INLINE bool is_two(const struct ulp_record *x, int limbs)
+ULP_LIMBS_INLINE bool is_two(const struct ulp_record *x, int limbs)
 {
     uint64_t rest = 0;
     for (int i = 0; i + 1 < limbs; i++)

@@ -4,7 +4,7 @@
  * an ulp. */
 #include "number/fixed/series.h"
 
-#ifdef ULP_WIDE_LIMBS
+#ifdef ULP_LIMBS
 
 #include <math.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 
 #include "number/fixed/limbs.h"
 
-#ifdef ULP_WIDE_LIMBS
+#ifdef ULP_LIMBS
 
 #define ULP_SERIES_LIMBS_MIN 2
 #define ULP_SERIES_LIMBS_MAX 5
@@ -30,7 +30,7 @@ struct ulp_series {
     int steps[ULP_SERIES_LIMBS_MAX + 1]; /* [l]: coefficients of l limbs */
     size_t stride;                       /* limbs of a cell */
     /* log 2 (EXP, LOG1P) or pi/2 (SIN, COS): limbs + 1 of fraction, one of integer */
-    uint64_t constant[WIDE_MAX];
+    uint64_t constant[ULP_LIMBS_MAX];
     uint64_t coefficients[]; /* by cell, then from the highest k; two's complement */
 };
 
@@ -48,24 +48,25 @@ const struct ulp_series *ulp_series_get(enum ulp_series_kind kind, int limbs);
  * two's complement with an error below 2^9 ulp: a step of l limbs errs by less than l for the
  * product, 1/2 for what is cut off u (as |sum| < 2^(64 l - 1) ulp), 1/2 for the coefficient, and u
  * < 1 does not amplify the sum's earlier errors; there are at most 60 steps. */
-WIDE_INLINE void ulp_series_steps(uint64_t *sum, const uint64_t **c,
-                                  const struct ulp_series *series, const uint64_t *u, int l, int n)
+ULP_LIMBS_INLINE void ulp_series_steps(uint64_t *sum, const uint64_t **c,
+                                       const struct ulp_series *series, const uint64_t *u, int l,
+                                       int n)
 {
     if (l > n)
         return;
     sum[l - 1] = l > 1 ? (uint64_t)((int64_t)sum[l > 1 ? l - 2 : 0] >> 63) : 0;
     for (int i = series->steps[l]; i > 0; i--, *c += l) {
-        uint64_t product[WIDE_MAX], negative[WIDE_MAX];
+        uint64_t product[ULP_LIMBS_MAX], negative[ULP_LIMBS_MAX];
         const uint64_t mask = (uint64_t)((int64_t)sum[l - 1] >> 63);
-        WIDE_UNROLL for (int k = 0; k < l; k++) negative[k] = u[n - l + k] & mask;
-        wide_multiply_high(product, sum, u + n - l, l);
-        wide_sub(product, product, negative, l);
-        wide_add(sum, product, *c, l);
+        ULP_LIMBS_UNROLL for (int k = 0; k < l; k++) negative[k] = u[n - l + k] & mask;
+        ulp_limbs_multiply_high(product, sum, u + n - l, l);
+        ulp_limbs_sub(product, product, negative, l);
+        ulp_limbs_add(sum, product, *c, l);
     }
 }
 
-WIDE_INLINE void ulp_series_evaluate(uint64_t *y, const struct ulp_series *series, size_t cell,
-                                     const uint64_t *u, int n)
+ULP_LIMBS_INLINE void ulp_series_evaluate(uint64_t *y, const struct ulp_series *series, size_t cell,
+                                          const uint64_t *u, int n)
 {
     const uint64_t *c = series->coefficients + cell * series->stride;
     uint64_t sum[ULP_SERIES_LIMBS_MAX];
@@ -74,7 +75,7 @@ WIDE_INLINE void ulp_series_evaluate(uint64_t *y, const struct ulp_series *serie
     ulp_series_steps(sum, &c, series, u, 3, n);
     ulp_series_steps(sum, &c, series, u, 4, n);
     ulp_series_steps(sum, &c, series, u, 5, n);
-    wide_copy(y, sum, n);
+    ulp_limbs_copy(y, sum, n);
 }
 
 #endif

@@ -2,6 +2,7 @@
  * (scripts/fit_cuda_functions.py), in exact fused multiply-adds, so that the bits are the same on
  * every machine. */
 #include "number/function/cuda.h"
+#include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "number/function/cuda_coefficients.h"
 #include "number/round/odd.h"
@@ -12,32 +13,20 @@ enum { ERF_DEGREE = sizeof erf_near / sizeof erf_near[0] - 1 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE float real_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-INLINE uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 INLINE float magnitude(float x)
 {
-    return real_of(bits_of(x) & INT32_MAX);
+    return ulp_float_from(ulp_float_bits(x) & INT32_MAX);
 }
 INLINE float with_sign(float m, float x)
 {
-    return real_of(bits_of(m) | (bits_of(x) & UINT32_C(0x80000000)));
+    return ulp_float_from(ulp_float_bits(m) | (ulp_float_bits(x) & UINT32_C(0x80000000)));
 }
 
 /* condition ? a : b, both computed: a branch would keep loops from becoming vectors. */
 INLINE float select(bool condition, float a, float b)
 {
     const uint32_t mask = -(uint32_t)condition;
-    return real_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
+    return ulp_float_from((ulp_float_bits(a) & mask) | (ulp_float_bits(b) & ~mask));
 }
 /* x between -limit and limit; NaN is -limit. */
 INLINE float bound(float x, float limit)
@@ -55,13 +44,14 @@ INLINE float take_ex2(float x)
     const double place = (double)(fixed & 0x1ffff) * 0x1p-17;
     const double units =
         ex2_constant[segment] + place * (ex2_linear[segment] + place * ex2_square[segment]);
-    return real_of(((uint32_t)((fixed >> 23) + 127) << 23) + (uint32_t)(int32_t)(units + 0.5));
+    return ulp_float_from(((uint32_t)((fixed >> 23) + 127) << 23) +
+                          (uint32_t)(int32_t)(units + 0.5));
 }
 
 /* 2^k as a float, -126 <= k <= 127. */
 INLINE float take_power(float k)
 {
-    return real_of((uint32_t)((int32_t)k + 127) << 23);
+    return ulp_float_from((uint32_t)((int32_t)k + 127) << 23);
 }
 
 typedef void cuda_fn(float *out, const float *a, size_t n);

@@ -4,6 +4,7 @@
  * a factor of 4. Arguments outside a function's range here, and every special value that does not
  * fall out of the formula, give NaN: "not decided". */
 #include "number/function/estimate.h"
+#include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "number/function/coefficients.h"
 
@@ -18,26 +19,14 @@
 #define SHIFTER 0x1.8p52
 #define UNDECIDED ((double)__builtin_nanf(""))
 
-INLINE double real_of(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-INLINE uint64_t bits_of(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 INLINE double magnitude(double x)
 {
-    return real_of(bits_of(x) & ~(UINT64_C(1) << 63));
+    return ulp_double_from(ulp_double_bits(x) & ~(UINT64_C(1) << 63));
 }
 /* m >= 0 with the sign of x. */
 INLINE double with_sign(double m, double x)
 {
-    return real_of(bits_of(m) | (bits_of(x) & UINT64_C(1) << 63));
+    return ulp_double_from(ulp_double_bits(m) | (ulp_double_bits(x) & UINT64_C(1) << 63));
 }
 
 INLINE double evaluate(const double *coefficients, int count, double x)
@@ -70,7 +59,7 @@ INLINE struct exponential split_exp(double x)
     const double clamped = x > 200 ? 200 : x < -200 ? -200 : x;
     const double shifted = clamped * 0x1.71547652b82fep0 + SHIFTER, k = shifted - SHIFTER;
     const double r = (clamped - k * ln2_parts[0]) - k * ln2_parts[1];
-    return (struct exponential){real_of((bits_of(shifted) + 1023) << 52),
+    return (struct exponential){ulp_double_from((ulp_double_bits(shifted) + 1023) << 52),
                                 r + r * r * EVALUATE(exp_terms, r)};
 }
 INLINE double take_exp(double x)
@@ -91,10 +80,11 @@ INLINE double take_expm1(double x)
 INLINE double take_log(double u, double near_one)
 {
     const uint64_t sqrt_half = UINT64_C(0x3fe6a09e667f3bcd), one = UINT64_C(0x3ff0000000000000);
-    const uint64_t shifted = bits_of(u) + (one - sqrt_half);
+    const uint64_t shifted = ulp_double_bits(u) + (one - sqrt_half);
     const uint64_t exponent_bits = shifted >> 52;
-    const double e = real_of(exponent_bits | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023);
-    const double m = real_of((shifted & UINT64_C(0x000fffffffffffff)) + sqrt_half);
+    const double e =
+        ulp_double_from(exponent_bits | UINT64_C(0x4330000000000000)) - (0x1p52 + 1023);
+    const double m = ulp_double_from((shifted & UINT64_C(0x000fffffffffffff)) + sqrt_half);
     const double f = e == 0 ? near_one : m - 1;
     const double s = f / (2 + f), z = s * s;
     return e * ln2_parts[0] + ((2 * s + s * z * EVALUATE(log_terms, z)) + e * ln2_parts[1]);
@@ -119,11 +109,11 @@ INLINE struct angle reduce_angle(double x)
     const double sine = r + r * z * EVALUATE(sin_terms, z),
                  cosine = 1 - (0.5 * z - z * z * EVALUATE(cos_terms, z));
     return (struct angle){magnitude(x) <= 0x1p20 ? sine : UNDECIDED,
-                          magnitude(x) <= 0x1p20 ? cosine : UNDECIDED, bits_of(shifted)};
+                          magnitude(x) <= 0x1p20 ? cosine : UNDECIDED, ulp_double_bits(shifted)};
 }
 INLINE double negate_if(double x, uint64_t bit)
 {
-    return real_of(bits_of(x) ^ bit << 63);
+    return ulp_double_from(ulp_double_bits(x) ^ bit << 63);
 }
 INLINE double take_sin(double x)
 {
@@ -259,7 +249,8 @@ INLINE double take_pow(double x, double y)
 {
     const double m = magnitude(x), shifted = y + SHIFTER;
     const double value = take_exp(y * take_log(m, m - 1));
-    const double result = real_of(bits_of(value) ^ (bits_of(shifted) << 63 & bits_of(x)));
+    const double result = ulp_double_from(ulp_double_bits(value) ^
+                                          (ulp_double_bits(shifted) << 63 & ulp_double_bits(x)));
     const double of_integer =
         shifted - SHIFTER == y ? magnitude(y) < 0x1p51 ? result : UNDECIDED : UNDECIDED;
     const double of_sign = x > 0 ? result : of_integer;

@@ -3,6 +3,7 @@
  * that the format's smallest normal number is float's, the leading bits of the float number the
  * format's values in order, subnormals included. */
 #include "number/function/unary_table.h"
+#include "base/bits.h"
 #include "number/function/function.h"
 
 #include <pthread.h>
@@ -24,19 +25,6 @@ struct unary_table {
 /* Tables are only ever added, at the head, by the holder of the lock; readers need none. */
 static _Atomic(struct unary_table *) tables;
 static pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 static bool same_values(const struct ulp_format *f, const struct ulp_format *g)
 {
@@ -66,8 +54,9 @@ static bool can_tabulate(const struct ulp_strip_rule *rule)
 static float value_of(const struct unary_table *table, uint32_t number)
 {
     if (number > table->largest)
-        return float_of(number == table->largest + 1 ? UINT32_C(0x7f800000) : UINT32_C(0x7fc00000));
-    return float_of(number << table->shift) * table->unscale;
+        return ulp_float_from(number == table->largest + 1 ? UINT32_C(0x7f800000)
+                                                           : UINT32_C(0x7fc00000));
+    return ulp_float_from(number << table->shift) * table->unscale;
 }
 
 static void fill(struct unary_table *table)
@@ -92,8 +81,8 @@ static const struct unary_table *create(const struct ulp_strip_rule *rule,
 {
     const struct ulp_format *f = &rule->format;
     const int shift = 24 - f->precision;
-    const float scale = float_of((uint32_t)(-126 - f->emin + 127) << 23), unscale = 1 / scale;
-    const uint32_t largest = bits_of((float)f->max_finite * scale) >> shift;
+    const float scale = ulp_float_from((uint32_t)(-126 - f->emin + 127) << 23), unscale = 1 / scale;
+    const uint32_t largest = ulp_float_bits((float)f->max_finite * scale) >> shift;
     struct unary_table *table =
         malloc(sizeof *table + 2 * ((size_t)largest + 3) * sizeof table->values[0]);
     if (!table)
@@ -138,7 +127,7 @@ bool ulp_unary_table_apply(const struct ulp_strip_rule *rule, enum ulp_primitive
                   shift = table->shift;
     for (size_t i = 0; i < n; i++) {
         const float scaled = x[i] * scale;
-        const int32_t bits = (int32_t)bits_of(scaled), size = bits & INT32_MAX,
+        const int32_t bits = (int32_t)ulp_float_bits(scaled), size = bits & INT32_MAX,
                       number = size >> shift;
         const int32_t finite = size<INT32_C(0x7f800000), nan = size> INT32_C(0x7f800000);
         strays |= finite & ((scaled * unscale != x[i]) | ((size & cut) != 0) | (number > largest));

@@ -7,31 +7,19 @@
 
 #include <float.h>
 #include <stdint.h>
-#include <string.h>
 
-static inline double ulp_odd_from_bits(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-static inline uint64_t ulp_odd_bits(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
+#include "base/bits.h"
 
 /* The value nearest + error (of which nearest is the rounding to nearest; only error's sign
  * counts), rounded to odd. error NaN, as beside an infinity, counts as 0. Branch-free, in a form
  * that compilers turn into vectors. */
 static inline double ulp_odd(double nearest, double error)
 {
-    const uint64_t bits = ulp_odd_bits(nearest);
+    const uint64_t bits = ulp_double_bits(nearest);
     /* Toward zero when the error points there: the bits of |x| are ordered as |x|. Zero cannot have
      * an error. */
-    const uint64_t toward_zero = (bits ^ ulp_odd_bits(error)) >> 63;
-    const double moved = ulp_odd_from_bits((bits - toward_zero) | 1);
+    const uint64_t toward_zero = (bits ^ ulp_double_bits(error)) >> 63;
+    const double moved = ulp_double_from((bits - toward_zero) | 1);
     const double above = error > 0 ? moved : nearest;
     return error < 0 ? moved : above;
 }

@@ -7,21 +7,19 @@
  * loop; there is no branch in a block. The magnitude a = |x| is rounded, then its range is mended,
  * then the sign is put back.
  *
- * ALIGNED (emin above the carrier's, precision below): with e the exponent of a, not below emin,
- * and
- *   C = 2^(e + DIGITS - precision), the sum a + C lies in [C, 2C), where one ulp of the carrier is
- *   the format's ulp
- *   u = 2^(e - precision + 1): so a + C is a rounded to nearest, ties to even, and subtracting C is
- *   exact. e is
- *   clamped to emax + 1, or C would overflow in the carrier's top binades; from 2^(emax + 1) on
- *   every result is
- *   beyond max_finite whatever u is. The other modes mend t = (a + C) - C by one u, from the exact
- *   d = a - t.
+ * ALIGNED (emin above the carrier's, precision below): e is the exponent of a, not below emin. With
+ * C = 2^(e + DIGITS - precision) the sum a + C lies in [C, 2C), where one ulp of the carrier is the
+ * format's ulp u = 2^(e - precision + 1). So a + C is a rounded to nearest, ties to even, and
+ * subtracting C is exact. e is clamped to emax + 1, or C would overflow in the carrier's top
+ * binades; from 2^(emax + 1) on every result is beyond max_finite whatever u is. The other modes
+ * mend t = (a + C) - C by one u, from the exact d = a - t.
+ *
  * FULL (the carrier's precision, emin above): the same, with C = 0 (nothing to round) from 2^emin
- * on. BITWISE (the carrier's emin): the ulps of format and carrier differ by a constant factor in
- * every binade and in
- *   the subnormals, so that rounding is integer arithmetic on the pattern; a carry into the
- *   exponent is right. */
+ * on.
+ *
+ * BITWISE (the carrier's emin): the ulps of format and carrier differ by a constant factor in every
+ * binade and in the subnormals, so that rounding is integer arithmetic on the pattern; a carry into
+ * the exponent is right. */
 
 struct SUFFIX(plan) {
     enum round_kind kind;

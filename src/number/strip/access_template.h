@@ -3,8 +3,8 @@
  *   REAL, REAL_MAX     float or double, and its largest number
  *   REAL_BITS          its significand bits, 24 or 53
  *   REAL_EMIN, REAL_EMAX
- *   round_to           static void (format, rounding, REAL *x, n, seed, stream, first): round.h's
- *   function for REAL */
+ *   round_to           round.h's function for REAL: static void (format, rounding, REAL *x, n,
+ *                      seed, stream, first) */
 #include "number/strip/access.h"
 #include "number/round/round.h"
 

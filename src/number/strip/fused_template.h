@@ -1,10 +1,14 @@
 /* Fused runs and reductions of windows over vectors of one width. Parameters, undefined again at
- * the end: FUSED          the name of the fused runs' function, an ulp_fused_fn; FUSED_windows is
- * the ulp_windows_fn ATTRIBUTE      target attribute of the instruction set REAL, BITS     float or
- * double, and the unsigned integer of its size SIGN_BIT       its sign bit LANES          of a
- * vector LOAD_PART(p, n), STORE_PART(p, n, x)   the first n elements of a vector, 0 < n < LANES
- *   GREATER(u, w), LESSER(u, w)            primitives MAX and MIN of vectors; not defined: from
- *   comparisons
+ * the end:
+ *   FUSED               name of the fused runs' function, an ulp_fused_fn
+ *   FUSED_windows       that of the windows', an ulp_windows_fn
+ *   ATTRIBUTE           target attribute of the instruction set
+ *   REAL, BITS          float or double, and the unsigned integer of its size
+ *   SIGN_BIT            its sign bit
+ *   LANES               of a vector
+ *   LOAD_PART(p, n)     the first n elements of a vector, 0 < n < LANES
+ *   STORE_PART(p, n, x) the same, stored
+ *   GREATER, LESSER     (u, w): primitives MAX and MIN of vectors; not defined: by comparisons
  * Instantiated by strip/fused.c. */
 
 #define JOIN_(a, b) a##_##b

@@ -1,6 +1,7 @@
 /* Operators that change the element type. */
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "number/round/round.h"
 #include "ops/move.h"
@@ -66,20 +67,16 @@ static enum ulp_status infer_bit_cast(struct ulp_call *call, struct ulp_error *e
 
 static uint64_t read_pattern(const struct ulp_tensor *in, const struct ulp_format *format, size_t i)
 {
-    double value;
-    uint64_t bits;
     if (!format)
         return (uint64_t)ulp_tensor_get_int(in, i);
-    value = ulp_tensor_get(in, i);
-    memcpy(&bits, &value, sizeof bits);
-    return format->storage_bits == 64 ? bits : ulp_format_encode(format, value);
+    const double value = ulp_tensor_get(in, i);
+    return format->storage_bits == 64 ? ulp_double_bits(value) : ulp_format_encode(format, value);
 }
 
 static double write_pattern(const struct ulp_format *format, uint64_t bits)
 {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return format->storage_bits == 64 ? value : ulp_format_decode(format, (uint32_t)bits);
+    return format->storage_bits == 64 ? ulp_double_from(bits)
+                                      : ulp_format_decode(format, (uint32_t)bits);
 }
 
 static enum ulp_status run_bit_cast(struct ulp_call *call, struct ulp_error *error)

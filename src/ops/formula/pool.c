@@ -21,21 +21,6 @@ static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error
                             : status;
 }
 
-static struct ulp_window_shape window_shape(const struct ulp_tensor *in,
-                                            const struct ulp_windows *w)
-{
-    struct ulp_window_shape shape = {.spatial_rank = w->rank,
-                                     .outer_count = in->dims[0] * in->dims[1]};
-    size_t bytes = (size_t)w->rank * sizeof *w->in;
-    memcpy(shape.in, w->in, bytes);
-    memcpy(shape.out, w->out, bytes);
-    memcpy(shape.kernel, w->kernel, bytes);
-    memcpy(shape.strides, w->strides, bytes);
-    memcpy(shape.dilations, w->dilations, bytes);
-    memcpy(shape.pads, w->pads, bytes);
-    return shape;
-}
-
 /* The derived operand, when the row has one: elements of each window, padding included. */
 static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
                                    struct ulp_operand *operands, struct ulp_operand *outputs,
@@ -49,7 +34,7 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
         status = ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
     if (status != ULP_OK)
         return status;
-    const struct ulp_window_shape shape = window_shape(call->in[0], &w);
+    const struct ulp_window_shape shape = ulp_windows_shape(call->in[0], &w);
     if (bound->derived_count) {
         if ((status = ulp_call_take(call, 1, sizeof *count, &count, error)) != ULP_OK ||
             (status = ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error)) !=

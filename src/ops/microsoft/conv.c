@@ -22,23 +22,14 @@ static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, 
                             bool shape_only, struct ulp_tensor *out, struct ulp_error *error)
 {
     const int rank = in->rank;
-    int64_t dims[ULP_RANK_MAX];
     int perm[ULP_RANK_MAX];
     if (rank < 3)
         return ulp_fail(error, ULP_ERROR_INPUT, "an input of rank %d: expected at least 3", rank);
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0; d < rank; d++)
         perm[d] = d == 0 ? 0 : back ? (d == rank - 1 ? 1 : d + 1) : d == 1 ? rank - 1 : d - 1;
-        dims[d] = in->dims[perm[d]];
-    }
     if (back && !shape_only)
         return ulp_move_permuted(call, out, in, rank, in->dims, perm, error);
-    enum ulp_status status =
-        ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
-    if (status != ULP_OK || shape_only)
-        return status;
-    status = ulp_call_temporary(call, out, error);
-    return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error)
-                            : status;
+    return ulp_move_transposed(call, out, in, perm, shape_only, error);
 }
 
 /* Input and weights, channels first. */

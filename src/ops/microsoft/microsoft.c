@@ -158,20 +158,12 @@ static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, 
     const bool exchange = ulp_call_int(call, last), move = ulp_call_int(call, batch);
     if (rank < 2 || (!exchange && !move))
         return ULP_OK;
-    int64_t dims[ULP_RANK_MAX];
     int perm[ULP_RANK_MAX];
     for (int d = 0; d < rank; d++) {
         const int place = exchange && d >= rank - 2 ? 2 * rank - 3 - d : d;
         perm[d] = !move || place == rank - 1 ? place : place == rank - 2 ? 0 : place + 1;
-        dims[d] = in->dims[perm[d]];
     }
-    enum ulp_status status =
-        ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
-    if (status != ULP_OK || shape_only)
-        return status;
-    status = ulp_call_temporary(call, out, error);
-    return status == ULP_OK ? ulp_move_permuted(call, out, in, rank, in->dims, perm, error)
-                            : status;
+    return ulp_move_transposed(call, out, in, perm, shape_only, error);
 }
 
 static enum ulp_status turn_both(struct ulp_call *call, bool shape_only, struct ulp_tensor *a,

@@ -132,15 +132,7 @@ static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows,
         status = lay_parameters(call, operands, error);
     if (status != ULP_OK)
         return status;
-    struct ulp_window_shape shape = {.spatial_rank = w.rank,
-                                     .outer_count = in->dims[0] * in->dims[1]};
-    const size_t bytes = (size_t)w.rank * sizeof *w.in;
-    memcpy(shape.in, w.in, bytes);
-    memcpy(shape.out, w.out, bytes);
-    memcpy(shape.kernel, w.kernel, bytes);
-    memcpy(shape.strides, w.strides, bytes);
-    memcpy(shape.dilations, w.dilations, bytes);
-    memcpy(shape.pads, w.pads, bytes);
+    const struct ulp_window_shape shape = ulp_windows_shape(in, &w);
     snprintf(area, 24, "%lld", (long long)ulp_product(w.kernel, w.rank));
     operands[call->bound->input_slot_count + call->bound->attribute_count] =
         (struct ulp_operand){.constant = area};

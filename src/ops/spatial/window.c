@@ -103,3 +103,18 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
     }
     return ULP_OK;
 }
+
+struct ulp_window_shape ulp_windows_shape(const struct ulp_tensor *in,
+                                          const struct ulp_windows *windows)
+{
+    struct ulp_window_shape shape = {.spatial_rank = windows->rank,
+                                     .outer_count = in->dims[0] * in->dims[1]};
+    const size_t bytes = (size_t)windows->rank * sizeof *windows->in;
+    memcpy(shape.in, windows->in, bytes);
+    memcpy(shape.out, windows->out, bytes);
+    memcpy(shape.kernel, windows->kernel, bytes);
+    memcpy(shape.strides, windows->strides, bytes);
+    memcpy(shape.dilations, windows->dilations, bytes);
+    memcpy(shape.pads, windows->pads, bytes);
+    return shape;
+}

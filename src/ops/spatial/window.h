@@ -2,6 +2,7 @@
 #ifndef ULP_OPS_WINDOW_H
 #define ULP_OPS_WINDOW_H
 
+#include "formula/layout.h"
 #include "ops/infer.h"
 
 struct ulp_windows {
@@ -21,6 +22,9 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
 enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struct ulp_tensor *in,
                                         const struct ulp_tensor *weights,
                                         struct ulp_windows *windows, struct ulp_error *error);
+/* The windows over every image and channel of `in`, as rows of a tape. */
+struct ulp_window_shape ulp_windows_shape(const struct ulp_tensor *in,
+                                          const struct ulp_windows *windows);
 /* Product of count numbers >= 0, as ulp_dim_mul. */
 int64_t ulp_product(const int64_t *numbers, int count);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "formula/adjoint.h"
@@ -15,17 +16,13 @@
 
 static inline double ulp_name_of(size_t number)
 {
-    const uint64_t bits = (uint64_t)ULP_NAME_EXPONENT << 52 | number;
-    double name;
-    memcpy(&name, &bits, sizeof name);
-    return name;
+    return ulp_double_from((uint64_t)ULP_NAME_EXPONENT << 52 | number);
 }
 
 /* ULP_NO_NUMBER: it is no name. */
 static inline size_t ulp_number_of(double name)
 {
-    uint64_t bits;
-    memcpy(&bits, &name, sizeof bits);
+    const uint64_t bits = ulp_double_bits(name);
     return bits >> 52 == ULP_NAME_EXPONENT ? (size_t)(bits & (((uint64_t)1 << 52) - 1))
                                            : ULP_NO_NUMBER;
 }

@@ -3,20 +3,18 @@
  *
  * Most rows need nothing: every required input is a random g[2,3,4] (or BOOL), every attribute that
  * `when` asks for is given. A hint says what an operator needs beyond that.
- *   inputs: words in the order of the row: TYPE[dims], f or g FLOAT, i INT64, j INT32, u UINT8, s
- *   INT8, b BOOL; then optionally (low,high), the
- *     range of random values, or {values}; '_' is an omitted input. f are multiples of 1/16 in [-2,
- *     2], so that short sums are exact; g has 8
- *     significant bits and exponents from -6 to 0, so that they round. Both are exact in every
- *     arithmetic that is run: all lanes
- *     compute from the same numbers.
- *   attributes: "name=value; ...", of the kind that the row says; "#outputs=N": how many outputs
+ *
+ * - inputs: words in the order of the row: TYPE[dims], f or g FLOAT, i INT64, j INT32, u UINT8,
+ *   s INT8, b BOOL; then optionally (low,high), the range of random values, or {values}. '_' is an
+ *   omitted input. f are multiples of 1/16 in [-2, 2], so that short sums are exact; g has 8
+ *   significant bits and exponents from -6 to 0, so that they round. Both are exact in every
+ *   arithmetic that is run: all lanes compute from the same numbers.
+ * - attributes: "name=value; ...", of the kind that the row says; "#outputs=N": how many outputs
  *   are asked for.
- *   steps, magnitude: the bound of an operator that is no formula alone. Each of its results is a
- *   sum of terms whose magnitudes add up to
- *     `magnitude` at most, and `steps` roundings act on each: |lane - reference| <= steps * u *
- *     magnitude + the rounding to storage. 0 steps:
- *     every lane moves, selects or counts: its result is the reference's, rounded. */
+ * - steps, magnitude: the bound of an operator that is no formula alone. Each of its results is a
+ *   sum of terms whose magnitudes add up to `magnitude` at most, and `steps` roundings act on each:
+ *   |lane - reference| <= steps * u * magnitude + the rounding to storage. 0 steps: every lane
+ *   moves, selects or counts; its result is the reference's, rounded. */
 #ifndef ULP_TESTS_CASES_H
 #define ULP_TESTS_CASES_H
 
