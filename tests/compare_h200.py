@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Compare `ulpscope run` with results recorded on an NVIDIA H200, through small ONNX models written here.
 
-    tests/compare_h200.py ULPSCOPE DATA [--parts gemm,unary,layers]
+    tests/compare_h200.py ULPSCOPE DATA [--parts gemm,slices,unary,layers]
 
 DATA/gpu holds h200_gemm.npz, h200_unary.npz and h200_layers.npz. Three tables:
   gemm    MatMul with the schedules of the library's kernels: every bit must be equal.
+  slices  products with FP16 accumulators of a file that does not say in how many slices k was cut (h200_gemm_acc16.npz): each count is
+          tried, and one way to cut alone must have equal bits.
   unary   functions of every FP16 and BF16 number: at least 99.9 % of the outputs must have equal bits (NaN as NaN); the others are
           listed and classified.
   layers  rms of emulated - GPU, of GPU - exact (mpfr:128 on the mode's rounded inputs), by what factor the emulation is closer to the GPU
@@ -104,6 +106,25 @@ def compare_gemm(program, folder, data):
             same = equal(ours, read_bits(data[f"gemm.{k}.{name}"]))
             good &= bool(same.all())
             print(f"{name:12} {k:5}  {same.sum():5} {100 * same.mean():9.3f} %  {full}")
+    print()
+    return good
+
+
+def find_slices(program, folder, data):
+    """True when for every product one length of slices alone gives the recorded bits. They are whole blocks of 16, so that counts may mean one length."""
+    print("MatMul with FP16 accumulators: the count of slices, found by trying\n")
+    write_model(os.path.join(folder, "model.onnx"), [node("MatMul", "a b", "y")], {"a": (64, "k"), "b": ("k", 64)}, ["y"])
+    good = True
+    for k in sorted({int(name.split(".")[1]) for name in data.files}):
+        a, b = (data[f"gemm.{k}.{name}"].view(np.float16).astype(np.float32) for name in "AB")
+        wanted = data[f"gemm.{k}.f16.acc16"].view(np.float16).astype(np.float32)
+        shares = {}
+        for slices in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32):
+            shares[slices] = equal(run(program, folder, f"fp16,acc=fp16,split-k={slices}", {"a": a, "b": b})["y"], wanted).mean()
+        found = [slices for slices, share in shares.items() if share == 1]
+        lengths = {-(-(-(-k // slices)) // 16) * 16 for slices in found}
+        good &= len(lengths) == 1
+        print(f"K = {k:5}  split-k={found}: slices of {lengths}  next best {100 * max(share for share in shares.values() if share < 1):.2f} % of bits")
     print()
     return good
 
@@ -270,7 +291,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("data")
-    parser.add_argument("--parts", default="gemm,unary,layers")
+    parser.add_argument("--parts", default="gemm,slices,unary,layers")
     parser.add_argument("--arith", action="append", default=[], metavar="MODE=NAME", help="layers: take this arithmetic for a mode")
     options = parser.parse_args()
     options.arithmetics = dict(item.split("=", 1) for item in options.arith)
@@ -280,6 +301,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
         if "gemm" in parts:
             good &= compare_gemm(options.program, folder, np.load(os.path.join(gpu, "h200_gemm.npz")))
+        if "slices" in parts:
+            good &= find_slices(options.program, folder, np.load(os.path.join(gpu, "h200_gemm_acc16.npz")))
         if "unary" in parts:
             good &= compare_unary(options.program, folder, np.load(os.path.join(gpu, "h200_unary.npz")))
         if "layers" in parts:

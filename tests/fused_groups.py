@@ -5,7 +5,7 @@
 
 A recorded kernel lists every ONNX node that contributes to it, those included whose results it reads from memory. Here a
 group has what the kernel computes: of what it lists, the nodes that no kernel before it has, and those they are made of
-up to results that are in memory: what a library reads, and what ends a kernel. A library's kernel has its product
+up to results that are in memory: what a library reads or adds a bias to. A library's kernel has its product
 alone (the one it lists that no library before it did), which a fused kernel behind it has, too, where the bias is added
 there: not behind addmm. Needs onnx.
 """
@@ -63,8 +63,6 @@ def find_groups(graph, recorded):
             inside.add(name)
             stack.extend(graph.sources[name])
         computed.update(inside)
-        read = {source for name in inside for source in graph.sources[name]}
-        stored.update(inside - read - products)
         if inside:
             groups.append({"name": f"kernel {len(groups)}", "nodes": sorted(inside, key=graph.order.get)})
     return groups

@@ -104,13 +104,12 @@ static const struct ulp_tensor *find_result(const struct ulp_event *event, int p
 static double weigh_change(struct ulp_owed *owed, const struct ulp_tensor *value)
 {
     const double *cotangents = owed->kept.data;
-    struct ulp_metrics_side strip;
-    double sum = 0;
+    double strip[ULP_METRICS_STRIP], sum = 0;
     for (size_t first = 0, count; first < owed->count; first += count) {
         count = ulp_size_min(owed->count - first, ULP_METRICS_STRIP);
-        ulp_side_open(&strip, value, first, count);
+        ulp_side_read(strip, value, first, count);
         for (size_t i = 0; i < count; i++) {
-            const double x = strip.nearest[i], before = owed->before[first + i];
+            const double x = strip[i], before = owed->before[first + i];
             sum += x == before || (isnan(x) && isnan(before))
                        ? 0
                        : cotangents[first + i] * (x - before);

@@ -26,16 +26,15 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
                                       struct ulp_error *error)
 {
     struct difference *job = context;
-    struct ulp_difference strip;
-    const double *a = strip.value.nearest, *b = strip.base.nearest;
+    double difference[ULP_METRICS_STRIP], a[ULP_METRICS_STRIP], b[ULP_METRICS_STRIP];
     (void)worker;
     (void)error;
     for (size_t first = begin, count; first < end; first += count) {
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        ulp_difference_open(&strip, job->a, job->b, first, count);
+        ulp_difference_read(difference, a, b, job->a, job->b, first, count);
         for (size_t i = 0; i < count; i++) {
             const bool finite = isfinite(a[i]) && isfinite(b[i]);
-            const double d = finite ? strip.difference[i] : 0;
+            const double d = finite ? difference[i] : 0;
             if (!finite && !(a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))))
                 job->unequal = true;
             if (job->out)

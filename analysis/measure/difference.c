@@ -25,19 +25,25 @@ static double read_finite(const struct ulp_tensor *tensor, size_t i)
     return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
 }
 
-void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
-                   size_t count)
+static void read_plain(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
 {
-    count = count < ULP_METRICS_STRIP ? count : ULP_METRICS_STRIP;
+    if (tensor->element == ULP_ELEMENT_F64)
+        memcpy(out, (const double *)tensor->data + first, count * sizeof *out);
+    else if (tensor->element == ULP_ELEMENT_F32)
+        for (size_t i = 0; i < count; i++)
+            out[i] = (double)((const float *)tensor->data)[first + i];
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = ulp_tensor_get(tensor, first + i);
+}
+
+static void open_side(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
+                      size_t count)
+{
     const int limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
     bool easy = is_plain(tensor) || limb_count <= 2;
     if (is_plain(tensor)) {
-        if (tensor->element == ULP_ELEMENT_F32)
-            for (size_t i = 0; i < count; i++)
-                side->nearest[i] = (double)((const float *)tensor->data)[first + i];
-        else
-            for (size_t i = 0; i < count; i++)
-                side->nearest[i] = ulp_tensor_get(tensor, first + i);
+        read_plain(side->nearest, tensor, first, count);
         memcpy(side->high, side->nearest, count * sizeof(double));
         memset(side->middle, 0, count * sizeof(double));
         memset(side->low, 0, count * sizeof(double));
@@ -53,6 +59,17 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
             side->nearest[i] = read_finite(tensor, first + i);
             side->high[i] = side->middle[i] = side->low[i] = 0;
         }
+}
+
+void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
+{
+    if (is_plain(tensor)) {
+        read_plain(out, tensor, first, count);
+        return;
+    }
+    struct ulp_metrics_side side;
+    open_side(&side, tensor, first, count);
+    memcpy(out, side.nearest, count * sizeof *out);
 }
 
 /* Value less base of one element, rounded once by MPFR. */
@@ -80,23 +97,28 @@ static double subtract_exactly(const struct ulp_tensor *value, const struct ulp_
                                                             : difference;
 }
 
-void ulp_difference_open(struct ulp_difference *strip, const struct ulp_tensor *value,
-                         const struct ulp_tensor *base, size_t first, size_t count)
+void ulp_difference_read(double *difference, double *value_out, double *base_out,
+                         const struct ulp_tensor *value, const struct ulp_tensor *base,
+                         size_t first, size_t count)
 {
-    ulp_side_open(&strip->value, value, first, count);
-    ulp_side_open(&strip->base, base, first, count);
+    struct ulp_metrics_side sides[2];
+    int64_t undecided[ULP_METRICS_STRIP];
     if (is_plain(value) && is_plain(base)) {
+        read_plain(value_out, value, first, count);
+        read_plain(base_out, base, first, count);
         for (size_t i = 0; i < count; i++)
-            strip->difference[i] = strip->value.nearest[i] - strip->base.nearest[i];
+            difference[i] = value_out[i] - base_out[i];
         return;
     }
-    if (ulp_metrics_code_find()->subtract(strip->difference, strip->undecided, &strip->value,
-                                          &strip->base, count))
+    open_side(&sides[0], value, first, count);
+    open_side(&sides[1], base, first, count);
+    memcpy(value_out, sides[0].nearest, count * sizeof *value_out);
+    memcpy(base_out, sides[1].nearest, count * sizeof *base_out);
+    if (ulp_metrics_code_find()->subtract(difference, undecided, &sides[0], &sides[1], count))
         return;
     for (size_t i = 0; i < count; i++)
-        if (strip->undecided[i])
-            strip->difference[i] =
-                isfinite(strip->value.nearest[i]) && isfinite(strip->base.nearest[i])
-                    ? subtract_exactly(value, base, first + i)
-                    : NAN;
+        if (undecided[i])
+            difference[i] = isfinite(value_out[i]) && isfinite(base_out[i])
+                                ? subtract_exactly(value, base, first + i)
+                                : NAN;
 }

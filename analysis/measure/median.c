@@ -1,6 +1,7 @@
 /* The lower median of many numbers in two passes: which bin of a histogram holds it, then its
  * place in that bin. */
 #include "analysis/measure/median.h"
+#include "analysis/measure/metrics_strip.h"
 
 #include <float.h>
 #include <math.h>
@@ -103,25 +104,16 @@ static enum ulp_status gather_chunks(void *context, size_t first, size_t last, i
 {
     (void)worker, (void)error;
     const struct ulp_median *median = context;
+    const struct ulp_metrics_code *code = ulp_metrics_code_find();
     /* Patterns of numbers >= 0 are ordered as the numbers; those of negative ones are below. */
     const int64_t least = first_pattern(median, median->bin),
                   beyond = first_pattern(median, median->bin + 1);
     for (size_t chunk = first; chunk < last; chunk++) {
         const size_t begin = chunk * CHUNK,
                      end = median->count - begin < CHUNK ? median->count : begin + CHUNK;
-        size_t found = begin;
-        double low = INFINITY, high = 0;
-        for (size_t i = begin; i < end; i++) {
-            const double value = median->values[i];
-            const int64_t bits = (int64_t)ulp_double_bits(value);
-            if (bits >= least && bits < beyond) {
-                median->values[found] = value;
-                low = value < low ? value : low;
-                high = value > high ? value : high;
-                found++;
-            }
-        }
-        median->parts[chunk] = (struct ulp_median_part){found - begin, low, high};
+        struct ulp_median_part *part = &median->parts[chunk];
+        part->count = code->gather(median->values + begin, end - begin, least, beyond, &part->low,
+                                   &part->high);
     }
     return ULP_OK;
 }

@@ -54,13 +54,12 @@ static void raise(double *maximum, int64_t bits)
 }
 
 /* Measures a strip into the partial and m->ulps.values; whether all of it is finite. */
-static bool measure_strip(const struct measuring *m, struct partial *p,
-                          const struct ulp_difference *strip, size_t first, size_t count)
+static bool measure_strip(const struct measuring *m, struct partial *p, const double *value,
+                          const double *base, const double *difference, size_t first, size_t count)
 {
     struct ulp_metrics_summary summary;
-    const double *value = strip->value.nearest, *base = strip->base.nearest;
     double *ulps = m->ulps.values + first, before = p->max_abs;
-    m->code->compare(&summary, ulps, value, base, strip->difference, count, m->format->emin,
+    m->code->compare(&summary, ulps, value, base, difference, count, m->format->emin,
                      m->format->precision, m->units);
     raise(&p->max_abs, summary.max_abs);
     raise(&p->max_value, summary.max_value);
@@ -75,7 +74,7 @@ static bool measure_strip(const struct measuring *m, struct partial *p,
                 p->max_ulp = fmax(p->max_ulp, ulps[i]);
             }
     for (size_t i = 0; i < count && p->max_abs > before; i++)
-        if (ulps[i] >= 0 && fabs(strip->difference[i]) == p->max_abs) {
+        if (ulps[i] >= 0 && fabs(difference[i]) == p->max_abs) {
             p->worst = first + i;
             break;
         }
@@ -107,25 +106,21 @@ static void measure_chunk(struct measuring *m, size_t chunk, int worker)
     const size_t begin = chunk * CHUNK,
                  end = m->value->count - begin < CHUNK ? m->value->count : begin + CHUNK;
     double values[CHUNK], bases[CHUNK], differences[CHUNK];
-    struct ulp_difference strip;
     size_t kept = 0;
     *p = (struct partial){.first_nonfinite = SIZE_MAX, .worst = begin};
     for (size_t first = begin; first < end; first += ULP_METRICS_STRIP) {
         const size_t count = end - first < ULP_METRICS_STRIP ? end - first : ULP_METRICS_STRIP;
-        ulp_difference_open(&strip, m->value, m->base, first, count);
-        if (measure_strip(m, p, &strip, first, count)) {
-            memcpy(values + kept, strip.value.nearest, count * sizeof *values);
-            memcpy(bases + kept, strip.base.nearest, count * sizeof *bases);
-            memcpy(differences + kept, strip.difference, count * sizeof *differences);
+        double *value = values + kept, *base = bases + kept, *difference = differences + kept;
+        ulp_difference_read(difference, value, base, m->value, m->base, first, count);
+        if (measure_strip(m, p, value, base, difference, first, count)) {
             kept += count;
             continue;
         }
         for (size_t i = 0; i < count; i++)
-            if (isfinite(strip.value.nearest[i]) && isfinite(strip.base.nearest[i]) &&
-                isfinite(strip.difference[i])) {
-                values[kept] = strip.value.nearest[i];
-                bases[kept] = strip.base.nearest[i];
-                differences[kept++] = strip.difference[i];
+            if (isfinite(value[i]) && isfinite(base[i]) && isfinite(difference[i])) {
+                values[kept] = value[i];
+                bases[kept] = base[i];
+                differences[kept++] = difference[i];
             }
     }
     p->count = kept;
@@ -304,11 +299,11 @@ static enum ulp_status range_pieces(void *context, size_t first, size_t last, in
                      left = r->base->count > begin ? r->base->count - begin : 0;
         const size_t end = begin + (left < r->piece_length ? left : r->piece_length);
         struct range_piece piece = {.min = INFINITY};
-        struct ulp_metrics_side side;
+        double strip[ULP_METRICS_STRIP];
         for (size_t i = begin, count; i < end; i += count) {
             count = end - i < ULP_METRICS_STRIP ? end - i : ULP_METRICS_STRIP;
-            ulp_side_open(&side, r->base, i, count);
-            range_strip(r->code, &piece, side.nearest, count);
+            ulp_side_read(strip, r->base, i, count);
+            range_strip(r->code, &piece, strip, count);
         }
         r->pieces[p] = piece;
     }

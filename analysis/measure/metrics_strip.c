@@ -10,6 +10,7 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
 #define METRICS_LANES 8
 typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(double))));
+typedef uint64_t metrics_patterns __attribute__((vector_size(METRICS_LANES * sizeof(uint64_t))));
 
 #define TARGET
 #define SUFFIX(name) name##_portable
@@ -24,9 +25,9 @@ typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(d
 #include "analysis/measure/metrics_strip_template.h"
 #endif
 
-#define CODE(suffix)                                                          \
-    {                                                                         \
-        open_wide_##suffix, subtract_##suffix, compare_##suffix, sum_##suffix \
+#define CODE(suffix)                                                                           \
+    {                                                                                          \
+        open_wide_##suffix, subtract_##suffix, compare_##suffix, sum_##suffix, gather_##suffix \
     }
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)

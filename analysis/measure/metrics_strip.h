@@ -52,6 +52,10 @@ struct ulp_metrics_code {
     /* The arrays have room for a multiple of eight; what is behind count is overwritten. */
     void (*sum)(struct ulp_metrics_sums *out, double *value, double *base, double *difference,
                 size_t count, const struct ulp_metrics_scales *by);
+    /* Brings the values whose patterns lie in [least, beyond), 0 <= least, to the front, in order;
+     * their number, least and largest (INFINITY and 0: none). */
+    size_t (*gather)(double *values, size_t count, int64_t least, int64_t beyond, double *low,
+                     double *high);
 };
 
 /* The best instance for this processor. */

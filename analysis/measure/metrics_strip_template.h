@@ -144,5 +144,38 @@ static TARGET void SUFFIX(sum)(struct ulp_metrics_sums *out, double *value, doub
     *out = (struct ulp_metrics_sums){sums[0][0], sums[1][0], sums[2][0], sums[3][0], sums[4][0]};
 }
 
+/* Most lanes have no value in the range and are passed over together. */
+static TARGET size_t SUFFIX(gather)(double *values, size_t count, int64_t least, int64_t beyond,
+                                    double *low, double *high)
+{
+    const uint64_t span = (uint64_t)(beyond - least);
+    size_t found = 0;
+    *low = INFINITY;
+    *high = 0;
+    for (size_t i = 0; i < count; i += METRICS_LANES) {
+        const size_t left = count - i < METRICS_LANES ? count - i : METRICS_LANES;
+        if (left == METRICS_LANES) {
+            metrics_patterns bits;
+            memcpy(&bits, values + i, sizeof bits);
+            /* below `least`, and negative ones, wrap around to beyond the span */
+            const metrics_patterns in = (metrics_patterns)(bits - (uint64_t)least < span);
+            uint64_t any = 0;
+            for (int l = 0; l < METRICS_LANES; l++)
+                any |= in[l];
+            if (!any)
+                continue;
+        }
+        for (size_t l = i; l < i + left; l++) {
+            const double value = values[l];
+            if ((uint64_t)SUFFIX(to_bits)(value) - (uint64_t)least >= span)
+                continue;
+            values[found++] = value;
+            *low = value < *low ? value : *low;
+            *high = value > *high ? value : *high;
+        }
+    }
+    return found;
+}
+
 #undef TARGET
 #undef SUFFIX

@@ -215,6 +215,13 @@ struct ulp_arithmetic {
 ULP_API enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
                                             struct ulp_error *error);
 
+/* The arithmetic that `base` is with another part, as it follows a comma or "@GPU": "split-k=4",
+ * "nofma", "@a100", "fuse=none". Parts of the name of base stay; what it leaves to defaults may
+ * change with the part. `model` and `ort-cpu` take none: ULP_ERROR_USAGE. */
+ULP_API enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out,
+                                              const struct ulp_arithmetic *base, const char *part,
+                                              struct ulp_error *error);
+
 /* Describe the arithmetic in English: its name on a line, then sentences in lines of at most 96
  * columns, written into buffer (truncated to size, always terminated). Returns the length needed,
  * without the final zero. */
@@ -228,6 +235,7 @@ ULP_API const char *ulp_arithmetic_preset(size_t index);
 struct ulp_runtime {
     const char *name;      /* "torch-compile:fp16" */
     const char *expansion; /* "fp16,epilogue=rounded,constants=ieee,fuse=reduce" */
+    const char *basis;     /* "measured on an H200", "seen in engines", "documented" */
     const char *support;   /* what was measured, seen or documented, in words */
 };
 /* Index 0, 1, ... until NULL. */

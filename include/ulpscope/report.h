@@ -20,6 +20,22 @@ ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const ch
 ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
                                            char **out, struct ulp_error *error);
 
+/* Arithmetics of one audit that differ by a choice, such as fuse=none and fuse=reduce. */
+struct ulp_choice {
+    const char *title;
+    size_t count;
+    const size_t *lanes;      /* indexes of the audit's lanes; the first is what was assumed */
+    const char *const *words; /* what each is called, in at most 12 columns */
+    bool nodes;               /* nodes and overflows, too, not the outputs alone */
+};
+/* What the choice changes, as text: a sentence about the worst output; the error of every output in
+ * each lane; of nodes whose value is stored in all lanes those where errors differ most; which
+ * overflows of the first lane vanish in others, and which appear. Free *out with free(); width and
+ * colour as in ulp_report_summary. */
+ULP_API enum ulp_status ulp_report_choice(const struct ulp_audit *audit,
+                                          const struct ulp_choice *choice, int width, bool colour,
+                                          char **out, struct ulp_error *error);
+
 /* Write the limits (ulp_audit_check) as JUnit's XML, which CI servers show: a test suite for the
  * model, a test case for each limit, a failure for each crossing. The file is complete or
  * unchanged. */

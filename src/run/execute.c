@@ -79,7 +79,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
     const size_t input_count = plan->main->input_count;
-    void *executions = NULL, *arithmetics = NULL, *memory = NULL;
+    void *executions = NULL, *arithmetics = NULL, *shown = NULL, *memory = NULL;
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(walk->pool, walk->budget.root);
@@ -91,6 +91,10 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = ulp_allocate_zero(&arithmetics, plan->lane_count, sizeof *walk->arithmetics,
                                    &walk->budget, "arithmetics", error);
     walk->arithmetics = arithmetics;
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&shown, plan->lane_count, sizeof *walk->shown, &walk->budget,
+                                   "arithmetics", error);
+    walk->shown = shown;
     if (status == ULP_OK)
         status = ulp_allocate_zero(&memory, input_count, sizeof(struct ulp_tensor), &walk->budget,
                                    "inputs", error);
@@ -150,6 +154,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
     ulp_free(walk.arithmetics);
+    ulp_free(walk.shown);
     ulp_free(walk.executions);
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
     if (!walk.left)

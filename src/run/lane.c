@@ -297,8 +297,10 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
         return ULP_OK;
     }
     enum ulp_status status = lower_constant(value, planned, arithmetic, reader.mixed, lane, error);
-    if (status != ULP_OK)
+    if (status != ULP_OK) {
+        ulp_tensor_free(value);
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
+    }
     bool stays = lane->left;
     if (value->owned) {
         *out = value;

@@ -69,8 +69,12 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
             output_names[outputs] = frame->block->slots[step->outputs[o]].name;
             positions[outputs++] = (int)o;
         }
-    for (size_t l = 0; l < lanes; l++)
-        walk->arithmetics[l] = *ulp_mix_holds(&walk->plan->mixes[l], step->number);
+    for (size_t l = 0; l < lanes; l++) {
+        const struct ulp_arithmetic *shown = ulp_mix_holds(&walk->plan->mixes[l], step->number);
+        if (walk->shown[l] != shown)
+            walk->arithmetics[l] = *shown;
+        walk->shown[l] = shown;
+    }
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);

@@ -145,8 +145,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     return status;
 }
 
-/* The main graph's steps have an arena each; a body's share one, for iterations are many and short.
- */
+/* In the main graph what a step takes of the arena goes with it; a body's steps share it, for
+ * iterations are many and short. */
 enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
                                struct ulp_error *error)
 {
@@ -160,10 +160,8 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
             status = ulp_arena_create(&arena, &walk->budget, error);
         if (status == ULP_OK)
             status = walk_step(walk, frame, step, arena, error);
-        if (!frame->outer) {
-            ulp_arena_free(arena);
-            arena = NULL;
-        }
+        if (!frame->outer && arena)
+            ulp_arena_clear(arena);
     }
     ulp_arena_free(arena);
     return status;

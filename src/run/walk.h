@@ -12,6 +12,7 @@ struct ulp_walk {
     size_t observer_count;
     /* what each lane computes the node in that observers are told of */
     struct ulp_arithmetic *arithmetics;
+    const struct ulp_arithmetic **shown; /* what those are copies of; NULL: of none yet */
     struct ulp_budget root; /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/machine/cpu.h"
+
 struct bench_timer {
     int run_min, run_max;
     double seconds; /* no further run (after run_min) when these are used; 0: no limit */
@@ -58,6 +60,12 @@ static inline bool bench_next(struct bench_timer *timer)
     return true;
 }
 
+static inline void bench_print_processor(void)
+{
+    char names[ULP_CPU_NAMES_BYTES];
+    printf("instruction sets: %s\n", ulp_cpu_names(names, ulp_cpu_features()));
+}
+
 /* [--json] [WORD]: only cases whose name contains WORD. */
 static inline const char *bench_word(int argc, char **argv, bool *json)
 {
@@ -68,6 +76,8 @@ static inline const char *bench_word(int argc, char **argv, bool *json)
             *json = true;
         else
             word = argv[i];
+    if (!*json)
+        bench_print_processor();
     return word;
 }
 

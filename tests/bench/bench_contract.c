@@ -262,6 +262,8 @@ int main(int argc, char **argv)
             thread_count = atoi(argv[++i]);
         else
             word = argv[i];
+    if (!json)
+        bench_print_processor();
     struct ulp_error error = {0};
     struct ulp_pool *pool = NULL;
     if (ulp_pool_create(&pool, thread_count, &error) != ULP_OK)

@@ -1,5 +1,5 @@
 # make bench: speeds beside their peers, measured in one run. Not part of make check.
-EXTRA_PROGRAMS += bench_contract bench_elementwise bench_wide
+EXTRA_PROGRAMS += bench_contract bench_elementwise bench_measure bench_wide
 bench_contract_SOURCES = %D%/bench_contract.c %D%/bench.h
 bench_contract_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)
 bench_contract_LDADD = libcore.la $(BLAS_LIBS)
@@ -9,14 +9,17 @@ bench_wide_LDADD = libcore.la $(FLINT_LIBS) -lm
 bench_elementwise_SOURCES = %D%/bench_elementwise.c %D%/bench.h
 bench_elementwise_CPPFLAGS = $(AM_CPPFLAGS)
 bench_elementwise_LDADD = libcore.la -lm
+bench_measure_SOURCES = %D%/bench_measure.c %D%/bench.h
+bench_measure_CPPFLAGS = $(AM_CPPFLAGS)
+bench_measure_LDADD = libcore.la -lm
 
 EXTRA_DIST += %D%/networks.py %D%/process.py %D%/stack.py
 
 # The scripts say so when python3 lacks onnxruntime or onnx.
-bench: bench_contract bench_elementwise bench_wide ulpscope
-	./bench_contract
-	./bench_elementwise
-	./bench_wide
+# Each says which instruction sets it ran; the second time as on a processor without AVX-512.
+bench: bench_contract bench_elementwise bench_measure bench_wide ulpscope
+	for without in '' avx512; do for program in contract elementwise measure wide; do \
+	    ULPSCOPE_DISABLE_CPU=$$without ./bench_$$program || exit 1; done; done
 	@if command -v python3 >/dev/null; then \
 	    python3 $(srcdir)/tests/bench/networks.py --ulpscope ./ulpscope && \
 	    python3 $(srcdir)/tests/bench/stack.py --ulpscope ./ulpscope; \

@@ -48,6 +48,27 @@ shows out "PASS bf16,keep=" "a mixed tolerance"
 expect 2 "two tolerances" "$program" tolerance "$model" -i "$inputs" -a bf16,fp16
 lines err 1 "two tolerances"
 expect 2 "no tolerance" "$program" tolerance "$model" --check 1e-5
+expect 0 "the arithmetics of a runtime" "$program" audit "$model" -i "$inputs" --for trt@a100 -q
+shows out "tf32@a100" "the arithmetics of a runtime"
+shows out "assumed: FP16 kernels add products in FP16" "the arithmetics of a runtime"
+shows out "times as large with adds in FP32 as with adds in FP16" "the arithmetics of a runtime"
+for runtime in torch ort; do
+    expect 0 "the arithmetics of $runtime" "$program" audit "$model" -i "$inputs" --for $runtime -q --no-attribute
+    shows out "assumed: " "the arithmetics of $runtime"
+done
+expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorrt
+shows err "known: trt, torch, ort" "no such runtime's arithmetics"
+expect 2 "a runtime and arithmetics" "$program" audit "$model" --for trt -a fp16
+# Node by node the normalisation of this network overflows, in one kernel it does not.
+expect 0 "fusion compared" "$program" audit "$model" -i "$inputs" --fuse-compare -a torch:fp16 -q
+shows out "          none    pointwise       reduce  output" "fusion compared"
+shows out "times as large with reduce as with none" "fusion compared"
+shows out "have a stored value in all" "fusion compared"
+shows out "reduce: " "fusion compared"
+expect 2 "fusion of two" "$program" audit "$model" --fuse-compare -a fp16,bf16
+expect 2 "fusion of what rounds every step" "$program" audit "$model" --fuse-compare -a fp32
+expect 0 "what a runtime's name stands on" "$program" arith trt:fp16
+shows out "seen in engines: 282 of 331" "what a runtime's name stands on"
 echo '{"groups": [{"nodes": ["embed/MatMul", "head/Gem"]}]}' >groups.json
 echo '{"groups": [{"nodes": ["embed/MatMul", "embed/Add"]}]}' >one.json
 expect 0 "groups of a file" "$program" audit "$model" -i "$inputs" -a fp16,fuse=./one.json,acc=fp16,fp16 -q

@@ -337,6 +337,85 @@ START_TEST(h200_cublas)
 }
 END_TEST
 
+/* ---- h200_conv_fp8.npz: cuDNN's convolutions and PyTorch's scaled products ---- */
+
+static const char conv_fp8[] = "unit/h200_conv_fp8.npz";
+
+/* As matrices: a row for each output pixel, whose k runs over the kernel's rows, its columns, and
+ * channels innermost. The kernels are tensor-core ones that sum in FP16 and in FP32. */
+static void compare_convolution(const struct ulp_tensor_set *set, const char *shape,
+                                const char *result, const char *name)
+{
+    const struct ulp_arithmetic arithmetic = test_arithmetic(name);
+    const struct ulp_tensor *wanted = find_member(set, "conv.%s.%s", shape, result);
+    const struct ulp_tensor *a_file = find_member(set, "conv.%s.A", shape);
+    const struct ulp_tensor *b_file = find_member(set, "conv.%s.B", shape);
+    ck_assert(wanted && a_file && b_file);
+    struct matrix a = read_matrix(a_file, &arithmetic, false),
+                  b = read_matrix(b_file, &arithmetic, true);
+    compare_product(shape, &arithmetic, &a, &b, (size_t)a_file->dims[1], wanted, true);
+    ulp_tensor_free(&a.tensor);
+    ulp_tensor_free(&b.tensor);
+}
+
+START_TEST(h200_convolutions)
+{
+    static const char *const shapes[] = {"1x1", "deep1x1", "3x3", "3x3s2", "5x5"};
+    struct ulp_tensor_set set = {0};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &error), error);
+    for (size_t s = 0; s < COUNT(shapes); s++) {
+        compare_convolution(&set, shapes[s], "acc16", "fp16,acc=fp16");
+        compare_convolution(&set, shapes[s], "acc32", "fp16");
+    }
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+/* A scaled product is the plain one's FP32 sum times the scales: of tensors times their product, of
+ * rows and columns times the column's and then the row's, each rounded to FP32. */
+static void compare_scaled(const struct ulp_tensor_set *set, int k, const char *speed)
+{
+    const float *plain = find_member(set, "scaled.%d.one.%s", k, speed)->data,
+                *tensor = find_member(set, "scaled.%d.tensor.%s", k, speed)->data,
+                *rows = find_member(set, "scaled.%d.rows.%s", k, speed)->data,
+                *scales = find_member(set, "scale.tensor")->data,
+                *row = find_member(set, "scale.rows.a")->data,
+                *column = find_member(set, "scale.rows.b")->data;
+    const float both = scales[0] * scales[1];
+    for (size_t m = 0; m < 16; m++)
+        for (size_t n = 0; n < 24; n++) {
+            const float sum = plain[24 * m + n], by_column = sum * column[n];
+            ck_assert_float_eq(tensor[24 * m + n], sum * both);
+            ck_assert_float_eq(rows[24 * m + n], by_column * row[m]);
+        }
+}
+
+START_TEST(h200_scaled_products)
+{
+    static const int lengths[] = {512, 2048};
+    struct ulp_tensor_set set = {0};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &error), error);
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        const int k = lengths[i];
+        for (int slow = 0; slow < 2; slow++) {
+            const struct ulp_arithmetic arithmetic =
+                test_arithmetic(slow ? "fp8-e4m3,promote=128" : "fp8-e4m3");
+            const struct ulp_tensor *wanted =
+                find_member(&set, "scaled.%d.one.%s", k, slow ? "slow" : "fast");
+            struct matrix a = read_matrix(find_member(&set, "scaled.%d.A", k), &arithmetic, false),
+                          b = read_matrix(find_member(&set, "scaled.%d.B", k), &arithmetic, true);
+            compare_product("scaled", &arithmetic, &a, &b, (size_t)k, wanted, false);
+            compare_scaled(&set, k, slow ? "slow" : "fast");
+            ulp_tensor_free(&a.tensor);
+            ulp_tensor_free(&b.tensor);
+        }
+    }
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
 /* ---- single vectors
  * ---------------------------------------------------------------------------------------------- */
 
@@ -420,6 +499,8 @@ int main(void)
     tcase_add_test(tests, h200_wgmma);
     tcase_add_test(tests, eight_gpus);
     tcase_add_test(tests, h200_cublas);
+    tcase_add_test(tests, h200_convolutions);
+    tcase_add_test(tests, h200_scaled_products);
     tcase_add_test(tests, a_short_vector_tells_the_generations_apart);
     tcase_add_test(tests, fp16_accumulators_have_a_floor);
     tcase_add_test(tests, a_sum_of_negative_zeros_is_positive);

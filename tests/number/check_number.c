@@ -259,6 +259,8 @@ START_TEST(runtimes)
     for (; (row = ulp_arithmetic_runtime(count)); count++) {
         ck_assert_str_eq(test_arithmetic(row->name).name, test_arithmetic(row->expansion).name);
         ck_assert_uint_gt(strlen(row->support), 20);
+        ck_assert_msg(strstr("measured on an H200|seen in engines|documented", row->basis) != NULL,
+                      "%s", row->basis);
         ck_assert_uint_lt(strlen(row->support), 98);
     }
     ck_assert_uint_gt(count, 5);
@@ -417,6 +419,35 @@ START_TEST(operands_of_tf32)
 }
 END_TEST
 
+/* A part in the place of another; what has no meaning any more goes with it. */
+START_TEST(changed_parts)
+{
+    static const struct {
+        const char *base, *part, *name; /* NULL: refused */
+    } cases[] = {{"fp16", "split-k=4", "fp16,split-k=4"},
+                 {"fp16,split-k=4", "@a100", "fp16@a100,split-k=4"},
+                 {"trt:fp16", "fuse=none", "fp16,acc=fp16"},
+                 {"fp16,fuse=reduce,fuse-inner=fp16", "fuse=pointwise",
+                  "fp16,fuse=pointwise,fuse-inner=fp16"},
+                 {"tf32", "operands=rna", "tf32,operands=rna"},
+                 {"model", "@a100", NULL},
+                 {"fp32", "fuse=reduce", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ulp_arithmetic base = test_arithmetic(cases[i].base);
+        struct ulp_arithmetic out;
+        struct ulp_error error;
+        const enum ulp_status status = ulp_arithmetic_change(&out, &base, cases[i].part, &error);
+        if (cases[i].name) {
+            ck_ulp_ok(status, error);
+            ck_assert_str_eq(out.name, cases[i].name);
+        } else {
+            ck_assert_int_eq(status, ULP_ERROR_USAGE);
+        }
+    }
+    ck_assert_str_eq(test_arithmetic("trt:fp16,fuse=none").name, "fp16,acc=fp16");
+}
+END_TEST
+
 START_TEST(descriptions)
 {
     const struct ulp_arithmetic a = test_arithmetic("tf32@a100,split-k=8,promote=64");
@@ -447,6 +478,7 @@ int main(void)
     tcase_add_test(names, runtimes);
     tcase_add_test(names, meanings);
     tcase_add_test(names, descriptions);
+    tcase_add_test(names, changed_parts);
     tcase_add_test(names, operands_of_tf32);
     return test_run(suite, NULL);
 }

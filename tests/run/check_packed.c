@@ -169,7 +169,8 @@ START_TEST(tensors_come_first)
     ulp_plan_free(plan);
     plan = plan_lanes(model, &inputs, 3);
     ck_ulp_ok(hash_run(plan, &inputs, true, works, &found, &cost, &error), error);
-    ck_assert_uint_ge(peak - works, 64 * 64 * sizeof(uint64_t)); /* all of the digits */
+    /* at least one of the weight's three forms, of which the smallest has a float an element */
+    ck_assert_uint_ge(peak - works, 64 * 64 * sizeof(float));
     ck_assert_uint_eq(cost.packed_count, 6);
     ck_assert_uint_eq(cost.packed_use_count, 4 + 1 + 1);
     ulp_plan_free(plan);

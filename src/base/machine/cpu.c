@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,4 +82,16 @@ unsigned ulp_cpu_features(void)
 {
     pthread_once(&features_once, find_features);
     return features;
+}
+
+const char *ulp_cpu_names(char *out, unsigned set)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < FEATURE_COUNT; i++)
+        if (set & feature_rows[i].feature)
+            used += (size_t)snprintf(out + used, ULP_CPU_NAMES_BYTES - used, "%s%s",
+                                     used ? ", " : "", feature_rows[i].name);
+    if (!used)
+        snprintf(out, ULP_CPU_NAMES_BYTES, "none: portable C");
+    return out;
 }

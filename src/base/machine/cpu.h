@@ -22,6 +22,11 @@ unsigned ulp_cpu_features(void);
 /* The features of `present` that remain with the names in `disabled` (NULL: none) switched off. */
 unsigned ulp_cpu_without(unsigned present, const char *disabled);
 
+/* The names of a set's features with ", " between them, "none: portable C" for the empty set; out
+ * has room for ULP_CPU_NAMES_BYTES and is returned. */
+#define ULP_CPU_NAMES_BYTES 80
+const char *ulp_cpu_names(char *out, unsigned set);
+
 /* Behind the features of a target attribute: gcc then takes vectors of that many bits. clang does
  * not know it. */
 #ifdef __clang__

@@ -19,6 +19,13 @@
 struct ulp_environment {
     bool outermost; /* false: entered already, nothing is kept here and leaving changes nothing */
     fenv_t floats;
+    /* the same as registers, where these are read in some cycles; plain: they are a new process's
+     * but for exception flags */
+    struct ulp_float_registers {
+        unsigned mxcsr;
+        unsigned short control, status;
+    } registers;
+    bool plain;
     locale_t locale;
     mpfr_exp_t emin, emax;
     mpfr_prec_t precision;

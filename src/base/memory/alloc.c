@@ -138,6 +138,22 @@ void ulp_arena_free(struct ulp_arena *arena)
     free(arena);
 }
 
+void ulp_arena_clear(struct ulp_arena *arena)
+{
+    struct arena_block *first = arena->first;
+    while (first && first->next) {
+        struct arena_block *next = first->next;
+        ALLOW(first->data, first->size);
+        ulp_free(first);
+        first = next;
+    }
+    arena->first = first;
+    if (!first)
+        return;
+    first->used = 0;
+    FORBID(first->data, first->size);
+}
+
 struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena)
 {
     return arena->budget;

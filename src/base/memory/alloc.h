@@ -61,6 +61,8 @@ struct ulp_arena;
 enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_budget *budget,
                                  struct ulp_error *error);
 void ulp_arena_free(struct ulp_arena *arena);
+/* What was taken is gone; its first block stays. */
+void ulp_arena_clear(struct ulp_arena *arena);
 /* What its blocks are charged to, or NULL. */
 struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena);
 /* NULL on failure (out of memory or overflow of count * element_bytes). */

@@ -42,7 +42,8 @@ static void describe_runtime(const char *name)
 {
     const struct ulp_runtime *row = ulp_runtime_find(name);
     if (row)
-        say(stdout, "%s stands for %s\n  %s\n", row->name, row->expansion, row->support);
+        say(stdout, "%s stands for %s\n  %s: %s\n", row->name, row->expansion, row->basis,
+            row->support);
 }
 
 static void describe(const struct ulp_arithmetic *arithmetic)

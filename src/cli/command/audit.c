@@ -33,8 +33,9 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
     return code;
 }
 
-static int report(const struct audit_options *options, const char *folder,
-                  const struct engine_lane *engine, const struct ulp_audit *audit)
+static int report(const struct audit_options *options, const struct audit_choices *choices,
+                  const char *folder, const struct engine_lane *engine,
+                  const struct ulp_audit *audit)
 {
     struct ulp_error error;
     char *summary;
@@ -49,6 +50,8 @@ static int report(const struct audit_options *options, const char *folder,
         return fail(&error);
     if (folder && options->engine &&
         ulp_built_write(&engine->built, NULL, NULL, folder, &error) != ULP_OK)
+        return fail(&error);
+    if (print_choices(choices, audit, &error) != ULP_OK)
         return fail(&error);
     if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
         return fail(&error);
@@ -74,7 +77,8 @@ static enum ulp_status choose_folder(const struct audit_options *options, size_t
 
 /* The audit with the n-th shape; returns an exit code. */
 static int audit_shape(const struct audit_options *options, struct ulp_model *model,
-                       const struct lane_list *lanes, size_t n, struct shape_results *results)
+                       const struct lane_list *lanes, const struct audit_choices *choices, size_t n,
+                       struct shape_results *results)
 {
     struct ulp_error error = {0};
     struct sample_list samples = {0};
@@ -104,7 +108,8 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
         status = add_shape_result(results, shape, &audit, &error);
     if (status != ULP_OK && count_shapes(&options->common) > 1)
         ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
-    const int code = status == ULP_OK ? report(options, folder, &engine, &audit) : fail(&error);
+    const int code = status == ULP_OK ? report(options, choices, folder, &engine, &audit)
+                                      : fail(&error);
     ulp_audit_free(&audit);
     close_engine_lane(&engine);
     free_samples(&samples);
@@ -116,12 +121,14 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
 static int run_audit(const struct audit_options *options)
 {
     struct ulp_error error = {0};
-    struct lane_list lanes;
+    struct lane_list lanes = {0};
     struct ulp_model *model = NULL;
     struct shape_results results = {0};
-    const char *fallback = options->engine ? "fp16,fp32" : "fp16,tf32";
-    enum ulp_status status = make_lanes(options->arithmetics, fallback, &options->keep,
-                                        options->common.budget, &lanes, &error);
+    struct audit_choices choices;
+    enum ulp_status status = choose_arithmetics(options, &choices, &error);
+    if (status == ULP_OK)
+        status = make_lanes(choices.list, options->engine ? "fp16,fp32" : "fp16,tf32",
+                            &options->keep, options->common.budget, &lanes, &error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
     if (status == ULP_OK && options->certify)
@@ -136,12 +143,13 @@ static int run_audit(const struct audit_options *options)
     int code = status == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;
          n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
-        const int one = audit_shape(options, model, &lanes, n, &results);
+        const int one = audit_shape(options, model, &lanes, &choices, n, &results);
         code = one == ULP_OK ? code : one;
     }
     if (code == ULP_OK || code == ULP_ERROR_LIMIT)
         print_shape_results(&results, lanes.count - 1 + (options->engine != NULL));
     free_shape_results(&results);
+    free(choices.list);
     ulp_model_free(model);
     free_lanes(&lanes);
     return code;

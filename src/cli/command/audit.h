@@ -20,7 +20,26 @@ struct audit_options {
     size_t limit_count;
     const char *engine; /* description of an engine, which is computed, too; NULL: none */
     struct ulp_built_options built;
+    const char *runtime; /* --for; NULL: not given */
+    bool fuse_compare;
 };
+
+/* audit_choices.c: what --for and --fuse-compare ask of an audit. */
+enum { AUDIT_CHOICES_MAX = 8 };
+struct audit_choices {
+    char *list; /* of arithmetics, freed by the caller; NULL: the default's */
+    size_t count, lane_count;
+    struct audit_choice {
+        const char *question, *words[3];
+        size_t lanes[3], count; /* indexes of the audit's */
+        bool nodes;
+    } items[AUDIT_CHOICES_MAX];
+    char lanes[2 * AUDIT_CHOICES_MAX][320];
+};
+enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,
+                                   struct ulp_error *error);
+enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,
+                              struct ulp_error *error);
 
 /* audit_options.c. Returns an exit code; usage errors do not return. */
 int parse_audit_options(int argc, char **argv, struct audit_options *out);

@@ -46,6 +46,8 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
         refuse(state, "--schedules takes one arithmetic for all nodes: leave out --engine");
     if ((options->built.gpu || options->built.unknown_accumulator) && !options->engine)
         refuse(state, "--gpu and --accumulate are of --engine: give the engine's layers");
+    if (options->runtime && (options->arithmetics || options->fuse_compare))
+        refuse(state, "--for chooses the arithmetics: leave out --arith and --fuse-compare");
     if (options->junit && !options->limit_count)
         refuse(state, "--junit writes the limits of --fail-above: give at least one");
     if (options->junit && count_shapes(&options->common) > 1)
@@ -114,6 +116,10 @@ static const char documentation[] =
     "  ulpscope audit model.onnx --arith tf32 --schedules\n"
     "      which layers depend on the kernel that a library picks, and how far A100 and H200 "
     "differ\n"
+    "  ulpscope audit model.onnx --for trt@a100\n"
+    "      as TensorRT computes it on an A100, and what that rests on\n"
+    "  ulpscope audit model.onnx --arith fp16 --fuse-compare\n"
+    "      what changes when a compiler puts nodes into one kernel\n"
     "  ulpscope audit model.onnx --arith fp32,fp32,qdq=integer\n"
     "      a Q/DQ graph in floats and as an INT8 kernel sums it, and where the two first differ\n"
     "  ulpscope audit model_fp16.onnx --reference-model model.onnx --arith model -i inputs.npz\n"

@@ -8,6 +8,7 @@
 #include "kernels/chain/step.h"
 
 #include <math.h>
+#include <string.h>
 #include <mpfr.h>
 
 #include "number/round/odd.h"

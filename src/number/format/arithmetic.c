@@ -171,11 +171,15 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
 enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
                                       const char *part, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_request request;
     if (base->as_declared)
         return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"%s\" takes no parts", base->name);
     enum ulp_status status = ulp_request_read(&request, base->name, error);
     if (status == ULP_OK)
         status = ulp_request_change(&request, part, error);
+    if (status == ULP_OK)
+        ulp_request_settle(&request, (const bool[PART_COUNT]){false});
     return status == ULP_OK ? find_requested(&request, base->name, out, error) : status;
 }

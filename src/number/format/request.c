@@ -292,6 +292,14 @@ static enum ulp_status read_gpu(struct ulp_request *request, const char *gpu,
                     ulp_suggest(hint, gpu, ulp_gpu_names), known);
 }
 
+void ulp_request_settle(struct ulp_request *request, const bool said[PART_COUNT])
+{
+    static const enum ulp_part inside[] = {PART_INNER, PART_INNER_CONSTANTS};
+    const bool none = request->given[PART_FUSE] && request->choice[PART_FUSE] == ULP_FUSE_NONE;
+    for (size_t i = 0; i < sizeof inside / sizeof *inside && none; i++)
+        request->given[inside[i]] &= said[inside[i]];
+}
+
 /* What stands before "@" and ",": a base, or a runtime's name in the place of its expansion. */
 static enum ulp_status read_base(struct ulp_request *request, const char *base,
                                  struct ulp_error *error)
@@ -331,6 +339,7 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
         said[part] = true;
         status = ulp_request_change(request, word, error);
     }
+    ulp_request_settle(request, said);
     return status;
 }
 

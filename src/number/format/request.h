@@ -64,6 +64,8 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
 /* Set one part, as it is written after a comma, or "@GPU", in the place of what was asked for. */
 enum ulp_status ulp_request_change(struct ulp_request *request, const char *part,
                                    struct ulp_error *error);
+/* What has no meaning without a kernel goes with fuse=none, but for parts that were said. */
+void ulp_request_settle(struct ulp_request *request, const bool said[PART_COUNT]);
 /* runtime.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error);
 /* resolve.c: the arithmetic that it asks for, without a name. */
@@ -75,10 +77,6 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
  * which is returned. */
 const char *ulp_suggest(char text[64], const char *word, const char *const *words);
 
-/* The arithmetic that `base` is with another part: "split-k=4", "nofma", "@a100". Parts of the name
- * of base stay; what it leaves to defaults may change with the part. */
-enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
-                                      const char *part, struct ulp_error *error);
 /* "@GPU": the other GPU to compare the arithmetic's with (gpu.def). NULL: it has none. */
 const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic);
 

@@ -7,7 +7,7 @@
 #include "number/format/request.h"
 
 static const struct ulp_runtime rows[] = {
-#define RUNTIME(name, expansion, support) {name, expansion, support},
+#define RUNTIME(name, expansion, basis, support) {name, expansion, basis, support},
 #include "number/format/runtime.def"
 #undef RUNTIME
 };

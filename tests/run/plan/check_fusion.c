@@ -2,6 +2,7 @@
  * value that is used inside and outside is rounded for the outside only. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/text_model.h"
@@ -450,6 +451,89 @@ START_TEST(kernels_are_told)
 }
 END_TEST
 
+/* ---- what a choice changes ---- */
+
+/* Two lanes of two nodes, whose figures are made up: the second overflows at `born` and nowhere
+ * else, and its values are off by `error` of 1, or not finite. */
+static void make_lane(struct ulp_audit_lane *lane, struct ulp_audit_node nodes[2],
+                      struct ulp_audit_output outputs[3], double error, int born, bool unstored)
+{
+    static char first[] = "first", last[] = "last", out[] = "out";
+    for (int o = 0; o < 3; o++) {
+        outputs[o] = (struct ulp_audit_output){.name = out, .type = ULP_TYPE_FLOAT};
+        outputs[o].entire.rms = o ? error : error / 8;
+        outputs[o].entire.nonfinite = o && isinf(error) ? 1 : 0;
+        outputs[o].entire.count = 1;
+        outputs[o].range.ref_rms = 1;
+    }
+    nodes[0] = (struct ulp_audit_node){.name = first,
+                                       .output_count = 1,
+                                       .outputs = &outputs[0],
+                                       .born = born == 0,
+                                       .kernel.unstored = unstored};
+    nodes[1] = (struct ulp_audit_node){
+        .index = 1, .name = last, .output_count = 1, .outputs = &outputs[1], .born = born == 1};
+    *lane = (struct ulp_audit_lane){.node_count = 2, .nodes = nodes};
+    lane->outputs.output_count = 1;
+    lane->outputs.outputs = &outputs[2];
+}
+
+START_TEST(choices_are_told)
+{
+    static const struct {
+        double a, b;
+        int born_a, born_b;
+        const char *said[3];
+    } cases[] = {
+        {1e-3,
+         4e-3,
+         -1,
+         -1,
+         {"4 times as large with b as with a", "1.00e-03     4.00e-03  out",
+          "b: the same overflows, or none"}},
+        {1e-3,
+         1.1e-3,
+         -1,
+         -1,
+         {"1.10 times as large with b as with a: the choice changes little",
+          "1 of 2 nodes have a stored value in all; at 0 of them", ""}},
+        {INFINITY,
+         1e-3,
+         1,
+         -1,
+         {"not finite with a and is with b", "b: 1 overflow vanish",
+          "   not finite     1.00e-03  1 last"}},
+        {1e-3,
+         INFINITY,
+         -1,
+         1,
+         {"not finite with b and is with a", "b: 1 overflow appear", "at 1 of them errors differ"}},
+        {INFINITY, INFINITY, 1, 1, {"not finite in either", "b: the same overflows", ""}},
+        {0, 0, -1, -1, {"exact in both", "", ""}},
+        {0, 1e-3, -1, -1, {"exact with a alone", "", ""}},
+    };
+    struct ulp_audit_lane lanes[2];
+    struct ulp_audit_node nodes[2][2];
+    struct ulp_audit_output outputs[2][3];
+    make_lane(&lanes[0], nodes[0], outputs[0], cases[_i].a, cases[_i].born_a, false);
+    make_lane(&lanes[1], nodes[1], outputs[1], cases[_i].b, cases[_i].born_b, true);
+    const struct ulp_audit audit = {.lane_count = 2, .lanes = lanes};
+    const struct ulp_choice choice = {"title", 2, (const size_t[]){0, 1},
+                                      (const char *const[]){"a", "b"}, true};
+    const struct ulp_choice wrong = {"title", 2, (const size_t[]){0, 2},
+                                     (const char *const[]){"a", "b"}, true};
+    struct ulp_error error;
+    char *text;
+    ck_ulp_ok(ulp_report_choice(&audit, &choice, 100, false, &text, &error), error);
+    for (int s = 0; s < 3; s++)
+        ck_assert_msg(strstr(text, cases[_i].said[s]) != NULL, "no \"%s\" in:\n%s",
+                      cases[_i].said[s], text);
+    free(text);
+    ck_assert_int_eq(ulp_report_choice(&audit, &wrong, 100, false, &text, &error), ULP_ERROR_USAGE);
+    ck_assert_ptr_null(text);
+}
+END_TEST
+
 START_TEST(what_has_no_meaning_is_refused)
 {
     static const char *const names[] = {
@@ -479,6 +563,7 @@ int main(void)
     tcase_add_loop_test(kernels, wrong_groups_are_refused, 0, 8);
     tcase_add_loop_test(kernels, files_of_groups, 0, 10);
     tcase_add_test(kernels, groups_are_told);
+    tcase_add_loop_test(kernels, choices_are_told, 0, 7);
     tcase_add_test(kernels, kernels_are_told);
     tcase_add_loop_test(kernels, what_has_no_meaning_is_refused, 0, 6);
     suite_add_tcase(suite, kernels);

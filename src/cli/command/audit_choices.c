@@ -1,0 +1,127 @@
+/* `audit --for` and `--fuse-compare`: which arithmetics they audit, and what is said of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text/text.h"
+#include "cli/command/audit.h"
+
+static const struct row {
+    const char *runtime, *arithmetic, *word, *other, *other_word, *question;
+} rows[] = {
+#define CHOICE(...) {__VA_ARGS__},
+#include "cli/command/audit_choice.def"
+#undef CHOICE
+};
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+/* The lane of that name, which is added where it is not there; "@GPU" behind the base. */
+static size_t add_lane(struct audit_choices *choices, const char *name, const char *gpu)
+{
+    char full[sizeof choices->lanes[0]];
+    const int base = (int)strcspn(name, ",");
+    snprintf(full, sizeof full, "%.*s%s%s", base, name, gpu, name + base);
+    for (size_t l = 0; l < choices->lane_count; l++)
+        if (strcmp(choices->lanes[l], full) == 0)
+            return l;
+    memcpy(choices->lanes[choices->lane_count], full, sizeof full);
+    return choices->lane_count++;
+}
+
+static enum ulp_status fail_runtime(const char *name, struct ulp_error *error)
+{
+    char known[100] = "";
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (i == 0 || strcmp(rows[i].runtime, rows[i - 1].runtime) != 0)
+            snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                     rows[i].runtime);
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "--for %s: unknown runtime; known: %s, @GPU may follow (trt@a100)", name,
+                    known);
+}
+
+static enum ulp_status choose_runtime(struct audit_choices *out, const char *name,
+                                      struct ulp_error *error)
+{
+    const size_t length = strcspn(name, "@");
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (strlen(rows[i].runtime) != length || strncmp(rows[i].runtime, name, length) != 0)
+            continue;
+        struct audit_choice *choice = &out->items[out->count++];
+        const size_t first = add_lane(out, rows[i].arithmetic, name + length),
+                     second = add_lane(out, rows[i].other, name + length);
+        *choice = (struct audit_choice){.question = rows[i].question,
+                                        .lanes = {first, second},
+                                        .words = {rows[i].word, rows[i].other_word},
+                                        .count = 2};
+    }
+    return out->count ? ULP_OK : fail_runtime(name, error);
+}
+
+static enum ulp_status choose_fusion(struct audit_choices *out, const char *list,
+                                     struct ulp_error *error)
+{
+    static const char *const words[] = {"none", "pointwise", "reduce"};
+    struct ulp_arithmetic *listed, changed;
+    size_t count;
+    enum ulp_status status = parse_arithmetics(list, &listed, &count, error);
+    if (status != ULP_OK)
+        return status;
+    struct audit_choice *choice = &out->items[out->count++];
+    *choice = (struct audit_choice){.question = "fusion: which nodes one kernel computes",
+                                    .count = 3,
+                                    .nodes = true};
+    if (count > 1)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "--fuse-compare is of one arithmetic, and %zu are given", count);
+    for (size_t i = 0; i < 3 && status == ULP_OK; i++) {
+        char part[32];
+        snprintf(part, sizeof part, "fuse=%s", words[i]);
+        choice->words[i] = words[i];
+        status = ulp_arithmetic_change(&changed, &listed[0], part, error);
+        if (status == ULP_OK)
+            choice->lanes[i] = add_lane(out, changed.name, "");
+    }
+    free(listed);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--fuse-compare");
+}
+
+enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,
+                                   struct ulp_error *error)
+{
+    struct ulp_text list = {0};
+    enum ulp_status status = ULP_OK;
+    *out = (struct audit_choices){0};
+    if (options->runtime)
+        status = choose_runtime(out, options->runtime, error);
+    else if (options->fuse_compare)
+        status = choose_fusion(out, options->arithmetics ? options->arithmetics : "fp16", error);
+    for (size_t l = 0; l < out->lane_count; l++)
+        ulp_text_add(&list, "%s%s", l ? "," : "", out->lanes[l]);
+    if (status == ULP_OK && !out->count)
+        ulp_text_add(&list, "%s", options->arithmetics ? options->arithmetics : "");
+    out->list = list.failed || !list.length ? NULL : strdup(list.data);
+    const bool failed = list.failed || (list.length && !out->list);
+    ulp_text_free(&list);
+    return status == ULP_OK && failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : status;
+}
+
+enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,
+                              struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t c = 0; c < choices->count && status == ULP_OK; c++) {
+        const struct audit_choice *item = &choices->items[c];
+        const struct ulp_choice choice = {item->question, item->count, item->lanes, item->words,
+                                          item->nodes};
+        char *text;
+        status = ulp_report_choice(audit, &choice, terminal_width(STDOUT_FILENO),
+                                   use_colour(STDOUT_FILENO), &text, error);
+        if (status == ULP_OK)
+            fputs(text, stdout);
+        free(text);
+    }
+    return status;
+}
