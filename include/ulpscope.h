@@ -26,6 +26,7 @@
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/tolerance.h>
+#include <ulpscope/mixed.h>
 #include <ulpscope/plan.h>
 #include <ulpscope/forecast.h>
 #include <ulpscope/prove.h>

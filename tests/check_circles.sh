@@ -5,6 +5,7 @@
 set -u
 cd "${top_builddir:-.}" || exit 99
 allowed='src/load/load_attribute.o src/load/load_graph.o
+src/load/mixed/body.o src/load/mixed/node.o
 src/run/bodies.o src/run/walk.o'
 # By the sources: a build folder may hold objects of files that are gone.
 mapfile -t objects < <(cd "${top_srcdir:-.}" && find src analysis -name '*.c' ! -path 'src/cli/*' | sed 's/c$/o/' | while read -r o; do

@@ -4,7 +4,7 @@ test_programs =
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs)
 check_LIBRARIES += libtest.a
-libtest_a_SOURCES = %D%/support/line_model.c %D%/support/line_model.h %D%/support/lower.c %D%/support/lower.h \
+libtest_a_SOURCES = %D%/support/line_model.c %D%/support/line_model.h \
 	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h \
 	%D%/support/test.c %D%/support/test.h %D%/support/text_model.c %D%/support/text_model.h \
 	%D%/fuzz/fuzz_formula.c %D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/mutate.c
@@ -16,7 +16,9 @@ test_libs = $(LDADD)
 # Check's time-outs only catch hangs; ten times longer, a sanitizer build or a busy machine does not trip them.
 AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; CK_TIMEOUT_MULTIPLIER=10; export CK_TIMEOUT_MULTIPLIER; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
 
-EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/onnx_writer.py
+EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_fused_overflow.py %D%/compare_gpu.py \
+	%D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py \
+	%D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py %D%/support/onnx_writer.py
 
 check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check

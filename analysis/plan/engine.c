@@ -186,6 +186,8 @@ enum ulp_status ulp_engine_strongly_typed(const struct ulp_found *found, struct 
         ulp_text_show(out, "  %s: to %s, for %zu node%s\n", found->casts[c].value,
                       formats[found->casts[c].up ? high : low].cast, found->casts[c].reader_count,
                       found->casts[c].reader_count == 1 ? "" : "s");
-    ulp_text_show(out, "Build it with: trtexec --onnx=GRAPH.onnx\n");
+    ulp_text_show(out, found->mixed.path
+                           ? "mixed.onnx is this graph. Build it with: trtexec --onnx=mixed.onnx\n"
+                           : "Build it with: trtexec --onnx=GRAPH.onnx\n");
     return ULP_OK;
 }

@@ -205,6 +205,7 @@ static enum ulp_status report_options(const struct ulp_model *model,
 {
     *found = (struct ulp_found){.arithmetic = options->arithmetic,
                                 .keep_in = options->keep_in,
+                                .mixed_ratio = NAN,
                                 .reference = options->reference};
     enum ulp_status status = ulp_arena_create(&found->memory, ulp_model_budget(model), error);
     if (status != ULP_OK)
@@ -275,8 +276,10 @@ static enum ulp_status find(struct ulp_search *search, const struct ulp_model *m
         status = ulp_search_run(search, out, error);
     if (status == ULP_OK)
         status = report(search, out, error);
-    return status == ULP_OK ? ulp_search_validate(search, held_out, held_count, out, error)
-                            : status;
+    if (status == ULP_OK)
+        status = ulp_search_validate(search, held_out, held_count, out, error);
+    return status == ULP_OK && search->options->mixed_folder ? ulp_search_mixed(search, out, error)
+                                                             : status;
 }
 
 enum ulp_status ulp_plan_find(const struct ulp_model *model, const struct ulp_find_options *options,
@@ -302,6 +305,7 @@ enum ulp_status ulp_plan_find(const struct ulp_model *model, const struct ulp_fi
 
 void ulp_found_free(struct ulp_found *found)
 {
+    ulp_mixed_free(&found->mixed);
     ulp_arena_free(found->memory);
     *found = (struct ulp_found){0};
 }

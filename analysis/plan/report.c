@@ -225,6 +225,33 @@ static json_t *casts_json(const struct ulp_found *found)
     return object;
 }
 
+static json_t *mixed_json(const struct ulp_found *found)
+{
+    const struct ulp_mixed *mixed = &found->mixed;
+    json_t *object = json_object(), *widened = json_array();
+    if (mixed->reason) {
+        ulp_json_set(&object, "reason", ulp_json_text(mixed->reason));
+        json_decref(widened);
+        return object;
+    }
+    ulp_json_set(&object, "type", ulp_json_text(mixed->low_type));
+    ulp_json_set(&object, "low", json_integer((json_int_t)mixed->low_count));
+    ulp_json_set(&object, "float", json_integer((json_int_t)mixed->float_count));
+    ulp_json_set(&object, "casts", json_integer((json_int_t)mixed->cast_count));
+    ulp_json_set(&object, "samples", json_integer((json_int_t)mixed->sample_count));
+    ulp_json_set(&object, "ratio", ulp_json_number(found->mixed_ratio));
+    for (size_t w = 0; w < mixed->widened_count; w++) {
+        json_t *node = json_object();
+        ulp_json_set(&node, "index", json_integer((json_int_t)mixed->widened[w].index));
+        ulp_json_set(&node, "name", ulp_json_text(mixed->widened[w].name));
+        ulp_json_set(&node, "op", ulp_json_text(mixed->widened[w].op));
+        ulp_json_set(&node, "why", ulp_json_text(mixed->widened[w].length ? "length" : "operator"));
+        ulp_json_append(&widened, node);
+    }
+    ulp_json_set(&object, "widened", widened);
+    return object;
+}
+
 static json_t *verdict_json(const struct ulp_found *found)
 {
     struct ulp_text text = {0};
@@ -260,6 +287,8 @@ static json_t *plan_json(const struct ulp_found *found)
     ulp_json_set(&validated, "count", json_integer((json_int_t)found->validated_count));
     ulp_json_set(&validated, "met", json_integer((json_int_t)found->validated_met));
     ulp_json_set(&root, "validated", validated);
+    if (found->mixed.path || found->mixed.reason)
+        ulp_json_set(&root, "mixed", mixed_json(found));
     ulp_json_set(&root, "nodes", nodes_json(found));
     ulp_json_set(&root, "node_count", json_integer((json_int_t)found->node_count));
     ulp_json_set(&root, "runs", json_integer((json_int_t)found->runs));

@@ -85,6 +85,10 @@ enum ulp_status ulp_search_validate(struct ulp_search *search,
                                     const struct ulp_find_sample *held_out, size_t count,
                                     struct ulp_found *found, struct ulp_error *error);
 
+/* mixed.c: what was found as mixed.onnx, and its error where that keeps more than the plan. */
+enum ulp_status ulp_search_mixed(struct ulp_search *search, struct ulp_found *found,
+                                 struct ulp_error *error);
+
 /* entries.c: the set of nodes as patterns. */
 enum ulp_status ulp_search_entries(const struct ulp_search *search, struct ulp_found *found,
                                    struct ulp_error *error);

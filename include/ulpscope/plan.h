@@ -9,12 +9,7 @@
 #define ULPSCOPE_PLAN_H
 
 #include <ulpscope/analysis.h>
-
-/* Samples to judge by. Names and inputs stay the caller's. */
-struct ulp_find_sample {
-    const char *name;
-    const struct ulp_tensor_set *inputs;
-};
+#include <ulpscope/mixed.h>
 
 struct ulp_find_options {
     struct ulp_arithmetic arithmetic, keep_in, reference;
@@ -29,6 +24,9 @@ struct ulp_find_options {
     size_t always_count, never_count;
     size_t budget; /* the most nodes to keep besides `always`; 0: as many as the tolerance needs */
     bool frontier; /* also run sets of other sizes */
+    /* Also write mixed.onnx into this folder, which is there (ulp_mixed_write); NULL: do not */
+    const char *mixed_folder;
+    bool lower_io; /* of mixed.onnx: struct ulp_mixed_options */
     int thread_count;
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
 };
@@ -92,10 +90,14 @@ struct ulp_found {
     struct ulp_found_sample *samples, *validated;
     size_t frontier_count;
     struct ulp_frontier_point *frontier; /* by count */
-    size_t runs;                         /* of the mixed arithmetic, each of one sample */
-    double work;                         /* what they computed, in whole runs of one sample */
-    double seconds, audit_seconds;       /* of all, and of the first audit (all samples) */
-    struct ulp_arena *memory;            /* private: holds the rest */
+    struct ulp_mixed mixed;              /* with options.mixed_folder; else zeros */
+    /* the worst ratio with the plan and what mixed.onnx has in FLOAT besides; NaN: the plan has no
+     * such lane, because it keeps nodes in another type than FLOAT */
+    double mixed_ratio;
+    size_t runs;                   /* of the mixed arithmetic, each of one sample */
+    double work;                   /* what they computed, in whole runs of one sample */
+    double seconds, audit_seconds; /* of all, and of the first audit (all samples) */
+    struct ulp_arena *memory;      /* private: holds the rest */
 };
 
 /* Find a plan. The shapes of all samples are equal. held_out: samples that are judged with the plan

@@ -51,6 +51,7 @@ struct ulp_value {
 };
 struct ulp_node {
     int index;                    /* position in topological order */
+    int position;                 /* in the file */
     const char *name;             /* "OP_index" (its position in the file) when the file has none */
     const char *op_type, *domain; /* "ai.onnx" is normalised to "" */
     const char *overload;         /* of the called function; "" when there is none */
@@ -58,6 +59,11 @@ struct ulp_node {
     size_t input_count, output_count, attribute_count;
     const int *inputs, *outputs;
     const struct ulp_attribute *attributes;
+};
+/* The call that a function's body is expanded for; calls of several levels down to it. */
+struct ulp_call_path {
+    const struct ulp_node *node;
+    const struct ulp_call_path *outer; /* the call around it; NULL: a graph of the model */
 };
 struct ulp_graph {
     const char *name;

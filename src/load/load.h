@@ -8,6 +8,7 @@
 
 /* Subgraphs inside subgraphs: deeper models are refused, so that the stack cannot run out. */
 #define ULP_LOAD_DEPTH_MAX 64
+#define ULP_MODEL_BYTES_MAX ((size_t)INT32_MAX) /* protobuf's own limit */
 #define ULP_LOAD_IR_MIN 3
 #define ULP_LOAD_IR_MAX 13
 
@@ -41,6 +42,11 @@ struct ulp_loader {
     size_t location_count, tensor_capacity;
     size_t dense_count; /* elements of sparse tensors, made dense */
 };
+
+/* A loader of the model at path, whose file has `count` bytes; ended with ulp_loader_free, also
+ * after an error. */
+enum ulp_status ulp_loader_open(struct ulp_loader *loader, const char *path, size_t count,
+                                struct ulp_budget *budget, struct ulp_error *error);
 
 /* As ulp_model_load with the file's bytes in memory; path is for messages and for the folder of
  * external data. */

@@ -237,7 +237,7 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
     if (!*node->op_type)
         return ulp_fail(error, ULP_ERROR_INPUT, "node %d ('%.100s') has no operator", index,
                         node->name);
-    node->index = index;
+    node->index = node->position = index;
     node->domain = ulp_domain_normal(node->domain);
     size_t doc_length = proto->doc_string.len
                             ? strnlen((const char *)proto->doc_string.data, proto->doc_string.len)

@@ -11,8 +11,6 @@
 #include "base/machine/file.h"
 #include "load/load.h"
 
-#define FILE_BYTES_MAX ((size_t)INT32_MAX) /* protobuf's own limit */
-
 static enum ulp_status check_versions(const struct ulp_model *model, const Ulp__ModelProto *proto,
                                       struct ulp_error *error)
 {
@@ -102,8 +100,8 @@ static enum ulp_status check_kind(const unsigned char *bytes, size_t count, stru
     return ULP_OK;
 }
 
-static enum ulp_status start_loader(struct ulp_loader *loader, const char *path, size_t count,
-                                    struct ulp_budget *budget, struct ulp_error *error)
+enum ulp_status ulp_loader_open(struct ulp_loader *loader, const char *path, size_t count,
+                                struct ulp_budget *budget, struct ulp_error *error)
 {
     *loader = (struct ulp_loader){.model = calloc(1, sizeof *loader->model)};
     if (!loader->model)
@@ -130,7 +128,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
     enum ulp_status status = check_kind(bytes, count, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", path);
-    status = start_loader(&loader, path, count, budget, error);
+    status = ulp_loader_open(&loader, path, count, budget, error);
     loader.unpacker.mapped = mapped;
     loader.unpacker.mapped_bytes = count;
     if (status == ULP_OK)
@@ -166,12 +164,13 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, stru
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%s: a folder, expected an ONNX file (%s/model.onnx?)", path, path);
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && (size_t)info.st_size > FILE_BYTES_MAX)
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+        (size_t)info.st_size > ULP_MODEL_BYTES_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%s: %lld bytes, but protobuf ends at 2 GiB; save the weights as external "
                         "data beside the model",
                         path, (long long)info.st_size);
-    enum ulp_status status = ulp_file_map(path, FILE_BYTES_MAX, &bytes, &count, error);
+    enum ulp_status status = ulp_file_map(path, ULP_MODEL_BYTES_MAX, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
     status = load_bytes(path, bytes, count, bytes, budget, out, error);

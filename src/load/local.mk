@@ -8,6 +8,8 @@ libcore_la_SOURCES += \
 	%D%/load_graph.c \
 	%D%/load_model.c \
 	%D%/load_tensor.c \
+	%D%/mixed/body.c %D%/mixed/message.c %D%/mixed/mixed.h %D%/mixed/node.c %D%/mixed/scope.c %D%/mixed/settle.c \
+	%D%/mixed/tensor.c %D%/mixed/write.c %D%/mixed/writer.h \
 	%D%/unpack.c
 nodist_libcore_la_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 BUILT_SOURCES += %D%/onnx.pb-c.h

@@ -3,7 +3,7 @@ libcore_la_SOURCES += \
 	%D%/call/arguments.c %D%/call/formula.c %D%/call/memory.c %D%/call.h \
 	%D%/bounds.c %D%/bounds.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \
 	%D%/contraction.c %D%/contraction.h %D%/family.def %D%/infer.c %D%/infer.h %D%/move.c %D%/move.h \
-	%D%/operator.h %D%/prepared.c %D%/prepared.h %D%/registry.c %D%/run.c \
+	%D%/operator.h %D%/prepared.c %D%/prepared.h %D%/registry.c %D%/run.c %D%/wide.c %D%/wide.def %D%/wide.h \
 	%D%/control/control.c %D%/control/control.h %D%/control/parts.c %D%/control/parts.h \
 	%D%/probe.h %D%/probe/contract.c %D%/probe/tape.c \
 	%D%/spatial/interpolate.c %D%/spatial/interpolate.h %D%/spatial/window.c %D%/spatial/window.h \

@@ -1,5 +1,5 @@
 test_programs += check_analysis check_attribution check_compare check_compare_parts check_divergence \
-	check_environment check_extreme check_forecast check_hint check_limits check_lint check_overflow check_plan check_prove check_tolerance check_truth
+	check_environment check_extreme check_forecast check_hint check_limits check_lint check_mixed check_overflow check_plan check_prove check_tolerance check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
@@ -12,10 +12,11 @@ check_forecast_SOURCES = %D%/check_forecast.c
 check_hint_SOURCES = %D%/check_hint.c
 check_limits_SOURCES = %D%/check_limits.c
 check_lint_SOURCES = %D%/check_lint.c %D%/lint_cases.c %D%/lint_cases.h
+check_mixed_SOURCES = %D%/check_mixed.c
 check_overflow_SOURCES = %D%/check_overflow.c
 check_plan_SOURCES = %D%/check_plan.c
 check_tolerance_SOURCES = %D%/check_tolerance.c
 check_prove_SOURCES = %D%/check_prove.c
 check_truth_SOURCES = %D%/check_truth.c
-TESTS += %D%/check_forecast_gpu.sh
-dist_check_SCRIPTS += %D%/check_forecast_gpu.sh
+TESTS += %D%/check_forecast_gpu.sh %D%/check_mixed_files.sh
+dist_check_SCRIPTS += %D%/check_forecast_gpu.sh %D%/check_mixed_files.sh

@@ -107,12 +107,10 @@ struct ulp_model *text_load(const struct text_graph *text)
     return text_load_within(text, NULL);
 }
 
-struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_budget *budget)
+struct proto text_message(const struct text_graph *text)
 {
     struct proto graph = write_graph(text, true),
                  yes = proto_tensor("b_yes", ULP_TYPE_BOOL, 0, NULL);
-    struct ulp_model *model;
-    struct ulp_error error;
     float w[64];
     for (size_t i = 0; i < 64; i++)
         w[i] = (float)(ulp_random_uniform(7, i) - 0.5);
@@ -127,7 +125,14 @@ struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_bud
         proto_bytes(&number, TENSOR_RAW, &i, sizeof i);
         proto_message(&graph, GRAPH_INITIALIZER, &number);
     }
-    struct proto bytes = proto_model(8, 16, &graph);
+    return proto_model(8, 16, &graph);
+}
+
+struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_budget *budget)
+{
+    struct proto bytes = text_message(text);
+    struct ulp_model *model;
+    struct ulp_error error;
     ck_ulp_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, budget, &model, &error),
               error);
     proto_free(&bytes);

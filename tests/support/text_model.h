@@ -45,6 +45,8 @@ void text_add_attribute(struct proto *node, const char *name, struct proto *grap
 
 /* The text's model, with the constants w [8,8], two, big (300), b_yes, and i_0, i_1, i_2. */
 struct ulp_model *text_load(const struct text_graph *text);
+/* Its file, for proto_free. */
+struct proto text_message(const struct text_graph *text);
 struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_budget *budget);
 /* x random (or all x0), integers 3, truth as told. */
 struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, double x0,

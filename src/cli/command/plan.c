@@ -13,7 +13,9 @@ enum {
     OPTION_ALWAYS,
     OPTION_NEVER,
     OPTION_BUDGET,
-    OPTION_FRONTIER
+    OPTION_FRONTIER,
+    OPTION_APPLY,
+    OPTION_LOWER_IO
 };
 
 /* The arguments of an option that may be repeated. */
@@ -24,10 +26,10 @@ struct texts {
 
 struct plan_options {
     struct common_options common;
-    const char *arithmetic, *keep_in, *reference, *out;
+    const char *arithmetic, *keep_in, *reference, *out, *apply;
     struct texts tolerances, always, never, validate;
     size_t budget;
-    bool frontier;
+    bool frontier, lower_io;
 };
 
 /* clang-format off */
@@ -53,9 +55,15 @@ static const struct argp_option option_list[] = {
     {"frontier", OPTION_FRONTIER, 0, 0,
      "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
      "as frontier.csv and frontier.svg", 0},
-    {"out", 'o', "FOLDER", 0, 
-     "Write into FOLDER plan.json, which audit --plan reads, and the plan for trtexec and Polygraphy "
-     "up to TensorRT 10, for AutoCast, and for TensorRT 11", 0},
+    {"out", 'o', "FOLDER", 0,
+     "Write into FOLDER plan.json, which audit --plan reads; mixed.onnx, the model with these types and "
+     "Casts, for TensorRT 11 and other runtimes; and the plan for trtexec and Polygraphy up to "
+     "TensorRT 10, and for AutoCast", 0},
+    {"apply", OPTION_APPLY, "FILE", 0,
+     "Search nothing: write mixed.onnx of the plan in FILE (plan.json of an earlier search, or one "
+     "written by hand) into --out, and check it with the inputs", 0},
+    {"lower-io", OPTION_LOWER_IO, 0, 0,
+     "mixed.onnx: float inputs and outputs of the graph get ARITH's type, too", 0},
     {0},
 };
 /* clang-format on */
@@ -68,8 +76,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
     case ARGP_KEY_END:
-        if (!options->tolerances.count)
+        if (options->apply && (!options->out || options->tolerances.count))
+            refuse(state, options->out ? "--apply searches nothing: it takes no --tolerance"
+                                       : "--apply writes mixed.onnx: give --out");
+        if (!options->apply && !options->tolerances.count)
             refuse(state, "give a --tolerance, as --tolerance sqnr_db=60");
+        if (options->lower_io && !options->out)
+            refuse(state, "--lower-io is about mixed.onnx: give --out");
         if (count_shapes(&options->common) > 1)
             refuse(state, "plan takes one --shape of each input");
         return 0;
@@ -97,6 +110,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->budget = (size_t)count;
         return 0;
     case OPTION_FRONTIER: options->frontier = true; return 0;
+    case OPTION_APPLY: options->apply = argument; return 0;
+    case OPTION_LOWER_IO: options->lower_io = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -106,12 +121,15 @@ static const char documentation[] =
     "ARITH and every output meets a tolerance. An audit proposes the nodes, and every plan that is "
     "considered is run. In the end each kept node has been released once by itself, and the "
     "tolerance failed."
-    "\vExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
+    "\vmixed.onnx is written only when `ulpscope run -a model` gives the bits of the plan on it, for "
+    "every sample.\n\nExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
     "Examples:\n"
     "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
     "      the nodes to keep so that every output is within 1e-3 of its rms\n"
     "  ulpscope audit model.onnx -i samples/ --plan plan/plan.json\n"
     "      the plan, node by node\n"
+    "  ulpscope plan model.onnx -i samples/ --apply plan/plan.json --out plan/\n"
+    "      mixed.onnx of a plan found earlier\n"
     "  ulpscope plan model.onnx -i a.npz -i b.npz --validate c.npz --tolerance "
     "logits:max_abs=0.01\n"
     "      found with two samples, judged by a third\n"
@@ -172,6 +190,8 @@ static enum ulp_status find(const struct plan_options *options, const struct ulp
                                       .never_count = options->never.count,
                                       .budget = options->budget,
                                       .frontier = options->frontier,
+                                      .mixed_folder = options->out,
+                                      .lower_io = options->lower_io,
                                       .thread_count = options->common.threads};
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &search.arithmetic, error);
     if (status == ULP_OK)
@@ -191,6 +211,17 @@ static enum ulp_status find(const struct plan_options *options, const struct ulp
     return status;
 }
 
+static int report_mixed(const struct ulp_mixed *mixed)
+{
+    struct ulp_error error;
+    char *text;
+    if (ulp_mixed_text(mixed, &text, &error) != ULP_OK)
+        return fail(&error);
+    fputs(text, stdout);
+    free(text);
+    return ULP_OK;
+}
+
 static int report(const struct plan_options *options, const struct ulp_found *found)
 {
     struct ulp_error error;
@@ -201,10 +232,48 @@ static int report(const struct plan_options *options, const struct ulp_found *fo
     free(text);
     if (options->out && ulp_found_write(found, options->out, &error) != ULP_OK)
         return fail(&error);
-    if (options->out)
+    if (options->out) {
         say(stdout, "plan: %s/plan.json, and the same for TensorRT's tools beside it\n",
             options->out);
-    return found->met && found->validated_met == found->validated_count ? ULP_OK : ULP_ERROR_LIMIT;
+        const int code = report_mixed(&found->mixed);
+        if (code != ULP_OK)
+            return code;
+    }
+    return found->met && found->validated_met == found->validated_count && !(found->mixed_ratio > 1)
+               ? ULP_OK
+               : ULP_ERROR_LIMIT;
+}
+
+/* --apply */
+static int apply(const struct plan_options *options, const struct ulp_model *model)
+{
+    struct ulp_error error = {0};
+    struct progress progress;
+    struct plan_samples samples = {0};
+    struct ulp_precision_plan plan = {0};
+    struct ulp_mixed mixed = {0};
+    enum ulp_status status =
+        ulp_precision_plan_read(options->apply, options->common.budget, &plan, &error);
+    if (status == ULP_OK)
+        status = read_plan_samples(options, model, &samples, &error);
+    progress_init(&progress, options->common.quiet, samples.given.count);
+    const struct ulp_observer observer = progress_observer(&progress);
+    const struct ulp_mixed_options wanted = {.arithmetic = plan.arithmetic,
+                                             .keeps = plan.keeps,
+                                             .lower_io = options->lower_io,
+                                             .thread_count = options->common.threads,
+                                             .progress = &observer};
+    if (status == ULP_OK)
+        status = ulp_mixed_write(model, &wanted, samples.searched, samples.given.count,
+                                 options->out, &mixed, &error);
+    progress_clear(&progress);
+    int code = status == ULP_OK ? report_mixed(&mixed) : fail(&error);
+    if (code == ULP_OK && mixed.reason)
+        code = ULP_ERROR_UNSUPPORTED;
+    ulp_mixed_free(&mixed);
+    ulp_precision_plan_free(&plan);
+    free_plan_samples(&samples);
+    return code;
 }
 
 static int run_plan(const struct plan_options *options)
@@ -220,9 +289,11 @@ static int run_plan(const struct plan_options *options)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK)
         status = set_shapes(model, &options->common, 0, &shape, &error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && !options->apply)
         status = find(options, model, &found, &error);
-    const int code = status == ULP_OK ? report(options, &found) : fail(&error);
+    const int code = status != ULP_OK ? fail(&error)
+                     : options->apply ? apply(options, model)
+                                      : report(options, &found);
     ulp_found_free(&found);
     ulp_model_free(model);
     free(shape);

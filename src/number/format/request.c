@@ -23,7 +23,7 @@ static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
-static const char *const constants_names[] = {"saturated", "ieee", "tensorrt",
+const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt",
                                               "onnxconverter-common", NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {
@@ -84,7 +84,7 @@ static const struct part_row {
     [PART_FUNCTIONS] = {"functions=", functions_names,
                         .meaning = "every function correctly rounded, or erf, exp and sigmoid as "
                                    "CUDA has them"},
-    [PART_CONSTANTS] = {"constants=", constants_names,
+    [PART_CONSTANTS] = {"constants=", ulp_constants_names,
                         .meaning = "those beyond the largest value: that value, infinite, or as "
                                    "that converter makes them"},
     [PART_SCALES] = {"qdq-scales=", scales_names,

@@ -55,6 +55,7 @@ struct ulp_request {
 
 extern const char *const ulp_gpu_names[GPU_COUNT + 1];
 extern const char *const ulp_unit_names[UNIT_COUNT + 1];
+extern const char *const ulp_constants_names[]; /* by enum ulp_constants */
 
 /* The request of a name; a runtime's name is that of its expansion. */
 enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,

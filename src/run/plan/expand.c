@@ -29,6 +29,7 @@ struct scope {
     const struct ulp_opset *opsets;
     size_t opset_count;
     const struct ulp_node *call; /* whose function this is; NULL outside functions */
+    const struct ulp_call_path *path;
     const struct ulp_function *function;
     const struct ulp_names *given; /* the call's attributes */
     int depth;
@@ -242,8 +243,10 @@ static enum ulp_status expand_body(struct scope *scope, struct scope *outer,
     return status;
 }
 
-static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *node,
-                                   const struct ulp_function *function, struct ulp_error *error)
+/* source: the node as the model has it. */
+static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *source,
+                                   const struct ulp_node *node, const struct ulp_function *function,
+                                   struct ulp_error *error)
 {
     if (outer->depth >= CALL_DEPTH_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT,
@@ -266,7 +269,11 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *n
         .depth = outer->depth + 1,
         .prefix = join_name(outer, node->name),
     };
-    bool named = scope.prefix != NULL;
+    struct ulp_call_path *path = ulp_arena_take(outer->plan->arena, 1, sizeof *path);
+    if (path)
+        *path = (struct ulp_call_path){source, outer->path};
+    scope.path = path;
+    bool named = scope.prefix && path;
     for (size_t i = 0; i < node->attribute_count && named; i++)
         named = ulp_names_add(&given, node->attributes[i].name, (int)i);
     enum ulp_status status = named ? expand_body(&scope, outer, error) : ulp_out_of_memory(error);
@@ -334,11 +341,12 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
 {
     struct ulp_plan *plan = scope->plan;
     const struct ulp_function *function = ulp_function_find(plan->model, node);
+    const struct ulp_node *source = node;
     node = resolve_references(scope, node);
     if (!node)
         return ulp_out_of_memory(error);
     if (function)
-        return expand_call(scope, node, function, error);
+        return expand_call(scope, source, node, function, error);
     struct ulp_block *block = scope->block;
     if (!ulp_plan_grow(plan->arena, &block->steps, block->step_count, &block->step_capacity,
                        sizeof *block->steps))
@@ -347,6 +355,8 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     int *inputs = ulp_arena_take(plan->arena, input_capacity + 1, sizeof *inputs);
     int *outputs = ulp_arena_take(plan->arena, node->output_count + 1, sizeof *outputs);
     struct ulp_step step = {
+        .node = source,
+        .call = scope->path,
         .name = join_name(scope, node->name),
         .opset = ulp_opset_find(scope->opsets, scope->opset_count, node->domain),
         .input_count = node->input_count,

@@ -109,6 +109,20 @@ static int *place_values(struct ulp_plan *plan, struct ulp_block *block,
     return map;
 }
 
+static enum ulp_status note_inlined(struct ulp_plan *plan, const struct ulp_step *step,
+                                    const struct ulp_block *branch, struct ulp_error *error)
+{
+    if (!ulp_plan_grow(plan->arena, &plan->inlined, plan->inlined_count, &plan->inlined_capacity,
+                       sizeof *plan->inlined))
+        return ulp_out_of_memory(error);
+    size_t a = 0;
+    while (step->bound.blocks[a] != branch)
+        a++;
+    plan->inlined[plan->inlined_count++] =
+        (struct ulp_inlined){step->node, step->call, step->bound.attribute_slots[a].name};
+    return ULP_OK;
+}
+
 enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block,
                                 const struct ulp_step *step, struct ulp_block *branch,
                                 struct ulp_error *error)
@@ -120,5 +134,5 @@ enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block,
     for (size_t s = 0; s < branch->step_count && status == ULP_OK; s++)
         status = move_step(plan, block, map, &branch->steps[s], error);
     branch->inlined_in = block;
-    return status;
+    return status == ULP_OK ? note_inlined(plan, step, branch, error) : status;
 }

@@ -49,7 +49,10 @@ struct ulp_integer_form {
 
 struct ulp_step {
     struct ulp_bound bound;
-    const char *name; /* functions expanded: "call/inner" */
+    /* the model's (bound.node may be a copy, in a function), and the call it is expanded for */
+    const struct ulp_node *node;
+    const struct ulp_call_path *call; /* NULL: none */
+    const char *name;                 /* functions expanded: "call/inner" */
     int64_t opset;
     size_t input_count;     /* with captured values, and those only the integer form reads */
     size_t own_input_count; /* the node's own */
@@ -144,6 +147,13 @@ struct ulp_plan;
 enum ulp_status ulp_plan_ort_cpu(const struct ulp_plan *plan, bool *half, struct ulp_arena *scratch,
                                  struct ulp_error *error);
 
+/* An If whose branch has taken its place. */
+struct ulp_inlined {
+    const struct ulp_node *node;
+    const struct ulp_call_path *call;
+    const char *branch; /* the attribute */
+};
+
 /* Where a node of the plan is. */
 struct ulp_plan_node {
     const struct ulp_block *block;
@@ -215,6 +225,8 @@ struct ulp_plan {
     struct ulp_budget prepared;          /* of what runs prepare for further ones */
     struct ulp_kept *kept;               /* and constants and factors they leave (run/kept.h) */
     struct ulp_pool *pool;               /* of one thread, while planning */
+    struct ulp_inlined *inlined;
+    size_t inlined_count, inlined_capacity;
     struct ulp_plan_node *nodes; /* every node, those of bodies before the node that has them */
     size_t node_count;
     struct ulp_problems problems;

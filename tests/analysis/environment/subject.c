@@ -434,6 +434,30 @@ static void digest_plan(struct digest *digest)
     ulp_found_free(&found);
 }
 
+static void digest_mixed(struct digest *digest)
+{
+    struct ulp_model *digits = load_digits();
+    struct ulp_tensor_set given;
+    struct ulp_mixed mixed;
+    char *text;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
+    const struct ulp_random_options random = {.seed = 5};
+    CALL(ulp_model_random_inputs(digits, &random, &given, e));
+    const struct ulp_find_sample sample = {"one", &given};
+    struct ulp_mixed_options options = {.thread_count = 1, .progress = &observer};
+    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
+    CALL(ulp_report_prepare(test_folder("plan"), e));
+    CALL(ulp_mixed_write(digits, &options, &sample, 1, test_folder("plan"), &mixed, e));
+    ck_assert_uint_ge(told, 2);
+    CALL(ulp_mixed_text(&mixed, &text, e));
+    add_file(digest, test_folder("plan/mixed.onnx"));
+    free(text);
+    ulp_mixed_free(&mixed);
+    ulp_tensor_set_free(&given);
+    ulp_model_free(digits);
+}
+
 const struct subject subjects[] = {
     {"formats", digest_formats},
     {"arithmetics", digest_arithmetics},
@@ -445,6 +469,7 @@ const struct subject subjects[] = {
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
+    {"the graph with types", digest_mixed},
 };
 const int subject_count = sizeof subjects / sizeof *subjects;
 

@@ -1,13 +1,11 @@
 /* run and analysis: lanes whose nodes differ. A lane that keeps all nodes is the kept arithmetic,
- * bit for bit, figures included; one that keeps some is what the arithmetic `model` computes of the
- * graph rewritten with Casts; in bodies, what the same graph gives without control flow. */
+ * bit for bit, figures included; in bodies, what the same graph gives without control flow. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
 #include "tests/run/run_test.h"
-#include "tests/support/lower.h"
 #include "tests/support/networks.h"
 #include "tests/support/text_model.h"
 
@@ -189,107 +187,6 @@ START_TEST(a_lane_apart_keeps_as_well)
 }
 END_TEST
 
-/* ---- Casts ---- */
-
-struct float_names {
-    char **names;
-    size_t count;
-};
-
-static enum ulp_status note_floats(void *context, const struct ulp_event *event,
-                                   struct ulp_error *error)
-{
-    struct float_names *floats = context;
-    (void)error;
-    for (size_t o = 0; o < event->output_count; o++)
-        if (event->values[o].entire->type == ULP_TYPE_FLOAT) {
-            floats->names = realloc(floats->names, (floats->count + 2) * sizeof *floats->names);
-            floats->names[floats->count++] = strdup(event->output_names[o]);
-        }
-    return ULP_OK;
-}
-
-static struct float_names find_floats(const struct ulp_model *model,
-                                      const struct ulp_tensor_set *inputs)
-{
-    struct float_names floats = {0};
-    const char *const fp32 = "fp32";
-    const struct ulp_run_options options = {.thread_count = 1};
-    run_network(model, inputs, &fp32, 1, &options,
-                (struct ulp_observer){&floats, note_floats, NULL}, NULL);
-    for (size_t i = 0; i < inputs->count; i++)
-        if (inputs->items[i].tensor.type == ULP_TYPE_FLOAT) {
-            floats.names = realloc(floats.names, (floats.count + 2) * sizeof *floats.names);
-            floats.names[floats.count++] = strdup(inputs->items[i].name);
-        }
-    return floats;
-}
-
-/* Keep a random quarter, then half of the nodes, in runs of three. */
-static void expect_casts(int network, unsigned draw)
-{
-    struct ulp_model *model, *lowered;
-    struct ulp_tensor_set inputs, again, kept_outputs, cast_outputs;
-    const char *const as_declared = "model";
-    const struct ulp_run_options options = {.thread_count = 2};
-    if (!network_load(network, &model, &inputs) || !network_load(network, &lowered, &again))
-        return;
-    const size_t count = lower_node_count(lowered);
-    struct float_names floats = find_floats(model, &inputs);
-    bool *chosen = calloc(count, sizeof *chosen);
-    struct ulp_keep *items = calloc(count, sizeof *items);
-    struct ulp_keeps keeps = {0, items, "some"};
-    for (size_t n = 0; n < count; n++)
-        if (ulp_random_uniform(draw, n / 3) < 0.25 * (1 + draw)) {
-            chosen[n] = true;
-            items[keeps.count++] = (struct ulp_keep){.pattern = lower_node_name(model, n),
-                                                     .arithmetic = test_arithmetic("fp32")};
-        }
-    if (lower_model(lowered, chosen, (const char *const *)floats.names, floats.count)) {
-        const struct ulp_arithmetic lane = test_arithmetic("fp16");
-        struct ulp_plan_options plan_options = {.inputs = &inputs};
-        struct ulp_plan *plan;
-        struct ulp_error error;
-        size_t kept = 0;
-        ck_ulp_ok(ulp_plan_create(model, &lane, 1, &plan_options, &plan, &error), error);
-        /* Constants and shapes are no nodes of the plan. */
-        for (size_t k = 0; k < keeps.count; k++) {
-            const struct ulp_keeps one = {1, &items[k], NULL};
-            if (ulp_plan_keep(plan, 0, &one, &error) == ULP_OK)
-                items[kept++] = items[k];
-        }
-        keeps.count = kept;
-        ck_ulp_ok(ulp_plan_keep(plan, 0, &keeps, &error), error);
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, &kept_outputs, NULL, &error),
-                  error);
-        run_network(lowered, &inputs, &as_declared, 1, &options, (struct ulp_observer){0},
-                    &cast_outputs);
-        ck_assert_uint_ge(kept_outputs.count, 1);
-        expect_same_outputs(&kept_outputs, &cast_outputs);
-        ulp_tensor_set_free(&kept_outputs);
-        ulp_tensor_set_free(&cast_outputs);
-        ulp_plan_free(plan);
-    } else {
-        ck_assert_int_ne(network, 0);
-    }
-    for (size_t i = 0; i < floats.count; i++)
-        free(floats.names[i]);
-    free(floats.names);
-    free(chosen);
-    free(items);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&again);
-    ulp_model_free(model);
-    ulp_model_free(lowered);
-}
-
-START_TEST(keeping_is_a_graph_with_casts)
-{
-    expect_casts(_i, 0);
-    expect_casts(_i, 1);
-}
-END_TEST
-
 /* ---- measured ---- */
 
 /* The two nodes whose sum overflows FP16 in FP32: with them alone the network is good for 44 dB. */
@@ -341,7 +238,6 @@ int main(void)
     TCase *networks_case = tcase_create("networks"), *small = tcase_create("small");
     tcase_set_timeout(networks_case, 300);
     tcase_add_loop_test(networks_case, keeping_all_nodes_is_the_kept_arithmetic, 0, network_count);
-    tcase_add_loop_test(networks_case, keeping_is_a_graph_with_casts, 0, network_count);
     tcase_add_test(networks_case, magika_needs_two_nodes);
     tcase_add_loop_test(small, bodies_are_kept_too, 0, 2 * PAIRS);
     tcase_add_loop_test(small, rounds_are_those_of_the_unrolled_graph, 0, 5);

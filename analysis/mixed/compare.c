@@ -1,0 +1,158 @@
+/* Is what was written what was meant? Both are run, and their outputs compared bit for bit. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/mixed/mixed.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+static enum ulp_status note_types(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
+{
+    const struct ulp_mixed_types *types = context;
+    (void)error;
+    for (size_t o = 0; o < event->output_count; o++)
+        if (event->values[o].entire)
+            types->outputs[event->index][event->output_positions[o]] =
+                event->values[o].entire->type;
+    return ULP_OK;
+}
+
+static enum ulp_status run(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
+                           const struct ulp_tensor_set *inputs, const struct ulp_observer *observer,
+                           struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    const struct ulp_run_options options = {.thread_count = job->options->thread_count};
+    const struct ulp_observer observers[] = {observer ? *observer : (struct ulp_observer){0},
+                                             job->options->progress ? *job->options->progress
+                                                                    : (struct ulp_observer){0}};
+    return ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error);
+}
+
+/* A graph whose inputs are narrower gets them rounded. */
+static enum ulp_status round_inputs(const struct ulp_mixed_job *job,
+                                    const struct ulp_tensor_set *given, struct ulp_tensor_set *out,
+                                    struct ulp_error *error)
+{
+    struct ulp_format format;
+    enum ulp_status status = ulp_format_find(ulp_type_rows[job->types.low].format, &format, error);
+    *out = (struct ulp_tensor_set){0};
+    for (size_t i = 0; i < given->count && status == ULP_OK; i++) {
+        struct ulp_tensor copy = {0};
+        status =
+            ulp_tensor_copy(&copy, &given->items[i].tensor, ulp_model_budget(job->model), error);
+        if (status == ULP_OK && ulp_element_is_float(copy.element))
+            status = ulp_tensor_convert(&copy, &given->items[i].tensor, &format,
+                                        ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_set_add(out, given->items[i].name, &copy, error);
+        ulp_tensor_free(&copy);
+    }
+    return status;
+}
+
+enum ulp_status ulp_mixed_expect(const struct ulp_mixed_job *job, size_t sample,
+                                 struct ulp_mixed_types *types, struct ulp_tensor_set *out,
+                                 struct ulp_error *error)
+{
+    const struct ulp_observer notes = {.context = types, .node_done = note_types};
+    const struct ulp_tensor_set *given = job->samples[sample].inputs;
+    struct ulp_tensor_set rounded = {0};
+    enum ulp_status status = ULP_OK;
+    *out = (struct ulp_tensor_set){0};
+    if (job->options->lower_io)
+        status = round_inputs(job, given, &rounded, error);
+    if (status == ULP_OK)
+        status = run(job, job->plan, job->options->lower_io ? &rounded : given,
+                     types ? &notes : NULL, out, error);
+    ulp_tensor_set_free(&rounded);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", job->samples[sample].name);
+}
+
+static bool same_float(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
+}
+
+/* The graph's output is in its own type: what the lane holds is rounded to it once more. */
+static enum ulp_status compare(const struct ulp_tensor *expected, const struct ulp_tensor *got,
+                               const char *sample, const char *name, struct ulp_error *error)
+{
+    struct ulp_format format;
+    const bool is_float = ulp_element_is_float(got->element);
+    enum ulp_status status =
+        is_float ? ulp_format_find(ulp_type_rows[got->type].format, &format, error) : ULP_OK;
+    if (status != ULP_OK)
+        return status;
+    if (!ulp_tensor_same_shape(expected, got) ||
+        is_float != ulp_element_is_float(expected->element))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "%s: output '%s' of the graph with types has another shape or kind than in "
+                        "the plan",
+                        sample, name);
+    for (size_t i = 0; i < got->count; i++) {
+        if (!is_float && ulp_tensor_get_int(expected, i) == ulp_tensor_get_int(got, i))
+            continue;
+        const double wanted = is_float ? ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN,
+                                                          ulp_tensor_get(expected, i), 0, 0)
+                                       : (double)ulp_tensor_get_int(expected, i);
+        const double found = is_float ? ulp_tensor_get(got, i) : (double)ulp_tensor_get_int(got, i);
+        if (!is_float || !same_float(wanted, found))
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "%s: element %zu of output '%s' is %.9g in the graph with types and "
+                            "%.9g in the plan",
+                            sample, i, name, found, wanted);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status check_sample(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
+                                    size_t sample, const struct ulp_tensor_set *expected,
+                                    struct ulp_error *error)
+{
+    struct ulp_tensor_set got = {0};
+    enum ulp_status status = run(job, plan, job->samples[sample].inputs, NULL, &got, error);
+    for (size_t o = 0; o < expected->count && status == ULP_OK; o++) {
+        const char *name = expected->items[o].name;
+        const struct ulp_tensor *found = ulp_tensor_set_find(&got, name);
+        status = found ? compare(&expected->items[o].tensor, found, job->samples[sample].name, name,
+                                 error)
+                       : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                  "the graph with types has no output '%s'", name);
+    }
+    ulp_tensor_set_free(&got);
+    return status;
+}
+
+static enum ulp_status check_samples(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
+                                     const struct ulp_tensor_set *first, struct ulp_error *error)
+{
+    enum ulp_status status = check_sample(job, plan, 0, first, error);
+    for (size_t s = 1; s < job->sample_count && status == ULP_OK; s++) {
+        struct ulp_tensor_set expected;
+        status = ulp_mixed_expect(job, s, NULL, &expected, error);
+        if (status == ULP_OK)
+            status = check_sample(job, plan, s, &expected, error);
+        ulp_tensor_set_free(&expected);
+    }
+    return status;
+}
+
+enum ulp_status ulp_mixed_check(const struct ulp_mixed_job *job, const char *path,
+                                const struct ulp_tensor_set *first, struct ulp_error *error)
+{
+    const struct ulp_plan_options options = {.inputs = job->samples[0].inputs};
+    struct ulp_arithmetic declared;
+    struct ulp_model *model = NULL;
+    struct ulp_plan *plan = NULL;
+    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(path, ulp_model_budget(job->model), &model, error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(model, &declared, 1, &options, &plan, error);
+    if (status == ULP_OK)
+        status = check_samples(job, plan, first, error);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+    return status;
+}

@@ -1,0 +1,280 @@
+/* A model with types: what each node's type is, the file, and its check. */
+#define _GNU_SOURCE
+#include "analysis/mixed/mixed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "base/text/text.h"
+#include "number/format/request.h"
+
+#define FILE_NAME "mixed.onnx"
+
+static const char *const tops[] = {FILE_NAME ".data", FILE_NAME};
+enum { FILES = sizeof tops / sizeof *tops };
+
+/* ---- the types' own arithmetics ---- */
+
+static enum ulp_status keep_type(struct ulp_mixed_job *job, enum ulp_type type,
+                                 struct ulp_keep *out, struct ulp_error *error)
+{
+    const size_t count = job->plan->node_count;
+    size_t *nodes = ulp_arena_take(job->arena, count + 1, sizeof *nodes), kept = 0;
+    if (!nodes)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < count; n++)
+        if (job->types.node[n] == type)
+            nodes[kept++] = n;
+    *out = (struct ulp_keep){.nodes = nodes, .node_count = kept};
+    return ulp_arithmetic_find(ulp_type_rows[type].format, &out->arithmetic, error);
+}
+
+/* fp16@a100 is stored as fp16 is, and a graph does not say more; its constants are in the file as
+ * the arithmetic lowers them. */
+static enum ulp_status find_low(const struct ulp_mixed_job *job, struct ulp_arithmetic *out,
+                                struct ulp_error *error)
+{
+    struct ulp_arithmetic plain;
+    char part[80];
+    snprintf(part, sizeof part, "constants=%s", ulp_constants_names[job->types.constants]);
+    enum ulp_status status =
+        ulp_arithmetic_find(ulp_type_rows[job->types.low].format, &plain, error);
+    return status == ULP_OK ? ulp_arithmetic_change(out, &plain, part, error) : status;
+}
+
+static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *error)
+{
+    static const enum ulp_type others[] = {ULP_TYPE_FLOAT, ULP_TYPE_FLOAT16, ULP_TYPE_BFLOAT16};
+    const struct ulp_plan_options options = {.inputs = job->samples[0].inputs};
+    struct ulp_arithmetic low;
+    struct ulp_keep items[sizeof others / sizeof *others];
+    struct ulp_keeps keeps = {0, items, "types"};
+    enum ulp_status status = find_low(job, &low, error);
+    ulp_plan_free(job->plan);
+    job->plan = NULL;
+    if (status == ULP_OK)
+        status = ulp_plan_create(job->model, &low, 1, &options, &job->plan, error);
+    for (size_t t = 0; t < sizeof others / sizeof *others && status == ULP_OK; t++)
+        if (others[t] != job->types.low)
+            status = keep_type(job, others[t], &items[keeps.count++], error);
+    return status == ULP_OK ? ulp_plan_keep(job->plan, 0, &keeps, error) : status;
+}
+
+static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *error)
+{
+    const struct ulp_mixed_options *wanted = job->options;
+    const struct ulp_plan_options options = {.inputs = job->samples[0].inputs,
+                                             .keeps = &wanted->keeps};
+    enum ulp_status status =
+        ulp_plan_create(job->model, &wanted->arithmetic, 1, &options, &job->plan, error);
+    if (status == ULP_OK)
+        status = ulp_mixed_types_find(job->plan, 0, &job->types, job->arena, error);
+    return status;
+}
+
+/* ---- the report ---- */
+
+static char *copy_text(struct ulp_mixed *mixed, const char *text)
+{
+    return ulp_arena_text(mixed->memory, text, strlen(text));
+}
+
+static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_mixed *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_plan *plan = job->plan;
+    const struct ulp_mixed_types *types = &job->types;
+    out->widened = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->widened);
+    if (!out->widened)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < plan->node_count; n++) {
+        if (types->node[n] == ULP_TYPE_UNDEFINED)
+            continue;
+        if (types->node[n] == job->types.low)
+            out->low_count++;
+        else if (types->node[n] == ULP_TYPE_FLOAT)
+            out->float_count++;
+        else
+            out->other_count++;
+        if (types->widened[n] == ULP_WIDENED_NOT)
+            continue;
+        struct ulp_mixed_widened *widened = &out->widened[out->widened_count++];
+        *widened = (struct ulp_mixed_widened){.index = n,
+                                              .name = copy_text(out, ulp_plan_node_name(plan, n)),
+                                              .op = copy_text(out, ulp_plan_node_op(plan, n)),
+                                              .length = types->widened[n] == ULP_WIDENED_LENGTH};
+        if (!widened->name || !widened->op)
+            return ulp_out_of_memory(error);
+    }
+    out->low_type = copy_text(out, ulp_type_name(job->types.low));
+    return out->low_type ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status give_reason(struct ulp_mixed *out, const char *reason,
+                                   struct ulp_error *error)
+{
+    out->reason = copy_text(out, reason);
+    return out->reason ? ULP_OK : ulp_out_of_memory(error);
+}
+
+/* Every node is FLOAT. */
+static enum ulp_status explain_wide(const struct ulp_mixed_job *job, struct ulp_mixed *out,
+                                    struct ulp_error *error)
+{
+    char text[200];
+    if (!out->widened_count)
+        return give_reason(out, "the plan keeps every node in FLOAT", error);
+    snprintf(
+        text, sizeof text,
+        "opset %lld has none of these operators in %s: convert the model to a newer one (22 has "
+        "most of them)",
+        (long long)ulp_model_opset(job->model, ""), out->low_type);
+    return give_reason(out, text, error);
+}
+
+/* ---- the files ---- */
+
+static bool join(char path[4096], const char *folder, const char *name)
+{
+    return snprintf(path, 4096, "%s/%s", folder, name) < 4096;
+}
+
+/* Whole files take the place of old ones; the data that the model names comes first. */
+static enum ulp_status move_files(const char *from, const char *folder, struct ulp_error *error)
+{
+    char here[4096], there[4096];
+    for (int f = 0; f < FILES; f++) {
+        if (!join(here, from, tops[f]) || !join(there, folder, tops[f]))
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        if (rename(here, there) != 0 && (errno != ENOENT || f == FILES - 1))
+            return ulp_fail(error, ulp_status_of(errno), "%s: cannot write: %s", there,
+                            strerror(errno));
+    }
+    return ULP_OK;
+}
+
+static void remove_folder(const char *folder)
+{
+    char path[4096];
+    for (int f = 0; f < FILES; f++)
+        if (join(path, folder, tops[f]))
+            unlink(path);
+    rmdir(folder);
+}
+
+static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *folder,
+                                       struct ulp_mixed *out, struct ulp_error *error)
+{
+    char path[4096];
+    struct ulp_mixed_written written;
+    struct ulp_tensor_set first;
+    const enum ulp_type io = job->options->lower_io ? job->types.low : ULP_TYPE_UNDEFINED;
+    if (!join(path, folder, FILE_NAME))
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    enum ulp_status status = ulp_mixed_expect(job, 0, &job->types, &first, error);
+    if (status == ULP_OK)
+        status = ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error);
+    if (status == ULP_OK)
+        status = ulp_mixed_check(job, path, &first, error);
+    ulp_tensor_set_free(&first);
+    if (status != ULP_OK)
+        return status;
+    out->cast_count = written.casts;
+    out->constant_count = written.converted;
+    out->duplicate_count = written.duplicated;
+    out->external = written.external;
+    out->sample_count = job->sample_count;
+    return ULP_OK;
+}
+
+static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
+                                  struct ulp_mixed *out, struct ulp_error *error)
+{
+    char aside[4096], path[4096];
+    if (!join(aside, folder, ".mixed-XXXXXX") || !join(path, folder, FILE_NAME))
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    for (int f = 0; f < FILES; f++) {
+        char target[4096];
+        if (join(target, folder, tops[f]) && ulp_model_is_read_from(job->model, target))
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s is the model, or its weights: give another "
+                            "folder",
+                            target);
+    }
+    if (!mkdtemp(aside))
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot make a folder in it: %s", folder,
+                        strerror(errno));
+    enum ulp_status status = write_and_check(job, aside, out, error);
+    if (status == ULP_OK)
+        status = move_files(aside, folder, error);
+    remove_folder(aside);
+    if (status == ULP_OK && !(out->path = copy_text(out, path)))
+        status = ulp_out_of_memory(error);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struct ulp_mixed *out,
+                            struct ulp_error *error)
+{
+    struct ulp_error problem = {0};
+    enum ulp_status status = find_types(job, &problem);
+    if (status == ULP_ERROR_UNSUPPORTED && job->types.node)
+        return give_reason(out, problem.message, error);
+    if (status != ULP_OK) {
+        *error = problem;
+        return status;
+    }
+    if (job->types.low == ULP_TYPE_FLOAT && !job->types.mixes) {
+        char text[200];
+        snprintf(text, sizeof text, "%.100s is stored in FLOAT: the graph has these types as it is",
+                 job->options->arithmetic.name);
+        return give_reason(out, text, error);
+    }
+    status = plan_types(job, error);
+    if (status == ULP_OK)
+        status = report_nodes(job, out, error);
+    if (status == ULP_OK && !out->low_count && !out->other_count)
+        return explain_wide(job, out, error);
+    return status == ULP_OK ? make_files(job, folder, out, error) : status;
+}
+
+enum ulp_status ulp_mixed_write(const struct ulp_model *model,
+                                const struct ulp_mixed_options *options,
+                                const struct ulp_find_sample *samples, size_t sample_count,
+                                const char *folder, struct ulp_mixed *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_mixed_job job = {.model = model,
+                                .options = options,
+                                .samples = samples,
+                                .sample_count = sample_count};
+    struct ulp_arena *memory = NULL;
+    *out = (struct ulp_mixed){0};
+    if (!sample_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a graph with types is checked with a sample");
+    enum ulp_status status = ulp_arena_create(&job.arena, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&memory, ulp_model_budget(model), error);
+    out->memory = memory;
+    if (status == ULP_OK)
+        status = make(&job, folder, out, error);
+    ulp_plan_free(job.plan);
+    ulp_arena_free(job.arena);
+    if (status != ULP_OK)
+        ulp_mixed_free(out);
+    return status;
+}
+
+void ulp_mixed_free(struct ulp_mixed *mixed)
+{
+    ulp_arena_free(mixed->memory);
+    *mixed = (struct ulp_mixed){0};
+}

@@ -1,0 +1,29 @@
+/* The inside of writing a model with types and of checking what was written. */
+#ifndef ULP_ANALYSIS_MIXED_H
+#define ULP_ANALYSIS_MIXED_H
+
+#include <ulpscope/mixed.h>
+
+#include "run/plan/mixed.h"
+
+struct ulp_mixed_job {
+    const struct ulp_model *model;
+    const struct ulp_mixed_options *options;
+    const struct ulp_find_sample *samples;
+    size_t sample_count;
+    struct ulp_arena *arena;
+    struct ulp_plan *plan; /* one lane: the types' own arithmetics */
+    struct ulp_mixed_types types;
+};
+
+/* compare.c: the sample in the plan's lane. types: filled with those of all values that the run
+ * computes; may be NULL. */
+enum ulp_status ulp_mixed_expect(const struct ulp_mixed_job *job, size_t sample,
+                                 struct ulp_mixed_types *types, struct ulp_tensor_set *out,
+                                 struct ulp_error *error);
+/* Does the file at path give these bits in the arithmetic `model`? first: of the first sample,
+ * which has been run. */
+enum ulp_status ulp_mixed_check(const struct ulp_mixed_job *job, const char *path,
+                                const struct ulp_tensor_set *first, struct ulp_error *error);
+
+#endif

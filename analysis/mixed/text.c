@@ -1,0 +1,66 @@
+/* A model with types as text. */
+#include <string.h>
+
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "base/text/text.h"
+#include <ulpscope/mixed.h>
+
+#define NAMES_SHOWN 3
+
+static void add_widened(struct ulp_text *out, const struct ulp_mixed *mixed, bool length)
+{
+    size_t count = 0;
+    for (size_t w = 0; w < mixed->widened_count; w++)
+        count += mixed->widened[w].length == length;
+    if (!count)
+        return;
+    ulp_text_add(out, "%zu more node%s %s FLOAT, %s:", count, count == 1 ? "" : "s",
+                 count == 1 ? "is" : "are",
+                 length ? "which compute lengths" : "for which this opset has no operator in");
+    if (!length)
+        ulp_text_show(out, " %s:", mixed->low_type);
+    for (size_t w = 0, shown = 0; w < mixed->widened_count; w++)
+        if (mixed->widened[w].length == length && shown++ < NAMES_SHOWN)
+            ulp_text_show(out, "%s %s (%s)", shown > 1 ? "," : "", mixed->widened[w].name,
+                          mixed->widened[w].op);
+    ulp_text_add(out, count > NAMES_SHOWN ? ", ...\n" : "\n");
+}
+
+enum ulp_status ulp_mixed_text(const struct ulp_mixed *mixed, char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    *out = NULL;
+    if (mixed->reason) {
+        ulp_text_show(&text, "No mixed.onnx: %s.\n", mixed->reason);
+    } else {
+        ulp_text_show(&text, "%s: %zu nodes in %s, %zu in FLOAT", mixed->path, mixed->low_count,
+                      mixed->low_type, mixed->float_count);
+        if (mixed->other_count)
+            ulp_text_add(&text, ", %zu in a third type", mixed->other_count);
+        ulp_text_add(&text, "; %zu Cast%s inserted, %zu constant%s converted", mixed->cast_count,
+                     mixed->cast_count == 1 ? "" : "s", mixed->constant_count,
+                     mixed->constant_count == 1 ? "" : "s");
+        if (mixed->duplicate_count)
+            ulp_text_add(&text, ", %zu of them in two types", mixed->duplicate_count);
+        ulp_text_add(&text, ".\n");
+        add_widened(&text, mixed, false);
+        add_widened(&text, mixed, true);
+        ulp_text_add(&text,
+                     "Run in the arithmetic `model` it gives the plan's outputs bit for bit "
+                     "(%zu sample%s).\n",
+                     mixed->sample_count, mixed->sample_count == 1 ? "" : "s");
+        if (mixed->external)
+            ulp_text_show(&text, "Its weights are in %s.data: keep the two together.\n",
+                          mixed->path);
+    }
+    if (text.failed) {
+        ulp_text_free(&text);
+        return ulp_out_of_memory(error);
+    }
+    *out = text.data;
+    return ULP_OK;
+}

@@ -1,0 +1,331 @@
+/* Bodies of If, Loop and Scan, and calls of functions. */
+#include <string.h>
+
+#include "base/error.h"
+#include "load/mixed/writer.h"
+
+/* What the node around a body does to the values that go in and out. */
+struct around {
+    struct mixed_scope *scope;
+    const struct ulp_node *node;
+    Ulp__NodeProto *proto;
+    enum ulp_type type; /* of the node's floats; UNDEFINED: as declared */
+    bool as_held;       /* results keep the types they are held in; the node's follow */
+};
+
+/* The node's input that the body's input i is given; -1: none. */
+static int outer_input(const struct around *around, size_t i)
+{
+    const struct ulp_node *node = around->node;
+    i += strcmp(node->op_type, "Scan") == 0 && around->scope->opset < 9; /* sequence lengths */
+    return i < node->input_count ? node->inputs[i] : -1;
+}
+
+static void give_inputs(const struct around *around, struct mixed_scope *body)
+{
+    const struct ulp_graph *source = body->source;
+    for (size_t i = 0; i < source->input_count && i < body->graph->n_input; i++) {
+        struct mixed_value *value = &body->values[source->inputs[i]];
+        const int given = outer_input(around, i);
+        if (given >= 0)
+            value->declared = mixed_find(around->scope, given)->declared;
+        value->held = value->declared != ULP_TYPE_UNDEFINED && around->type != ULP_TYPE_UNDEFINED
+                          ? around->type
+                          : value->declared;
+        mixed_set_info(body->graph->input[i], value->held);
+    }
+}
+
+/* The node's output that the body's output i becomes: of a Loop the condition is none. */
+static int outer_output(const struct around *around, size_t i)
+{
+    const bool loop = strcmp(around->node->op_type, "Loop") == 0;
+    return i < loop || i - loop >= around->node->output_count ? -1 : (int)(i - loop);
+}
+
+static enum ulp_status take_outputs(const struct around *around, struct mixed_scope *body,
+                                    struct ulp_error *error)
+{
+    const struct ulp_graph *source = body->source;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < source->output_count && status == ULP_OK; i++) {
+        if (source->outputs[i] < 0 || i >= body->graph->n_output)
+            continue;
+        struct mixed_value *value = mixed_find(body, source->outputs[i]);
+        const int o = outer_output(around, i);
+        const int number = o >= 0 ? around->node->outputs[o] : -1;
+        struct mixed_value *outside = number >= 0 ? &around->scope->values[number] : NULL;
+        if (around->as_held && outside)
+            mixed_set_output(around->scope, around->node, around->proto, (size_t)o, value->declared,
+                             value->held);
+        /* a branch that is not computed: its types are the other branch's */
+        if (value->declared == ULP_TYPE_UNDEFINED && outside && value->kind == MIXED_COMPUTED)
+            value->declared = value->held = outside->declared;
+        if (value->declared == ULP_TYPE_UNDEFINED)
+            continue;
+        const enum ulp_type type = outside && outside->declared != ULP_TYPE_UNDEFINED
+                                       ? outside->held
+                                   : around->type != ULP_TYPE_UNDEFINED ? around->type
+                                                                        : value->declared;
+        mixed_set_info(body->graph->output[i], type);
+        status = mixed_read(body, source->outputs[i], &body->graph->output[i]->name, type, error);
+    }
+    return status;
+}
+
+static enum ulp_status visit_body(const struct around *around, size_t a, struct ulp_error *error)
+{
+    struct mixed *mixed = around->scope->mixed;
+    Ulp__AttributeProto *attribute = around->proto->attribute[a];
+    void *message;
+    enum ulp_status status =
+        ulp_grow(&mixed->bodies, mixed->body_count, &mixed->body_capacity, sizeof *mixed->bodies,
+                 mixed->budget, "the model that is written", error);
+    if (status == ULP_OK)
+        status = ulp_unpack(&mixed->loader.unpacker, &message, &ulp__graph_proto__descriptor,
+                            attribute->g.data, attribute->g.len, "subgraph", error);
+    if (status != ULP_OK)
+        return status;
+    Ulp__GraphProto *graph = message;
+    mixed->bodies[mixed->body_count++] = (struct mixed_body){attribute, graph};
+    struct mixed_scope body = {.mixed = mixed,
+                               .parent = around->scope,
+                               .source = around->node->attributes[a].graph,
+                               .call = around->scope->call,
+                               .opset = around->scope->opset,
+                               .graph = graph,
+                               .nodes = &graph->node,
+                               .node_count = &graph->n_node,
+                               .infos = &graph->value_info,
+                               .info_count = &graph->n_value_info};
+    status = mixed_open_scope(&body, error);
+    if (status == ULP_OK) {
+        give_inputs(around, &body);
+        status = mixed_visit(&body, error);
+    }
+    if (status == ULP_OK)
+        status = take_outputs(around, &body, error);
+    if (status == ULP_OK)
+        status = mixed_settle(&body, error);
+    mixed_close_scope(&body);
+    return status;
+}
+
+/* The branch that is computed comes first: what the If gives is what that holds. */
+enum ulp_status mixed_visit_bodies(struct mixed_scope *scope, const struct ulp_node *node,
+                                   Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
+                                   struct ulp_error *error)
+{
+    const char *branch = entry ? entry->branch : NULL;
+    struct around around = {.scope = scope, .node = node, .proto = proto, .as_held = true};
+    enum ulp_status status = ULP_OK;
+    for (size_t a = 0; a < node->attribute_count && branch && status == ULP_OK; a++)
+        if (node->attributes[a].graph && strcmp(node->attributes[a].name, branch) == 0)
+            status = visit_body(&around, a, error);
+    around.as_held = false;
+    around.type = entry ? entry->type : ULP_TYPE_UNDEFINED;
+    for (size_t a = 0; a < node->attribute_count && status == ULP_OK; a++)
+        if (node->attributes[a].graph && (!branch || strcmp(node->attributes[a].name, branch) != 0))
+            status = visit_body(&around, a, error);
+    return status;
+}
+
+enum ulp_status mixed_pack_bodies(struct mixed *mixed, size_t first, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    while (mixed->body_count > first && status == ULP_OK) {
+        const struct mixed_body body = mixed->bodies[mixed->body_count - 1];
+        status = mixed_move_data(mixed, body.graph->node, body.graph->n_node, body.graph, error);
+        if (status == ULP_OK)
+            status = mixed_pack(mixed, &body.graph->base, &body.attribute->g, error);
+        if (status == ULP_OK) {
+            ulp_unpack_free(&mixed->loader.unpacker, body.graph);
+            mixed->body_count--;
+        }
+    }
+    return status;
+}
+
+/* ---- functions ---- */
+
+static bool is_text(ProtobufCBinaryData bytes, const char *text)
+{
+    return bytes.len == strlen(text) && (!bytes.len || memcmp(bytes.data, text, bytes.len) == 0);
+}
+
+static const Ulp__FunctionProto *find_function(const struct mixed *mixed,
+                                               const struct ulp_function *function)
+{
+    for (size_t f = 0; f < mixed->proto->n_functions; f++) {
+        const Ulp__FunctionProto *proto = mixed->proto->functions[f];
+        if (is_text(proto->name, function->name) && is_text(proto->overload, function->overload) &&
+            (is_text(proto->domain, function->domain) ||
+             (!*function->domain && is_text(proto->domain, "ai.onnx"))))
+            return proto;
+    }
+    return NULL;
+}
+
+/* Casts are of ai.onnx. */
+static enum ulp_status import_casts(struct mixed *mixed, Ulp__FunctionProto *proto,
+                                    const struct ulp_function *function, struct ulp_error *error)
+{
+    const struct ulp_model *model = mixed->request->model;
+    Ulp__OpsetProto *opset;
+    if (ulp_opset_find(function->opsets, function->opset_count, ""))
+        return ULP_OK;
+    enum ulp_status status = mixed_new(mixed, &opset, &ulp__opset_proto__descriptor, error);
+    if (status != ULP_OK)
+        return status;
+    opset->has_version = true;
+    opset->version = ulp_opset_find(model->opsets, model->opset_count, "");
+    return mixed_append(mixed, &proto->opset_import, &proto->n_opset_import, opset, error);
+}
+
+static void give_parameters(struct mixed_scope *outer, const struct ulp_node *node,
+                            struct mixed_scope *inner)
+{
+    const struct ulp_graph *source = inner->source;
+    for (size_t i = 0; i < source->input_count && i < node->input_count; i++)
+        if (node->inputs[i] >= 0) {
+            const struct mixed_value *given = mixed_find(outer, node->inputs[i]);
+            struct mixed_value *value = &inner->values[source->inputs[i]];
+            value->declared = given->declared;
+            value->held = given->held;
+        }
+}
+
+/* A parameter that the function reads in one type only is given in that type. */
+static enum ulp_status read_parameters(struct mixed_scope *outer, const struct ulp_node *node,
+                                       Ulp__NodeProto *proto, struct mixed_scope *inner,
+                                       struct ulp_error *error)
+{
+    const struct ulp_graph *source = inner->source;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < node->input_count && i < source->input_count && status == ULP_OK; i++) {
+        if (node->inputs[i] < 0)
+            continue;
+        struct mixed_value *value = &inner->values[source->inputs[i]];
+        bool one = value->uses != NULL;
+        for (const struct mixed_use *use = value->uses; use && one; use = use->next)
+            one = use->type == value->uses->type;
+        if (one)
+            value->held = value->uses->type;
+        status = mixed_read(outer, node->inputs[i], &proto->input[i], value->held, error);
+    }
+    return status;
+}
+
+static enum ulp_status give_results(struct mixed_scope *outer, const struct ulp_node *node,
+                                    Ulp__NodeProto *proto, struct mixed_scope *inner,
+                                    Ulp__FunctionProto *function, struct ulp_error *error)
+{
+    const struct ulp_graph *source = inner->source;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < node->output_count && o < source->output_count && status == ULP_OK;
+         o++) {
+        const struct mixed_value *value = &inner->values[source->outputs[o]];
+        mixed_set_output(outer, node, proto, o, value->declared, value->held);
+        status = mixed_read(inner, source->outputs[o], &function->output[o], value->held, error);
+    }
+    return status;
+}
+
+/* The function under a name of its own for each way of its types; the first keeps its name. */
+static enum ulp_status name_variant(struct mixed *mixed, const struct ulp_function *function,
+                                    Ulp__FunctionProto *proto, const char **name,
+                                    struct ulp_error *error)
+{
+    ProtobufCBinaryData packed = {0};
+    bool first = true;
+    enum ulp_status status = mixed_pack(mixed, &proto->base, &packed, error);
+    for (size_t v = 0; v < mixed->variant_count && status == ULP_OK; v++) {
+        const struct mixed_variant *variant = &mixed->variants[v];
+        first &= variant->function != function;
+        if (variant->function == function && variant->packed.len == packed.len &&
+            memcmp(variant->packed.data, packed.data, packed.len) == 0) {
+            *name = variant->name;
+            ulp_free(packed.data);
+            ulp_unpack_free(&mixed->loader.unpacker, proto);
+            return ULP_OK;
+        }
+    }
+    *name = function->name;
+    if (!first && status == ULP_OK)
+        status = mixed_fresh(mixed, function->name, "types", name, error);
+    if (!first && status == ULP_OK)
+        status = mixed_set_text(mixed, &proto->name, *name, error);
+    if (status == ULP_OK)
+        status =
+            ulp_grow(&mixed->variants, mixed->variant_count, &mixed->variant_capacity,
+                     sizeof *mixed->variants, mixed->budget, "the model that is written", error);
+    if (status != ULP_OK) {
+        ulp_free(packed.data);
+        ulp_unpack_free(&mixed->loader.unpacker, proto);
+        return status;
+    }
+    mixed->variants[mixed->variant_count++] =
+        (struct mixed_variant){function, proto, packed, *name};
+    return ULP_OK;
+}
+
+static enum ulp_status visit_function(struct mixed_scope *outer, const struct ulp_node *node,
+                                      Ulp__NodeProto *call, struct mixed_scope *scope,
+                                      Ulp__FunctionProto *proto,
+                                      const struct ulp_function *function, struct ulp_error *error)
+{
+    struct mixed *mixed = outer->mixed;
+    const size_t first = mixed->body_count, casts = mixed->written->casts;
+    enum ulp_status status = mixed_open_scope(scope, error);
+    if (status == ULP_OK) {
+        give_parameters(outer, node, scope);
+        status = mixed_visit(scope, error);
+    }
+    if (status == ULP_OK)
+        status = give_results(outer, node, call, scope, proto, error);
+    if (status == ULP_OK)
+        status = read_parameters(outer, node, call, scope, error);
+    if (status == ULP_OK)
+        status = mixed_settle(scope, error);
+    if (status == ULP_OK && mixed->written->casts > casts)
+        status = import_casts(mixed, proto, function, error);
+    if (status == ULP_OK)
+        status = mixed_move_data(mixed, proto->node, proto->n_node, NULL, error);
+    return status == ULP_OK ? mixed_pack_bodies(mixed, first, error) : status;
+}
+
+enum ulp_status mixed_visit_call(struct mixed_scope *outer, const struct ulp_node *node,
+                                 Ulp__NodeProto *call, const struct ulp_function *function,
+                                 struct ulp_error *error)
+{
+    struct mixed *mixed = outer->mixed;
+    const Ulp__FunctionProto *original = find_function(mixed, function);
+    const struct ulp_call_path path = {node, outer->call};
+    Ulp__FunctionProto *proto = NULL;
+    const char *name;
+    if (!original)
+        return ulp_fail(error, ULP_ERROR_INPUT, "function '%s' is not there any more",
+                        function->name);
+    enum ulp_status status = mixed_clone(mixed, &original->base, &proto, error);
+    if (status != ULP_OK)
+        return status;
+    struct mixed_scope scope = {.mixed = mixed,
+                                .source = function->body,
+                                .call = &path,
+                                .opset =
+                                    ulp_opset_find(function->opsets, function->opset_count, ""),
+                                .nodes = &proto->node,
+                                .node_count = &proto->n_node,
+                                .infos = &proto->value_info,
+                                .info_count = &proto->n_value_info};
+    status = visit_function(outer, node, call, &scope, proto, function, error);
+    mixed_close_scope(&scope);
+    if (status != ULP_OK) {
+        ulp_unpack_free(&mixed->loader.unpacker, proto);
+        return status;
+    }
+    status = name_variant(mixed, function, proto, &name, error);
+    return status == ULP_OK && strcmp(name, function->name) != 0
+               ? mixed_set_text(mixed, &call->op_type, name, error)
+               : status;
+}

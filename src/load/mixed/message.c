@@ -1,0 +1,133 @@
+/* Messages of protobuf-c that are changed: their memory is the allocator's, so that the model's
+ * message frees all of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "load/mixed/writer.h"
+
+static enum ulp_status take(struct mixed *mixed, void *out, size_t count, size_t bytes,
+                            struct ulp_error *error)
+{
+    void *memory = NULL;
+    enum ulp_status status =
+        ulp_allocate_zero(&memory, count, bytes, mixed->budget, "the model that is written", error);
+    *(void **)out = memory;
+    return status;
+}
+
+enum ulp_status mixed_new(struct mixed *mixed, void *out,
+                          const ProtobufCMessageDescriptor *descriptor, struct ulp_error *error)
+{
+    enum ulp_status status = take(mixed, out, 1, descriptor->sizeof_message, error);
+    if (status == ULP_OK)
+        descriptor->message_init(*(void **)out);
+    return status;
+}
+
+enum ulp_status mixed_set_text(struct mixed *mixed, ProtobufCBinaryData *out, const char *text,
+                               struct ulp_error *error)
+{
+    const size_t length = strlen(text);
+    uint8_t *copy;
+    enum ulp_status status = take(mixed, &copy, length + 1, 1, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(copy, text, length);
+    ulp_free(out->data);
+    *out = (ProtobufCBinaryData){length, copy};
+    return ULP_OK;
+}
+
+const char *mixed_text(struct mixed *mixed, ProtobufCBinaryData bytes)
+{
+    return ulp_arena_text(mixed->arena, bytes.data ? (const char *)bytes.data : "", bytes.len);
+}
+
+enum ulp_status mixed_append(struct mixed *mixed, void *array, size_t *count, void *item,
+                             struct ulp_error *error)
+{
+    void **grown, **items = *(void ***)array;
+    enum ulp_status status = take(mixed, &grown, *count + 1, sizeof *grown, error);
+    if (status != ULP_OK)
+        return status;
+    if (*count)
+        memcpy(grown, items, *count * sizeof *grown);
+    grown[(*count)++] = item;
+    ulp_free(items);
+    *(void ***)array = grown;
+    return ULP_OK;
+}
+
+enum ulp_status mixed_pack(struct mixed *mixed, const ProtobufCMessage *message,
+                           ProtobufCBinaryData *out, struct ulp_error *error)
+{
+    const size_t length = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes;
+    enum ulp_status status = take(mixed, &bytes, length + 1, 1, error);
+    if (status != ULP_OK)
+        return status;
+    protobuf_c_message_pack(message, bytes);
+    ulp_free(out->data);
+    *out = (ProtobufCBinaryData){length, bytes};
+    return ULP_OK;
+}
+
+enum ulp_status mixed_clone(struct mixed *mixed, const ProtobufCMessage *message, void *out,
+                            struct ulp_error *error)
+{
+    ProtobufCBinaryData bytes = {0};
+    *(void **)out = NULL;
+    enum ulp_status status = mixed_pack(mixed, message, &bytes, error);
+    if (status == ULP_OK)
+        status = ulp_unpack(&mixed->loader.unpacker, out, message->descriptor, bytes.data,
+                            bytes.len, "model", error);
+    ulp_free(bytes.data);
+    return status;
+}
+
+enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *end,
+                            const char **out, struct ulp_error *error)
+{
+    const size_t size = strlen(name) + strlen(end) + 24;
+    char *text = ulp_arena_take(mixed->arena, size, 1);
+    if (!text)
+        return ulp_out_of_memory(error);
+    snprintf(text, size, "%s_%s", name, end);
+    for (unsigned i = 2; ulp_names_find(&mixed->names, text) >= 0; i++)
+        snprintf(text, size, "%s_%s_%u", name, end, i);
+    *out = text;
+    return ulp_names_add(&mixed->names, text, 0) ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static bool is_named(ProtobufCBinaryData bytes, const char *name)
+{
+    return bytes.len == strlen(name) && (!bytes.len || memcmp(bytes.data, name, bytes.len) == 0);
+}
+
+enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
+                                int32_t type, Ulp__AttributeProto **out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *out = NULL;
+    for (size_t a = 0; a < node->n_attribute && !*out; a++)
+        if (is_named(node->attribute[a]->name, name))
+            *out = node->attribute[a];
+    if (!*out) {
+        status = mixed_new(mixed, out, &ulp__attribute_proto__descriptor, error);
+        if (status == ULP_OK)
+            status = mixed_append(mixed, &node->attribute, &node->n_attribute, *out, error);
+        if (status == ULP_OK)
+            status = mixed_set_text(mixed, &(*out)->name, name, error);
+    }
+    if (status != ULP_OK)
+        return status;
+    (*out)->has_name = true;
+    (*out)->has_type = true;
+    (*out)->type = type;
+    ulp_free((*out)->ref_attr_name.data);
+    (*out)->ref_attr_name = (ProtobufCBinaryData){0};
+    (*out)->has_ref_attr_name = false;
+    return ULP_OK;
+}

@@ -1,0 +1,221 @@
+/* What becomes of each node: the types it reads, gives, and has in its attributes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "load/mixed/writer.h"
+
+#define ATTRIBUTE_INT 2
+
+/* Attributes that name the type of the result. */
+static const struct {
+    const char *op, *attribute;
+} named_types[] = {{"Cast", "to"},
+                   {"RandomNormal", "dtype"},
+                   {"RandomUniform", "dtype"},
+                   {"RandomNormalLike", "dtype"},
+                   {"RandomUniformLike", "dtype"},
+                   {"Bernoulli", "dtype"},
+                   {"EyeLike", "dtype"},
+                   {"HannWindow", "output_datatype"},
+                   {"HammingWindow", "output_datatype"},
+                   {"BlackmanWindow", "output_datatype"},
+                   {"MelWeightMatrix", "output_datatype"}};
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct ulp_mixed_node *x = a, *y = b;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+void ulp_mixed_sort(struct ulp_mixed_node *nodes, size_t count)
+{
+    if (count)
+        qsort(nodes, count, sizeof *nodes, compare_nodes);
+}
+
+static bool same_call(const struct ulp_call_path *a, const struct ulp_call_path *b)
+{
+    for (; a && b && a != b && a->node == b->node; a = a->outer)
+        b = b->outer;
+    return a == b;
+}
+
+const struct ulp_mixed_node *mixed_entry(const struct mixed *mixed, const struct ulp_node *node,
+                                         const struct ulp_call_path *call)
+{
+    const struct ulp_mixed_node *nodes = mixed->request->nodes;
+    size_t first = 0, last = mixed->request->node_count;
+    while (first < last) {
+        const size_t middle = first + (last - first) / 2;
+        if (nodes[middle].node < node)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    for (; first < mixed->request->node_count && nodes[first].node == node; first++)
+        if (same_call(nodes[first].call, call))
+            return &nodes[first];
+    return NULL;
+}
+
+static bool is_op(const struct ulp_node *node, const char *op)
+{
+    return !*node->domain && strcmp(node->op_type, op) == 0;
+}
+
+/* From a float to a float: rounds once, from whatever the value is held in. */
+static bool is_float_cast(struct mixed_scope *scope, const struct ulp_node *node,
+                          const struct ulp_mixed_node *entry)
+{
+    return entry && entry->type != ULP_TYPE_UNDEFINED && is_op(node, "Cast") &&
+           node->input_count == 1 && node->inputs[0] >= 0 && mixed_is_float(entry->outputs[0]) &&
+           mixed_find(scope, node->inputs[0])->declared != ULP_TYPE_UNDEFINED;
+}
+
+static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_node *node,
+                                   Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < node->input_count && status == ULP_OK; i++) {
+        enum ulp_type type = entry ? entry->type : ULP_TYPE_UNDEFINED;
+        if (node->inputs[i] < 0)
+            continue;
+        const struct mixed_value *value = mixed_find(scope, node->inputs[i]);
+        if (entry && i < 64 && entry->fixed >> i & 1)
+            type = ULP_TYPE_UNDEFINED;
+        else if (is_float_cast(scope, node, entry) && value->kind != MIXED_TENSOR &&
+                 value->kind != MIXED_CONSTANT && !(value->origin && value->origin->held == type))
+            type = value->held;
+        status = mixed_read(scope, node->inputs[i], &proto->input[i], type, error);
+    }
+    return status;
+}
+
+/* Does the Cast read its input in that type? */
+static bool reads(struct mixed_scope *scope, const struct ulp_node *node,
+                  const Ulp__NodeProto *proto, enum ulp_type type)
+{
+    const struct mixed_value *value = mixed_find(scope, node->inputs[0]);
+    for (; value; value = value->origin)
+        for (const struct mixed_use *use = value->uses; use; use = use->next)
+            if (use->where == &proto->input[0])
+                return use->type == type;
+    return false;
+}
+
+/* A Cast to the type that a value has would do nothing. */
+static enum ulp_status become_identity(struct mixed *mixed, Ulp__NodeProto *proto,
+                                       struct ulp_error *error)
+{
+    for (size_t a = 0; a < proto->n_attribute; a++)
+        protobuf_c_message_free_unpacked(&proto->attribute[a]->base,
+                                         &mixed->loader.unpacker.allocator);
+    proto->n_attribute = 0;
+    return mixed_set_text(mixed, &proto->op_type, "Identity", error);
+}
+
+/* What a Cast reads, once more for readers in that type. */
+static void note_origin(struct mixed_scope *scope, const struct ulp_node *node,
+                        const struct ulp_mixed_node *entry)
+{
+    if (!is_float_cast(scope, node, entry) || node->outputs[0] < 0)
+        return;
+    struct mixed_value *value = mixed_find(scope, node->inputs[0]);
+    const bool narrow = value->held == ULP_TYPE_FLOAT16 || value->held == ULP_TYPE_BFLOAT16;
+    if (narrow && entry->type == ULP_TYPE_FLOAT &&
+        (value->kind == MIXED_COMPUTED || value->kind == MIXED_GIVEN))
+        scope->values[node->outputs[0]].origin = value;
+}
+
+static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ulp_node *node,
+                                      Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
+                                      struct ulp_error *error)
+{
+    struct mixed *mixed = scope->mixed;
+    if (!entry || entry->type == ULP_TYPE_UNDEFINED || *node->domain || !node->output_count ||
+        !mixed_is_float(entry->outputs[0]))
+        return ULP_OK;
+    if (is_op(node, "ConstantOfShape")) {
+        const struct ulp_attribute *fill = ulp_node_attribute(node, "value");
+        const float zero = 0;
+        const struct ulp_tensor standard = {.type = ULP_TYPE_FLOAT,
+                                            .element = ULP_ELEMENT_F32,
+                                            .element_bytes = sizeof zero,
+                                            .rank = 1,
+                                            .dims = {1},
+                                            .count = 1,
+                                            .data = (void *)(uintptr_t)&zero};
+        return mixed_set_constant(mixed, proto, fill && fill->tensor ? fill->tensor : &standard,
+                                  entry->type, error);
+    }
+    if (is_float_cast(scope, node, entry) && reads(scope, node, proto, entry->type))
+        return become_identity(mixed, proto, error);
+    for (size_t i = 0; i < sizeof named_types / sizeof *named_types; i++) {
+        Ulp__AttributeProto *attribute;
+        if (!is_op(node, named_types[i].op))
+            continue;
+        const enum ulp_status status = mixed_attribute(mixed, proto, named_types[i].attribute,
+                                                       ATTRIBUTE_INT, &attribute, error);
+        if (status != ULP_OK)
+            return status;
+        attribute->has_i = true;
+        attribute->i = (int64_t)entry->type;
+    }
+    return ULP_OK;
+}
+
+/* Reports call a node without a name OP_index. */
+static enum ulp_status name_node(struct mixed *mixed, const struct ulp_node *node,
+                                 Ulp__NodeProto *proto, struct ulp_error *error)
+{
+    if (proto->name.len)
+        return ULP_OK;
+    proto->has_name = true;
+    return mixed_set_text(mixed, &proto->name, node->name, error);
+}
+
+static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_node *node,
+                                  Ulp__NodeProto *proto, struct ulp_error *error)
+{
+    struct mixed *mixed = scope->mixed;
+    const struct ulp_function *function = ulp_function_find(mixed->request->model, node);
+    const struct ulp_mixed_node *entry = mixed_entry(mixed, node, scope->call);
+    if (proto->n_input != node->input_count || proto->n_output != node->output_count ||
+        proto->n_attribute != node->attribute_count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "node '%s' is another one than when it was loaded",
+                        node->name);
+    enum ulp_status status = name_node(mixed, node, proto, error);
+    if (function && status == ULP_OK)
+        return mixed_visit_call(scope, node, proto, function, error);
+    if (!entry && (is_op(node, "Constant") || is_op(node, "ConstantOfShape")))
+        return status == ULP_OK ? mixed_visit_constant(scope, node, proto, error) : status;
+    if (status == ULP_OK)
+        status = read_inputs(scope, node, proto, entry, error);
+    for (size_t o = 0; o < node->output_count && status == ULP_OK; o++) {
+        const enum ulp_type declared = entry && entry->outputs ? entry->outputs[o]
+                                       : node->outputs[o] < 0
+                                           ? ULP_TYPE_UNDEFINED
+                                           : scope->source->values[node->outputs[o]].info.type;
+        mixed_set_output(scope, node, proto, o, declared,
+                         entry && entry->type != ULP_TYPE_UNDEFINED ? entry->type : declared);
+    }
+    note_origin(scope, node, entry);
+    if (status == ULP_OK)
+        status = mixed_visit_bodies(scope, node, proto, entry, error);
+    return status == ULP_OK ? set_attributes(scope, node, proto, entry, error) : status;
+}
+
+enum ulp_status mixed_visit(struct mixed_scope *scope, struct ulp_error *error)
+{
+    const struct ulp_graph *source = scope->source;
+    enum ulp_status status = ULP_OK;
+    if (*scope->node_count != source->node_count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "a graph has other nodes than when it was loaded");
+    for (size_t n = 0; n < source->node_count && status == ULP_OK; n++) {
+        const struct ulp_node *node = &source->nodes[n];
+        status = visit_node(scope, node, (*scope->nodes)[node->position], error);
+    }
+    return status;
+}

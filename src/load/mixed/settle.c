@@ -1,0 +1,388 @@
+/* Once all readers of a graph's values are known: a Cast for each further type that a value is read
+ * in, constants in their types, and the names that readers use. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "load/mixed/writer.h"
+#include "ops/wide.h"
+#include "tensor/tensor.h"
+
+#define ATTRIBUTE_INT 2
+#define ATTRIBUTE_TENSOR 4
+/* Up to this IR version every initializer is among the graph's inputs. */
+#define IR_INITIALIZERS_ARE_INPUTS 3
+
+static const char *suffix(enum ulp_type type)
+{
+    return ulp_type_rows[type].format;
+}
+
+/* ---- constants of nodes ---- */
+
+enum ulp_status mixed_set_constant(struct mixed *mixed, Ulp__NodeProto *node,
+                                   const struct ulp_tensor *tensor, enum ulp_type type,
+                                   struct ulp_error *error)
+{
+    Ulp__AttributeProto *attribute = node->n_attribute ? node->attribute[0] : NULL;
+    enum ulp_status status = ULP_OK;
+    if (!attribute) {
+        status = mixed_attribute(mixed, node, "value", ATTRIBUTE_TENSOR, &attribute, error);
+    } else { /* value, or a value_float or value_floats in its place */
+        status = mixed_set_text(mixed, &attribute->name, "value", error);
+        attribute->type = ATTRIBUTE_TENSOR;
+        attribute->has_type = true;
+        attribute->has_f = false;
+        attribute->n_floats = 0;
+        ulp_free(attribute->floats);
+        attribute->floats = NULL;
+    }
+    if (status == ULP_OK && attribute->t)
+        return mixed_convert(mixed, attribute->t, tensor, type, error);
+    return status == ULP_OK ? mixed_new_tensor(mixed, &attribute->t, "", tensor, type, error)
+                            : status;
+}
+
+/* One number, or a list of them, as a tensor. */
+static struct ulp_tensor *make_tensor(struct mixed *mixed, const float *values, size_t count,
+                                      int rank)
+{
+    struct ulp_tensor *tensor = ulp_arena_take(mixed->arena, 1, sizeof *tensor);
+    if (tensor)
+        *tensor = (struct ulp_tensor){.type = ULP_TYPE_FLOAT,
+                                      .element = ULP_ELEMENT_F32,
+                                      .element_bytes = sizeof *values,
+                                      .rank = rank,
+                                      .dims = {(int64_t)count},
+                                      .count = count,
+                                      .data = (void *)(uintptr_t)values};
+    return tensor;
+}
+
+/* A value that a call of the function gives is converted by Casts only. */
+static enum ulp_type referred_type(const struct mixed_scope *scope, const char *name)
+{
+    const struct ulp_node *call = scope->call ? scope->call->node : NULL;
+    const struct ulp_attribute *given = call ? ulp_node_attribute(call, name) : NULL;
+    const struct ulp_function *function =
+        call ? ulp_function_find(scope->mixed->request->model, call) : NULL;
+    if (!given && function)
+        given = ulp_function_default(function, name);
+    return !given          ? ULP_TYPE_UNDEFINED
+           : given->tensor ? given->tensor->type
+           : given->kind == ULP_ATTRIBUTE_FLOAT || given->kind == ULP_ATTRIBUTE_FLOATS
+               ? ULP_TYPE_FLOAT
+               : ULP_TYPE_UNDEFINED;
+}
+
+enum ulp_status mixed_visit_constant(struct mixed_scope *scope, const struct ulp_node *node,
+                                     Ulp__NodeProto *proto, struct ulp_error *error)
+{
+    static const float zero = 0;
+    const struct ulp_attribute *given = node->attribute_count ? &node->attributes[0] : NULL;
+    const struct ulp_tensor *tensor = NULL;
+    enum ulp_type type = ULP_TYPE_UNDEFINED;
+    bool numbers = false;
+    if (!given)
+        tensor = make_tensor(scope->mixed, &zero, 1, 1);
+    else if (given->reference)
+        type = referred_type(scope, given->reference);
+    else if (given->tensor)
+        tensor = given->tensor;
+    else if (given->kind == ULP_ATTRIBUTE_FLOAT)
+        tensor = make_tensor(scope->mixed, &given->f, 1, 0);
+    else if (given->kind == ULP_ATTRIBUTE_FLOATS)
+        tensor = make_tensor(scope->mixed, given->floats, given->count, 1);
+    numbers = !given || given->kind == ULP_ATTRIBUTE_FLOAT || given->kind == ULP_ATTRIBUTE_FLOATS;
+    if (numbers && !tensor && (!given || !given->reference))
+        return ulp_out_of_memory(error);
+    if (tensor)
+        type = tensor->type;
+    mixed_set_output(scope, node, proto, 0, type, type);
+    if (node->outputs[0] >= 0 && tensor && mixed_is_float(type) &&
+        !ulp_op_is_wide(node, scope->opset, scope->mixed->request->low) &&
+        (!given || strcmp(given->name, "sparse_value") != 0)) {
+        scope->values[node->outputs[0]].kind = MIXED_CONSTANT;
+        scope->values[node->outputs[0]].tensor = tensor;
+    }
+    return ULP_OK;
+}
+
+/* ---- further types of a value ---- */
+
+static enum ulp_status add_cast(struct mixed_scope *scope, const struct mixed_value *value,
+                                const char *from, const char *to, enum ulp_type type,
+                                struct ulp_error *error)
+{
+    struct mixed *mixed = scope->mixed;
+    Ulp__NodeProto *node;
+    Ulp__AttributeProto *attribute;
+    const char *name;
+    enum ulp_status status = mixed_new(mixed, &node, &ulp__node_proto__descriptor, error);
+    if (status == ULP_OK)
+        status = mixed_insert(scope, value->position, node, error);
+    if (status == ULP_OK)
+        status = mixed_fresh(mixed, to, "cast", &name, error);
+    void *texts = NULL, *more = NULL;
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&texts, 1, sizeof(ProtobufCBinaryData), mixed->budget,
+                                   "the model that is written", error);
+    node->input = texts;
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&more, 1, sizeof(ProtobufCBinaryData), mixed->budget,
+                                   "the model that is written", error);
+    node->output = more;
+    if (status != ULP_OK)
+        return status;
+    node->n_input = node->n_output = 1;
+    node->has_name = node->has_op_type = true;
+    status = mixed_set_text(mixed, &node->input[0], from, error);
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &node->output[0], to, error);
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &node->name, name, error);
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &node->op_type, "Cast", error);
+    if (status == ULP_OK)
+        status = mixed_attribute(mixed, node, "to", ATTRIBUTE_INT, &attribute, error);
+    if (status != ULP_OK)
+        return status;
+    attribute->has_i = true;
+    attribute->i = (int64_t)type;
+    mixed->written->casts++;
+    return ULP_OK;
+}
+
+/* The constant once more, under a new name. */
+static enum ulp_status add_constant(struct mixed_scope *scope, const struct mixed_value *value,
+                                    enum ulp_type type, const char **name, struct ulp_error *error)
+{
+    struct mixed *mixed = scope->mixed;
+    enum ulp_status status = mixed_fresh(mixed, value->name, suffix(type), name, error);
+    mixed->written->duplicated++;
+    if (status == ULP_OK && value->kind == MIXED_TENSOR) {
+        Ulp__TensorProto *tensor;
+        status = mixed_new_tensor(mixed, &tensor, *name, value->tensor, type, error);
+        if (status != ULP_OK)
+            return status;
+        tensor->has_name = true;
+        if (value->proto->data_location) {
+            tensor->has_data_location = true;
+            tensor->data_location = value->proto->data_location;
+        }
+        return mixed_append(mixed, &scope->graph->initializer, &scope->graph->n_initializer, tensor,
+                            error);
+    }
+    Ulp__NodeProto *node = NULL;
+    const char *node_name = NULL;
+    if (status == ULP_OK)
+        status = mixed_clone(mixed, &value->producer->base, &node, error);
+    if (status == ULP_OK)
+        status = mixed_insert(scope, value->position, node, error);
+    if (status == ULP_OK)
+        status = mixed_fresh(mixed, *name, "constant", &node_name, error);
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &node->name, node_name, error);
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &node->output[0], *name, error);
+    return status == ULP_OK ? mixed_set_constant(mixed, node, value->tensor, type, error) : status;
+}
+
+static bool wants(const struct mixed_value *value, enum ulp_type type)
+{
+    for (const struct mixed_use *use = value->uses; use; use = use->next)
+        if (use->type == type)
+            return true;
+    return false;
+}
+
+/* The type that has the value's own name: what the model's output asks for; of a constant that is
+ * read in another type only, that one. */
+static enum ulp_type first_type(const struct mixed_value *value)
+{
+    const bool constant = value->tensor != NULL;
+    if (value->output != ULP_TYPE_UNDEFINED)
+        return value->output;
+    if (!constant || !value->uses || wants(value, value->declared))
+        return value->held;
+    enum ulp_type least = value->uses->type;
+    for (const struct mixed_use *use = value->uses; use; use = use->next)
+        least = use->type < least ? use->type : least;
+    return least;
+}
+
+static enum ulp_status settle_constant(struct mixed_scope *scope, struct mixed_value *value,
+                                       struct ulp_error *error)
+{
+    struct mixed *mixed = scope->mixed;
+    const enum ulp_type first = first_type(value);
+    enum ulp_status status = ULP_OK;
+    value->names[first] = value->name;
+    for (int type = 0; type < ULP_TYPE_COUNT && status == ULP_OK; type++)
+        if (!value->names[type] && wants(value, (enum ulp_type)type))
+            status = add_constant(scope, value, (enum ulp_type)type, &value->names[type], error);
+    if (first == value->declared || status != ULP_OK)
+        return status;
+    return value->kind == MIXED_TENSOR
+               ? mixed_convert(mixed, value->proto, value->tensor, first, error)
+               : mixed_set_constant(mixed, value->producer, value->tensor, first, error);
+}
+
+static enum ulp_status settle_computed(struct mixed_scope *scope, struct mixed_value *value,
+                                       struct ulp_error *error)
+{
+    const enum ulp_type first = first_type(value);
+    value->names[first] = value->name;
+    if (first == value->held)
+        return ULP_OK;
+    enum ulp_status status = mixed_fresh(scope->mixed, value->name, suffix(value->held),
+                                         &value->names[value->held], error);
+    if (status == ULP_OK)
+        status = mixed_set_text(scope->mixed, value->slot, value->names[value->held], error);
+    return status == ULP_OK
+               ? add_cast(scope, value, value->names[value->held], value->name, first, error)
+               : status;
+}
+
+static enum ulp_status settle_value(struct mixed_scope *scope, struct mixed_value *value,
+                                    struct ulp_error *error)
+{
+    enum ulp_status status =
+        value->tensor ? settle_constant(scope, value, error) : settle_computed(scope, value, error);
+    for (int type = 0; type < ULP_TYPE_COUNT && status == ULP_OK; type++) {
+        if (value->names[type] || !wants(value, (enum ulp_type)type))
+            continue;
+        status = mixed_fresh(scope->mixed, value->name, suffix((enum ulp_type)type),
+                             &value->names[type], error);
+        if (status == ULP_OK)
+            status = add_cast(scope, value, value->names[value->held], value->names[type],
+                              (enum ulp_type)type, error);
+    }
+    for (const struct mixed_use *use = value->uses; use && status == ULP_OK; use = use->next)
+        if (use->renames || value->names[use->type] != value->name)
+            status = mixed_set_text(scope->mixed, use->where, value->names[use->type], error);
+    return status;
+}
+
+/* ---- declarations ---- */
+
+/* Each name's declaration has the type of what has the name now; what is new is declared as what it
+ * comes from. */
+static enum ulp_status declare(struct mixed_scope *scope, struct mixed_value *value,
+                               Ulp__ValueInfoProto *info, bool is_input, struct ulp_error *error)
+{
+    struct mixed *mixed = scope->mixed;
+    enum ulp_status status = ULP_OK;
+    for (int type = 0; type < ULP_TYPE_COUNT && status == ULP_OK; type++) {
+        Ulp__ValueInfoProto *copy = NULL;
+        if (!value->names[type])
+            continue;
+        if (value->names[type] == value->name) {
+            mixed_set_info(info, (enum ulp_type)type);
+            continue;
+        }
+        if (value->declares)
+            continue;
+        status = mixed_clone(mixed, &info->base, &copy, error);
+        if (status != ULP_OK)
+            return status;
+        mixed_set_info(copy, (enum ulp_type)type);
+        status = mixed_set_text(mixed, &copy->name, value->names[type], error);
+        if (status == ULP_OK)
+            status =
+                is_input && value->tensor &&
+                        mixed->request->model->ir_version <= IR_INITIALIZERS_ARE_INPUTS
+                    ? mixed_append(mixed, &scope->graph->input, &scope->graph->n_input, copy, error)
+                    : mixed_append(mixed, scope->infos, scope->info_count, copy, error);
+    }
+    value->declares = true;
+    return status;
+}
+
+static enum ulp_status declare_list(struct mixed_scope *scope, const struct ulp_names *numbers,
+                                    Ulp__ValueInfoProto ***infos, size_t count, bool is_input,
+                                    struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < count && status == ULP_OK; i++) { /* the list grows meanwhile */
+        Ulp__ValueInfoProto *info = (*infos)[i];
+        const char *name = mixed_text(scope->mixed, info->name);
+        const int v = name ? ulp_names_find(numbers, name) : -1;
+        if (!name)
+            status = ulp_out_of_memory(error);
+        else if (v >= 0)
+            status = declare(scope, &scope->values[v], info, is_input, error);
+    }
+    return status;
+}
+
+static enum ulp_status declare_all(struct mixed_scope *scope, struct ulp_error *error)
+{
+    struct ulp_names numbers = {.budget = scope->mixed->budget};
+    const struct ulp_graph *source = scope->source;
+    enum ulp_status status = ULP_OK;
+    for (size_t v = 0; v < source->value_count && status == ULP_OK; v++)
+        if (source->values[v].outer < 0 && scope->values[v].declared != ULP_TYPE_UNDEFINED &&
+            !ulp_names_add(&numbers, scope->values[v].name, (int)v))
+            status = ulp_out_of_memory(error);
+    Ulp__GraphProto *graph = scope->graph;
+    const size_t infos = *scope->info_count;
+    if (status == ULP_OK)
+        status = declare_list(scope, &numbers, scope->infos, infos, false, error);
+    /* bodies' have their types already */
+    if (graph && !scope->parent && status == ULP_OK)
+        status = declare_list(scope, &numbers, &graph->input, graph->n_input, true, error);
+    if (graph && !scope->parent && status == ULP_OK)
+        status = declare_list(scope, &numbers, &graph->output, graph->n_output, false, error);
+    ulp_names_free(&numbers);
+    return status;
+}
+
+/* ---- nodes ---- */
+
+static int by_position(const void *a, const void *b)
+{
+    const struct mixed_insert *x = a, *y = b;
+    if (x->position != y->position)
+        return x->position < y->position ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static enum ulp_status put_inserts(struct mixed_scope *scope, struct ulp_error *error)
+{
+    const size_t old = *scope->node_count;
+    void *memory = NULL;
+    if (!scope->insert_count)
+        return ULP_OK;
+    enum ulp_status status =
+        ulp_allocate(&memory, old + scope->insert_count, sizeof(Ulp__NodeProto *),
+                     scope->mixed->budget, "the model that is written", error);
+    if (status != ULP_OK)
+        return status;
+    Ulp__NodeProto **nodes = memory;
+    size_t count = 0, at = 0;
+    qsort(scope->inserts, scope->insert_count, sizeof *scope->inserts, by_position);
+    for (size_t n = 0; n <= old; n++) {
+        for (; at < scope->insert_count && scope->inserts[at].position < (int)n; at++)
+            nodes[count++] = scope->inserts[at].node;
+        if (n < old)
+            nodes[count++] = (*scope->nodes)[n];
+    }
+    ulp_free(*scope->nodes);
+    *scope->nodes = nodes;
+    *scope->node_count = count;
+    scope->insert_count = 0;
+    return ULP_OK;
+}
+
+enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t v = 0; v < scope->source->value_count && status == ULP_OK; v++)
+        if (scope->source->values[v].outer < 0 && scope->values[v].declared != ULP_TYPE_UNDEFINED)
+            status = settle_value(scope, &scope->values[v], error);
+    if (status == ULP_OK)
+        status = declare_all(scope, error);
+    return status == ULP_OK ? put_inserts(scope, error) : status;
+}

@@ -1,0 +1,227 @@
+/* Tensors of the new file: in another type, and in its file of external data. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/machine/file.h"
+#include "load/mixed/writer.h"
+#include "number/round/round.h"
+#include "tensor/lower.h"
+
+#define LOCATION_EXTERNAL 1
+/* A page: runtimes map tensors of that size and more. Smaller ones are put where their elements are
+ * aligned. */
+#define PAGE_BYTES 4096
+#define SMALL_ALIGNMENT 64
+/* What is held back before it is written. */
+#define FLUSH_BYTES ((size_t)1 << 22)
+
+static void put_bits(uint8_t *raw, size_t i, uint64_t bits, size_t bytes)
+{
+    for (size_t b = 0; b < bytes; b++)
+        raw[i * bytes + b] = (uint8_t)(bits >> (8 * b));
+}
+
+static uint64_t encode(const struct ulp_format *format, enum ulp_type type, double x)
+{
+    const double rounded = ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+    if (type == ULP_TYPE_DOUBLE) {
+        uint64_t bits;
+        memcpy(&bits, &rounded, sizeof bits);
+        return bits;
+    }
+    if (type == ULP_TYPE_FLOAT) {
+        const float single = (float)rounded;
+        uint32_t bits;
+        memcpy(&bits, &single, sizeof bits);
+        return bits;
+    }
+    return ulp_format_encode(format, rounded);
+}
+
+static void clear_data(Ulp__TensorProto *proto)
+{
+    ulp_free(proto->float_data);
+    ulp_free(proto->int32_data);
+    ulp_free(proto->double_data);
+    ulp_free(proto->raw_data.data);
+    proto->float_data = NULL;
+    proto->int32_data = NULL;
+    proto->double_data = NULL;
+    proto->n_float_data = proto->n_int32_data = proto->n_double_data = 0;
+    proto->raw_data = (ProtobufCBinaryData){0};
+}
+
+enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
+                              const struct ulp_tensor *tensor, enum ulp_type type,
+                              struct ulp_error *error)
+{
+    struct ulp_format format;
+    struct ulp_tensor lowered = {0};
+    const struct ulp_mixed_request *request = mixed->request;
+    const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
+    void *raw = NULL;
+    enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, &format, error);
+    if (status == ULP_OK)
+        status =
+            ulp_tensor_lower(&lowered, tensor, &format,
+                             type == request->low ? request->constants : ULP_CONSTANTS_SATURATED,
+                             NULL, mixed->budget, error);
+    if (status == ULP_OK)
+        status =
+            ulp_allocate(&raw, tensor->count, bytes, mixed->budget, "converted weights", error);
+    for (size_t i = 0; i < tensor->count && status == ULP_OK; i++)
+        put_bits(raw, i, encode(&format, type, ulp_tensor_get(&lowered, i)), bytes);
+    ulp_tensor_free(&lowered);
+    if (status != ULP_OK)
+        return status;
+    clear_data(proto);
+    proto->has_data_type = true;
+    proto->data_type = (int32_t)type;
+    proto->has_raw_data = true;
+    proto->raw_data = (ProtobufCBinaryData){tensor->count * bytes, raw};
+    mixed->written->converted++;
+    return ULP_OK;
+}
+
+enum ulp_status mixed_new_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
+                                 const struct ulp_tensor *tensor, enum ulp_type type,
+                                 struct ulp_error *error)
+{
+    void *dims = NULL;
+    enum ulp_status status = mixed_new(mixed, out, &ulp__tensor_proto__descriptor, error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&dims, (size_t)tensor->rank, sizeof(int64_t), mixed->budget,
+                              "converted weights", error);
+    if (status == ULP_OK) {
+        if (tensor->rank)
+            memcpy(dims, tensor->dims, (size_t)tensor->rank * sizeof(int64_t));
+        (*out)->dims = dims;
+        (*out)->n_dims = (size_t)tensor->rank;
+        status = mixed_set_text(mixed, &(*out)->name, name, error);
+        (*out)->has_name = true;
+    }
+    return status == ULP_OK ? mixed_convert(mixed, *out, tensor, type, error) : status;
+}
+
+/* ---- external data ---- */
+
+static enum ulp_status open_data(struct mixed *mixed, struct ulp_error *error)
+{
+    char path[4096];
+    if (mixed->data.file)
+        return ULP_OK;
+    if (snprintf(path, sizeof path, "%s.data", mixed->request->path) >= (int)sizeof path)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", mixed->request->path);
+    mixed->written->external = true;
+    return ulp_text_open(&mixed->data, path, error);
+}
+
+enum ulp_status mixed_close_data(struct mixed *mixed, bool keep, struct ulp_error *error)
+{
+    return mixed->data.file ? ulp_text_close(&mixed->data, keep, error) : ULP_OK;
+}
+
+static enum ulp_status put_data(struct mixed *mixed, const unsigned char *bytes, size_t count,
+                                size_t *offset, struct ulp_error *error)
+{
+    static const char zeros[PAGE_BYTES];
+    enum ulp_status status = open_data(mixed, error);
+    *offset =
+        ulp_size_round_up(mixed->data_bytes, count < PAGE_BYTES ? SMALL_ALIGNMENT : PAGE_BYTES);
+    if (status == ULP_OK)
+        ulp_text_put(&mixed->data, zeros, *offset - mixed->data_bytes);
+    mixed->data_bytes = *offset + count;
+    while (count && status == ULP_OK) {
+        const size_t part = ulp_size_min(count, FLUSH_BYTES);
+        ulp_text_put(&mixed->data, (const char *)bytes, part);
+        status = ulp_text_flush(&mixed->data, error);
+        bytes += part;
+        count -= part;
+    }
+    return status;
+}
+
+static enum ulp_status set_entry(struct mixed *mixed, Ulp__TensorProto *proto, const char *key,
+                                 const char *value, struct ulp_error *error)
+{
+    Ulp__EntryProto *entry;
+    enum ulp_status status = mixed_new(mixed, &entry, &ulp__entry_proto__descriptor, error);
+    if (status == ULP_OK)
+        status = mixed_append(mixed, &proto->external_data, &proto->n_external_data, entry, error);
+    if (status != ULP_OK)
+        return status;
+    entry->has_key = entry->has_value = true;
+    status = mixed_set_text(mixed, &entry->key, key, error);
+    return status == ULP_OK ? mixed_set_text(mixed, &entry->value, value, error) : status;
+}
+
+static enum ulp_status set_place(struct mixed *mixed, Ulp__TensorProto *proto, size_t offset,
+                                 size_t length, struct ulp_error *error)
+{
+    char text[24];
+    for (size_t i = 0; i < proto->n_external_data; i++)
+        protobuf_c_message_free_unpacked(&proto->external_data[i]->base,
+                                         &mixed->loader.unpacker.allocator);
+    proto->n_external_data = 0;
+    enum ulp_status status = set_entry(mixed, proto, "location", mixed->data_name, error);
+    snprintf(text, sizeof text, "%zu", offset);
+    if (status == ULP_OK)
+        status = set_entry(mixed, proto, "offset", text, error);
+    snprintf(text, sizeof text, "%zu", length);
+    return status == ULP_OK ? set_entry(mixed, proto, "length", text, error) : status;
+}
+
+static enum ulp_status count_bytes(const Ulp__TensorProto *proto, size_t *out,
+                                   struct ulp_error *error)
+{
+    size_t count = 1;
+    bool known = proto->data_type > 0 && proto->data_type < ULP_TYPE_COUNT;
+    for (size_t d = 0; d < proto->n_dims && known; d++)
+        known = proto->dims[d] >= 0 && ulp_size_mul(count, (size_t)proto->dims[d], &count);
+    return known && ulp_raw_bytes((enum ulp_type)proto->data_type, count, out)
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT,
+                          "a tensor has another size than when it was loaded");
+}
+
+/* A converted tensor has its elements in raw_data; others are copied from the old file. */
+static enum ulp_status move_tensor(struct mixed *mixed, Ulp__TensorProto *proto,
+                                   struct ulp_error *error)
+{
+    if (!proto || proto->data_location != LOCATION_EXTERNAL)
+        return ULP_OK;
+    const unsigned char *bytes = proto->raw_data.data;
+    size_t count = proto->raw_data.len, offset;
+    enum ulp_status status = ULP_OK;
+    if (!proto->has_raw_data) {
+        status = count_bytes(proto, &count, error);
+        if (status == ULP_OK)
+            status = ulp_load_external(&mixed->loader, &bytes, count, proto, error);
+    }
+    if (status == ULP_OK)
+        status = put_data(mixed, bytes, count, &offset, error);
+    if (status != ULP_OK)
+        return status;
+    clear_data(proto);
+    proto->has_raw_data = false;
+    return set_place(mixed, proto, offset, count, error);
+}
+
+enum ulp_status mixed_move_data(struct mixed *mixed, Ulp__NodeProto *const *nodes, size_t count,
+                                Ulp__GraphProto *graph, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < count && status == ULP_OK; n++)
+        for (size_t a = 0; a < nodes[n]->n_attribute && status == ULP_OK; a++)
+            status = move_tensor(mixed, nodes[n]->attribute[a]->t, error);
+    for (size_t i = 0; graph && i < graph->n_initializer && status == ULP_OK; i++)
+        status = move_tensor(mixed, graph->initializer[i], error);
+    for (size_t i = 0; graph && i < graph->n_sparse_initializer && status == ULP_OK; i++) {
+        status = move_tensor(mixed, graph->sparse_initializer[i]->values, error);
+        if (status == ULP_OK)
+            status = move_tensor(mixed, graph->sparse_initializer[i]->indices, error);
+    }
+    return status;
+}

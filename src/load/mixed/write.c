@@ -1,0 +1,222 @@
+/* The whole file: read again, its graph and functions given their types, and written. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "base/machine/file.h"
+#include "load/mixed/writer.h"
+
+static bool add_name(struct mixed *mixed, const char *name)
+{
+    return ulp_names_find(&mixed->names, name) >= 0 || ulp_names_add(&mixed->names, name, 0);
+}
+
+/* Bodies share their names with the graphs around them, so a new name is new everywhere. */
+static bool add_names(struct mixed *mixed, const struct ulp_graph *graph)
+{
+    bool added = true;
+    for (size_t v = 0; v < graph->value_count && added; v++)
+        added = add_name(mixed, graph->values[v].name);
+    for (size_t n = 0; n < graph->node_count && added; n++) {
+        const struct ulp_node *node = &graph->nodes[n];
+        added = add_name(mixed, node->name);
+        for (size_t a = 0; a < node->attribute_count && added; a++)
+            added = !node->attributes[a].graph || add_names(mixed, node->attributes[a].graph);
+    }
+    return added;
+}
+
+static enum ulp_status collect_names(struct mixed *mixed, struct ulp_error *error)
+{
+    const struct ulp_model *model = mixed->request->model;
+    bool added = add_names(mixed, model->graph);
+    for (size_t f = 0; f < model->function_count && added; f++)
+        added =
+            add_name(mixed, model->functions[f].name) && add_names(mixed, model->functions[f].body);
+    return added ? ULP_OK : ulp_out_of_memory(error);
+}
+
+/* Inputs that are computed with as given, and outputs. */
+static void set_inputs(struct mixed_scope *scope)
+{
+    const enum ulp_type io = scope->mixed->request->io;
+    for (size_t i = 0; i < scope->source->free_input_count && io != ULP_TYPE_UNDEFINED; i++) {
+        struct mixed_value *value = &scope->values[scope->source->free_inputs[i]];
+        if (value->declared != ULP_TYPE_UNDEFINED)
+            value->held = io;
+    }
+}
+
+static void set_outputs(struct mixed_scope *scope)
+{
+    const enum ulp_type io = scope->mixed->request->io;
+    for (size_t o = 0; o < scope->source->output_count; o++) {
+        struct mixed_value *value = &scope->values[scope->source->outputs[o]];
+        if (value->declared != ULP_TYPE_UNDEFINED &&
+            (value->kind == MIXED_COMPUTED || value->kind == MIXED_CONSTANT))
+            value->output = io != ULP_TYPE_UNDEFINED ? io : value->declared;
+        else if (value->kind == MIXED_TENSOR) /* stays what it is */
+            value->output = value->declared;
+    }
+}
+
+static enum ulp_status change_graph(struct mixed *mixed, struct ulp_error *error)
+{
+    Ulp__GraphProto *graph = mixed->proto->graph;
+    struct mixed_scope scope = {.mixed = mixed,
+                                .source = mixed->request->model->graph,
+                                .opset = ulp_model_opset(mixed->request->model, ""),
+                                .graph = graph,
+                                .nodes = &graph->node,
+                                .node_count = &graph->n_node,
+                                .infos = &graph->value_info,
+                                .info_count = &graph->n_value_info};
+    enum ulp_status status = mixed_open_scope(&scope, error);
+    if (status == ULP_OK) {
+        set_inputs(&scope);
+        status = mixed_visit(&scope, error);
+    }
+    if (status == ULP_OK) {
+        set_outputs(&scope);
+        status = mixed_settle(&scope, error);
+    }
+    mixed_close_scope(&scope);
+    if (status == ULP_OK)
+        status = mixed_move_data(mixed, graph->node, graph->n_node, graph, error);
+    return status == ULP_OK ? mixed_pack_bodies(mixed, 0, error) : status;
+}
+
+static bool is_original(const struct mixed *mixed, const Ulp__FunctionProto *proto,
+                        const struct mixed_variant *variant)
+{
+    (void)mixed;
+    const char *name = variant->function->name, *overload = variant->function->overload;
+    const char *domain = variant->function->domain;
+    return variant->name == variant->function->name && proto->name.len == strlen(name) &&
+           memcmp(proto->name.data, name, proto->name.len) == 0 &&
+           proto->overload.len == strlen(overload) &&
+           (!proto->overload.len ||
+            memcmp(proto->overload.data, overload, proto->overload.len) == 0) &&
+           (proto->domain.len == strlen(domain) || !*domain) &&
+           (!*domain || memcmp(proto->domain.data, domain, proto->domain.len) == 0);
+}
+
+/* A function that calls have in the first of its forms is that form; further ones follow. */
+static enum ulp_status put_functions(struct mixed *mixed, struct ulp_error *error)
+{
+    Ulp__ModelProto *model = mixed->proto;
+    const size_t old = model->n_functions;
+    enum ulp_status status = ULP_OK;
+    for (size_t v = 0; v < mixed->variant_count && status == ULP_OK; v++) {
+        struct mixed_variant *variant = &mixed->variants[v];
+        size_t f = 0;
+        while (f < old && !is_original(mixed, model->functions[f], variant))
+            f++;
+        if (f < old) {
+            ulp_unpack_free(&mixed->loader.unpacker, model->functions[f]);
+            model->functions[f] = variant->proto;
+        } else {
+            status =
+                mixed_append(mixed, &model->functions, &model->n_functions, variant->proto, error);
+        }
+        if (status == ULP_OK)
+            variant->proto = NULL;
+    }
+    return status;
+}
+
+static enum ulp_status write_model(struct mixed *mixed, struct ulp_error *error)
+{
+    ProtobufCBinaryData packed = {0};
+    if (protobuf_c_message_get_packed_size(&mixed->proto->base) > ULP_MODEL_BYTES_MAX)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "the model would be larger than 2 GiB, where protobuf ends: give one with "
+                        "external data");
+    enum ulp_status status = mixed_pack(mixed, &mixed->proto->base, &packed, error);
+    if (status == ULP_OK)
+        status = ulp_file_write(mixed->request->path, packed.data, packed.len, error);
+    ulp_free(packed.data);
+    return status;
+}
+
+static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
+{
+    enum ulp_status status = collect_names(mixed, error);
+    if (status == ULP_OK && !mixed->proto->graph)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "it has no graph any more");
+    if (status == ULP_OK)
+        status = change_graph(mixed, error);
+    if (status == ULP_OK)
+        status = put_functions(mixed, error);
+    const enum ulp_status closed =
+        mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
+    status = status == ULP_OK ? closed : status;
+    return status == ULP_OK ? write_model(mixed, error) : status;
+}
+
+static enum ulp_status open_mixed(struct mixed *mixed, const void *bytes, size_t count,
+                                  struct ulp_error *error)
+{
+    const struct ulp_mixed_request *request = mixed->request;
+    const char *slash = strrchr(request->path, '/');
+    const char *name = slash ? slash + 1 : request->path;
+    void *proto = NULL;
+    enum ulp_status status =
+        ulp_loader_open(&mixed->loader, request->model->path, count, mixed->budget, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&mixed->arena, mixed->budget, error);
+    if (status != ULP_OK)
+        return status;
+    const size_t size = strlen(name) + sizeof ".data";
+    char *data_name = ulp_arena_take(mixed->arena, size, 1);
+    if (!data_name)
+        return ulp_out_of_memory(error);
+    memcpy(data_name, name, strlen(name));
+    memcpy(data_name + strlen(name), ".data", sizeof ".data");
+    mixed->data_name = data_name;
+    status = ulp_unpack(&mixed->loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes,
+                        count, "model", error);
+    mixed->proto = proto;
+    return status;
+}
+
+static void close_mixed(struct mixed *mixed)
+{
+    for (size_t b = 0; b < mixed->body_count; b++)
+        ulp_unpack_free(&mixed->loader.unpacker, mixed->bodies[b].graph);
+    for (size_t v = 0; v < mixed->variant_count; v++) {
+        ulp_unpack_free(&mixed->loader.unpacker, mixed->variants[v].proto);
+        ulp_free(mixed->variants[v].packed.data);
+    }
+    ulp_free(mixed->bodies);
+    ulp_free(mixed->variants);
+    ulp_unpack_free(&mixed->loader.unpacker, mixed->proto);
+    ulp_names_free(&mixed->names);
+    ulp_arena_free(mixed->arena);
+    ulp_loader_free(&mixed->loader);
+}
+
+enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,
+                                     struct ulp_mixed_written *out, struct ulp_error *error)
+{
+    struct ulp_budget *budget = ulp_model_budget(request->model);
+    struct mixed mixed = {.request = request,
+                          .written = out,
+                          .budget = budget,
+                          .names = {.budget = budget}};
+    void *bytes;
+    size_t count;
+    *out = (struct ulp_mixed_written){0};
+    enum ulp_status status =
+        ulp_file_map(request->model->path, ULP_MODEL_BYTES_MAX, &bytes, &count, error);
+    if (status != ULP_OK)
+        return status;
+    status = open_mixed(&mixed, bytes, count, error);
+    if (status == ULP_OK)
+        status = change(&mixed, error);
+    close_mixed(&mixed);
+    if (bytes)
+        munmap(bytes, count);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", request->model->path);
+}

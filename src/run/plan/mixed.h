@@ -1,0 +1,38 @@
+/* A lane with kept nodes as a graph with types: which type each node gets, and the graph's file. */
+#ifndef ULP_RUN_PLAN_MIXED_H
+#define ULP_RUN_PLAN_MIXED_H
+
+#include "load/mixed/mixed.h"
+#include "run/plan/plan.h"
+
+/* Why a node is FLOAT although its arithmetic is of a narrower type. */
+enum ulp_widened {
+    ULP_WIDENED_NOT,
+    ULP_WIDENED_OPERATOR, /* ONNX has no such operator in the type */
+    ULP_WIDENED_LENGTH    /* it computes a length, which planning has computed in FP32 */
+};
+
+struct ulp_mixed_types {
+    enum ulp_type *node;       /* by node; UNDEFINED: it is no work, and stays as declared */
+    enum ulp_widened *widened; /* by node */
+    enum ulp_type **outputs; /* by node and output: as declared or inferred; a run knows them all */
+    enum ulp_type low;       /* of the lane's own arithmetic */
+    enum ulp_constants constants; /* as that lowers them */
+    bool mixes;                   /* nodes have more than one type */
+};
+
+/* The types of the lane's nodes, in memory of the arena. ULP_ERROR_UNSUPPORTED: a node's arithmetic
+ * stores in a format that is no type, or in which nothing would differ from the file (TF32). */
+enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
+                                     struct ulp_mixed_types *out, struct ulp_arena *arena,
+                                     struct ulp_error *error);
+/* The type that an arithmetic stores in; UNDEFINED: none. */
+enum ulp_type ulp_mixed_type(const struct ulp_arithmetic *arithmetic);
+
+/* Write the plan's model with these types (load/mixed/mixed.h). */
+enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
+                                      const struct ulp_mixed_types *types, enum ulp_type io,
+                                      const char *path, struct ulp_mixed_written *out,
+                                      struct ulp_error *error);
+
+#endif

@@ -1,0 +1,278 @@
+/* analysis: a model written with types. The oracle is the lane with kept nodes, which rounds where
+ * Casts would stand without there being any: the file, run as it declares its types, gives the same
+ * bits. tests/compare_mixed.py looks at the files with onnx and ONNX Runtime. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "tests/support/networks.h"
+#include "tests/support/text_model.h"
+
+#define KEPT_MAX 2000
+
+/* The nodes to keep: a random quarter, then half of them, in runs of three. */
+static size_t draw_nodes(size_t count, unsigned draw, size_t nodes[KEPT_MAX])
+{
+    size_t kept = 0;
+    for (size_t n = 0; n < count && kept < KEPT_MAX; n++)
+        if (ulp_random_uniform(draw, n / 3) < 0.25 * (1 + draw))
+            nodes[kept++] = n;
+    return kept;
+}
+
+static struct ulp_tensor_set run_lane(const struct ulp_model *model, const char *name,
+                                      const struct ulp_keeps *keeps,
+                                      const struct ulp_tensor_set *inputs)
+{
+    const struct ulp_arithmetic lane = test_arithmetic(name);
+    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    struct ulp_tensor_set outputs;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    ulp_plan_free(plan);
+    return outputs;
+}
+
+static size_t count_nodes(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
+{
+    const struct ulp_arithmetic lane = test_arithmetic("fp32");
+    const struct ulp_plan_options options = {.inputs = inputs};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    const size_t count = ulp_plan_node_count(plan);
+    ulp_plan_free(plan);
+    return count;
+}
+
+/* The same values, whatever float type the output is declared in. */
+static void expect_same_values(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
+{
+    ck_assert_uint_ge(a->count, 1);
+    for (size_t o = 0; o < a->count; o++) {
+        const struct ulp_tensor *x = &a->items[o].tensor,
+                                *y = ulp_tensor_set_find(b, a->items[o].name);
+        ck_assert_ptr_nonnull(y);
+        ck_assert(x->element == y->element && ulp_tensor_same_shape(x, y));
+        ck_assert_msg(memcmp(x->data, y->data, x->count * x->element_bytes) == 0, "%s",
+                      a->items[o].name);
+    }
+}
+
+static void write_mixed(const struct ulp_model *model, const char *arithmetic,
+                        const struct ulp_keeps *keeps, const struct ulp_tensor_set *inputs,
+                        struct ulp_mixed *out)
+{
+    const struct ulp_find_sample sample = {"one", inputs};
+    const struct ulp_mixed_options options = {.arithmetic = test_arithmetic(arithmetic),
+                                              .keeps = *keeps,
+                                              .thread_count = 2};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+    ck_ulp_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), out, &error),
+              error);
+}
+
+/* What the file gives is what the lane gives that also keeps what ONNX has in FLOAT only. */
+static void expect_written(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                           const char *arithmetic, unsigned draw)
+{
+    static size_t nodes[KEPT_MAX], more[KEPT_MAX];
+    struct ulp_keep items[2] = {{.nodes = nodes, .arithmetic = test_arithmetic("fp32")},
+                                {.nodes = more, .arithmetic = test_arithmetic("fp32")}};
+    struct ulp_keeps keeps = {1, items, "some"};
+    struct ulp_mixed mixed;
+    struct ulp_model *written;
+    struct ulp_error error;
+    items[0].node_count = draw_nodes(count_nodes(model, inputs), draw, nodes);
+    write_mixed(model, arithmetic, &keeps, inputs, &mixed);
+    ck_assert_msg(!mixed.reason, "%s", mixed.reason);
+    ck_assert_uint_ge(mixed.low_count, 1);
+    ck_assert_uint_eq(mixed.sample_count, 1);
+    for (size_t w = 0; w < mixed.widened_count; w++)
+        more[items[1].node_count++] = mixed.widened[w].index;
+    keeps.count = 2;
+    ck_ulp_ok(ulp_model_load(mixed.path, NULL, &written, &error), error);
+    struct ulp_tensor_set expected = run_lane(model, arithmetic, &keeps, inputs),
+                          got = run_lane(written, "model", NULL, inputs);
+    expect_same_values(&expected, &got);
+    for (size_t i = 0; i < ulp_model_input_count(model); i++)
+        ck_assert_int_eq(ulp_model_input(model, i).type, ulp_model_input(written, i).type);
+    for (size_t o = 0; o < ulp_model_output_count(model); o++)
+        ck_assert_int_eq(ulp_model_output(model, o).type, ulp_model_output(written, o).type);
+    ulp_tensor_set_free(&expected);
+    ulp_tensor_set_free(&got);
+    ulp_model_free(written);
+    ulp_mixed_free(&mixed);
+}
+
+START_TEST(keeping_is_a_graph_with_casts)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    if (!network_load(_i, &model, &inputs))
+        return;
+    expect_written(model, &inputs, "fp16", 0);
+    expect_written(model, &inputs, "fp16", 1);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- small graphs ---- */
+
+static void write_file(const char *path, struct proto *bytes)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes->data, 1, bytes->count, file), bytes->count);
+    fclose(file);
+    proto_free(bytes);
+}
+
+static struct ulp_model *load_text(const struct text_graph *text)
+{
+    struct proto bytes = text_message(text);
+    struct ulp_model *model;
+    struct ulp_error error;
+    write_file(test_folder("model.onnx"), &bytes);
+    ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
+    return model;
+}
+
+/* Loop and If: what is carried is in the Loop's type, a captured value is cast outside. */
+START_TEST(bodies_have_types)
+{
+    struct ulp_model *model = load_text(&text_with_bodies);
+    for (unsigned draw = 0; draw < 2; draw++)
+        for (int truth = 0; truth < 2; truth++) {
+            struct ulp_tensor_set inputs = text_inputs(model, draw, 0, truth);
+            expect_written(model, &inputs, _i ? "bf16" : "fp16", draw);
+            ulp_tensor_set_free(&inputs);
+        }
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Neither more nor fewer Casts than borders, and those at the graph's ends. */
+START_TEST(casts_are_those_of_the_borders)
+{
+    static const struct {
+        const char *kept;
+        size_t casts, constants, duplicates;
+    } rows[] = {
+        /* x to FP16; y and q back */
+        {NULL, 3, 1, 0},
+        /* first reads x in FP32; sum reads both in FP16; w is in two types */
+        {"first", 4, 1, 1},
+        /* a and x to soft in one piece: b is FP32, c and q's b are cast */
+        {"sum", 5, 1, 0},
+        {"*", 0, 0, 0},
+    };
+    struct ulp_model *model = load_text(&text_chain);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    const struct ulp_keep item = {.pattern = rows[_i].kept, .arithmetic = test_arithmetic("fp32")};
+    const struct ulp_keeps keeps = {rows[_i].kept != NULL, &item, NULL};
+    struct ulp_mixed mixed;
+    write_mixed(model, "fp16", &keeps, &inputs, &mixed);
+    ck_assert_int_eq(mixed.reason != NULL, _i == 3);
+    ck_assert_uint_eq(mixed.cast_count, rows[_i].casts);
+    ck_assert_uint_eq(mixed.constant_count, rows[_i].constants);
+    ck_assert_uint_eq(mixed.duplicate_count, rows[_i].duplicates);
+    ulp_mixed_free(&mixed);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(what_is_no_type_has_a_reason)
+{
+    static const struct {
+        const char *arithmetic, *reason;
+    } rows[] = {{"tf32", "tf32 is stored in FLOAT"},
+                {"fp32", "fp32 is stored in FLOAT"},
+                {"fp8-e4m3", "no type of a graph"},
+                {"model", "no type of a graph"}};
+    struct ulp_model *model = load_text(&text_chain);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    struct ulp_mixed mixed;
+    struct ulp_error error;
+    char *text;
+    write_mixed(model, rows[_i].arithmetic, &(struct ulp_keeps){0}, &inputs, &mixed);
+    ck_assert(!mixed.path && mixed.reason);
+    ck_ulp_ok(ulp_mixed_text(&mixed, &text, &error), error);
+    ck_assert_msg(strstr(text, rows[_i].reason), "%s", text);
+    ck_assert_ptr_null(fopen(test_folder("mixed/mixed.onnx"), "r"));
+    free(text);
+    ulp_mixed_free(&mixed);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* The file on disk is read again: another one than was loaded is refused, and nothing is written.
+ */
+START_TEST(a_changed_file_is_refused)
+{
+    struct ulp_model *model = load_text(&text_chain);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    const struct ulp_find_sample sample = {"one", &inputs};
+    const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16")};
+    struct ulp_mixed mixed;
+    struct ulp_error error;
+    struct proto other = text_message(&text_with_bodies);
+    write_file(test_folder("model.onnx"), &other);
+    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+    ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed,
+                                     &error),
+                     ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "when it was loaded"), "%s", error.message);
+    ck_assert_ptr_null(fopen(test_folder("mixed/mixed.onnx"), "r"));
+    ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 0, "", &mixed, &error),
+                     ULP_ERROR_USAGE);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* The model itself is not overwritten. */
+START_TEST(the_model_stays)
+{
+    struct proto bytes = text_message(&text_chain);
+    struct ulp_model *model;
+    struct ulp_mixed mixed;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+    write_file(test_folder("mixed/mixed.onnx"), &bytes);
+    ck_ulp_ok(ulp_model_load(test_folder("mixed/mixed.onnx"), NULL, &model, &error), error);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    const struct ulp_find_sample sample = {"one", &inputs};
+    const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16")};
+    ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed,
+                                     &error),
+                     ULP_ERROR_USAGE);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("mixed");
+    TCase *networks_case = tcase_create("networks"), *small = tcase_create("small");
+    tcase_set_timeout(networks_case, 300);
+    tcase_add_checked_fixture(networks_case, test_folder_create, test_folder_remove);
+    tcase_add_checked_fixture(small, test_folder_create, test_folder_remove);
+    tcase_add_loop_test(networks_case, keeping_is_a_graph_with_casts, 0, network_count);
+    tcase_add_loop_test(small, bodies_have_types, 0, 2);
+    tcase_add_loop_test(small, casts_are_those_of_the_borders, 0, 4);
+    tcase_add_loop_test(small, what_is_no_type_has_a_reason, 0, 4);
+    tcase_add_test(small, a_changed_file_is_refused);
+    tcase_add_test(small, the_model_stays);
+    suite_add_tcase(suite, networks_case);
+    suite_add_tcase(suite, small);
+    return test_run(suite, NULL);
+}
