@@ -20,8 +20,8 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     const size_t slots = attributor->plan->main->slot_count + 1,
                  nodes = attributor->plan->node_count + 1;
     struct ulp_arena *memory = attributor->memory;
-    double **const sums[] = {&lane->share, &lane->gain, &lane->condition, &lane->worst,
-                             &lane->decision};
+    double **const sums[] = {&lane->share, &lane->gain,     &lane->condition,
+                             &lane->worst, &lane->decision, &lane->missing};
     lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
     lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
     lane->differences = ulp_arena_take(memory, slots, sizeof *lane->differences);
@@ -127,7 +127,7 @@ struct course {
     struct ulp_attributor *attributor;
     struct ulp_attributed *lane;
     double *share, *gain, *condition; /* condition: a sum of squares */
-    double *decision;
+    double *decision, *missing;
     double (*causes)[ULP_SHARE_CAUSES];
 };
 
@@ -290,6 +290,7 @@ static void add_sample(const struct ulp_attributor *attributor, struct ulp_attri
         lane->share[n] += course->share[n];
         lane->gain[n] += course->gain[n];
         lane->decision[n] += course->decision[n];
+        lane->missing[n] += course->missing[n];
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
             lane->causes[n][c] += course->causes[n][c];
         lane->condition[n] += sqrt(course->condition[n]) * scale;
@@ -355,12 +356,13 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     course.gain = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.gain);
     course.condition = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.condition);
     course.decision = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.decision);
+    course.missing = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.missing);
     course.causes = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.causes);
     sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
     sweep.stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.stopped);
     sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
-    if (!course.share || !course.gain || !course.condition || !course.decision || !course.causes ||
-        !sweep.cotangents || !sweep.stopped || !sweep.remainders)
+    if (!course.share || !course.gain || !course.condition || !course.decision || !course.missing ||
+        !course.causes || !sweep.cotangents || !sweep.stopped || !sweep.remainders)
         status = ulp_attributor_memory(error);
     if (status == ULP_OK)
         status = seed_targets(attributor, lane, &sweep, &scale, &any, error);
@@ -368,7 +370,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         status = ulp_sweep_run(&sweep, error);
     if (status == ULP_OK && any)
         status = ulp_attribution_decisions(attributor, lane, sweep.stopped, sweep.remainders,
-                                           course.decision, error);
+                                           course.decision, course.missing, error);
     if (status == ULP_OK && any && !lane->reason)
         status = ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes),
                                         course.share, course.gain, course.causes, error);
@@ -447,6 +449,7 @@ enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct 
             node->share = from->share[n] / count;
             node->gain = from->gain[n] / count;
             node->decision = from->decision[n] / count;
+            node->missing = from->missing[n] / count;
             node->condition = from->condition[n] / count;
             for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
                 node->causes[c] = from->causes[n][c] / count;

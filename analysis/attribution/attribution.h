@@ -58,7 +58,7 @@ struct ulp_attributed {
     const char *reason; /* why this sample has no shares */
     bool nonfinite;     /* somewhere only one of P and R is finite */
     /* sums over samples, by node */
-    double *share, *gain, *condition, *worst, *decision;
+    double *share, *gain, *condition, *worst, *decision, *missing;
     double (*causes)[ULP_SHARE_CAUSES];
     bool *stops;
     double sum, inputs, decisions, residual_worst;
@@ -127,11 +127,11 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
 void ulp_attribution_release(struct ulp_attributed_bytes *kept);
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
 
-/* decide.c: decisions[node], from the sweep's remainders. */
+/* decide.c: decisions[node], and what derivatives miss elsewhere, from the sweep's remainders. */
 enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributor,
                                           const struct ulp_attributed *lane, const bool *stopped,
                                           const double *remainders, double *decisions,
-                                          struct ulp_error *error);
+                                          double *missing, struct ulp_error *error);
 
 /* alone.c: lane l of the plan by itself, or as lane 1 beside the reference, with the nodes that it
  * keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */

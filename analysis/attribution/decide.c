@@ -40,7 +40,7 @@ static size_t find_decided(const struct ulp_attributed *lane, const size_t *prod
 enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributor,
                                           const struct ulp_attributed *lane, const bool *stopped,
                                           const double *remainders, double *decisions,
-                                          struct ulp_error *error)
+                                          double *missing, struct ulp_error *error)
 {
     const struct ulp_block *block = attributor->plan->main;
     const struct ulp_plan_node *nodes = attributor->plan->nodes;
@@ -62,8 +62,9 @@ enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributo
         /* integers may have passed through others: back to where they were floats */
         for (size_t next; (next = find_decided(lane, producers, nodes[root].step)) != SIZE_MAX;)
             root = next;
-        if (root != step->number || lane->decided[root] || stopped[root] || can_jump(&step->bound))
-            decisions[root] += remainders[step->number];
+        const bool decided =
+            root != step->number || lane->decided[root] || stopped[root] || can_jump(&step->bound);
+        (decided ? decisions : missing)[decided ? root : step->number] += remainders[step->number];
     }
     ulp_free(memory);
     return ULP_OK;

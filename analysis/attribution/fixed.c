@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 
+static const char not_helped[] = "a value is not finite, nor with what overflows in FP32";
+
 /* An overflow hides those behind it. */
 #define AUDITS_MAX 4
 
@@ -22,13 +24,18 @@ struct fix {
     size_t *nodes, node_count;
 };
 
-/* The nodes of the lane that should be kept, and are not: are there any? */
+/* The nodes of the lane that should be kept, and are not: are there any? If none does harm, those
+ * whose overflow is absorbed: derivatives do not pass infinities. */
 static bool mark_nodes(struct fix *fix, const struct ulp_audit_lane *lane)
 {
     bool any = false;
-    for (size_t n = 0; n < lane->node_count; n++)
-        if (!fix->kept[n] && ulp_audit_should_keep(lane, &lane->nodes[n]))
-            any = fix->kept[n] = true;
+    for (int harmless = 0; harmless < 2 && !any; harmless++)
+        for (size_t n = 0; n < lane->node_count; n++) {
+            const struct ulp_audit_node *node = &lane->nodes[n];
+            if (!fix->kept[n] &&
+                (harmless ? node->born || node->reads_overflow : ulp_audit_should_keep(lane, node)))
+                any = fix->kept[n] = true;
+        }
     fix->node_count = 0;
     for (size_t n = 0; n < lane->node_count; n++)
         if (fix->kept[n])
@@ -132,6 +139,7 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
         node->share = other->share;
         node->gain = other->gain;
         node->decision = other->decision;
+        node->missing = other->missing;
         node->condition = other->condition;
         node->share_worst = other->share_worst;
         node->stops = other->stops;
@@ -158,6 +166,8 @@ static enum ulp_status fix_lane(struct fix *fix, size_t l, struct ulp_error *err
             status = take_shares(fix, lane, fixed, error);
         ulp_audit_free(&audit);
     }
+    if (!lane->attribution.given)
+        lane->attribution.reason = not_helped;
     return status;
 }
 

@@ -35,7 +35,8 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->index = n;
         node->source = -1;
         node->grew = NAN;
-        node->share = node->gain = node->condition = node->share_worst = node->decision = NAN;
+        node->share = node->gain = node->condition = node->share_worst = node->decision =
+            node->missing = NAN;
         ulp_plan_node_types(plan, index, n, &node->types);
         ulp_plan_node_kernel(plan, index, n, &node->kernel);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name

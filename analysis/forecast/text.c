@@ -53,6 +53,12 @@ static const struct ulp_forecast_node *find_nearest(const struct ulp_forecast_la
 
 /* ---- the verdict ---- */
 
+/* Do values inside operators have no more range than results? */
+static bool computes_narrow(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->compute.max_finite <= arithmetic->storage.max_finite;
+}
+
 static bool can_be_typed(const char *name)
 {
     struct ulp_text shown = {0};
@@ -165,6 +171,12 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
         ulp_text_add(page->out, "no float is computed");
     }
     ulp_text_add(page->out, "%s\n", lane->harmful_count ? page->off : "");
+    if (lane->narrow_counts[ULP_FORECAST_OVERFLOWS] && !computes_narrow(&lane->arithmetic))
+        ulp_text_add(page->out,
+                     "  In kernels that compute or accumulate in %s, values inside %zu node%s "
+                     "overflow\n",
+                     lane->arithmetic.storage.name, lane->narrow_counts[ULP_FORECAST_OVERFLOWS],
+                     lane->narrow_counts[ULP_FORECAST_OVERFLOWS] == 1 ? "" : "s");
     if (isfinite(lane->unseen.chance))
         ulp_text_add(
             page->out,
@@ -286,7 +298,7 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_forecast_no
 static void add_inside(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
     const struct ulp_arithmetic *arithmetic = &lane->arithmetic;
-    const bool own = arithmetic->compute.max_finite <= arithmetic->storage.max_finite;
+    const bool own = computes_narrow(arithmetic);
     size_t listed = 0;
     if (!lane->narrow_counts[ULP_FORECAST_OVERFLOWS] && !lane->narrow_counts[ULP_FORECAST_1_BIT])
         return;

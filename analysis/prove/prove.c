@@ -1,5 +1,6 @@
 /* From bounds of all values to what is proven, and where the bounds grew. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <ulpscope/prove.h>
@@ -7,9 +8,12 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text/text.h"
+#include "base/text/names.h"
+#include "formula/words.h"
 #include "run/enclose/enclose.h"
 
+/* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
+#define SYMBOLS 16384
 /* Hidden values of a node that are kept when they are proven: the largest. */
 #define HIDDEN_KEPT 1
 
@@ -20,6 +24,7 @@ struct prover {
     double *bounds; /* by slot; of what is not known INFINITY */
     int *makers;    /* by slot: position in proof->nodes of what computes it; -1: none */
     double limit;
+    struct ulp_budget *budget;
 };
 
 const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict)
@@ -42,7 +47,7 @@ static char *copy(struct prover *prover, const char *text)
 
 /* ---- nodes ---- */
 
-static void set_output(struct prover *prover, const struct ulp_enclosed *from,
+static void set_output(struct prover *prover, const struct ulp_enclosed *from, bool main,
                        struct ulp_proof_output *out)
 {
     *out = (struct ulp_proof_output){.name = copy(prover, from->name),
@@ -56,25 +61,18 @@ static void set_output(struct prover *prover, const struct ulp_enclosed *from,
                                      .elements = from->count,
                                      .unproven = from->unknown,
                                      .infinite = from->infinite};
-    prover->bounds[from->slot] = out->bound;
-    prover->makers[from->slot] = (int)prover->proof->node_count;
-    prover->proof->output_count++;
-    prover->proof->counts[out->verdict]++;
+    if (main) {
+        prover->bounds[from->slot] = out->bound;
+        prover->makers[from->slot] = (int)prover->proof->node_count;
+    }
 }
 
-/* The formula's words around an instruction. */
 static char *describe_hidden(struct prover *prover, const struct ulp_hidden_bound *hidden)
 {
-    struct ulp_text text = {0};
-    if (!hidden->tape) {
-        ulp_text_add(&text, "sums of products");
-    } else {
-        const int column = hidden->tape->instructions[hidden->instruction].column;
-        ulp_text_add(&text, "column %d of %s", column, hidden->tape->text);
-    }
-    char *copied = text.failed ? NULL : copy(prover, text.data);
-    ulp_text_free(&text);
-    return copied;
+    char words[160];
+    return copy(prover, hidden->tape
+                            ? ulp_tape_words(hidden->tape, hidden->instruction, words, sizeof words)
+                            : "sums of products");
 }
 
 static bool is_output(const struct ulp_hidden_bound *hidden)
@@ -108,7 +106,6 @@ static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclos
                                          .bound = hidden->largest,
                                          .limit = hidden->limit,
                                          .proven = proven};
-        prover->proof->hidden_unproven += !proven;
         if (!out->what)
             return out_of_memory(error);
     }
@@ -171,18 +168,31 @@ static enum ulp_status grow_nodes(struct prover *prover, struct ulp_error *error
     return ULP_OK;
 }
 
-static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
-                                struct ulp_error *error)
+/* Why nothing bounds a result whose operands are bounded: a formula's step with a pole. */
+static char *find_pole(struct prover *prover, const struct ulp_enclosed_node *from)
 {
-    struct prover *prover = context;
+    for (size_t h = 0; h < from->hidden_count; h++) {
+        const struct ulp_hidden_bound *hidden = &from->hidden[h];
+        const struct ulp_instruction *in =
+            hidden->tape ? &hidden->tape->instructions[hidden->instruction] : NULL;
+        if (!in || isfinite(hidden->largest) || in->kind != ULP_TAPE_PRIMITIVE ||
+            (in->primitive != ULP_PRIMITIVE_DIV && in->primitive != ULP_PRIMITIVE_LOG &&
+             in->primitive != ULP_PRIMITIVE_SQRT && in->primitive != ULP_PRIMITIVE_POW))
+            continue;
+        char words[160], text[300];
+        snprintf(text, sizeof text, "%s may be anything: nothing keeps its operands off a pole",
+                 ulp_tape_words(hidden->tape, hidden->instruction, words, sizeof words));
+        return copy(prover, text);
+    }
+    return NULL;
+}
+
+static enum ulp_status make_node(struct prover *prover, const struct ulp_enclosed_node *from,
+                                 struct ulp_proof_node *node, struct ulp_error *error)
+{
+    const bool main = from->block == prover->plan->main;
     double reached = 0;
     bool proven = true;
-    if (!has_float_output(from))
-        return ULP_OK;
-    enum ulp_status status = grow_nodes(prover, error);
-    if (status != ULP_OK)
-        return status;
-    struct ulp_proof_node *node = &prover->proof->nodes[prover->proof->node_count];
     *node = (struct ulp_proof_node){.index = from->node,
                                     .name = copy(prover, from->step->name),
                                     .op = copy(prover, from->step->bound.node->op_type),
@@ -197,7 +207,7 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
         if (!from->outputs[o].is_float)
             continue;
         struct ulp_proof_output *out = &node->outputs[node->output_count++];
-        set_output(prover, &from->outputs[o], out);
+        set_output(prover, &from->outputs[o], main, out);
         if (!out->name)
             return out_of_memory(error);
         proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
@@ -205,11 +215,78 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
     }
     if (!proven && from->reason && !(node->reason = copy(prover, from->reason)))
         return out_of_memory(error);
-    if (!proven)
+    if (!proven && !from->reason && isfinite(from->inputs) && !isfinite(reached))
+        node->reason = find_pole(prover, from);
+    if (!proven && main)
         find_growth(prover, from, node, reached);
-    status = add_hidden(prover, from, node, error);
-    prover->proof->node_count++;
-    return status;
+    return add_hidden(prover, from, node, error);
+}
+
+/* Of a node in a body, met again: what holds of all its executions. */
+static void merge_node(struct ulp_proof_node *into, const struct ulp_proof_node *other)
+{
+    for (size_t o = 0; o < into->output_count; o++)
+        for (size_t p = 0; p < other->output_count; p++) {
+            struct ulp_proof_output *a = &into->outputs[o];
+            const struct ulp_proof_output *b = &other->outputs[p];
+            if (strcmp(a->name, b->name) != 0)
+                continue;
+            a->verdict = b->verdict > a->verdict ? b->verdict : a->verdict;
+            a->bound = fmax(a->bound, b->bound);
+            a->low = fmin(a->low, b->low);
+            a->high = fmax(a->high, b->high);
+            a->elements = b->elements > a->elements ? b->elements : a->elements;
+            a->unproven = b->unproven > a->unproven ? b->unproven : a->unproven;
+            a->infinite = b->infinite > a->infinite ? b->infinite : a->infinite;
+        }
+    into->inputs = fmax(into->inputs, other->inputs);
+    into->normalised = into->normalised && other->normalised;
+    into->reason = into->reason ? into->reason : other->reason;
+    /* those that are not proven come first */
+    if (other->hidden_count &&
+        (!into->hidden_count || into->hidden[0].proven > other->hidden[0].proven ||
+         (into->hidden[0].proven == other->hidden[0].proven &&
+          other->hidden[0].bound > into->hidden[0].bound))) {
+        into->hidden = other->hidden;
+        into->hidden_count = other->hidden_count;
+    }
+}
+
+static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
+                                struct ulp_error *error)
+{
+    struct prover *prover = context;
+    struct ulp_proof *proof = prover->proof;
+    if (!has_float_output(from))
+        return ULP_OK;
+    enum ulp_status status = grow_nodes(prover, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_proof_node *node = &proof->nodes[proof->node_count];
+    status = make_node(prover, from, node, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t n = proof->node_count; from->block != prover->plan->main && n > 0; n--)
+        if (proof->nodes[n - 1].index == node->index) {
+            merge_node(&proof->nodes[n - 1], node);
+            return ULP_OK;
+        }
+    proof->node_count++;
+    return ULP_OK;
+}
+
+static void count_verdicts(struct ulp_proof *proof)
+{
+    proof->output_count = proof->hidden_unproven = 0;
+    memset(proof->counts, 0, sizeof proof->counts);
+    for (size_t n = 0; n < proof->node_count; n++) {
+        const struct ulp_proof_node *node = &proof->nodes[n];
+        proof->output_count += node->output_count;
+        for (size_t o = 0; o < node->output_count; o++)
+            proof->counts[node->outputs[o].verdict]++;
+        for (size_t h = 0; h < node->hidden_count; h++)
+            proof->hidden_unproven += !node->hidden[h].proven;
+    }
 }
 
 /* ---- the box ---- */
@@ -262,15 +339,33 @@ static enum ulp_status set_box(struct prover *prover, const struct ulp_model *mo
         if (status != ULP_OK)
             return status;
     }
-    for (size_t b = 0; b < block->input_count; b++)
-        for (size_t i = 0; i < proof->input_count; i++)
-            if (strcmp(block->slots[block->inputs[b]].name, proof->inputs[i].name) == 0) {
-                (*out)[b] = (struct ulp_input_range){proof->inputs[i].name, proof->inputs[i].low,
-                                                     proof->inputs[i].high};
-                prover->bounds[block->inputs[b]] =
-                    fmax(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high));
-            }
-    return ULP_OK;
+    struct ulp_names names = {.budget = prover->budget};
+    bool room = true;
+    for (size_t i = 0; i < proof->input_count && room; i++)
+        room = ulp_names_add(&names, proof->inputs[i].name, (int)i);
+    for (size_t b = 0; b < block->input_count && room; b++) {
+        const int i = ulp_names_find(&names, block->slots[block->inputs[b]].name);
+        if (i < 0)
+            continue;
+        const struct ulp_proof_input *input = &proof->inputs[i];
+        (*out)[b] = (struct ulp_input_range){input->name, input->low, input->high};
+        prover->bounds[block->inputs[b]] = fmax(fabs(input->low), fabs(input->high));
+    }
+    ulp_names_free(&names);
+    return room ? ULP_OK : out_of_memory(error);
+}
+
+static enum ulp_status enclose_nodes(struct prover *prover, const struct ulp_input_range *box,
+                                     uint32_t symbols, struct ulp_pool *pool,
+                                     struct ulp_error *error)
+{
+    prover->proof->node_count = 0;
+    const enum ulp_status status =
+        ulp_enclose_run(&(struct ulp_enclose){prover->plan, box, add_node, prover, prover->budget,
+                                              pool, symbols},
+                        error);
+    count_verdicts(prover->proof);
+    return status;
 }
 
 static enum ulp_status fill(struct prover *prover, const struct ulp_model *model,
@@ -297,9 +392,15 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     if (status == ULP_OK)
         status = ulp_pool_create(&pool, thread_count, error);
     if (status == ULP_OK)
-        status = ulp_enclose_run(&(struct ulp_enclose){plan, box, add_node, prover,
-                                                       ulp_model_budget(model), pool},
-                                 error);
+        status = enclose_nodes(prover, box, 0, pool, error);
+    /* what intervals and norms leave open: with affine forms, which take longer, and more memory
+     * than there may be */
+    if (status == ULP_OK &&
+        (proof->counts[ULP_PROOF_NOT_PROVEN] > 0 || proof->hidden_unproven > 0)) {
+        status = enclose_nodes(prover, box, SYMBOLS, pool, error);
+        if (status == ULP_ERROR_MEMORY)
+            status = enclose_nodes(prover, box, 0, pool, error);
+    }
     ulp_pool_free(pool);
     return status;
 }
@@ -310,7 +411,7 @@ enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct prover prover = {.plan = plan, .proof = out};
+    struct prover prover = {.plan = plan, .proof = out, .budget = ulp_model_budget(model)};
     const double started = ulp_seconds_now();
     *out = (struct ulp_proof){0};
     if (plan->lanes[0].as_declared || plan->mixes[0].of_node)

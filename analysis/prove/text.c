@@ -90,9 +90,35 @@ static void add_cause(const struct ulp_page *page, const struct ulp_proof *proof
         ulp_text_add(page->out, "; the bound grew at ");
         add_name(page, grew->index, grew->name, grew->op, 24);
         ulp_text_add(page->out, ", from %.3g to %.3g", node->grew_from, bound_of(grew));
-    } else if (grew) {
+    } else if (grew && isfinite(bound_of(node))) {
         ulp_text_add(page->out, ", that of its inputs %.3g", node->inputs);
     }
+}
+
+/* What to do next. */
+static void add_advice(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    const struct ulp_proof_input *assumed = NULL;
+    for (size_t i = 0; i < proof->input_count; i++)
+        if (!proof->inputs[i].given && !is_index(&proof->inputs[i]))
+            assumed = &proof->inputs[i];
+    if (!first_unproven(proof) && !proof->hidden_unproven) {
+        ulp_text_add(page->out,
+                     "  Nothing has to be kept in a wider format because of its range; what "
+                     "rounding does, ulpscope audit measures.\n");
+        return;
+    }
+    ulp_text_show(
+        page->out,
+        "  Next: ulpscope overflow %s --format %s -i INPUTS measures how near to %.5g your "
+        "samples come there",
+        proof->model_path, proof->arithmetic, proof->format.max_finite);
+    if (assumed)
+        ulp_text_show(page->out,
+                      "; --input-range '%s=LO,HI' with what that input really is may prove more "
+                      "(assumed: [%g, %g])",
+                      assumed->name, assumed->low, assumed->high);
+    ulp_text_add(page->out, ".\n");
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_proof *proof)
@@ -119,6 +145,13 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
         ulp_text_add(page->out,
                      "  %zu more cannot unless one of those that are not proven overflows first.\n",
                      conditional);
+    if (proof->hidden_unproven)
+        ulp_text_add(
+            page->out,
+            "  Inside nodes %zu value%s may be too large for the format of that step, or sum "
+            "(listed below).\n",
+            proof->hidden_unproven, proof->hidden_unproven == 1 ? "" : "s");
+    add_advice(page, proof);
 }
 
 static void add_box(const struct ulp_page *page, const struct ulp_proof *proof)
@@ -198,7 +231,7 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
                 continue;
             ulp_text_add(page->out, "  ");
             add_name(page, proof->nodes[n].index, proof->nodes[n].name, proof->nodes[n].op, 2);
-            ulp_text_show(page->out, ": %s\n", hidden->what);
+            ulp_text_show(page->out, ": %s, at most %.3g\n", hidden->what, hidden->bound);
         }
     if (listed > LISTED)
         ulp_text_add(page->out, "  ... and %zu more\n", listed - LISTED);

@@ -90,6 +90,9 @@ json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_n
     return array;
 }
 
+/* What derivatives miss at a node is rounding below this. */
+#define MISSING_SHOWN 1e-4
+
 /* Those that are not 0. */
 static json_t *make_causes(const struct ulp_audit_node *node)
 {
@@ -141,6 +144,8 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
             ulp_json_set(&entry, "share_worst", ulp_json_number(node->share_worst));
         if (node->decision != 0)
             ulp_json_set(&entry, "decision", ulp_json_number(node->decision));
+        if (fabs(node->missing) >= MISSING_SHOWN)
+            ulp_json_set(&entry, "missing", ulp_json_number(node->missing));
         if (node->stops)
             ulp_json_set(&entry, "derivative_stops", json_true());
     }

@@ -75,6 +75,43 @@ static void add_groups(const struct ulp_page *page, const struct ulp_attribution
     }
 }
 
+/* From here on the report says where the rest of the sum is. */
+#define MISSING_FROM 0.02
+#define MISSING_SHOWN 3
+
+static int by_missing(const void *a, const void *b)
+{
+    const double x = fabs((*(const struct ulp_audit_node *const *)a)->missing),
+                 y = fabs((*(const struct ulp_audit_node *const *)b)->missing);
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Why the sum is not whole: `order` has room for all nodes. */
+static void add_missing(const struct ulp_page *page, const struct ulp_audit_lane *lane,
+                        const struct ulp_audit_node **order)
+{
+    const struct ulp_audit_node *decides =
+        lane->first_decided >= 0 ? &lane->nodes[lane->first_decided] : NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        order[n] = &lane->nodes[n];
+    qsort(order, lane->node_count, sizeof *order, by_missing);
+    ulp_text_add(page->out,
+                 "  %9.1f%%  missing: errors that arrive here are too large for derivatives\n",
+                 100 * lane->attribution.residual);
+    for (size_t n = 0; n < lane->node_count && n < MISSING_SHOWN; n++) {
+        ulp_text_add(page->out, "  %9.1f%%    at node %zu ", 100 * order[n]->missing,
+                     order[n]->index);
+        ulp_page_name(page, order[n]->name, 44);
+        ulp_text_add(page->out, " (%s)\n", order[n]->op);
+    }
+    if (!decides)
+        return;
+    ulp_text_add(page->out, "             since node %zu ", decides->index);
+    ulp_page_name(page, decides->name, 60);
+    ulp_text_add(page->out, " (%s)\n             decides otherwise: shares above are of the rest\n",
+                 decides->op);
+}
+
 /* How many of the shares from here on were right, so nearly. */
 #define VERIFIED_FROM 0.01
 #define VERIFIED_WITHIN 0.1
@@ -152,11 +189,11 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
         rest += order[i]->share + order[i]->decision;
     if (count > SHARES_SHOWN)
         ulp_text_add(page->out, "  %9.1f%%  %zu more nodes\n", 100 * rest, count - SHARES_SHOWN);
-    ulp_text_add(page->out,
-                 "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum%s (what is missing is of second "
-                 "order)\n",
+    ulp_text_add(page->out, "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum%s\n",
                  100 * attribution->inputs, 100 * attribution->sum,
                  columns.decided ? " with decisions" : "");
+    if (fabs(attribution->residual) >= MISSING_FROM)
+        add_missing(page, lane, order);
     add_groups(page, attribution);
     add_verified(page, lane);
     add_stops(page, lane);

@@ -153,6 +153,9 @@ struct ulp_audit_node {
      * integers, a comparison or an order comes out otherwise than in the reference, for the errors
      * of the node's inputs: what its results carry less what derivatives make of these */
     double decision;
+    /* the same where nothing is decided: its inputs' errors are too large for its derivatives. What
+     * the sum of shares and decisions lacks is the sum of these */
+    double missing;
     /* derivatives stop here: nodes before it have no share through it */
     bool stops;
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest

@@ -6,7 +6,8 @@
  * number, no input of the box makes that value overflow, or NaN. Where it is not, nothing is said
  * about whether it does: `ulpscope overflow` and the audit look at samples.
  *
- * Shapes are those of the plan. Of the bodies of If, Loop and Scan nothing is known. */
+ * Shapes are those of the plan. A node in the body of an If, Loop or Scan is one entry, for all its
+ * executions. */
 #ifndef ULPSCOPE_PROVE_H
 #define ULPSCOPE_PROVE_H
 

@@ -7,7 +7,8 @@ libcore_la_SOURCES += \
 	%D%/control/control.c %D%/control/control.h %D%/control/parts.c %D%/control/parts.h \
 	%D%/probe.h %D%/probe/contract.c %D%/probe/tape.c \
 	%D%/spatial/interpolate.c %D%/spatial/interpolate.h %D%/spatial/window.c %D%/spatial/window.h \
-	%D%/trace/adjoint.c %D%/trace/enclose.c %D%/trace/enclose.h %D%/trace/enclose_contract.c %D%/trace/enclose_tape.c \
+	%D%/trace/adjoint.c %D%/trace/affine.c %D%/trace/affine.h %D%/trace/affine_contract.c \
+	%D%/trace/affine_tape.c %D%/trace/enclose.c %D%/trace/enclose.h %D%/trace/enclose_contract.c %D%/trace/enclose_tape.c \
 	%D%/trace/enclosing.c %D%/trace/enclosing.h %D%/trace/gate.h %D%/trace/names.c %D%/trace/record.c %D%/trace/reverse.c %D%/trace/trace.h
 include src/ops/movement/local.mk
 include src/ops/formula/local.mk

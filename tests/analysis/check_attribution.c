@@ -83,13 +83,18 @@ static void expect_whole(const struct ulp_audit *audit)
 {
     for (size_t l = 0; l < audit->lane_count; l++) {
         const struct ulp_attribution *a = &audit->lanes[l].attribution;
-        double sum = a->inputs;
+        double sum = a->inputs, missing = 0;
         ck_assert_msg(a->given, "%s: %s", audit->lanes[l].name, a->reason);
-        for (size_t n = 0; n < audit->lanes[l].node_count; n++)
+        for (size_t n = 0; n < audit->lanes[l].node_count; n++) {
             sum += audit->lanes[l].nodes[n].share + audit->lanes[l].nodes[n].decision;
+            missing += audit->lanes[l].nodes[n].missing;
+        }
         ck_assert_msg(fabs(a->sum - 1) <= 0.02, "%s: sum %.4f", audit->lanes[l].name, a->sum);
         ck_assert_msg(fabs(a->sum - sum) <= 1e-12 && fabs(a->residual - (1 - sum)) <= 1e-12,
                       "%s: the sum is not that of the nodes", audit->lanes[l].name);
+        /* errors are kept with 24 bits, and amplified by less than 2^6 here */
+        ck_assert_msg(fabs(missing - a->residual) <= 0x1p-17, "%s: %g is missing, %g by nodes",
+                      audit->lanes[l].name, a->residual, missing);
     }
 }
 

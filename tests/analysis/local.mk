@@ -5,7 +5,8 @@ check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
 check_divergence_SOURCES = %D%/check_divergence.c
-check_environment_SOURCES = %D%/check_environment.c %D%/environment/host.c %D%/environment/host.h \
+check_environment_SOURCES = %D%/check_environment.c %D%/environment/digest.c %D%/environment/digest.h %D%/environment/findings.c \
+	%D%/environment/host.c %D%/environment/host.h \
 	%D%/environment/subject.c %D%/environment/subject.h
 check_extreme_SOURCES = %D%/check_extreme.c
 check_forecast_SOURCES = %D%/check_forecast.c
@@ -16,7 +17,10 @@ check_mixed_SOURCES = %D%/check_mixed.c
 check_overflow_SOURCES = %D%/check_overflow.c
 check_plan_SOURCES = %D%/check_plan.c
 check_tolerance_SOURCES = %D%/check_tolerance.c
-check_prove_SOURCES = %D%/check_prove.c
+check_prove_SOURCES = %D%/attack.c %D%/attack.h %D%/check_prove.c
 check_truth_SOURCES = %D%/check_truth.c
 TESTS += %D%/check_forecast_gpu.sh %D%/check_mixed_files.sh
 dist_check_SCRIPTS += %D%/check_forecast_gpu.sh %D%/check_mixed_files.sh
+# Run by hand: attacks proofs of a model for as long as it is told (doc/prove.md).
+check_PROGRAMS += attack_proofs
+attack_proofs_SOURCES = %D%/attack.c %D%/attack.h %D%/attack_proofs.c

@@ -1,8 +1,9 @@
 /* The bounds of every operator that has a case: walks the table, puts intervals around a case's
  * inputs, bounds the results through the row's own gates (ops/trace/enclose.h), and compares them
  * with results that lanes compute from inputs inside: no value may lie outside its interval, and
- * none be NaN or infinite where it is bounded, no joint have a larger norm than it says. What the
- * oracle is: the lanes' own arithmetic, which check_operators compares with MPFR. */
+ * none be NaN or infinite where it is bounded, no joint have a larger norm than it says, no value
+ * be farther from what its affine form says for these inputs than the form's rest. What the oracle
+ * is: the lanes' own arithmetic, which check_operators compares with MPFR. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,16 @@ enum { LANES = sizeof lanes / sizeof *lanes };
 
 /* In memory that the forked tests share. */
 static struct totals {
-    size_t cases, followed, elements, unknown, samples, joints;
+    size_t cases, followed, elements, unknown, samples, joints, forms;
 } * total;
+
+#define UNKNOWNS_MAX 20000
+/* Of which input's element an unknown of affine forms is: (element - centre) / reach, in [-1, 1].
+ */
+static struct unknown {
+    size_t input, element;
+    double centre, reach;
+} unknowns[UNKNOWNS_MAX];
 
 /* Element k's interval: a third of them are points, the others reach a quarter of their magnitude
  * to both sides, so that ends and middle are numbers of ten bits. */
@@ -62,6 +71,16 @@ static enum ulp_status run(const struct ulp_bound *bound, const struct node_case
     return case_call(c, call, ulp_call_run, outputs, error);
 }
 
+static void note_unknowns(size_t input, const struct ulp_enclosure *box)
+{
+    for (size_t k = 0; box->affine && k < box->count; k++)
+        if (box->affine[k].rest == 0 && box->affine[k].count) {
+            ck_assert_uint_eq(box->affine[k].count, 1);
+            unknowns[box->affine[k].first] =
+                (struct unknown){input, k, box->affine[k].centre, box->affine[k].terms[0]};
+        }
+}
+
 /* The bounds of the row's outputs over the box. False: it cannot be followed. */
 static bool enclose(const struct ulp_operator *row, const struct hint *hint,
                     const struct ulp_arithmetic *lane, struct ulp_enclosure *out)
@@ -73,12 +92,13 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
     struct ulp_arena *arena;
     struct ulp_trace *trace;
     struct ulp_tensor named[OUTPUTS] = {{0}}, outputs[OUTPUTS];
+    struct ulp_enclosure boxes[OUTPUTS] = {{0}};
     const struct ulp_tensor *in[OUTPUTS];
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     case_make(&c, row, hint, &names);
     ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
     ck_ulp_ok(ulp_trace_create(&trace, NULL, NULL, &error), error);
-    ck_ulp_ok(ulp_trace_enclose(trace, lane, &error), error);
+    ck_ulp_ok(ulp_trace_enclose(trace, lane, UNKNOWNS_MAX, &error), error);
     for (size_t i = 0; i < c.node.input_count; i++) {
         struct ulp_enclosure box;
         in[i] = c.in[i];
@@ -91,8 +111,10 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
             if (isfinite(x))
                 ulp_interval_set(&box.at, k, x - r, x + r, 0);
         }
+        ck_ulp_ok(ulp_trace_give_symbols(trace, &box, &error), error);
+        note_unknowns(i, &box);
         ck_ulp_ok(ulp_trace_name_enclosure(trace, &named[i], c.in[i], &box, &error), error);
-        ulp_enclosure_free(&box);
+        boxes[i] = box; /* names point to its forms */
         in[i] = &named[i];
     }
     const bool ran = run(&bound, &c, in, &names, trace, outputs, &error) == ULP_OK,
@@ -106,8 +128,10 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
                     ulp_interval_store(lane, &lane->storage, &out[o].at, k);
         }
     }
-    for (size_t i = 0; i < OUTPUTS; i++)
+    for (size_t i = 0; i < OUTPUTS; i++) {
         ulp_tensor_free(&named[i]);
+        ulp_enclosure_free(&boxes[i]);
+    }
     if (ran)
         case_free_outputs(outputs);
     ulp_trace_free(trace);
@@ -136,9 +160,30 @@ static void check_joints(const struct ulp_operator *row, const struct ulp_enclos
     free(l1);
 }
 
+/* The result against centre + sum of terms e_s, with e_s from the inputs: sums of doubles, which
+ * err by count units of their magnitudes. */
+static void check_form(const struct ulp_operator *row, const struct ulp_arithmetic *lane,
+                       const struct ulp_affine *form, const struct node_case *c, double x)
+{
+    double said = form->centre, size = fabs(form->centre);
+    for (uint32_t t = 0; t < form->count; t++) {
+        const struct unknown *u = &unknowns[form->first + t];
+        if (form->terms[t] == 0)
+            continue;
+        const double e = (ulp_tensor_get(&c->inputs[u->input], u->element) - u->centre) / u->reach;
+        ck_expect(fabs(e) <= 1, "an unknown is %.17g", e);
+        said += form->terms[t] * e;
+        size += fabs(form->terms[t]);
+    }
+    total->forms++;
+    ck_expect(fabs(x - said) <= form->rest + size * ((double)form->count + 4) * 0x1p-52,
+              "%s since %d in %s: %.17g is not within %.3g of its affine form's %.17g", row->name,
+              row->since, lane->name, x, form->rest, said);
+}
+
 static void check_values(const struct ulp_operator *row, const struct ulp_arithmetic *lane,
                          const struct ulp_enclosure *range, const struct ulp_tensor *values,
-                         size_t output, size_t sample)
+                         const struct node_case *c, size_t output, size_t sample)
 {
     ck_assert_msg(range->count == values->count, "%s since %d: output %zu has another shape",
                   row->name, row->since, output);
@@ -155,6 +200,8 @@ static void check_values(const struct ulp_operator *row, const struct ulp_arithm
                   "%s since %d in %s: output %zu, element %zu, sample %zu: %.17g is not in [%.17g, "
                   "%.17g]",
                   row->name, row->since, lane->name, output, k, sample, x, lo, hi);
+        if (range->affine && range->affine[k].rest < INFINITY)
+            check_form(row, lane, &range->affine[k], c, x);
     }
     check_joints(row, range, values);
 }
@@ -187,7 +234,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
             if (run(&bound, &c, c.in, &lane, NULL, outputs, &error) == ULP_OK) {
                 for (size_t o = 0; o < c.node.output_count; o++)
                     if (ranges[o].memory && outputs[o].data)
-                        check_values(row, &lane, &ranges[o], &outputs[o], o, s);
+                        check_values(row, &lane, &ranges[o], &outputs[o], &c, o, s);
                 case_free_outputs(outputs);
             }
         }
@@ -222,8 +269,9 @@ int main(void)
     total = rows_share(sizeof *total);
     const int code = rows_run("enclosures", no_value_is_outside_its_bounds, 120);
     printf("%zu cases, %zu of them followed; %zu elements bounded but for %zu, by %zu values in "
-           "samples; %zu values in joints\n",
+           "samples; %zu values in joints, "
+           "%zu by affine forms\n",
            total->cases, total->followed, total->elements, total->unknown, total->samples,
-           total->joints);
+           total->joints, total->forms);
     return code;
 }

@@ -110,7 +110,7 @@ static uint16_t half_bits(double value, int fraction_bits)
     if (isinf(value))
         return (uint16_t)(sign | ((1 << exponent_bits) - 1) << fraction_bits);
     const double fraction = frexp(fabs(value), &exponent);
-    return (uint16_t)(sign + ((exponent - 2 + bias) << fraction_bits) +
+    return (uint16_t)(sign + (exponent - 2 + bias) * (1 << fraction_bits) +
                       (int)ldexp(fraction, fraction_bits + 1));
 }
 

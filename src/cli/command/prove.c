@@ -51,8 +51,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Prove which values cannot overflow in a format, for every input and not for samples. Each "
-    "value of the model is bounded by intervals and norms that hold for all inputs of the given "
-    "ranges (indexes: any index), every rounding of the format included."
+    "value of the model is bounded by intervals, norms and affine forms that hold for all inputs "
+    "of "
+    "the given ranges (indexes: any index), every rounding of the format included."
     "\vWords of the report:\n"
     "  proven       no input of the ranges makes this output overflow, or NaN\n"
     "  conditional  no input does, unless it makes an unproven output overflow before\n"

@@ -72,7 +72,9 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     }
     const size_t count = (size_t)ulp_dim_mul(axis->bins, axis->points);
     struct ulp_arithmetic arithmetic;
-    struct ulp_tensor place, start = *rois, end = *rois, bin, point;
+    const struct ulp_tensor start = ulp_elements_from(rois, 4 * r + first),
+                            end = ulp_elements_from(rois, 4 * r + first + 2);
+    struct ulp_tensor place, bin, point;
     char numbers[5][40];
     if ((status = ulp_coordinate_arithmetic(call, &arithmetic, error)) != ULP_OK ||
         (status = ulp_coordinates_make(call, &arithmetic, count, &place, error)) != ULP_OK ||
@@ -90,8 +92,6 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
         ((int64_t *)bin.data)[i] /= axis->points;
         ((int64_t *)point.data)[i] %= axis->points;
     }
-    start.data = ulp_element_at(rois, 4 * r + first);
-    end.data = ulp_element_at(rois, 4 * r + first + 2);
     const double values[5] = {scale, shift, (double)axis->bins, (double)axis->points,
                               (double)axis->length};
     for (int i = 0; i < 5; i++)
@@ -153,7 +153,9 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     const int64_t channels = call->in[0]->dims[1], plane = y->length * x->length,
                   each = ulp_dim_mul(y->points, x->points);
     const int64_t bins = y->bins * x->bins, count = ulp_dim_mul(bins, each);
-    struct ulp_tensor from = *call->in[0], to = call->out[0], values;
+    const struct ulp_tensor from =
+        ulp_elements_from(call->in[0], (size_t)(image * channels * plane));
+    struct ulp_tensor to = ulp_elements_from(&call->out[0], r * (size_t)(channels * bins)), values;
     int64_t *offset[4], *y_at, *x_at;
     enum ulp_status status = ulp_call_temporary_in(call, &values, &inner.storage, 2,
                                                    (int64_t[]){channels, count}, error);
@@ -171,8 +173,6 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
             offset[c][i] = ulp_clamp(y->at[y_at[i]] + c / 2, 0, y->length - 1) * x->length +
                            ulp_clamp(x->at[x_at[i]] + c % 2, 0, x->length - 1);
     }
-    from.data = ulp_element_at(call->in[0], (size_t)(image * channels * plane));
-    to.data = ulp_element_at(&call->out[0], r * (size_t)(channels * bins));
     const struct ulp_named_operand operands[] = {
         {"v00", {.tensor = &from, .row_stride = plane, .position_offset = offset[0]}},
         {"v01", {.tensor = &from, .row_stride = plane, .position_offset = offset[1]}},

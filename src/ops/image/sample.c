@@ -59,7 +59,7 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
     const struct ulp_tensor *in = call->in[0];
     const bool align = ulp_call_int(call, "align_corners");
     const int rank = in->rank - 2;
-    struct ulp_tensor grid = *call->in[1];
+    const struct ulp_tensor grid = ulp_elements_from(call->in[1], (size_t)(rank - 1 - d));
     char text[512], length[32], low[32], high[32];
     snprintf(length, sizeof length, "%lld", (long long)in->dims[2 + d]);
     snprintf(low, sizeof low, "%s", align ? "0" : "-0.5");
@@ -74,7 +74,6 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
                    "r = fmod(d, span); even = mod(floor(d / span), 2) == 0; "
                    "x < low ? (even ? low + r : high - r) : "
                    "x > high ? (even ? high - r : low + r) : x");
-    grid.data = ulp_element_at(&grid, (size_t)(rank - 1 - d));
     const size_t count = call->in[1]->count / (size_t)rank;
     enum ulp_status status = ulp_coordinates_make(call, arithmetic, count, out, error);
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
@@ -179,7 +178,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     const int64_t plane = source->dims[1];
     const size_t channels = (size_t)call->in[0]->dims[1];
     struct ulp_named_operand *operands;
-    struct ulp_tensor from = *source, to = call->out[0], *weights;
+    const struct ulp_tensor from = ulp_elements_from(source, n * channels * (size_t)plane);
+    struct ulp_tensor to = ulp_elements_from(&call->out[0], n * channels * g->points), *weights;
     size_t count = 0;
     for (int d = 0; d < g->rank; d++)
         count += g->axes[d].count;
@@ -187,8 +187,6 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
         ulp_call_take(call, g->combinations + count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, count, sizeof *weights, &weights, error);
-    from.data = ulp_element_at(source, n * channels * (size_t)plane);
-    to.data = ulp_element_at(&call->out[0], n * channels * g->points);
     for (size_t c = 0; status == ULP_OK && c < g->combinations; c++) {
         int64_t *offset;
         char *name;
@@ -209,9 +207,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
             if ((status = ulp_call_take(call, 48, 1, &name, error)) != ULP_OK)
                 break;
             snprintf(name, 48, "w%d_%zu", d, t);
-            weights[k] = g->axes[d].weights;
-            weights[k].data =
-                ulp_element_at(&g->axes[d].weights, n * g->points * g->axes[d].count + t);
+            weights[k] =
+                ulp_elements_from(&g->axes[d].weights, n * g->points * g->axes[d].count + t);
             operands[g->combinations + (size_t)k] = (struct ulp_named_operand){
                 name, {.tensor = &weights[k], .position_stride = (int64_t)g->axes[d].count}};
         }
@@ -350,8 +347,7 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
     for (int c = 0; c < 4; c++) {
         int column = c == 3 ? rank : c; /* the last is the translation */
         bool exists = column < rank || c == 3;
-        columns[c] = *theta;
-        columns[c].data = ulp_element_at(theta, exists ? (size_t)column : 0);
+        columns[c] = ulp_elements_from(theta, exists ? (size_t)column : 0);
         operands[first + 6 + (size_t)c] = exists ? (struct ulp_operand){.tensor = &columns[c],
                                                                         .row_offset = theta_row,
                                                                         .position_stride = rank + 1}

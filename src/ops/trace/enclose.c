@@ -36,6 +36,7 @@ static void free_enclosing(struct ulp_trace *trace)
     ulp_free(e->at.may);
     ulp_free(e->joint);
     ulp_free(e->stamp);
+    ulp_free(e->affine);
     ulp_free(e->joints);
     ulp_free(e->hidden);
     ulp_free(e);
@@ -47,7 +48,7 @@ static const struct ulp_trace_gates gates = {ulp_enclosing_tape, ulp_enclosing_c
                                              give_numbers, free_enclosing};
 
 enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
-                                  struct ulp_error *error)
+                                  uint32_t symbols, struct ulp_error *error)
 {
     void *memory = trace->enclosing;
     enum ulp_status status = ULP_OK;
@@ -58,6 +59,7 @@ enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arit
         return status;
     trace->enclosing = memory;
     trace->enclosing->lane = *arithmetic;
+    trace->enclosing->symbols_max = symbols;
     trace->instead = &gates;
     return ULP_OK;
 }

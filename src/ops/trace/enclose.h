@@ -21,10 +21,21 @@ struct ulp_joint {
     double l1, l2; /* INFINITY: not known */
 };
 
+/* centre + sum of terms[s - first] e_s + r with |e_s| <= 1, the same e_s wherever they occur, and
+ * |r| <= rest (ops/trace/affine.h). */
+struct ulp_affine {
+    double centre, rest; /* rest INFINITY: there is no such form */
+    double spread;       /* sum of |terms|, or a little more */
+    uint32_t first, count;
+    const double *terms;
+};
+
 /* What is known of a tensor: owned memory. */
 struct ulp_enclosure {
     size_t count;
     struct ulp_intervals at;
+    struct ulp_affine *affine; /* of each element; NULL: none */
+    void *affine_memory;
     uint32_t *joint; /* of each element, or ULP_NO_JOINT */
     struct ulp_joint *joints;
     size_t joint_count;
@@ -33,6 +44,8 @@ struct ulp_enclosure {
 /* Room for count elements and joints, without joints. */
 enum ulp_status ulp_enclosure_create(struct ulp_enclosure *out, size_t count, size_t joint_count,
                                      struct ulp_budget *budget, struct ulp_error *error);
+enum ulp_status ulp_enclosure_copy(struct ulp_enclosure *out, const struct ulp_enclosure *from,
+                                   struct ulp_budget *budget, struct ulp_error *error);
 void ulp_enclosure_free(struct ulp_enclosure *enclosure);
 
 /* The largest magnitude that something inside a node can have: an instruction of a formula, by its
@@ -48,9 +61,14 @@ struct ulp_enclosing;
  * by is the lane's, its formats are FP64, called by their part in the lane, so that a gate knows in
  * which of them the lane passes it. */
 struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane);
-/* Make the trace enclose, in that arithmetic from now on. */
+/* Make the trace enclose, in that arithmetic from now on. symbols: unknowns that affine forms may
+ * have altogether, 0: there are none. */
 enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
-                                  struct ulp_error *error);
+                                  uint32_t symbols, struct ulp_error *error);
+/* Elements without an affine form get one, with an unknown of their own each, and those whose form
+ * has much rest give that to an unknown; unless there are too many. */
+enum ulp_status ulp_trace_give_symbols(struct ulp_trace *trace, struct ulp_enclosure *enclosure,
+                                       struct ulp_error *error);
 /* Forget all names and what the last node hides. */
 void ulp_trace_enclose_clear(struct ulp_trace *trace);
 /* As ulp_trace_name, of a tensor of that type and shape. */

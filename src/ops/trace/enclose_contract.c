@@ -1,16 +1,15 @@
 /* A contraction of intervals: three contractions of numbers. With centres c, radii r and
  * magnitudes m = |c| + r, a sum of products lies within sum m m' - sum |c||c'| of sum c c'. */
-#include <math.h>
-
-#include "ops/trace/enclosing.h"
+#include "ops/trace/affine.h"
 
 enum { CENTRE, CENTRE_SIZE, MAGNITUDE, SUMS };
 
 struct factor {
     const struct ulp_factor *from;
     struct ulp_tensor tensors[SUMS];
-    struct ulp_norms *norms; /* [batch][line] */
-    bool known;              /* every element is one number */
+    struct ulp_norms *norms;   /* [batch][line] */
+    struct ulp_affine *affine; /* of each element; NULL: not wanted */
+    bool known;                /* every element is one number */
 };
 
 static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
@@ -19,14 +18,15 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
     const struct ulp_enclosing *e = trace->enclosing;
     const struct ulp_tensor *in = from->tensor;
     enum ulp_status status = ULP_OK;
-    out->from = from;
-    out->known = true;
+    *out = (struct factor){.from = from, .known = true};
     for (int t = 0; t < SUMS && status == ULP_OK; t++) {
         out->tensors[t] = ulp_tensor_view(in);
         out->tensors[t].element = ULP_ELEMENT_F64;
         out->tensors[t].element_bytes = sizeof(double);
         status = ulp_trace_take(trace, in->count, sizeof(double), &out->tensors[t].data, error);
     }
+    if (status == ULP_OK && e->affine)
+        status = ulp_trace_take(trace, in->count, sizeof *out->affine, &out->affine, error);
     for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
         const double element =
             in->element == ULP_ELEMENT_F64 ? ((const double *)in->data)[i] : ulp_tensor_get(in, i);
@@ -42,6 +42,10 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
         } else if (!isfinite(centre)) {
             radius = INFINITY, centre = 0;
         }
+        if (out->affine)
+            out->affine[i] = number != ULP_NO_NUMBER && ulp_affine_is(&e->affine[number])
+                                 ? e->affine[number]
+                                 : (struct ulp_affine){.centre = centre, .rest = radius};
         out->known = out->known && radius == 0;
         ((double *)out->tensors[CENTRE].data)[i] = centre;
         ((double *)out->tensors[CENTRE_SIZE].data)[i] = fabs(centre);
@@ -296,7 +300,7 @@ static void join_results(struct ulp_trace *trace, const struct ulp_contraction *
 static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double centre,
                         double centre_size, double magnitude, struct ulp_norms a,
                         struct ulp_norms b, const struct ulp_arithmetic *arithmetic, bool store,
-                        double *largest)
+                        struct ulp_affine *affine, double *largest)
 {
     struct ulp_enclosing *e = trace->enclosing;
     const double cut = magnitude * ((double)k + 4) * 0x1p-51 + 0x1p-1060;
@@ -315,9 +319,18 @@ static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double
     if (most <= arithmetic->accumulator.max_finite && isfinite(most))
         ulp_interval_set(&e->at, number, lo - error, hi + error, 0);
     else
-        ulp_interval_set(&e->at, number, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
-    ulp_interval_store(arithmetic, store ? &arithmetic->storage : &arithmetic->accumulator, &e->at,
-                       number);
+        ulp_interval_set(&e->at, number, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING), affine = NULL;
+    const struct ulp_format *format = store ? &arithmetic->storage : &arithmetic->accumulator;
+    struct ulp_affine form = {.rest = INFINITY};
+    if (affine && ulp_affine_is(affine)) {
+        ulp_affine_loosen(affine, error);
+        form = ulp_affine_meet(affine, &e->at, number);
+        ulp_affine_store(&form, format);
+    }
+    ulp_interval_store(arithmetic, format, &e->at, number);
+    if (e->at.may[number])
+        form.rest = INFINITY;
+    ulp_enclosing_set_affine(trace, number, &form);
     e->joint[number] = ULP_NO_JOINT;
     e->stamp[number] = 0;
 }
@@ -347,12 +360,14 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
         return status;
     const size_t first = e->count;
     double *elements = p->out->data;
+    struct ulp_affine *forms =
+        e->affine ? ulp_affine_contract(trace, p, a.affine, b.affine, pool) : NULL;
     for (size_t g = 0, s = 0; g < p->batch_count; g++)
         for (size_t i = 0; i < p->m; i++)
             for (size_t j = 0; j < p->n; j++, s++) {
                 enclose_sum(trace, e->count, p->k, sums[CENTRE][s], sums[CENTRE_SIZE][s],
                             sums[MAGNITUDE][s], a.norms[g * p->m + i], b.norms[g * p->n + j], &own,
-                            p->store, &largest);
+                            p->store, forms ? &forms[s] : NULL, &largest);
                 elements[(p->out_batch_offset ? p->out_batch_offset[g] : 0) + p->out_row_offset[i] +
                          p->out_column_offset[j]] = ulp_enclosing_name(e, e->count++);
             }

@@ -1,15 +1,26 @@
 /* A formula of intervals. Without row functions every element is by itself, so elements are taken
  * together as they are known together: by the joint of one of the operands. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "formula/enclose/enclose.h"
-#include "ops/trace/enclosing.h"
+#include "ops/trace/affine.h"
 
 /* Elements without a joint, that are taken at once. */
 #define PIECE 512
 /* Elements with one: more of it are taken as parts, whose norms are no larger. */
 #define TOGETHER_MAX 8192
+/* Values that have affine forms at a time, and terms of all of them. */
+#define AFFINE_PLACES_MAX ((size_t)1 << 18)
+#define AFFINE_SCRATCH_MAX ((size_t)1 << 22)
+
+/* An output, as it is stored of the elements that are taken together. */
+struct stored {
+    const struct ulp_operand *to;
+    int instruction;
+    bool one, named;
+    struct ulp_format format;
+    uint32_t joint;
+};
 
 struct evaluation {
     struct ulp_trace *trace;
@@ -17,10 +28,14 @@ struct evaluation {
     struct ulp_arithmetic arithmetic; /* of the lane, here */
     struct ulp_interval_rule rule;
     size_t capacity;
+    bool by_rows;                 /* elements of a row meet one another */
+    bool has_terms;               /* some operand's affine form does, of these elements */
     struct ulp_intervals *values; /* by instruction */
     double *largest, *l1, *l2;    /* by instruction */
     int *same;
-    size_t *rows; /* of the elements that are taken together */
+    struct stored *stored;         /* by output */
+    struct ulp_affine_tape affine; /* results NULL: no forms */
+    size_t *rows;                  /* of the elements that are taken together */
     int32_t *positions;
     int64_t *places;
 };
@@ -58,6 +73,30 @@ static void find_same(struct evaluation *v)
     }
 }
 
+/* Without it, or where no operand leads to a result, there are no forms. */
+static void take_affine_memory(struct evaluation *v, size_t instructions, size_t n)
+{
+    struct ulp_affine_tape w = {.tape = v->call->tape,
+                                .rule = &v->rule,
+                                .values = v->values,
+                                .stride = n};
+    struct ulp_error ignored;
+    size_t count, scratch;
+    v->affine = (struct ulp_affine_tape){0};
+    if (!ulp_size_mul(instructions, n, &count) || count > AFFINE_PLACES_MAX ||
+        !ulp_size_mul(v->by_rows ? count : 2 * instructions, v->trace->enclosing->symbol_count,
+                      &scratch) ||
+        ulp_trace_take(v->trace, instructions, sizeof *w.wanted, &w.wanted, &ignored) != ULP_OK ||
+        !ulp_affine_tape_leads(w.tape, w.wanted) ||
+        ulp_trace_take(v->trace, count, sizeof(void *), &w.operands, &ignored) != ULP_OK ||
+        ulp_trace_take(v->trace, scratch < AFFINE_SCRATCH_MAX ? scratch : AFFINE_SCRATCH_MAX,
+                       sizeof *w.scratch, &w.scratch, &ignored) != ULP_OK ||
+        ulp_trace_take(v->trace, count, sizeof *w.results, &w.results, &ignored) != ULP_OK)
+        return;
+    w.scratch_count = scratch < AFFINE_SCRATCH_MAX ? scratch : AFFINE_SCRATCH_MAX;
+    v->affine = w;
+}
+
 static enum ulp_status take_memory(struct evaluation *v, size_t n, struct ulp_error *error)
 {
     const size_t instructions = (size_t)v->call->tape->instruction_count;
@@ -80,6 +119,9 @@ static enum ulp_status take_memory(struct evaluation *v, size_t n, struct ulp_er
     if (status == ULP_OK)
         status = ulp_trace_take(trace, instructions, sizeof *v->same, &v->same, error);
     if (status == ULP_OK)
+        status = ulp_trace_take(trace, (size_t)v->call->tape->output_count + 1, sizeof *v->stored,
+                                &v->stored, error);
+    if (status == ULP_OK)
         status = ulp_trace_take(trace, n, sizeof *v->rows, &v->rows, error);
     if (status == ULP_OK)
         status = ulp_trace_take(trace, n, sizeof *v->positions, &v->positions, error);
@@ -88,6 +130,8 @@ static enum ulp_status take_memory(struct evaluation *v, size_t n, struct ulp_er
     v->capacity = n;
     if (status == ULP_OK)
         find_same(v);
+    if (status == ULP_OK && trace->enclosing->affine)
+        take_affine_memory(v, instructions, n);
     return status;
 }
 
@@ -129,6 +173,11 @@ static void load_operand(struct evaluation *v, int i, size_t n)
             ulp_interval_set_point(x, k, elements[v->places[k]]);
         else
             ulp_interval_copy(x, k, &e->at, number);
+        if (!v->affine.results)
+            continue;
+        const struct ulp_affine *form = number == ULP_NO_NUMBER ? NULL : &e->affine[number];
+        v->affine.operands[(size_t)i * v->affine.stride + k] = form;
+        v->has_terms = v->has_terms || (ulp_affine_is(form) && form->count);
     }
     const struct ulp_norms norms = ulp_enclosing_norms(e, elements, v->places, n, NULL);
     v->l1[i] = norms.l1;
@@ -154,22 +203,32 @@ static void store_integer(struct evaluation *v, const struct ulp_tensor *tensor,
 
 /* The element's number: a new one, or that which it has been given in this call. */
 static void store_element(struct evaluation *v, double *element, const struct ulp_intervals *x,
-                          size_t k, const struct ulp_format *format, size_t first, uint32_t joint)
+                          size_t k, const struct ulp_affine *affine,
+                          const struct ulp_format *format, size_t first, uint32_t joint)
 {
     struct ulp_enclosing *e = v->trace->enclosing;
     const size_t met = ulp_enclosing_number(e, *element);
     const size_t number = e->count;
+    struct ulp_affine form = {.rest = INFINITY};
     ulp_interval_copy(&e->at, number, x, k);
+    if (affine)
+        form = ulp_affine_meet(affine, &e->at, number);
+    ulp_affine_store(&form, format);
     ulp_interval_store(&v->arithmetic, format, &e->at, number);
+    if (e->at.may[number])
+        form.rest = INFINITY;
     if (met != ULP_NO_NUMBER && met >= first) {
         const double lo = fmin(e->at.lo[met], e->at.lo[number]),
                      hi = fmax(e->at.hi[met], e->at.hi[number]);
         ulp_interval_set(&e->at, met, lo, hi, e->at.may[met] | e->at.may[number]);
         e->joint[met] = ULP_NO_JOINT;
+        form.rest = INFINITY;
+        ulp_enclosing_set_affine(v->trace, met, &form);
         return;
     }
     e->joint[number] = joint;
     e->stamp[number] = 0;
+    ulp_enclosing_set_affine(v->trace, number, &form);
     *element = ulp_enclosing_name(e, e->count++);
 }
 
@@ -190,40 +249,56 @@ static uint32_t join_results(struct evaluation *v, int i, size_t n, const struct
     return ulp_enclosing_add_joint(v->trace, joint);
 }
 
-static void store_outputs(struct evaluation *v, size_t n, const size_t *first)
+static void open_output(struct evaluation *v, int o, size_t n, struct stored *out)
 {
     const struct ulp_tape *tape = v->call->tape;
-    for (int o = 0; o < tape->output_count; o++) {
-        const struct ulp_operand *output = &v->call->outputs[o];
-        const int i = tape->outputs[o];
-        if (!output->tensor || i < 0 || !n)
-            continue;
-        const bool one =
-            tape->instructions[i].per_row && !output->position_offset && !output->position_stride;
-        const bool named = is_named(output);
-        const struct ulp_format format =
-            output->storage ? ulp_enclosing_format(v->trace->enclosing, output->storage)
-                            : v->arithmetic.storage;
-        const uint32_t joint = named && !one ? join_results(v, i, n, &format) : ULP_NO_JOINT;
-        for (size_t k = 0; k < (one ? 1 : n); k++) {
-            const int64_t place = place_of(output, v->rows[k], one ? 0 : v->positions[k]);
-            if (named)
-                store_element(v, &((double *)output->tensor->data)[place], &v->values[i], k,
-                              &format, *first, joint);
-            else
-                store_integer(v, output->tensor, place, &v->values[i], k);
-        }
-    }
+    const struct ulp_operand *to = &v->call->outputs[o];
+    const int i = tape->outputs[o];
+    *out = (struct stored){.to = to, .instruction = i};
+    if (!to->tensor || i < 0)
+        return;
+    out->one = tape->instructions[i].per_row && !to->position_offset && !to->position_stride;
+    out->named = is_named(to);
+    out->format = to->storage ? ulp_enclosing_format(v->trace->enclosing, to->storage)
+                              : v->arithmetic.storage;
+    out->joint = out->named && !out->one ? join_results(v, i, n, &out->format) : ULP_NO_JOINT;
+}
+
+static void store_output(struct evaluation *v, const struct stored *output, size_t k, size_t first)
+{
+    const struct ulp_operand *to = output->to;
+    const size_t i = (size_t)output->instruction;
+    if (!to->tensor || output->instruction < 0 || (output->one && k > 0))
+        return;
+    const int64_t place = place_of(to, v->rows[k], output->one ? 0 : v->positions[k]);
+    if (!output->named)
+        store_integer(v, to->tensor, place, &v->values[i], k);
+    else
+        store_element(v, &((double *)to->tensor->data)[place], &v->values[i], k,
+                      v->has_terms ? &v->affine.results[i * v->affine.stride + k] : NULL,
+                      &output->format, first, output->joint);
 }
 
 static void evaluate(struct evaluation *v, size_t n, const size_t *first)
 {
     const struct ulp_tape *tape = v->call->tape;
+    v->has_terms = false;
     for (int i = 0; i < tape->instruction_count; i++)
         if (tape->instructions[i].kind == ULP_TAPE_OPERAND)
             load_operand(v, i, n);
     ulp_tape_enclose(tape, &v->rule, n, v->values, v->same, v->largest, v->l1, v->l2);
-    store_outputs(v, n, first);
+    if (!n)
+        return;
+    for (int o = 0; o < tape->output_count; o++)
+        open_output(v, o, n, &v->stored[o]);
+    if (v->has_terms && v->by_rows)
+        ulp_affine_tape_run(&v->affine, 0, n);
+    for (size_t k = 0; k < n; k++) {
+        if (v->has_terms && !v->by_rows)
+            ulp_affine_tape_run(&v->affine, k, 1);
+        for (int o = 0; o < tape->output_count; o++)
+            store_output(v, &v->stored[o], k, *first);
+    }
 }
 
 /* ---- which elements together ---- */
@@ -376,14 +451,14 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
     const struct ulp_rows *rows = call->rows;
     const size_t first = e->count;
     v.rule = ulp_interval_rule_make(&v.arithmetic);
+    v.by_rows = has_rows(call->tape) || rows->window;
     if (!rows->row_count || !reads_names(call))
         return run_numbers(&v, error);
     enum ulp_status status = ulp_enclosing_reserve(
         trace, rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1,
         error);
     if (status == ULP_OK)
-        status = has_rows(call->tape) || rows->window ? by_rows(&v, &first, error)
-                                                      : by_joints(&v, &first, error);
+        status = v.by_rows ? by_rows(&v, &first, error) : by_joints(&v, &first, error);
     for (int i = 0; status == ULP_OK && i < call->tape->instruction_count; i++)
         if (call->tape->instructions[i].kind != ULP_TAPE_OPERAND &&
             call->tape->instructions[i].kind != ULP_TAPE_CONSTANT)

@@ -1,8 +1,7 @@
 /* Names for intervals, and what is known of a tensor. */
-#include <math.h>
 #include <stdio.h>
 
-#include "ops/trace/enclosing.h"
+#include "ops/trace/affine.h"
 
 /* ---- enclosures ---- */
 
@@ -32,9 +31,32 @@ enum ulp_status ulp_enclosure_create(struct ulp_enclosure *out, size_t count, si
     return ULP_OK;
 }
 
+enum ulp_status ulp_enclosure_copy(struct ulp_enclosure *out, const struct ulp_enclosure *from,
+                                   struct ulp_budget *budget, struct ulp_error *error)
+{
+    size_t terms = 0;
+    double *row;
+    enum ulp_status status =
+        ulp_enclosure_create(out, from->count, from->joint_count, budget, error);
+    for (size_t i = 0; status == ULP_OK && i < from->count; i++) {
+        ulp_interval_copy(&out->at, i, &from->at, i);
+        out->joint[i] = from->joint[i];
+        terms += from->affine ? from->affine[i].count : 0;
+    }
+    for (size_t j = 0; status == ULP_OK && j < from->joint_count; j++)
+        out->joints[j] = from->joints[j];
+    if (status == ULP_OK && from->affine)
+        status = ulp_affine_allocate(from->count, terms, budget, &out->affine, &row, error);
+    out->affine_memory = out->affine;
+    for (size_t i = 0; status == ULP_OK && from->affine && i < from->count; i++)
+        out->affine[i] = ulp_affine_copy(&from->affine[i], &row);
+    return status;
+}
+
 void ulp_enclosure_free(struct ulp_enclosure *enclosure)
 {
     ulp_free(enclosure->memory);
+    ulp_free(enclosure->affine_memory);
     *enclosure = (struct ulp_enclosure){0};
 }
 
@@ -156,6 +178,8 @@ enum ulp_status ulp_enclosing_reserve(struct ulp_trace *trace, size_t count,
         status = grow(&e->joint, e->count, wanted, sizeof *e->joint, trace->budget, error);
     if (status == ULP_OK)
         status = grow(&e->stamp, e->count, wanted, sizeof *e->stamp, trace->budget, error);
+    if (status == ULP_OK && e->symbols_max)
+        status = grow(&e->affine, e->count, wanted, sizeof *e->affine, trace->budget, error);
     if (status == ULP_OK)
         e->capacity = wanted;
     return status;
@@ -275,7 +299,7 @@ void ulp_trace_enclose_clear(struct ulp_trace *trace)
 {
     struct ulp_enclosing *e = trace->enclosing;
     e->base += e->count;
-    e->count = e->joint_count = e->hidden_count = 0;
+    e->count = e->joint_count = e->hidden_count = e->term_count = 0;
     e->stamps = 0;
     e->unknown_integers = false;
     ulp_trace_clear(trace);
@@ -305,6 +329,9 @@ enum ulp_status ulp_trace_name_enclosure(struct ulp_trace *trace, struct ulp_ten
                                  ? (uint32_t)first + enclosure->joint[i]
                                  : ULP_NO_JOINT;
         e->stamp[e->count] = 0;
+        if (e->affine)
+            e->affine[e->count] =
+                enclosure->affine ? enclosure->affine[i] : (struct ulp_affine){.rest = INFINITY};
         ((double *)out->data)[i] = ulp_enclosing_name(e, e->count++);
     }
     return status;
@@ -323,6 +350,32 @@ static size_t number_joints(struct ulp_enclosing *e, const struct ulp_tensor *na
             map[joint] = (uint32_t)++count;
     }
     return count;
+}
+
+/* The forms that elements have, copied. */
+static enum ulp_status take_affine(struct ulp_trace *trace, const struct ulp_tensor *named,
+                                   struct ulp_enclosure *out, struct ulp_error *error)
+{
+    const struct ulp_enclosing *e = trace->enclosing;
+    const double *elements = named->data;
+    size_t terms = 0;
+    double *row;
+    for (size_t i = 0; i < named->count; i++) {
+        const size_t number = ulp_enclosing_number(e, elements[i]);
+        if (number != ULP_NO_NUMBER && ulp_affine_is(&e->affine[number]))
+            terms += e->affine[number].count;
+    }
+    if (terms == 0 || terms > ULP_AFFINE_TERMS_MAX)
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_affine_allocate(named->count, terms, trace->budget, &out->affine, &row, error);
+    out->affine_memory = out->affine;
+    for (size_t i = 0; status == ULP_OK && i < named->count; i++) {
+        const size_t number = ulp_enclosing_number(e, elements[i]);
+        if (number != ULP_NO_NUMBER && ulp_affine_is(&e->affine[number]))
+            out->affine[i] = ulp_affine_copy(&e->affine[number], &row);
+    }
+    return status;
 }
 
 enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct ulp_tensor *named,
@@ -353,5 +406,5 @@ enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct u
             out->joint[i] = map[e->joint[number]] - 1;
         e->stamp[number] = e->stamps;
     }
-    return ULP_OK;
+    return e->affine ? take_affine(trace, named, out, error) : ULP_OK;
 }

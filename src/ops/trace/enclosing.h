@@ -10,6 +10,7 @@ struct ulp_enclosing {
     /* by number */
     struct ulp_intervals at;
     uint32_t *joint, *stamp; /* stamp: the last line or row in which a gate met it */
+    struct ulp_affine *affine;
     size_t count, capacity;
     /* numbers of earlier nodes: memory that they have left still has their names */
     size_t base;
@@ -19,6 +20,9 @@ struct ulp_enclosing {
     struct ulp_hidden_bound *hidden;
     size_t hidden_count, hidden_capacity;
     bool unknown_integers;
+    /* unknowns of affine forms: so many there are, so many there may be; terms of this node */
+    uint32_t symbol_count, symbols_max;
+    size_t term_count;
 };
 
 static inline double ulp_enclosing_name(const struct ulp_enclosing *e, size_t number)

@@ -43,7 +43,8 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
                                 struct ulp_error *error);
 
 /* Go back: begin, seed (cotangents[i] is of element i, those of elements without a name are left
- * out), reverse; then ulp_trace_cotangents adds those of a tensor's names, times a weight, to out[]. */
+ * out), reverse; then ulp_trace_cotangents adds those of a tensor's names, times a weight, to
+ * out[]. */
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error);
 void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
                     const double *cotangents);

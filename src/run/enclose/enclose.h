@@ -1,6 +1,7 @@
 /* Bounds of all values of the main graph: a walk over the plan in which every value is what it can
  * be for any input of a box (ops/trace/enclose.h). One arithmetic, that of the plan's lane 0, with
- * every rounding. Bodies of If, Loop and Scan are not followed. */
+ * every rounding. Bodies of If, Loop and Scan are walked through with them: nodes in there are told
+ * of once for each iteration that is followed. */
 #ifndef ULP_RUN_ENCLOSE_ENCLOSE_H
 #define ULP_RUN_ENCLOSE_ENCLOSE_H
 
@@ -24,6 +25,7 @@ struct ulp_enclosed {
 };
 struct ulp_enclosed_node {
     size_t node;
+    const struct ulp_block *block; /* whose slots its outputs are */
     const struct ulp_step *step;
     size_t output_count;
     const struct ulp_enclosed *outputs;
@@ -43,6 +45,7 @@ struct ulp_enclose {
     void *context;
     struct ulp_budget *budget;
     struct ulp_pool *pool;
+    uint32_t symbols; /* unknowns of affine forms, at most; 0: intervals and norms alone */
 };
 enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_error *error);
 

@@ -1,4 +1,4 @@
-/* Between the files of the walk that bounds values: enclose.c and special.c. */
+/* Between the files of the walk that bounds values. */
 #ifndef ULP_RUN_ENCLOSE_ENCLOSED_H
 #define ULP_RUN_ENCLOSE_ENCLOSED_H
 
@@ -26,9 +26,12 @@ struct ulp_slot_bounds {
     size_t table_count;
 };
 
+/* Over the steps of a block: the main graph, or a body whose If, Loop or Scan another walk is at.
+ */
 struct ulp_enclosing_walk {
     const struct ulp_enclose *from;
     const struct ulp_block *block;
+    const struct ulp_mix *mix; /* of the names */
     const struct ulp_arithmetic *arithmetic;
     struct ulp_arena *arena;
     struct ulp_slot_bounds *values; /* by slot */
@@ -38,6 +41,61 @@ struct ulp_enclosing_walk {
     struct ulp_trace *trace;
     struct ulp_normalisation *normalisations; /* by step; NULL: none */
 };
+
+/* enclose.c: a walk over a block, with the trace of the caller. */
+enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *walk, const struct ulp_enclose *from,
+                                 const struct ulp_block *block, const struct ulp_mix *mix,
+                                 struct ulp_trace *trace, struct ulp_error *error);
+void ulp_enclose_close(struct ulp_enclosing_walk *walk);
+enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *walk, struct ulp_error *error);
+/* Elements of a value become unknowns of affine forms, where these are wanted. */
+enum ulp_status ulp_enclose_give_symbols(const struct ulp_enclosing_walk *walk,
+                                         struct ulp_slot_bounds *value, struct ulp_error *error);
+/* Tell of every node of the block that nothing is known. */
+enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *walk, const struct ulp_block *block,
+                                   struct ulp_error *error);
+
+/* bodies.c: the outputs of an If, Loop or Scan. *assumed: set when they follow from a value inside
+ * that may be too large. ULP_ERROR_UNSUPPORTED: they are not followed. */
+enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
+                                   bool *assumed, struct ulp_error *error);
+
+/* step.c: the outputs of any other step; what is known of those of one that cannot be followed;
+ * a constant as the lane has it, in doubles, which *wide may own. */
+enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
+                                     struct ulp_error *error);
+enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
+                                    struct ulp_error *error);
+enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
+                                     size_t i, struct ulp_tensor *wide,
+                                     const struct ulp_tensor **out, struct ulp_error *error);
+/* The tensor in doubles, when it is of floats. */
+enum ulp_status ulp_enclose_widen(struct ulp_enclosing_walk *walk, struct ulp_tensor *wide,
+                                  const struct ulp_tensor **value, struct ulp_error *error);
+
+/* values.c */
+void ulp_bounds_free(struct ulp_slot_bounds *value);
+/* Every element of the value, whose shape is known, is any of these; or nothing is known of it. */
+enum ulp_status ulp_bounds_set_hull(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
+                                    double lo, double hi, uint8_t may, struct ulp_error *error);
+enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
+                                       struct ulp_error *error);
+enum ulp_status ulp_bounds_set_tensor(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
+                                      const struct ulp_tensor *value, struct ulp_error *error);
+enum ulp_status ulp_bounds_copy(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
+                                const struct ulp_slot_bounds *from, struct ulp_error *error);
+bool ulp_bounds_same_shape(const struct ulp_slot_bounds *a, const struct ulp_slot_bounds *b);
+/* Either of two values. *grew: set when `into` did; `widen`: what grew may be anything. */
+enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *into,
+                                struct ulp_slot_bounds *other, bool widen, bool *grew,
+                                struct ulp_error *error);
+/* Slice number `index` along an axis, which goes; slices put together along a new one. */
+enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
+                                 const struct ulp_slot_bounds *from, int axis, size_t index,
+                                 struct ulp_error *error);
+enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
+                                 struct ulp_slot_bounds *parts, size_t count, int axis,
+                                 bool reverse, struct ulp_error *error);
 
 /* Operators whose bounds do not follow from their gates: a Cast from integers, and a Gather with
  * any index. *done: the outputs' bounds are set. */

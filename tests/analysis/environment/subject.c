@@ -8,46 +8,7 @@
 #include "base/machine/file.h"
 #include "base/memory/alloc.h"
 #include "base/random.h"
-#include "base/text/text.h"
-#include "host.h"
-#include "tests/support/text_model.h"
-
-static void add_bytes(struct digest *digest, const void *bytes, size_t count)
-{
-    unsigned long long both[2] = {digest->value, ulp_hash(bytes, count)};
-    digest->value = ulp_hash(both, sizeof both);
-}
-
-static void add_tensor(struct digest *digest, const struct ulp_tensor *tensor)
-{
-    add_bytes(digest, tensor->data, tensor->count * tensor->element_bytes);
-}
-
-static void add_set(struct digest *digest, const struct ulp_tensor_set *set)
-{
-    for (size_t i = 0; i < set->count; i++)
-        add_tensor(digest, &set->items[i].tensor);
-}
-
-static void add_file(struct digest *digest, const char *path)
-{
-    unsigned char *bytes;
-    size_t count;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_file_read(path, 1 << 24, NULL, &bytes, &count, &error), error);
-    add_bytes(digest, bytes, count);
-    ulp_free(bytes);
-}
-
-/* A call that must succeed and leave the host's environment. */
-#define CALL(call)                            \
-    do {                                      \
-        struct ulp_error error_;              \
-        struct ulp_error *const e = &error_;  \
-        const enum ulp_status status_ = call; \
-        ck_ulp_ok(status_, error_);           \
-        expect_state(#call);                  \
-    } while (0)
+#include "digest.h"
 
 static void digest_formats(struct digest *digest)
 {
@@ -103,9 +64,9 @@ static void digest_elements(struct digest *digest)
 
 static struct ulp_model *load_digits(void)
 {
-    struct ulp_model *model = NULL;
-    CALL(ulp_model_load(test_source("examples/digits/model.onnx"), NULL, &model, e));
-    return model;
+    struct ulp_model *digits = NULL;
+    CALL(ulp_model_load(test_source("examples/digits/model.onnx"), NULL, &digits, e));
+    return digits;
 }
 
 static void add_recording(struct digest *digest, const char *path)
@@ -118,13 +79,13 @@ static void add_recording(struct digest *digest, const char *path)
 
 static void digest_files(struct digest *digest)
 {
-    struct ulp_model *model = load_digits();
+    struct ulp_model *digits = load_digits();
     struct ulp_tensor_set made, read;
     const struct ulp_input_range range = {NULL, -1e-39, 3e-39};
     const struct ulp_random_options random = {.seed = 5, .ranges = &range, .range_count = 1};
-    CALL(ulp_model_random_inputs(model, &random, &made, e));
-    CALL(ulp_model_check_inputs(model, &made, e));
-    const struct ulp_chosen_range chosen = ulp_model_input_range(model, 0, &random);
+    CALL(ulp_model_random_inputs(digits, &random, &made, e));
+    CALL(ulp_model_check_inputs(digits, &made, e));
+    const struct ulp_chosen_range chosen = ulp_model_input_range(digits, 0, &random);
     add_bytes(digest, &chosen.low, sizeof chosen.low);
     add_set(digest, &made);
     CALL(ulp_tensor_set_write_npz(test_folder("made.npz"), &made, e));
@@ -135,56 +96,14 @@ static void digest_files(struct digest *digest)
     add_recording(digest, test_folder("made.json"));
     ulp_tensor_set_free(&made);
     ulp_tensor_set_free(&read);
-    ulp_model_free(model);
-}
-
-/* x w: sums; the rest: functions near the ends of float. */
-static const struct text_graph graph = {
-    "x",
-    "p q s t u",
-    {NODE("MatMul", "product", "x w", "p"), NODE("Exp", "exp", "p", "q"),
-     NODE("Mul", "square", "x x", "t"), NODE("Softmax", "softmax", "q", "s"),
-     NODE("Div", "ratio", "x p", "r"), NODE("Sqrt", "root", "t", "u")}};
-
-static struct ulp_tensor_set make_inputs(const struct ulp_model *model)
-{
-    static const float scales[] = {0x1p-140f, 0x1p-70f, 1,       0x1p-18f,
-                                   0x1p-10f,  20,       0x1p12f, 0x1p-128f};
-    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
-    float *x = inputs.items[0].tensor.data;
-    for (size_t i = 0; i < inputs.items[0].tensor.count; i++)
-        x[i] *= scales[i % 8];
-    return inputs;
-}
-
-/* Made while the environment is plain. */
-static struct ulp_model *model;
-static struct ulp_tensor_set inputs;
-
-static enum ulp_status see_host(void *context, const struct ulp_event *event,
-                                struct ulp_error *error)
-{
-    (void)event, (void)error;
-    ++*(size_t *)context;
-    expect_state("a call of node_done");
-    return ULP_OK;
-}
-
-static bool ask_host(void *context)
-{
-    ++*(size_t *)context;
-    expect_state("a call of cancelled");
-    return false;
-}
-
-static const char *const lane_names[] = {"mpfr:128",    "fp16",          "fp32",
-                                         "bf16-strict", "e5m7,round=ru", "model"};
-#define LANE_COUNT (sizeof lane_names / sizeof *lane_names)
-
-static void find_lanes(struct ulp_arithmetic *lanes)
-{
-    for (size_t l = 0; l < LANE_COUNT; l++)
-        CALL(ulp_arithmetic_find(lane_names[l], &lanes[l], e));
+    ulp_model_free(digits);
+    /* TensorProto: dims 3, FLOAT, its name, two halves of units and a subnormal number */
+    static const unsigned char proto[] = "\x08\x03\x10\x01\x42\x01x\x4A\x0C"
+                                         "\x01\x00\x80\x3F\xFF\xFF\x7F\x3F\x01\x00\x00\x00";
+    CALL(ulp_file_write(test_folder("input_0.pb"), proto, sizeof proto - 1, e));
+    CALL(ulp_test_data_set_read(test_folder(""), "input", NULL, NULL, &read, e));
+    add_set(digest, &read);
+    ulp_tensor_set_free(&read);
 }
 
 static void digest_report(struct digest *digest, struct ulp_audit *audit)
@@ -253,16 +172,21 @@ static void digest_audit(struct digest *digest)
     struct ulp_attributor *attributor;
     struct ulp_audit audit;
     struct ulp_metrics metrics;
+    struct ulp_changed_constants changed;
     size_t told = 0;
     const struct ulp_plan_options plan_options = {.inputs = &inputs};
     const struct ulp_run_options options = {.thread_count = 2, .audit = true};
     find_lanes(lanes);
     CALL(ulp_plan_create(model, lanes, LANE_COUNT, &plan_options, &plan, e));
     keep_some(plan, digest);
+    CALL(ulp_plan_constants(plan, 1, &changed, e));
+    add_bytes(digest, &changed.count, sizeof changed.count);
+    ulp_changed_constants_free(&changed);
     CALL(ulp_auditor_create(plan, &auditor, e));
     CALL(ulp_auditor_threads(auditor, 2, e));
     CALL(ulp_auditor_sample(auditor, "sample", e));
     CALL(ulp_attributor_create(plan, NULL, 2, &attributor, e));
+    CALL(ulp_attributor_spill(attributor, test_folder(""), e));
     CALL(ulp_attributor_sample(attributor, &inputs, e));
     const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                              ulp_attributor_observer(attributor),
@@ -273,6 +197,10 @@ static void digest_audit(struct digest *digest)
     CALL(ulp_attributor_sweep(attributor, e));
     CALL(ulp_auditor_finish(auditor, &audit, e));
     CALL(ulp_attributor_finish(attributor, &audit, e));
+    const struct ulp_tensor_set *const samples[] = {&inputs};
+    const struct ulp_attribution_options shares = {.thread_count = 2};
+    CALL(ulp_audit_attribute_overflowing(&audit, plan, samples, 1, &shares, e));
+    CALL(ulp_audit_group_shares(&audit, "op", e));
     ck_assert_uint_ge(told, 10);
     for (size_t l = 0; l < LANE_COUNT; l++) {
         CALL(ulp_metrics_measure(&outputs[l].items[0].tensor, &outputs[0].items[0].tensor,
@@ -286,40 +214,6 @@ static void digest_audit(struct digest *digest)
     ulp_audit_free(&audit);
     ulp_attributor_free(attributor);
     ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
-}
-
-static void digest_forecast(struct digest *digest)
-{
-    struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_plan *plan;
-    struct ulp_forecaster *forecaster;
-    struct ulp_forecast forecast;
-    size_t told = 0;
-    char *text;
-    const struct ulp_observer observer = {.context = &told,
-                                          .node_done = see_host,
-                                          .cancelled = ask_host};
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    find_lanes(lanes);
-    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &options, &plan, e));
-    CALL(ulp_forecaster_create(plan, 2, &forecaster, e));
-    CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
-    CALL(ulp_forecaster_scan(forecaster, "again", &inputs, &observer, e));
-    const double largest[] = {1, 2, 3, 4, 3, 5, 2, 3, 4, 4.5};
-    struct ulp_extreme unseen;
-    CALL(ulp_extreme_estimate(largest, 10, 6, 1, &unseen, e));
-    add_bytes(digest, &unseen.chance, sizeof unseen.chance);
-    CALL(ulp_forecaster_finish(forecaster, &forecast, e));
-    ck_assert_uint_ge(told, 5);
-    const struct ulp_run_options run = {.thread_count = 1};
-    CALL(ulp_forecast_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
-    CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
-    CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
-    add_bytes(digest, text, strlen(text));
-    free(text);
-    ulp_forecast_free(&forecast);
-    ulp_forecaster_free(forecaster);
     ulp_plan_free(plan);
 }
 
@@ -361,77 +255,24 @@ static void digest_spreads(struct digest *digest)
     ulp_spreads_free(&spreads);
 }
 
-static void tell_host(void *context, size_t part, size_t part_count)
+/* FP16 patterns, subnormal ones among them. */
+static void digest_units(struct digest *digest)
 {
-    (void)part, (void)part_count;
-    ++*(size_t *)context;
-    expect_state("a call of begins");
-}
-
-static void digest_comparison(struct digest *digest)
-{
-    struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_tensor_set outputs;
-    struct ulp_plan *plan;
-    struct ulp_comparison comparison;
-    size_t told = 0;
-    char *summary, name[] = "recorded";
-    const struct ulp_observer observer = {.context = &told,
-                                          .node_done = see_host,
-                                          .cancelled = ask_host};
-    const struct ulp_plan_options plan_options = {.inputs = &inputs};
-    const struct ulp_run_options run = {.thread_count = 1};
-    find_lanes(lanes);
-    CALL(ulp_plan_create(model, &lanes[1], 1, &plan_options, &plan, e));
-    CALL(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, e));
-    const struct ulp_recording recording = {.name = name, .tensors = outputs};
-    const struct ulp_compare_options options = {.reference = lanes[0],
-                                                .arithmetics = &lanes[2],
-                                                .arithmetic_count = 1,
-                                                .trials = 2,
-                                                .run = run,
-                                                .progress = &observer,
-                                                .begins = tell_host};
-    CALL(ulp_compare_recordings(model, &inputs, &recording, 1, &options, &comparison, e));
-    ck_assert_uint_ge(told, 10);
-    comparison.seconds = 0;
-    CALL(ulp_comparison_summary(&comparison, 100, false, &summary, e));
-    add_bytes(digest, summary, strlen(summary));
-    CALL(ulp_comparison_write(&comparison, test_folder("comparison"), e));
-    add_file(digest, test_folder("comparison/compare.json"));
-    free(summary);
-    ulp_comparison_free(&comparison);
-    ulp_tensor_set_free(&outputs);
-    ulp_plan_free(plan);
-}
-
-static void digest_plan(struct digest *digest)
-{
-    struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_found found;
-    char *text;
-    size_t told = 0;
-    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
-    const struct ulp_find_sample sample = {"one", &inputs};
-    const char *const tolerance = "sqnr_db=60.5";
-    find_lanes(lanes);
-    struct ulp_find_options options = {.reference = lanes[0],
-                                       .tolerances = &tolerance,
-                                       .tolerance_count = 1,
-                                       .frontier = true,
-                                       .thread_count = 1,
-                                       .progress = &observer};
-    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
-    CALL(ulp_arithmetic_find("fp32", &options.keep_in, e));
-    CALL(ulp_plan_find(model, &options, &sample, 1, &sample, 1, &found, e));
-    ck_assert_uint_ge(told, 10);
-    CALL(ulp_found_text(&found, &text, e));
-    add_bytes(digest, text, strlen(text));
-    CALL(ulp_found_write(&found, test_folder("plan"), e));
-    add_file(digest, test_folder("plan/plan.json"));
-    add_file(digest, test_folder("plan/frontier.svg"));
-    free(text);
-    ulp_found_free(&found);
+    const int64_t dims[] = {1, 8, 16};
+    struct ulp_tensor_set arrays = {0};
+    struct ulp_tensor d;
+    for (int side = 0; side < 2; side++) {
+        struct ulp_tensor patterns;
+        CALL(ulp_tensor_create(&patterns, ULP_TYPE_UINT16, ULP_ELEMENT_COUNT, 0, 3, dims, e));
+        for (size_t i = 0; i < patterns.count; i++)
+            ((uint16_t *)patterns.data)[i] =
+                (uint16_t)(ulp_random_uniform(11 + (uint64_t)side, i) * 0x5C00);
+        CALL(ulp_tensor_set_add(&arrays, side ? "b" : "a", &patterns, e));
+    }
+    CALL(ulp_unit_multiply("h200.mma.f16.f32", &arrays, 2, &d, e));
+    add_tensor(digest, &d);
+    ulp_tensor_free(&d);
+    ulp_tensor_set_free(&arrays);
 }
 
 static void digest_mixed(struct digest *digest)
@@ -463,24 +304,16 @@ const struct subject subjects[] = {
     {"arithmetics", digest_arithmetics},
     {"elements", digest_elements},
     {"files", digest_files},
+    {"units", digest_units},
     {"the audit", digest_audit},
     {"the forecast", digest_forecast},
     {"the certificate", digest_certificate},
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
+    {"the proof", digest_proof},
+    {"the tolerance", digest_tolerance},
+    {"the lint", digest_lint},
     {"the graph with types", digest_mixed},
 };
 const int subject_count = sizeof subjects / sizeof *subjects;
-
-void subjects_open(void)
-{
-    model = text_load(&graph);
-    inputs = make_inputs(model);
-}
-
-void subjects_close(void)
-{
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
-}

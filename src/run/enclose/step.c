@@ -1,0 +1,243 @@
+/* One step: its operator runs on names, and what the gates have bounded is taken. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "run/enclose/enclosed.h"
+
+/* ---- what a step reads ---- */
+
+enum ulp_status ulp_enclose_widen(struct ulp_enclosing_walk *w, struct ulp_tensor *wide,
+                                  const struct ulp_tensor **value, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = *value;
+    if (!ulp_element_is_float(in->element) || in->element == ULP_ELEMENT_F64)
+        return ULP_OK;
+    enum ulp_status status =
+        ulp_tensor_describe(wide, in->type, ULP_ELEMENT_F64, 0, in->rank, in->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(wide, w->from->budget, error);
+    if (status == ULP_OK)
+        status =
+            ulp_tensor_convert(wide, in, NULL, ULP_ROUND_NEAREST_EVEN, 0, w->from->pool, error);
+    *value = wide;
+    return status;
+}
+
+enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                     size_t i, struct ulp_tensor *wide,
+                                     const struct ulp_tensor **out, struct ulp_error *error)
+{
+    const enum ulp_status status = ulp_lane_input(&w->lane, step, i, NULL, out, error);
+    return status == ULP_OK ? ulp_enclose_widen(w, wide, out, error) : status;
+}
+
+/* Integers and truth values that are not known: as floats where the operator only hands elements
+ * on, under their own type where it is a formula. */
+static bool may_be_named(const struct ulp_step *step, size_t i, enum ulp_type type)
+{
+    const struct ulp_bound *bound = &step->bound;
+    if (ulp_type_is_float(type) || bound->op->formula)
+        return true;
+    return i < bound->input_slot_count && bound->inputs[i].kind != 'i' &&
+           bound->inputs[i].kind != 'b' && bound->op->work == ULP_WORK_MOVE;
+}
+
+/* A value that the step reads twice has one name: x * x. */
+static bool share_input(const struct ulp_step *step, size_t i, const struct ulp_tensor *named,
+                        const struct ulp_tensor **in)
+{
+    for (size_t j = 0; j < i; j++)
+        if (step->inputs[j] == step->inputs[i] && named[j].data && in[j] == &named[j]) {
+            in[i] = in[j];
+            return true;
+        }
+    return false;
+}
+
+static enum ulp_status read_input(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                  size_t i, struct ulp_tensor *named, const struct ulp_tensor **out,
+                                  struct ulp_error *error)
+{
+    const int slot = step->inputs[i];
+    *out = NULL;
+    if (slot < 0)
+        return ULP_OK;
+    if (w->block->slots[slot].constant)
+        return ulp_enclose_constant(w, step, i, named, out, error);
+    const struct ulp_slot_bounds *value = &w->values[slot];
+    *out = &value->numbers;
+    if (value->is_numbers)
+        return ULP_OK;
+    if (!value->is_range)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shape of '%s' is not known",
+                        w->block->slots[slot].name);
+    struct ulp_tensor shape = value->shape;
+    if (!may_be_named(step, i, shape.type))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "what it does depends on the integers '%s', which are not known",
+                        w->block->slots[slot].name);
+    if (!step->bound.op->formula && !ulp_type_is_float(shape.type))
+        shape.type = ULP_TYPE_FLOAT;
+    *out = named;
+    return ulp_trace_name_enclosure(w->trace, named, &shape, &value->range, error);
+}
+
+/* ---- what a step gives ---- */
+
+/* Numbers that no gate has made: constants of the node itself, as they are and as they are
+ * lowered. */
+static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_tensor *named,
+                          const struct ulp_enclosure *range)
+{
+    const double most = w->arithmetic->storage.max_finite;
+    const bool saturates = w->arithmetic->constants != ULP_CONSTANTS_IEEE;
+    for (size_t i = 0; i < range->count; i++) {
+        if (!ulp_trace_is_number(((const double *)named->data)[i]) || range->at.may[i])
+            continue;
+        if (saturates && fabs(range->at.lo[i]) > most)
+            range->at.lo[i] = range->at.hi[i] = copysign(most, range->at.lo[i]);
+        ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &range->at, i);
+    }
+}
+
+static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                   size_t o, struct ulp_tensor *output, struct ulp_error *error)
+{
+    struct ulp_slot_bounds *value = &w->values[step->outputs[o]];
+    const enum ulp_type declared = w->block->slots[step->outputs[o]].shape.type;
+    enum ulp_status status = ULP_OK;
+    value->shape = ulp_tensor_view(output);
+    value->shape.data = NULL;
+    if (declared != ULP_TYPE_UNDEFINED)
+        value->shape.type = declared;
+    if (output->element == ULP_ELEMENT_F64) {
+        status = ulp_trace_take_enclosure(w->trace, output, &value->range, error);
+        value->is_range = status == ULP_OK;
+        if (status == ULP_OK)
+            store_numbers(w, output, &value->range);
+    } else if (ulp_trace_has_unknown_integers(w->trace)) {
+        status = ulp_bounds_set_unknown(w, value, error);
+    } else {
+        value->numbers = *output;
+        value->is_numbers = true;
+        *output = (struct ulp_tensor){0};
+    }
+    return status;
+}
+
+/* Operators whose results are elements of their float inputs, or zeros, whatever their integers
+ * and comparisons are. */
+static const char *const choosing[] = {"Compress",        "Expand",   "Gather",
+                                       "GatherElements",  "GatherND", "MaxPool",
+                                       "MaxUnpool",       "OneHot",   "Pad",
+                                       "ReverseSequence", "Scatter",  "ScatterElements",
+                                       "ScatterND",       "Slice",    "Tile",
+                                       "TensorScatter",   "TopK",     "Unique",
+                                       "MaxRoiPool",      "Identity"};
+
+static bool only_chooses(const struct ulp_step *step)
+{
+    for (size_t c = 0; c < sizeof choosing / sizeof *choosing; c++)
+        if (strcmp(step->bound.op->name, choosing[c]) == 0)
+            return true;
+    return false;
+}
+
+static void widen(struct ulp_intervals *hull, const struct ulp_intervals *x, size_t i)
+{
+    hull->lo[0] = fmin(hull->lo[0], x->lo[i]);
+    hull->hi[0] = fmax(hull->hi[0], x->hi[i]);
+    hull->may[0] |= x->may[i];
+}
+
+/* The hull of the step's float inputs and 0. */
+static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                 struct ulp_intervals *hull, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    ulp_interval_set(hull, 0, 0, 0, 0);
+    for (size_t i = 0; i < step->own_input_count && status == ULP_OK; i++) {
+        const int slot = step->inputs[i];
+        if (slot < 0 || !ulp_type_is_float(w->block->slots[slot].shape.type))
+            continue;
+        if (w->block->slots[slot].constant) {
+            struct ulp_tensor wide = {0};
+            const struct ulp_tensor *value;
+            double lo, hi;
+            uint8_t may;
+            struct ulp_intervals point = {&lo, &hi, &may};
+            status = ulp_enclose_constant(w, step, i, &wide, &value, error);
+            for (size_t e = 0; status == ULP_OK && e < value->count; e++) {
+                ulp_interval_set_point(&point, 0, ulp_tensor_get(value, e));
+                widen(hull, &point, 0);
+            }
+            ulp_tensor_free(&wide);
+        } else if (w->values[slot].is_range) {
+            for (size_t e = 0; e < w->values[slot].range.count; e++)
+                widen(hull, &w->values[slot].range.at, e);
+        } else {
+            hull->may[0] |= ULP_MAY_BE_ANYTHING;
+        }
+    }
+    return status;
+}
+
+/* The step could not be followed: what is known of its results all the same. */
+enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                    struct ulp_error *error)
+{
+    double lo, hi;
+    uint8_t may;
+    struct ulp_intervals hull = {&lo, &hi, &may};
+    const bool chooses = only_chooses(step);
+    enum ulp_status status = chooses ? find_hull(w, step, &hull, error) : ULP_OK;
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+        const int slot = step->outputs[o];
+        if (slot < 0)
+            continue;
+        struct ulp_slot_bounds *value = &w->values[slot];
+        ulp_bounds_free(value);
+        value->shape = w->block->slots[slot].shape;
+        if (value->shape.type == ULP_TYPE_UNDEFINED)
+            continue;
+        status = chooses && ulp_type_is_float(value->shape.type)
+                     ? ulp_bounds_set_hull(w, value, lo, hi, may, error)
+                     : ulp_bounds_set_unknown(w, value, error);
+    }
+    return status;
+}
+
+/* ---- running ---- */
+
+enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                     struct ulp_error *error)
+{
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, w->from->budget, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_tensor **in = ulp_arena_take(arena, step->input_count + 1, sizeof *in);
+    struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
+                      *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
+    if (!in || !named || !outputs)
+        status = ulp_fail_memory(error, "out of memory");
+    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+        if (!share_input(step, i, named, in))
+            status = read_input(w, step, i, &named[i], &in[i], error);
+    if (status == ULP_OK)
+        status = ulp_step_run(step, &w->names, in, outputs, error);
+    /* a formula's own outputs may be unknown integers; what a run function does by them is not */
+    if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula)
+        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                          "what it does depends on integers that are not known");
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+        if (step->outputs[o] >= 0)
+            status = take_output(w, step, o, &outputs[o], error);
+    for (size_t i = 0; named && outputs && i < step->input_count; i++)
+        ulp_tensor_free(&named[i]);
+    for (size_t o = 0; named && outputs && o < step->output_count; o++)
+        ulp_tensor_free(&outputs[o]);
+    ulp_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,234 @@
+/* What is known of values: made, copied, cut, put together. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "run/enclose/enclosed.h"
+
+void ulp_bounds_free(struct ulp_slot_bounds *value)
+{
+    ulp_tensor_free(&value->numbers);
+    ulp_enclosure_free(&value->range);
+    *value = (struct ulp_slot_bounds){0};
+}
+
+enum ulp_status ulp_bounds_set_hull(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
+                                    double lo, double hi, uint8_t may, struct ulp_error *error)
+{
+    const enum ulp_status status =
+        ulp_enclosure_create(&out->range, out->shape.count, 0, w->from->budget, error);
+    for (size_t i = 0; status == ULP_OK && i < out->shape.count; i++)
+        ulp_interval_set(&out->range.at, i, lo, hi, may);
+    out->is_range = status == ULP_OK;
+    return status;
+}
+
+/* Nothing is known of a value but perhaps its shape: truth values are 0 or 1, integers anything. */
+enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
+                                       struct ulp_error *error)
+{
+    if (out->shape.type == ULP_TYPE_UNDEFINED)
+        return ULP_OK;
+    if (out->shape.type == ULP_TYPE_BOOL)
+        return ulp_bounds_set_hull(w, out, 0, 1, 0, error);
+    if (!ulp_type_is_float(out->shape.type))
+        return ulp_bounds_set_hull(w, out, -0x1p63, 0x1p64, 0, error);
+    return ulp_bounds_set_hull(w, out, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING, error);
+}
+
+enum ulp_status ulp_bounds_copy(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
+                                const struct ulp_slot_bounds *from, struct ulp_error *error)
+{
+    *out = (struct ulp_slot_bounds){.shape = from->shape, .assumed = from->assumed};
+    enum ulp_status status = ULP_OK;
+    if (from->is_numbers)
+        status = ulp_tensor_copy(&out->numbers, &from->numbers, w->from->budget, error);
+    else if (from->is_range)
+        status = ulp_enclosure_copy(&out->range, &from->range, w->from->budget, error);
+    out->is_numbers = status == ULP_OK && from->is_numbers;
+    out->is_range = status == ULP_OK && from->is_range;
+    return status;
+}
+
+enum ulp_status ulp_bounds_set_tensor(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
+                                      const struct ulp_tensor *value, struct ulp_error *error)
+{
+    *out = (struct ulp_slot_bounds){.shape = ulp_tensor_view(value)};
+    out->shape.data = NULL;
+    if (!ulp_type_is_float(value->type)) {
+        const enum ulp_status status =
+            ulp_tensor_copy(&out->numbers, value, w->from->budget, error);
+        out->is_numbers = status == ULP_OK;
+        return status;
+    }
+    const enum ulp_status status = ulp_bounds_set_hull(w, out, 0, 0, 0, error);
+    for (size_t i = 0; status == ULP_OK && i < value->count; i++)
+        ulp_interval_set_point(&out->range.at, i, ulp_tensor_get(value, i));
+    return status;
+}
+
+/* Integers as intervals; beyond 2^53 a double is within a unit of them. */
+static enum ulp_status widen_numbers(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value,
+                                     struct ulp_error *error)
+{
+    if (!value->is_numbers)
+        return ULP_OK;
+    const enum ulp_status status = ulp_bounds_set_hull(w, value, 0, 0, 0, error);
+    for (size_t i = 0; status == ULP_OK && i < value->shape.count; i++) {
+        const double x = ulp_tensor_get(&value->numbers, i),
+                     unit = fabs(x) < 0x1p53 ? 0 : fabs(x) * 0x1p-52;
+        ulp_interval_set(&value->range.at, i, x - unit, x + unit, 0);
+    }
+    ulp_tensor_free(&value->numbers);
+    value->is_numbers = false;
+    return status;
+}
+
+bool ulp_bounds_same_shape(const struct ulp_slot_bounds *a, const struct ulp_slot_bounds *b)
+{
+    bool same = a->shape.type == b->shape.type && a->shape.rank == b->shape.rank &&
+                a->shape.type != ULP_TYPE_UNDEFINED;
+    for (int d = 0; same && d < a->shape.rank; d++)
+        same = a->shape.dims[d] == b->shape.dims[d];
+    return same;
+}
+
+/* The element's hull; true when it has grown. */
+static bool join_element(const struct ulp_intervals *into, size_t i, const struct ulp_intervals *x)
+{
+    const bool grows = (x->may[i] & ~into->may[i]) != 0 ||
+                       (x->lo[i] <= x->hi[i] && (x->lo[i] < into->lo[i] || x->hi[i] > into->hi[i]));
+    if (!grows || into->may[i] & ULP_MAY_BE_ANYTHING)
+        return false;
+    ulp_interval_set(into, i, fmin(into->lo[i], x->lo[i]), fmax(into->hi[i], x->hi[i]),
+                     into->may[i] | x->may[i]);
+    return true;
+}
+
+enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *into,
+                                struct ulp_slot_bounds *other, bool widen, bool *grew,
+                                struct ulp_error *error)
+{
+    if (!ulp_bounds_same_shape(into, other) || !(into->is_numbers || into->is_range) ||
+        !(other->is_numbers || other->is_range))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shapes of its bodies' results differ");
+    into->assumed = into->assumed || other->assumed;
+    into->deviation = into->mean = 0;
+    into->table_count = 0;
+    if (into->is_numbers && other->is_numbers &&
+        memcmp(into->numbers.data, other->numbers.data,
+               into->numbers.count * into->numbers.element_bytes) == 0)
+        return ULP_OK;
+    enum ulp_status status = widen_numbers(w, into, error);
+    if (status == ULP_OK)
+        status = widen_numbers(w, other, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_enclosure *range = &into->range;
+    /* what holds of one need not hold of the other */
+    ulp_free(range->affine_memory);
+    range->affine_memory = range->affine = NULL;
+    for (size_t i = 0; i < range->count; i++) {
+        range->joint[i] = ULP_NO_JOINT;
+        if (!join_element(&range->at, i, &other->range.at))
+            continue;
+        *grew = true;
+        if (widen && ulp_type_is_float(into->shape.type))
+            ulp_interval_set(&range->at, i, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
+        else if (widen && into->shape.type != ULP_TYPE_BOOL)
+            ulp_interval_set(&range->at, i, -0x1p63, 0x1p64, 0);
+    }
+    return ULP_OK;
+}
+
+/* ---- parts ---- */
+
+/* A tensor as [outer][length][inner] around an axis. */
+struct axis_view {
+    size_t outer, length, inner;
+};
+
+static struct axis_view view_axis(const struct ulp_tensor *shape, int axis)
+{
+    struct axis_view view = {1, (size_t)shape->dims[axis], 1};
+    for (int d = 0; d < shape->rank; d++)
+        if (d != axis)
+            *(d < axis ? &view.outer : &view.inner) *= (size_t)shape->dims[d];
+    return view;
+}
+
+/* Elements of `from`, count of them beginning at `first`, to place `to`. */
+static void copy_elements(struct ulp_slot_bounds *out, size_t to,
+                          const struct ulp_slot_bounds *from, size_t first, size_t count)
+{
+    const size_t bytes = from->numbers.element_bytes;
+    if (from->is_numbers)
+        memcpy((char *)out->numbers.data + to * bytes,
+               (const char *)from->numbers.data + first * bytes, count * bytes);
+    for (size_t i = 0; from->is_range && i < count; i++)
+        ulp_interval_copy(&out->range.at, to + i, &from->range.at, first + i);
+}
+
+/* Room for a value of that shape, of the kind of `like`. */
+static enum ulp_status make_room(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
+                                 const struct ulp_slot_bounds *like, int rank, const int64_t *dims,
+                                 struct ulp_error *error)
+{
+    *out = (struct ulp_slot_bounds){.assumed = like->assumed};
+    enum ulp_status status = ulp_tensor_describe(&out->shape, like->shape.type, like->shape.element,
+                                                 like->shape.precision, rank, dims, error);
+    if (status == ULP_OK && like->is_range)
+        return ulp_bounds_set_hull(w, out, 0, 0, 0, error);
+    out->numbers = out->shape;
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(&out->numbers, w->from->budget, error);
+    out->is_numbers = status == ULP_OK;
+    return status;
+}
+
+enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
+                                 const struct ulp_slot_bounds *from, int axis, size_t index,
+                                 struct ulp_error *error)
+{
+    int64_t dims[ULP_RANK_MAX];
+    const struct axis_view view = view_axis(&from->shape, axis);
+    for (int d = 0; d + 1 < from->shape.rank; d++)
+        dims[d] = from->shape.dims[d + (d >= axis)];
+    const enum ulp_status status = make_room(w, out, from, from->shape.rank - 1, dims, error);
+    for (size_t o = 0; status == ULP_OK && o < view.outer; o++)
+        copy_elements(out, o * view.inner, from, (o * view.length + index) * view.inner,
+                      view.inner);
+    return status;
+}
+
+enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
+                                 struct ulp_slot_bounds *parts, size_t count, int axis,
+                                 bool reverse, struct ulp_error *error)
+{
+    int64_t dims[ULP_RANK_MAX] = {0};
+    const int rank = parts[0].shape.rank + 1;
+    bool mixed = false;
+    enum ulp_status status = ULP_OK;
+    for (size_t p = 0; p < count; p++) {
+        if (!ulp_bounds_same_shape(&parts[p], &parts[0]) || rank > ULP_RANK_MAX ||
+            !(parts[p].is_numbers || parts[p].is_range))
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "the shapes of its body's results differ, or are not known");
+        mixed = mixed || parts[p].is_range != parts[0].is_range;
+    }
+    for (size_t p = 0; mixed && p < count && status == ULP_OK; p++)
+        status = widen_numbers(w, &parts[p], error);
+    for (int d = 0; d < rank; d++)
+        dims[d] = d == axis ? (int64_t)count : parts[0].shape.dims[d - (d > axis)];
+    if (status == ULP_OK)
+        status = make_room(w, out, &parts[0], rank, dims, error);
+    const struct axis_view view = view_axis(&out->shape, axis);
+    for (size_t p = 0; status == ULP_OK && p < count; p++) {
+        const size_t place = reverse ? count - 1 - p : p;
+        out->assumed = out->assumed || parts[p].assumed;
+        for (size_t o = 0; o < view.outer; o++)
+            copy_elements(out, (o * count + place) * view.inner, &parts[p], o * view.inner,
+                          view.inner);
+    }
+    return status;
+}

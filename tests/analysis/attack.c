@@ -1,0 +1,339 @@
+#include "attack.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "run/idiom/read.h"
+#include "run/pass/sweep.h"
+#include "tests/support/test.h"
+
+void subject_begin(struct subject *out, struct ulp_model *model, const char *format, double low,
+                   double high, const struct ulp_tensor_set *inputs)
+{
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_input_range range = {NULL, low, high};
+    struct ulp_arithmetic lane;
+    struct ulp_error error;
+    *out = (struct subject){.model = model};
+    ck_ulp_ok(ulp_arithmetic_find(format, &lane, &error), error);
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &out->plan, &error), error);
+    ck_ulp_ok(ulp_prove(model, out->plan, &range, low <= high, 1, &out->proof, &error), error);
+}
+
+void subject_end(struct subject *subject)
+{
+    ulp_proof_free(&subject->proof);
+    ulp_plan_free(subject->plan);
+    ulp_model_free(subject->model);
+}
+
+static const struct ulp_proof_node *find_node(const struct ulp_proof *proof, size_t index)
+{
+    for (size_t n = 0; n < proof->node_count; n++)
+        if (proof->nodes[n].index == index)
+            return &proof->nodes[n];
+    return NULL;
+}
+
+static void check_element(struct subject *subject, const struct ulp_proof_output *output, double x)
+{
+    ck_expect((output->infinite && isinf(x)) ||
+                  (x >= output->low && x <= output->high && fabs(x) <= output->bound),
+              "%s: %.9g is not in [%.9g, %.9g]", output->name, x, output->low, output->high);
+    if (output->bound > 0 && isfinite(x))
+        subject->attained = fmax(subject->attained, fabs(x) / output->bound);
+}
+
+/* The smallest and the largest, and every element that is neither: NaN. */
+static void check_output(struct subject *subject, const struct ulp_proof_output *output,
+                         const struct ulp_tensor *values)
+{
+    const float *floats = values->element == ULP_ELEMENT_F32 ? values->data : NULL;
+    float least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; floats && !output->infinite && i < values->count; i++) {
+        ck_expect(!isnan(floats[i]), "%s: element %zu is NaN", output->name, i);
+        least = floats[i] < least ? floats[i] : least;
+        most = floats[i] > most ? floats[i] : most;
+    }
+    for (size_t i = 0; (!floats || output->infinite) && i < values->count; i++)
+        check_element(subject, output, ulp_tensor_get(values, i));
+    if (floats && !output->infinite && values->count) {
+        check_element(subject, output, (double)least);
+        check_element(subject, output, (double)most);
+    }
+    subject->values += values->count;
+}
+
+/* Every output that is proven, of every node; those that follow from others when these are
+ * finite. */
+static enum ulp_status check_node(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
+{
+    struct subject *subject = context;
+    const struct ulp_proof_node *node = find_node(&subject->proof, event->index);
+    (void)error;
+    for (size_t o = 0; node && o < event->output_count; o++)
+        for (size_t p = 0; p < node->output_count; p++)
+            if (strcmp(node->outputs[p].name, event->output_names[o]) == 0 &&
+                node->outputs[p].verdict == ULP_PROOF_PROVEN)
+                check_output(subject, &node->outputs[p], event->values[o].entire);
+    return ULP_OK;
+}
+
+static void run_inputs(struct subject *subject, const struct ulp_tensor_set *inputs)
+{
+    const struct ulp_observer observer = {.context = subject, .node_done = check_node};
+    const struct ulp_run_options options = {.thread_count = 1};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_run(subject->plan, inputs, &options, &observer, 1, NULL, NULL, &error),
+              error);
+}
+
+/* Inputs of the box: at its ends with probability 3/4, else inside. */
+static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t seed,
+                                         const struct ulp_tensor_set *shapes)
+{
+    struct ulp_tensor_set out = {0};
+    struct ulp_error error;
+    for (size_t i = 0; i < subject->proof.input_count; i++) {
+        const struct ulp_proof_input *box = &subject->proof.inputs[i];
+        const struct ulp_tensor *shape = shapes ? ulp_tensor_set_find(shapes, box->name) : NULL;
+        const struct ulp_value_info info = ulp_model_input(subject->model, i);
+        struct ulp_tensor tensor;
+        ck_ulp_ok(ulp_tensor_create(&tensor, shape ? shape->type : info.type, ULP_ELEMENT_COUNT, 0,
+                                    shape ? shape->rank : info.rank,
+                                    shape ? shape->dims : info.dims, &error),
+                  error);
+        for (size_t e = 0; e < tensor.count; e++) {
+            const double u = ulp_random_uniform(seed + 77 * i, 2 * e),
+                         v = ulp_random_uniform(seed + 77 * i, 2 * e + 1),
+                         x = u < 0.375  ? box->low
+                             : u < 0.75 ? box->high
+                                        : box->low + v * (box->high - box->low);
+            if (tensor.element == ULP_ELEMENT_F32)
+                ((float *)tensor.data)[e] = (float)x;
+            else if (tensor.element == ULP_ELEMENT_I64)
+                ((int64_t *)tensor.data)[e] = (int64_t)floor(x);
+            else if (tensor.element == ULP_ELEMENT_BOOL)
+                ((uint8_t *)tensor.data)[e] = u < 0.5;
+            else
+                ck_abort_msg("input %s has another element", box->name);
+        }
+        ck_ulp_ok(ulp_tensor_set_add(&out, box->name, &tensor, &error), error);
+    }
+    return out;
+}
+
+/* ---- climbing ---- */
+
+/* Rows of a table that are tried for an index. */
+#define ROWS_TRIED 256
+
+struct climb {
+    const struct ulp_plan *plan; /* fp64 */
+    struct ulp_tensor *values;   /* by slot */
+    struct ulp_tensor_set *inputs;
+    uint64_t seed;
+};
+
+static int slot_named(const struct ulp_block *block, const char *name)
+{
+    for (size_t s = 0; s < block->slot_count; s++)
+        if (strcmp(block->slots[s].name, name) == 0)
+            return (int)s;
+    return -1;
+}
+
+static enum ulp_status collect(void *context, const struct ulp_event *event,
+                               struct ulp_error *error)
+{
+    struct climb *climb = context;
+    for (size_t o = 0; o < event->output_count; o++) {
+        const int slot = slot_named(climb->plan->main, event->output_names[o]);
+        if (slot >= 0 && !climb->values[slot].data)
+            ck_ulp_ok(ulp_tensor_copy(&climb->values[slot], event->values[o].entire, NULL, error),
+                      *error);
+    }
+    return ULP_OK;
+}
+
+/* The input whose elements, in their order, are the slot's; -1: none. */
+static int given_behind(const struct ulp_block *block, int slot)
+{
+    static const char *const same[] = {"Cast",    "Flatten", "Identity",
+                                       "Reshape", "Squeeze", "Unsqueeze"};
+    while (slot >= 0 && !block->slots[slot].given) {
+        const struct ulp_step *maker = ulp_block_producer(block, slot);
+        bool moves = false;
+        for (size_t s = 0; maker && s < sizeof same / sizeof *same; s++)
+            moves = moves || ulp_step_is(maker, same[s]);
+        slot = moves ? maker->inputs[0] : -1;
+    }
+    return slot;
+}
+
+/* Indexes of a table's rows: for each the row with the largest product with the cotangent there, of
+ * those that are tried. */
+static void choose_rows(struct climb *climb, const struct ulp_step *step, const double *cotangents,
+                        size_t count)
+{
+    const struct ulp_block *block = climb->plan->main;
+    const struct ulp_tensor *table = block->slots[step->inputs[0]].constant;
+    const int slot = given_behind(block, step->inputs[1]);
+    if (!table || table->rank != 2 || slot < 0)
+        return;
+    const size_t width = (size_t)table->dims[1], rows = (size_t)table->dims[0];
+    struct ulp_tensor *indexes = NULL;
+    for (size_t i = 0; i < climb->inputs->count; i++)
+        if (strcmp(climb->inputs->items[i].name, block->slots[slot].name) == 0)
+            indexes = &climb->inputs->items[i].tensor;
+    if (!indexes || indexes->element != ULP_ELEMENT_I64 || count != indexes->count * width)
+        return;
+    for (size_t p = 0; p < indexes->count; p++) {
+        double best = -INFINITY;
+        for (size_t t = 0; t < ROWS_TRIED && t < rows; t++) {
+            const size_t row =
+                rows <= ROWS_TRIED
+                    ? t
+                    : (size_t)(ulp_random_uniform(climb->seed + t, p) * (double)rows);
+            double product = 0;
+            for (size_t k = 0; k < width; k++)
+                product += cotangents[p * width + k] * ulp_tensor_get(table, row * width + k);
+            if (product > best) {
+                best = product;
+                ((int64_t *)indexes->data)[p] = (int64_t)row;
+            }
+        }
+    }
+}
+
+static enum ulp_status see_cotangents(void *context, size_t node, size_t execution, int position,
+                                      const double *cotangents, size_t count, double *introduced,
+                                      struct ulp_error *error)
+{
+    struct climb *climb = context;
+    const struct ulp_step *step = climb->plan->nodes[node].step;
+    (void)execution, (void)position, (void)introduced, (void)error;
+    if (step && ulp_step_is(step, "Gather"))
+        choose_rows(climb, step, cotangents, count);
+    return ULP_OK;
+}
+
+static enum ulp_status open_step(void *context, const struct ulp_step *step,
+                                 struct ulp_error *error)
+{
+    (void)context, (void)step, (void)error;
+    return ULP_OK;
+}
+static void close_step(void *context, const struct ulp_step *step)
+{
+    (void)context, (void)step;
+}
+
+/* The corner of the box to which the gradient of |element| of the slot points. */
+static void step_to_corner(const struct subject *subject, struct climb *climb,
+                           struct ulp_tensor_set *inputs, int target, uint64_t seed)
+{
+    const struct ulp_block *block = climb->plan->main;
+    struct ulp_error error;
+    struct ulp_pool *pool = test_pool(1);
+    bool *stopped = calloc(climb->plan->node_count + 1, sizeof *stopped);
+    double **cotangents = calloc(block->slot_count + 1, sizeof *cotangents), *seeded;
+    ck_assert(stopped && cotangents);
+    for (size_t s = 0; s < block->slot_count; s++)
+        if (block->slots[s].given)
+            for (size_t i = 0; i < inputs->count; i++)
+                if (strcmp(inputs->items[i].name, block->slots[s].name) == 0)
+                    climb->values[s] = ulp_tensor_view(&inputs->items[i].tensor);
+    const struct ulp_sweep sweep = {.plan = climb->plan,
+                                    .values = climb->values,
+                                    .cotangents = cotangents,
+                                    .stopped = stopped,
+                                    .pool = pool,
+                                    .node = see_cotangents,
+                                    .context = climb,
+                                    .open = open_step,
+                                    .close = close_step};
+    const struct ulp_tensor *value = &climb->values[target];
+    ck_ulp_ok(ulp_sweep_cotangents(&sweep, target, value->count, &seeded, &error), error);
+    const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
+    seeded[element] = ulp_tensor_get(value, element) < 0 ? -1 : 1;
+    ck_ulp_ok(ulp_sweep_run(&sweep, &error), error);
+    for (size_t i = 0; i < inputs->count; i++) {
+        const int slot = slot_named(block, inputs->items[i].name);
+        const double *gradient = slot >= 0 ? cotangents[slot] : NULL;
+        const bool floats = inputs->items[i].tensor.element == ULP_ELEMENT_F32;
+        for (size_t e = 0; floats && gradient && e < inputs->items[i].tensor.count; e++)
+            if (gradient[e] != 0)
+                ((float *)inputs->items[i].tensor.data)[e] =
+                    (float)(gradient[e] > 0 ? subject->proof.inputs[i].high
+                                            : subject->proof.inputs[i].low);
+    }
+    for (size_t s = 0; s < block->slot_count; s++)
+        ulp_free(cotangents[s]);
+    free(cotangents);
+    free(stopped);
+    ulp_pool_free(pool);
+}
+
+/* From random inputs towards the largest magnitude of an element of a node's output. */
+static void climb_to(struct subject *subject, const struct ulp_plan *exact, int target,
+                     uint64_t seed, const struct ulp_tensor_set *shapes)
+{
+    const size_t slots = exact->main->slot_count;
+    struct climb climb = {.plan = exact,
+                          .values = calloc(slots + 1, sizeof *climb.values),
+                          .seed = seed};
+    const struct ulp_observer observer = {.context = &climb, .node_done = collect};
+    const struct ulp_run_options options = {.thread_count = 1};
+    struct ulp_tensor_set inputs = make_inputs(subject, seed, shapes);
+    struct ulp_error error;
+    climb.inputs = &inputs;
+    ck_assert_ptr_nonnull(climb.values);
+    for (int step = 0; step < 3; step++) {
+        ck_ulp_ok(ulp_plan_run(exact, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
+        if (climb.values[target].data)
+            step_to_corner(subject, &climb, &inputs, target, seed);
+        for (size_t s = 0; s < slots; s++)
+            if (exact->main->slots[s].given)
+                climb.values[s] = (struct ulp_tensor){0};
+            else
+                ulp_tensor_free(&climb.values[s]);
+        run_inputs(subject, &inputs);
+        subject->climbed++;
+    }
+    ulp_tensor_set_free(&inputs);
+    free(climb.values);
+}
+
+void attack_randomly(struct subject *subject, size_t count, uint64_t seed,
+                     const struct ulp_tensor_set *shapes)
+{
+    for (size_t s = 0; s < count; s++) {
+        struct ulp_tensor_set inputs = make_inputs(subject, seed + 1000 * s, shapes);
+        run_inputs(subject, &inputs);
+        subject->random++;
+        ulp_tensor_set_free(&inputs);
+    }
+}
+
+void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
+                     const struct ulp_tensor_set *shapes)
+{
+    const struct ulp_plan_options options = {.inputs = shapes};
+    struct ulp_plan *exact;
+    struct ulp_arithmetic fp64;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("fp64", &fp64, &error), error);
+    ck_ulp_ok(ulp_plan_create(subject->model, &fp64, 1, &options, &exact, &error), error);
+    for (size_t s = 0; s < count; s++) {
+        const size_t turn = seed + s;
+        const struct ulp_proof_node *node = &subject->proof.nodes[turn % subject->proof.node_count];
+        const int target = slot_named(exact->main, node->outputs[0].name);
+        if (target >= 0)
+            climb_to(subject, exact, target, 31 * turn + 5, shapes);
+    }
+    ulp_plan_free(exact);
+}

@@ -1,0 +1,178 @@
+/* What is concluded about a model. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest.h"
+
+void digest_forecast(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_plan *plan;
+    struct ulp_forecaster *forecaster;
+    struct ulp_forecast forecast;
+    size_t told = 0;
+    char *text;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &options, &plan, e));
+    CALL(ulp_forecaster_create(plan, 2, &forecaster, e));
+    CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
+    CALL(ulp_forecaster_scan(forecaster, "again", &inputs, &observer, e));
+    const double largest[] = {1, 2, 3, 4, 3, 5, 2, 3, 4, 4.5};
+    struct ulp_extreme unseen;
+    CALL(ulp_extreme_estimate(largest, 10, 6, 1, &unseen, e));
+    add_bytes(digest, &unseen.chance, sizeof unseen.chance);
+    CALL(ulp_forecaster_finish(forecaster, &forecast, e));
+    ck_assert_uint_ge(told, 5);
+    const struct ulp_run_options run = {.thread_count = 1};
+    CALL(ulp_forecast_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
+    CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
+    CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    ulp_forecast_free(&forecast);
+    ulp_forecaster_free(forecaster);
+    ulp_plan_free(plan);
+}
+
+void digest_comparison(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_tensor_set outputs;
+    struct ulp_plan *plan;
+    struct ulp_comparison comparison;
+    size_t told = 0;
+    char *summary, name[] = "recorded";
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1};
+    find_lanes(lanes);
+    CALL(ulp_plan_create(model, &lanes[1], 1, &plan_options, &plan, e));
+    CALL(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, e));
+    const struct ulp_recording recording = {.name = name, .tensors = outputs};
+    const struct ulp_compare_options options = {.reference = lanes[0],
+                                                .arithmetics = &lanes[2],
+                                                .arithmetic_count = 1,
+                                                .trials = 2,
+                                                .run = run,
+                                                .progress = &observer,
+                                                .begins = tell_host};
+    CALL(ulp_compare_recordings(model, &inputs, &recording, 1, &options, &comparison, e));
+    ck_assert_uint_ge(told, 10);
+    comparison.seconds = 0;
+    CALL(ulp_comparison_summary(&comparison, 100, false, &summary, e));
+    add_bytes(digest, summary, strlen(summary));
+    CALL(ulp_comparison_write(&comparison, test_folder("comparison"), e));
+    add_file(digest, test_folder("comparison/compare.json"));
+    free(summary);
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&outputs);
+    ulp_plan_free(plan);
+}
+
+void digest_plan(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_found found;
+    char *text;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
+    const struct ulp_find_sample sample = {"one", &inputs};
+    const char *const tolerance = "sqnr_db=60.5";
+    find_lanes(lanes);
+    struct ulp_find_options options = {.reference = lanes[0],
+                                       .tolerances = &tolerance,
+                                       .tolerance_count = 1,
+                                       .frontier = true,
+                                       .thread_count = 1,
+                                       .progress = &observer};
+    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
+    CALL(ulp_arithmetic_find("fp32", &options.keep_in, e));
+    CALL(ulp_plan_find(model, &options, &sample, 1, &sample, 1, &found, e));
+    ck_assert_uint_ge(told, 10);
+    CALL(ulp_found_text(&found, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_found_write(&found, test_folder("plan"), e));
+    add_file(digest, test_folder("plan/plan.json"));
+    add_file(digest, test_folder("plan/frontier.svg"));
+    free(text);
+    ulp_found_free(&found);
+}
+
+void digest_proof(struct digest *digest)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_plan *plan;
+    struct ulp_proof proof;
+    char *text;
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    /* too wide for some nodes, so that affine forms are made, too */
+    const struct ulp_input_range range = {NULL, -300, 300.5};
+    CALL(ulp_arithmetic_find("fp16", &arithmetic, e));
+    CALL(ulp_plan_create(model, &arithmetic, 1, &options, &plan, e));
+    CALL(ulp_prove(model, plan, &range, 1, 2, &proof, e));
+    ck_assert_uint_gt(proof.counts[ULP_PROOF_PROVEN], 0);
+    ck_assert_uint_gt(proof.counts[ULP_PROOF_NOT_PROVEN], 0);
+    proof.seconds = 0;
+    CALL(ulp_proof_summary(&proof, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_proof_write(&proof, test_folder("proof"), e));
+    add_file(digest, test_folder("proof/proof.json"));
+    free(text);
+    ulp_proof_free(&proof);
+    ulp_plan_free(plan);
+}
+
+void digest_tolerance(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_tolerance tolerance;
+    size_t told = 0;
+    char *text;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    find_lanes(lanes);
+    struct ulp_tolerance_options options = {.reference = lanes[0],
+                                            .trials = 2,
+                                            .elements = 2,
+                                            .run = {.thread_count = 1},
+                                            .progress = &observer,
+                                            .begins = tell_host};
+    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
+    CALL(ulp_tolerance_measure(model, &inputs, &options, &tolerance, e));
+    ck_assert_uint_ge(told, 10);
+    const double excess = ulp_tolerance_excess(&tolerance.outputs[0], 1e-3, 1e-4);
+    expect_state("ulp_tolerance_excess");
+    add_bytes(digest, &excess, sizeof excess);
+    tolerance.seconds = 0;
+    CALL(ulp_tolerance_summary(&tolerance, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_tolerance_write_json(&tolerance, test_folder("tolerance.json"), e));
+    add_file(digest, test_folder("tolerance.json"));
+    free(text);
+    ulp_tolerance_free(&tolerance);
+}
+
+void digest_lint(struct digest *digest)
+{
+    struct ulp_lint_result result;
+    char *text;
+    const struct ulp_lint_options options = {.layer_precisions = "exp:fp16",
+                                             .layer_output_types = NULL};
+    CALL(ulp_lint_model(model, &options, &result, e));
+    result.seconds = 0;
+    CALL(ulp_lint_summary(&result, 3, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_lint_write_json(&result, test_folder("lint.json"), e));
+    CALL(ulp_lint_write_sarif(&result, test_folder("lint.sarif"), e));
+    add_file(digest, test_folder("lint.json"));
+    add_file(digest, test_folder("lint.sarif"));
+    free(text);
+    ulp_lint_free(&result);
+}
