@@ -11,3 +11,4 @@ include analysis/forecast/local.mk
 include analysis/tolerance/local.mk
 include analysis/prove/local.mk
 include analysis/report/local.mk
+include analysis/saved/local.mk

@@ -11,6 +11,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/analysis.h \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \
+	include/ulpscope/saved.h \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
 	include/ulpscope/plan.h \

@@ -4,9 +4,9 @@
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), unit.h (matrix units by themselves), run.h (plan and run lanes side
  * by side), analysis.h (the audit), compare.h (recordings beside the truth), plan.h (what to keep
- * in a wider arithmetic), forecast.h (what will overflow), prove.h (what cannot), lint.h (what a graph
- * is known to lose), tolerance.h (what an arithmetic can meet), report.h (writing it down). The
- * library never prints, aborts or exits.
+ * in a wider arithmetic), forecast.h (what will overflow), prove.h (what cannot), lint.h (what a
+ * graph is known to lose), tolerance.h (what an arithmetic can meet), report.h (writing it down),
+ * saved.h (reading that again). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
  * settings or locale: functions that compute set their own and put the caller's back, also while
@@ -25,6 +25,7 @@
 #include <ulpscope/analysis.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
+#include <ulpscope/saved.h>
 #include <ulpscope/tolerance.h>
 #include <ulpscope/mixed.h>
 #include <ulpscope/plan.h>

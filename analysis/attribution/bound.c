@@ -69,7 +69,6 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
                                 const double *cotangents, size_t count, double *part,
                                 struct ulp_error *error)
 {
-    (void)part;
     struct course *course = context;
     (void)part;
     struct ulp_introduced *item = course->lane->introduced[node];

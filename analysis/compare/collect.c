@@ -308,7 +308,7 @@ static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ul
 
 /* Reference, then of each arithmetic itself and its schedules; first[a] is where a's begin. */
 static size_t make_lanes(const struct ulp_compare_options *options, struct ulp_arithmetic *lanes,
-                         size_t *first)
+                         struct ulp_keeps *keeps, size_t *first)
 {
     size_t count = 0;
     lanes[count++] = options->reference;
@@ -316,6 +316,8 @@ static size_t make_lanes(const struct ulp_compare_options *options, struct ulp_a
         ptrdiff_t ignored;
         first[a] = count;
         count += ulp_schedules_make(&options->arithmetics[a], lanes + count, &ignored);
+        for (size_t l = first[a]; options->keeps && l < count; l++)
+            keeps[l] = options->keeps[a];
     }
     first[options->arithmetic_count] = count;
     return count;
@@ -324,15 +326,16 @@ static size_t make_lanes(const struct ulp_compare_options *options, struct ulp_a
 enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     const struct ulp_compare_options *options = comparing->options;
-    const size_t arithmetics = options->arithmetic_count;
-    struct ulp_arithmetic *lanes =
-        ulp_arena_take(comparing->arena, 1 + arithmetics * ULP_SCHEDULES_MAX, sizeof *lanes);
+    const size_t arithmetics = options->arithmetic_count,
+                 lanes_max = 1 + arithmetics * ULP_SCHEDULES_MAX;
+    struct ulp_arithmetic *lanes = ulp_arena_take(comparing->arena, lanes_max, sizeof *lanes);
+    struct ulp_keeps *keeps = ulp_arena_take(comparing->arena, lanes_max, sizeof *keeps);
     size_t *first = ulp_arena_take(comparing->arena, arithmetics + 1, sizeof *first);
     struct collecting collecting = {comparing, first};
-    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs};
-    enum ulp_status status = lanes && first ? ULP_OK : ulp_comparing_memory(error);
+    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs, .keeps = keeps};
+    enum ulp_status status = lanes && keeps && first ? ULP_OK : ulp_comparing_memory(error);
     if (status == ULP_OK)
-        status = ulp_plan_create(comparing->model, lanes, make_lanes(options, lanes, first),
+        status = ulp_plan_create(comparing->model, lanes, make_lanes(options, lanes, keeps, first),
                                  &plan_options, &comparing->plan, error);
     if (status == ULP_OK)
         status = ulp_compare_match(comparing, error);

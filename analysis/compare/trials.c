@@ -185,9 +185,13 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     const struct ulp_compare_options *options = comparing->options;
     const struct ulp_arithmetic *arithmetic = &options->arithmetics[trying->arithmetic];
     struct ulp_arithmetic lanes[2] = {options->reference, *arithmetic};
+    const struct ulp_keeps keeps[2] = {{0},
+                                       options->keeps ? options->keeps[trying->arithmetic]
+                                                      : (struct ulp_keeps){0}};
     struct ulp_tensor_set inputs = {0};
     struct ulp_plan *plan = NULL;
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
+                                                  .keeps = keeps,
                                                   .perturbation = {find_precision(arithmetic),
                                                                    trying->trial + 1}};
     enum ulp_status status = ULP_OK;

@@ -6,7 +6,7 @@
 #include "analysis/measure/figure.h"
 #include "analysis/report/report.h"
 
-static void add_text(struct ulp_text *out, const char *value)
+void ulp_csv_text(struct ulp_text *out, const char *value)
 {
     const char *end = value + strlen(value);
     struct ulp_shown shown;
@@ -20,7 +20,7 @@ static void add_text(struct ulp_text *out, const char *value)
     ulp_text_add(out, "\"");
 }
 
-static void add_number(struct ulp_text *out, double value)
+void ulp_csv_number(struct ulp_text *out, double value)
 {
     if (isnan(value))
         ulp_text_add(out, ",");
@@ -31,7 +31,7 @@ static void add_number(struct ulp_text *out, double value)
 static void add_metrics(struct ulp_text *out, const struct ulp_metrics *m)
 {
     for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-        add_number(out, ulp_figure_get(m, f));
+        ulp_csv_number(out, ulp_figure_get(m, f));
     ulp_text_add(out, ",%zu,%zu", m->nonfinite, m->worst_index);
 }
 
@@ -59,23 +59,23 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
             for (size_t o = 0; o < audit->lanes[l].nodes[n].output_count; o++) {
                 const struct ulp_audit_node *node = &audit->lanes[l].nodes[n];
                 const struct ulp_audit_output *output = &node->outputs[o];
-                add_text(out, audit->lanes[l].name);
+                ulp_csv_text(out, audit->lanes[l].name);
                 ulp_text_add(out, ",%zu,", node->index);
-                add_text(out, node->name);
+                ulp_csv_text(out, node->name);
                 ulp_text_add(out, ",");
-                add_text(out, node->op);
+                ulp_csv_text(out, node->op);
                 ulp_text_add(out, ",");
-                add_text(out, output->name);
+                ulp_csv_text(out, output->name);
                 ulp_text_add(out, ",");
                 for (int d = 0; d < output->rank; d++)
                     ulp_text_add(out, d ? "x%lld" : "%lld", (long long)output->dims[d]);
-                add_number(out, output->range.ref_rms);
-                add_number(out, output->range.ref_max);
-                add_number(out, output->range.ref_min_nonzero);
-                add_number(out, output->range.headroom_bits);
+                ulp_csv_number(out, output->range.ref_rms);
+                ulp_csv_number(out, output->range.ref_max);
+                ulp_csv_number(out, output->range.ref_min_nonzero);
+                ulp_csv_number(out, output->range.headroom_bits);
                 ulp_text_add(out, ",%d,%d,%d,", output->entire.diverged, node->born,
                              node->poisoned);
-                add_text(out, audit->sample_names[output->worst_sample]);
+                ulp_csv_text(out, audit->sample_names[output->worst_sample]);
                 for (int v = 0; v < ULP_VIEW_COUNT; v++)
                     add_metrics(out, ulp_view_get(output, v));
                 ulp_text_add(out, ",%s,%s,%d,",
@@ -83,7 +83,7 @@ enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *o
                                  ? ""
                                  : ulp_type_name(node->types.weight),
                              node->types.compute, output->unpaired);
-                add_text(out, ulp_audit_node_arithmetic(&audit->lanes[l], node)->name);
+                ulp_csv_text(out, ulp_audit_node_arithmetic(&audit->lanes[l], node)->name);
                 ulp_text_add(out, ",%zu\n", node->executions);
             }
     return ULP_OK;

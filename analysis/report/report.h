@@ -14,6 +14,10 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
                                 struct ulp_error *error);
 enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
                                struct ulp_error *error);
+/* csv.c: a field of text in quotation marks, made harmless; a comma and a number, or nothing after
+ * it. */
+void ulp_csv_text(struct ulp_text *out, const char *value);
+void ulp_csv_number(struct ulp_text *out, double value);
 /* width: of a terminal; 0: a file */
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
                                 struct ulp_text *out, struct ulp_error *error);

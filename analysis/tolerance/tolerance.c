@@ -32,7 +32,9 @@ static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
 {
     const struct ulp_tolerance_options *options = m->options;
     const struct ulp_arithmetic lanes[2] = {options->reference, options->arithmetic};
-    const struct ulp_plan_options plan_options = {.inputs = m->inputs};
+    const struct ulp_keeps keeps[2] = {{0},
+                                       options->keeps ? *options->keeps : (struct ulp_keeps){0}};
+    const struct ulp_plan_options plan_options = {.inputs = m->inputs, .keeps = keeps};
     struct ulp_run_options run = options->run;
     run.audit = true;
     enum ulp_status status = ulp_plan_create(m->model, lanes, 2, &plan_options, &m->plan, error);
@@ -193,6 +195,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
     const struct ulp_compare_options options = {.reference = m->options->reference,
                                                 .arithmetics = &m->options->arithmetic,
                                                 .arithmetic_count = 1,
+                                                .keeps = m->options->keeps,
                                                 .trials = m->options->trials,
                                                 .no_cause = true,
                                                 .run = m->options->run,
@@ -213,6 +216,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                 continue;
             const struct ulp_expected_error *expected = &tensor->expected[0];
             output->rms = expected->rms;
+            output->freedom = expected->freedom;
             output->max_abs = fmax(output->own_max, fmax(expected->max_abs, expected->floor));
             output->open = expected->open || expected->shapeless;
             if (expected->nonfinite > output->nonfinite)
@@ -232,13 +236,18 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
         return status;
     const char *path = ulp_model_path(m->model);
     out->model_path = ulp_arena_text(out->memory, path, strlen(path));
-    out->arithmetic = ulp_arena_text(out->memory, m->options->arithmetic.name,
-                                     strlen(m->options->arithmetic.name));
     out->reference =
         ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
-    if (!out->model_path || !out->arithmetic || !out->reference)
+    if (!out->model_path || !out->reference)
         return out_of_memory(error);
     status = run_lanes(m, error);
+    if (status == ULP_OK) {
+        const char *name = ulp_plan_lane_name(m->plan, 1);
+        out->narrow_products =
+            m->options->arithmetic.factor.precision < m->options->arithmetic.storage.precision;
+        out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
+        status = out->arithmetic ? ULP_OK : out_of_memory(error);
+    }
     if (status == ULP_OK)
         status = add_outputs(m, error);
     if (status == ULP_OK)

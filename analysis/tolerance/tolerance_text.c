@@ -47,13 +47,16 @@ static void add_verdict(struct ulp_text *out, const struct ulp_tolerance *tolera
         return;
     }
     ulp_text_show(out,
-                  "%s needs atol %.1e (%.1g of its rms): its error is up to %.2e in %zu problems",
-                  worst->name, worst->atol, worst->atol / worst->ref_rms, worst->max_abs,
+                  "allow atol=%.1e at %s (%.1g of its rms): its error is up to %.2e in %zu runs",
+                  worst->atol, worst->name, worst->atol / worst->ref_rms, worst->max_abs,
                   tolerance->trials + 1);
-    if (isfinite(worst->bound))
-        ulp_text_add(out, "; roundings make %.1e when independent, and %.1e if all add up",
-                     worst->random, worst->bound);
+    if (worst->bound >= worst->max_abs) /* else some trial's roundings were larger */
+        ulp_text_add(out, "; if all roundings of a run added up, %.1e", worst->bound);
     ulp_text_add(out, ".\n");
+    if (tolerance->narrow_products)
+        ulp_text_add(out,
+                     "  TF32 is a permission: what a library computes in FP32 all the same has "
+                     "smaller errors (--keep NODE=fp32).\n");
     if (worst->open)
         ulp_text_add(out,
                      "  It depends on a decision (an index, a comparison, a rounding to steps) "
@@ -131,6 +134,7 @@ static json_t *make_output(const struct ulp_tolerance_output *output)
     ulp_json_set(&object, "max_abs", ulp_json_number(output->max_abs));
     ulp_json_set(&object, "own_max_abs", ulp_json_number(output->own_max));
     ulp_json_set(&object, "nonfinite", json_integer((json_int_t)output->nonfinite));
+    ulp_json_set(&object, "freedom", ulp_json_number(output->freedom));
     ulp_json_set(&object, "open", json_boolean(output->open));
     ulp_json_set(&object, "atol", ulp_json_number(output->atol));
     ulp_json_set(&object, "rtol", json_real(0));

@@ -109,6 +109,8 @@ struct ulp_compare_options {
     struct ulp_arithmetic reference;
     const struct ulp_arithmetic *arithmetics; /* at least one */
     size_t arithmetic_count;
+    const struct ulp_keeps
+        *keeps;    /* nodes in other arithmetics, one for each; NULL: there are none */
     size_t trials; /* 0: 8 */
     /* the inputs that the framework was given, when they are not among the recordings' tensors;
      * else NULL */

@@ -112,6 +112,10 @@ struct ulp_schedule {
     /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
      * are added in order */
     int split_k;
+    /* products that have one row or one column (a matrix times a vector, a depthwise Conv) are
+     * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
+     * matrix unit for them */
+    bool vectors_scalar;
     /* DequantizeLinear -> MatMul, Gemm or Conv (-> Relu) -> QuantizeLinear is computed as an INT8
      * kernel does: INT32 sums of the quantised values. false: in floats, as the graph is written */
     bool qdq_integer;
@@ -198,7 +202,7 @@ struct ulp_arithmetic {
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
- *   unit=mma|wgmma|tcgen05|none, operands=rna|rne|rz, promote=N, split-k=N,
+ *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N, split-k=N,
  *   epilogue=fused|rounded, qdq=float|integer,
  *   fuse=none|pointwise|reduce|groups, fuse-inner=FORMAT (default: that of compute),
  *   fuse-constants=stored|inner,

@@ -29,6 +29,7 @@ struct ulp_tolerance_output {
     double ref_rms, ref_max;
     double rms, max_abs;  /* measured, as above */
     double own_max;       /* of the arithmetic itself */
+    double freedom;       /* how many independent directions share the error (compare.h) */
     double random, bound; /* the largest of the elements below; NaN: there are none */
     size_t nonfinite;     /* elements that are not finite where the reference's are */
     bool open;            /* depends on a decision that other roundings change (compare.h) */
@@ -38,13 +39,18 @@ struct ulp_tolerance_output {
     double *references, *errors; /* of every element; errors of the arithmetic itself */
 };
 
-/* From the largest error that was measured to the tolerance: other libraries' functions and orders
- * of sums. No output of an H200 was beyond the measured error itself (doc/tolerance.md). */
+/* From the largest of the errors measured to the tolerance. Another run of the arithmetic is a draw
+ * like the trials: were there no factor, one in ten would be beyond the largest of nine. With 1.5
+ * it is one in 40 where the error has a single direction, one in 340 where it has ten, fewer where
+ * it has more (doc/tolerance.md). */
 #define ULP_TOLERANCE_FACTOR 1.5
 
 struct ulp_tolerance {
     char *model_path, *arithmetic, *reference;
     size_t trials;
+    /* products take factors of fewer bits than are stored: TF32. Libraries may leave products in
+     * FP32, with smaller errors */
+    bool narrow_products;
     size_t output_count; /* float outputs with elements */
     struct ulp_tolerance_output *outputs;
     const char *no_bound; /* why some output or all have no bounds; NULL: all have */
@@ -55,8 +61,9 @@ struct ulp_tolerance {
 /* Initialise with zeros; reference and arithmetic must be set. */
 struct ulp_tolerance_options {
     struct ulp_arithmetic reference, arithmetic;
-    size_t trials;   /* 0: 8 */
-    size_t elements; /* of each output that get a bound, one sweep each; 0: 8 */
+    const struct ulp_keeps *keeps; /* of the arithmetic; NULL: no nodes in others */
+    size_t trials;                 /* 0: 8 */
+    size_t elements;               /* of each output that get a bound, one sweep each; 0: 8 */
     struct ulp_run_options run;
     const struct ulp_observer *progress; /* as in struct ulp_compare_options */
     void (*begins)(void *progress_context, size_t part, size_t part_count);

@@ -9,8 +9,10 @@
 /* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
 int command_audit(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_diff(int argc, char **argv);
 int command_overflow(int argc, char **argv);
 int command_prove(int argc, char **argv);
+int command_report(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_conformance(int argc, char **argv);
@@ -18,6 +20,7 @@ int command_lint(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_arith(int argc, char **argv);
 int command_mma(int argc, char **argv);
+int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);
 
 #endif

@@ -28,6 +28,9 @@ static const struct {
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
     {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
+    {"show", command_show, "look nodes up in the report of an audit"},
+    {"diff", command_diff, "say what became better or worse between two audits"},
+    {"report", command_report, "write the report of an audit as other tools read it"},
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
@@ -45,15 +48,15 @@ static void print_help(FILE *out)
           out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
-    fputs(
-        "\n  ulpscope COMMAND --help   options and examples of a command\n"
-        "  ulpscope --version        version\n\n"
-        "Start here:\n"
-        "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-        "Exit codes: 0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, a\n"
-        "recording is not explained or a conformance case failed; 2 wrong usage; 3 unreadable or\n"
-        "malformed input; 4 unsupported model; 5 out of memory or --max-memory reached.\n",
-        out);
+    fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
+          "  ulpscope --version        version\n\n"
+          "Start here:\n"
+          "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
+          "Exit codes: 0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
+          "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
+          "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
+          "input; 4 unsupported model; 5 out of memory or --max-memory reached.\n",
+          out);
 }
 
 /* Memory that is freed stays the process's: a run that follows another (--repeat, samples) then

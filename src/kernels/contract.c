@@ -8,12 +8,28 @@
 #include "kernels/unit/unit.h"
 #include "kernels/reference.h"
 
+/* The arithmetic of a product by a vector beside a matrix unit: stored values in scalar chains. */
+static struct ulp_arithmetic without_unit(const struct ulp_arithmetic *arithmetic)
+{
+    struct ulp_arithmetic scalar = *arithmetic;
+    scalar.factor = arithmetic->storage;
+    scalar.schedule.gpu[0] = scalar.schedule.unit_class[0] = 0;
+    scalar.schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
+    scalar.schedule.fused = arithmetic->order != ULP_ORDER_PAIRWISE;
+    return scalar;
+}
+
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
                                        struct ulp_error *error)
 {
     if (arithmetic->accumulator.carrier == ULP_CARRIER_MPFR)
         return ulp_contract_wide(arithmetic, problem, pool, error);
+    if (arithmetic->schedule.vectors_scalar && (problem->m == 1 || problem->n == 1)) {
+        const struct ulp_arithmetic scalar = without_unit(arithmetic);
+        struct ulp_chains chains = ulp_chains_make(&scalar, problem);
+        return ulp_chains_run(&chains, &scalar, problem, ulp_cpu_features(), pool, error);
+    }
     if (arithmetic->schedule.unit_class[0])
         return ulp_contract_unit(arithmetic, problem, pool, error);
     struct ulp_chains chains = ulp_chains_make(arithmetic, problem);

@@ -79,6 +79,43 @@ START_TEST(by_hand)
 }
 END_TEST
 
+/* The same with the second product kept in FP32, which reads x as it is given, and a from FP16. */
+START_TEST(mixed)
+{
+    const int64_t dims[1] = {4};
+    const float x[4] = {0.1f, 1.7f, -2.3f, 0.7f};
+    struct ulp_model *model = onnx_text_load(
+        17, "(float[4] x) => (float[4] y) <float k = {3}> { a = Mul(x, k) y = Mul(a, x) }");
+    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
+    const size_t second = 1;
+    struct ulp_keep keep = {.nodes = &second, .node_count = 1};
+    const struct ulp_keeps keeps = {1, &keep, "second"};
+    struct ulp_tolerance_options options = {.keeps = &keeps, .run = {.thread_count = 1}};
+    struct ulp_tolerance tolerance;
+    struct ulp_format half;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_format_find("fp16", &half, &error), error);
+    keep.arithmetic = test_arithmetic("fp32");
+    options.reference = test_arithmetic("mpfr:128");
+    options.arithmetic = test_arithmetic("fp16");
+    ck_ulp_ok(ulp_tolerance_measure(model, &inputs, &options, &tolerance, &error), error);
+    ck_assert_str_eq(tolerance.arithmetic, "fp16,keep=second");
+    const struct ulp_tolerance_output *output = &tolerance.outputs[0];
+    for (size_t i = 0; i < 4; i++) {
+        const double xi = (double)x[i],
+                     x16 = ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, xi, 0, 0),
+                     a16 = ulp_format_round(&half, ULP_ROUND_NEAREST_EVEN, 3 * x16, 0, 0);
+        ck_assert_double_eq(output->errors[i], (double)(float)(a16 * xi) - 3 * xi * xi);
+    }
+    /* trials, too, are of the mixed arithmetic: relative errors of two roundings to FP16 */
+    ck_assert_double_gt(output->max_abs, 0);
+    ck_assert_double_le(output->max_abs, 3 * 2.3 * 2.3 * 1.01 * 0x1p-10);
+    ulp_tolerance_free(&tolerance);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* What only moves numbers rounds nothing: no error, no bound. */
 START_TEST(exact)
 {
@@ -141,6 +178,7 @@ int main(void)
     Suite *suite = suite_create("tolerance");
     TCase *tests = tcase_create("tolerance");
     tcase_add_test(tests, by_hand);
+    tcase_add_test(tests, mixed);
     tcase_add_test(tests, exact);
     tcase_add_test(tests, overflowing);
     tcase_add_test(tests, excess);

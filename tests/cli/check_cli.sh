@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit run compare plan lint tolerance overflow ops conformance arith mma; do
+for command in audit run compare plan lint tolerance show diff report overflow ops conformance arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -37,12 +37,16 @@ shows err max-memory "memory limit"
 expect 0 run "$program" run "$model" -i "$inputs" -o out.npz --quiet
 [ -s out.npz ] || { echo "FAIL run: no out.npz"; failed=1; }
 expect 0 tolerance "$program" tolerance "$model" -i "$inputs" -a bf16 --json tolerance.json -q
-shows out "bf16: logits needs atol" tolerance
+shows out "bf16: allow atol=" tolerance
 shows out "Polygraphy: --atol 'logits:" tolerance
 expect 1 "a tolerance that is too tight" "$program" tolerance "$model" -i "$inputs" -a bf16 --check atol=1e-9 -q
 shows out "x too tight" "a tolerance that is too tight"
 expect 0 "a wide tolerance" "$program" tolerance "$model" -i "$inputs" -a bf16 --check atol=1e9,rtol=0 -q
 shows out "PASS bf16 meets" "a wide tolerance"
+expect 0 "a mixed tolerance" "$program" tolerance "$model" -i "$inputs" -a bf16 --keep '*=fp32' --check atol=1e-4 -q
+shows out "PASS bf16,keep=" "a mixed tolerance"
+expect 2 "two tolerances" "$program" tolerance "$model" -i "$inputs" -a bf16,fp16
+lines err 1 "two tolerances"
 expect 2 "no tolerance" "$program" tolerance "$model" --check 1e-5
 echo '{"groups": [{"nodes": ["embed/MatMul", "head/Gem"]}]}' >groups.json
 echo '{"groups": [{"nodes": ["embed/MatMul", "embed/Add"]}]}' >one.json
@@ -118,6 +122,7 @@ for result, finding in zip(run['results'], found['findings']):
         for logical in place.get('logicalLocations', []):
             only(logical, 'name', 'kind')
 END
+"${ULPSCOPE_TEST_PYTHON:-python3}" "$source/tests/support/sarif.py" lint.sarif || [ $? -eq 77 ] || fail "lint.sarif by sarif_om"
 expect 0 "outputs as Polygraphy writes them" "$program" run "$model" -i "$inputs" -o out.json --quiet
 shows out.json '"polygraphy_class": "RunResults"' "outputs as Polygraphy writes them"
 expect 3 "outputs in no folder" "$program" run "$model" -i "$inputs" --outputs nowhere/out.npz

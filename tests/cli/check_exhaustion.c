@@ -45,6 +45,8 @@ static const char *const commands[][ARGUMENTS_MAX] = {
      "{}/out", "-t", "1"},
     {"ulpscope", "audit", "{}/model.onnx", "--shape", "x=4x8", "--val-range", "x=-1,1", "-a",
      "fp16", "--fail-above", "fp16:diverged=0", "--junit", "{}/out/limits.xml", "-t", "1"},
+    {"ulpscope", "plan", "{}/model.onnx", "-i", "{}/inputs.npz", "--apply", "{}/plan.json", "--out",
+     "{}/out", "-t", "1"},
 };
 
 /* ---- files ---- */
@@ -172,12 +174,22 @@ static void write_recording(void)
     ulp_model_free(model);
 }
 
+static void write_plan(void)
+{
+    static const char text[] = "{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": [\"softmax\", "
+                               "\"*/gelu\"], \"arithmetic\": \"fp32\"}]}";
+    struct proto plan = {0};
+    proto_raw(&plan, text, strlen(text));
+    write_file(test_folder("plan.json"), &plan);
+}
+
 static void create_files(void)
 {
     test_folder_create();
     write_model();
     write_inputs();
     write_recording();
+    write_plan();
 }
 
 /* What a command has written, without what differs from run to run. */

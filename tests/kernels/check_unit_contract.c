@@ -394,10 +394,48 @@ START_TEST(slices_cover_the_sum)
 }
 END_TEST
 
+/* vectors=scalar: chains of fmaf over the stored values where a product has one row or one column,
+ * and the unit's sums everywhere else. */
+START_TEST(vectors_beside_a_unit)
+{
+    static const char *const names[][2] = {{"tf32,vectors=scalar", "tf32"},
+                                           {"fp16,vectors=scalar", "fp16"}};
+    static const struct setup shapes[] = {
+        {1, 1, 37, 100, 0, 0, false, false, false},
+        {3, 20, 1, 45, 0, 0, false, false, false},
+        {2, 1, 1, 300, 0, 0, true, false, false},
+        {2, 2, 3, 100, 0, 0, false, false, false},
+    };
+    const size_t n = _i % 2, s = _i / 2;
+    const struct ulp_arithmetic arithmetic = test_arithmetic(names[n][0]),
+                                on_unit = test_arithmetic(names[n][1]);
+    struct ulp_error error;
+    struct instance it;
+    instance_create(&it, &on_unit, &shapes[s], 7 + s);
+    const struct ulp_contraction *p = &it.problem;
+    const float *out = it.out.data;
+    ck_ulp_ok(ulp_contract(&arithmetic, p, NULL, &error), error);
+    for (size_t g = 0; g < p->batch_count; g++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++) {
+                float sum = 0;
+                for (size_t k = 0; k < p->k; k++)
+                    sum = fmaf(((float *)it.a.data)[ulp_factor_offset(&p->a, g, i, k)],
+                               ((float *)it.b.data)[ulp_factor_offset(&p->b, g, j, k)], sum);
+                if (p->m > 1 && p->n > 1)
+                    sum = expect(&on_unit, ulp_unit_of(&on_unit, &error), p, g, i, j);
+                ck_assert(same(out[(g * p->m + i) * p->n + j], sum));
+            }
+    instance_free(&it);
+}
+END_TEST
+
 START_TEST(what_no_unit_does_is_refused)
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
+    ck_assert_int_eq(ulp_arithmetic_find("fp32,vectors=scalar", &arithmetic, &error),
+                     ULP_ERROR_USAGE);
     arithmetic = test_arithmetic("bf16@a100");
     snprintf(arithmetic.schedule.gpu, sizeof arithmetic.schedule.gpu, "v100");
     ck_assert_ptr_null(ulp_unit_of(&arithmetic, &error));
@@ -415,6 +453,7 @@ int main(void)
     tcase_add_loop_test(tests, convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics));
     tcase_add_test(tests, bits_do_not_depend_on_threads);
     tcase_add_test(tests, slices_cover_the_sum);
+    tcase_add_loop_test(tests, vectors_beside_a_unit, 0, 8);
     tcase_add_test(tests, what_no_unit_does_is_refused);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

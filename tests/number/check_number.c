@@ -25,8 +25,8 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           a->cuda_functions == b->cuda_functions && a->constants == b->constants &&
-           a->scales_lowered == b->scales_lowered;
+           s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions &&
+           a->constants == b->constants && a->scales_lowered == b->scales_lowered;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -93,6 +93,7 @@ static const char *const part_lists[][8] = {
     {"", ",fma", ",nofma"},
     {"", ",subnormals=flush", ",overflow=saturate,subnormals=keep", ",overflow=nan"},
     {"", ",operands=rz", ",operands=rna"},
+    {"", ",vectors=scalar"},
     {"", ",functions=cuda", ",functions=rounded"},
     {"", ",constants=ieee", ",constants=onnxconverter-common"},
     {"", ",qdq-scales=lowered"},
@@ -176,6 +177,8 @@ START_TEST(canonical_names)
         {"fp16,epilogue=rounded,split-k=4", "fp16,split-k=4,epilogue=rounded"},
         {"fp16,qdq=integer,split-k=4", "fp16,split-k=4,qdq=integer"},
         {"fp32,qdq=float", "fp32"},
+        {"tf32,vectors=unit", "tf32"},
+        {"tf32,operands=rne,vectors=scalar", "tf32,vectors=scalar"},
         {"fp16,functions=cuda", "fp16"},
         {"fp32,functions=rounded", "fp32"},
         {"fp16,constants=saturated", "fp16"},

@@ -12,6 +12,7 @@ enum { OPTION_REFERENCE = 512, OPTION_TRIALS, OPTION_ELEMENTS, OPTION_CHECK, OPT
 
 struct tolerance_options {
     struct common_options common;
+    struct keep_options keep;
     const char *arithmetic, *reference, *json;
     size_t trials, elements;
     bool check;
@@ -62,7 +63,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct tolerance_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        return 0;
     case 'a': options->arithmetic = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_TRIALS: options->trials = read_count(state, "--trials", argument, 2); return 0;
@@ -94,6 +98,7 @@ static const char documentation[] =
 struct working {
     struct ulp_model *model;
     struct sample_list samples;
+    struct lane_list lanes;
     struct ulp_tolerance tolerance;
 };
 
@@ -115,7 +120,16 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
                                            .begins = show_part};
     enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
     if (status == ULP_OK)
-        status = ulp_arithmetic_find(options->arithmetic, &wanted.arithmetic, error);
+        status = make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
+                            &work->lanes, error);
+    if (status == ULP_OK && work->lanes.count != 2)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "%zu arithmetics: a tolerance is of one, give one at a time",
+                          work->lanes.count - 1);
+    if (status == ULP_OK) {
+        wanted.arithmetic = work->lanes.arithmetics[1];
+        wanted.keeps = &work->lanes.keeps[1];
+    }
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &work->model, error);
     if (status == ULP_OK)
@@ -152,15 +166,22 @@ static int judge(const struct tolerance_options *options, const struct ulp_toler
         const double excess = ulp_tolerance_excess(output, options->atol, options->rtol);
         if (excess <= 1)
             continue;
-        if (!failed++)
-            fputs("\n", stdout);
-        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: %.2g x too tight (error %.2e)\n",
-            tolerance->arithmetic, options->atol, options->rtol, output->name, excess,
-            output->max_abs);
+        failed++;
+        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: ", tolerance->arithmetic,
+            options->atol, options->rtol, output->name);
+        if (isinf(excess))
+            say(stdout, output->nonfinite ? "not every element is finite\n"
+                                          : "an error where none is allowed\n");
+        else
+            say(stdout,
+                excess < 1e4 ? "%.*f x too tight (error %.2e)\n"
+                             : "%.*e x too tight (error %.2e)\n",
+                excess < 9.95 || excess >= 1e4, excess, output->max_abs);
     }
     if (!failed)
-        say(stdout, "\nPASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
+        say(stdout, "PASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
             options->atol, options->rtol);
+    fputs("\n", stdout);
     return failed ? ULP_ERROR_LIMIT : ULP_OK;
 }
 
@@ -168,6 +189,7 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
 {
     struct ulp_error error;
     char *summary;
+    const int verdict = options->check ? judge(options, tolerance) : ULP_OK;
     if (ulp_tolerance_summary(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
                               &summary, &error) != ULP_OK)
         return fail(&error);
@@ -175,15 +197,17 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
     free(summary);
     if (options->json && ulp_tolerance_write_json(tolerance, options->json, &error) != ULP_OK)
         return fail(&error);
-    return options->check ? judge(options, tolerance) : ULP_OK;
+    return verdict;
 }
 
 int command_tolerance(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct tolerance_options options = {.arithmetic = "fp16", .reference = "mpfr:128"};
+    struct tolerance_options options = {.reference = "mpfr:128"};
     struct working work = {0};
     struct ulp_error error;
     common_init(&options.common);
@@ -193,6 +217,8 @@ int command_tolerance(int argc, char **argv)
                                                           : fail(&error);
     ulp_tolerance_free(&work.tolerance);
     free_samples(&work.samples);
+    free_lanes(&work.lanes);
+    free(options.keep.rules);
     ulp_model_free(work.model);
     common_free(&options.common);
     return code;

@@ -148,21 +148,12 @@ enum ulp_status mixed_pack_bodies(struct mixed *mixed, size_t first, struct ulp_
 
 /* ---- functions ---- */
 
-static bool is_text(ProtobufCBinaryData bytes, const char *text)
-{
-    return bytes.len == strlen(text) && (!bytes.len || memcmp(bytes.data, text, bytes.len) == 0);
-}
-
 static const Ulp__FunctionProto *find_function(const struct mixed *mixed,
                                                const struct ulp_function *function)
 {
-    for (size_t f = 0; f < mixed->proto->n_functions; f++) {
-        const Ulp__FunctionProto *proto = mixed->proto->functions[f];
-        if (is_text(proto->name, function->name) && is_text(proto->overload, function->overload) &&
-            (is_text(proto->domain, function->domain) ||
-             (!*function->domain && is_text(proto->domain, "ai.onnx"))))
-            return proto;
-    }
+    for (size_t f = 0; f < mixed->proto->n_functions; f++)
+        if (mixed_is_function(mixed->proto->functions[f], function))
+            return mixed->proto->functions[f];
     return NULL;
 }
 

@@ -101,9 +101,17 @@ enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *e
     return ulp_names_add(&mixed->names, text, 0) ? ULP_OK : ulp_out_of_memory(error);
 }
 
-static bool is_named(ProtobufCBinaryData bytes, const char *name)
+bool mixed_is_text(ProtobufCBinaryData bytes, const char *text)
 {
-    return bytes.len == strlen(name) && (!bytes.len || memcmp(bytes.data, name, bytes.len) == 0);
+    return bytes.len == strlen(text) && (!bytes.len || memcmp(bytes.data, text, bytes.len) == 0);
+}
+
+bool mixed_is_function(const Ulp__FunctionProto *proto, const struct ulp_function *function)
+{
+    return mixed_is_text(proto->name, function->name) &&
+           mixed_is_text(proto->overload, function->overload) &&
+           (mixed_is_text(proto->domain, function->domain) ||
+            (!*function->domain && mixed_is_text(proto->domain, "ai.onnx")));
 }
 
 enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
@@ -112,12 +120,15 @@ enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const
     enum ulp_status status = ULP_OK;
     *out = NULL;
     for (size_t a = 0; a < node->n_attribute && !*out; a++)
-        if (is_named(node->attribute[a]->name, name))
+        if (mixed_is_text(node->attribute[a]->name, name))
             *out = node->attribute[a];
     if (!*out) {
         status = mixed_new(mixed, out, &ulp__attribute_proto__descriptor, error);
-        if (status == ULP_OK)
+        if (status == ULP_OK) {
             status = mixed_append(mixed, &node->attribute, &node->n_attribute, *out, error);
+            if (status != ULP_OK)
+                ulp_unpack_free(&mixed->loader.unpacker, *out);
+        }
         if (status == ULP_OK)
             status = mixed_set_text(mixed, &(*out)->name, name, error);
     }

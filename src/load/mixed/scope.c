@@ -119,6 +119,8 @@ enum ulp_status mixed_insert(struct mixed_scope *scope, int position, Ulp__NodeP
         scope->inserts[scope->insert_count] =
             (struct mixed_insert){position, scope->insert_count, node};
         scope->insert_count++;
+    } else {
+        ulp_unpack_free(&scope->mixed->loader.unpacker, node);
     }
     return status;
 }

@@ -111,6 +111,17 @@ enum ulp_status mixed_visit_constant(struct mixed_scope *scope, const struct ulp
 
 /* ---- further types of a value ---- */
 
+/* Room for one name. */
+static enum ulp_status take_name(struct mixed *mixed, ProtobufCBinaryData **out,
+                                 struct ulp_error *error)
+{
+    void *memory = NULL;
+    const enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof **out, mixed->budget,
+                                                     "the model that is written", error);
+    *out = memory;
+    return status;
+}
+
 static enum ulp_status add_cast(struct mixed_scope *scope, const struct mixed_value *value,
                                 const char *from, const char *to, enum ulp_type type,
                                 struct ulp_error *error)
@@ -124,15 +135,10 @@ static enum ulp_status add_cast(struct mixed_scope *scope, const struct mixed_va
         status = mixed_insert(scope, value->position, node, error);
     if (status == ULP_OK)
         status = mixed_fresh(mixed, to, "cast", &name, error);
-    void *texts = NULL, *more = NULL;
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&texts, 1, sizeof(ProtobufCBinaryData), mixed->budget,
-                                   "the model that is written", error);
-    node->input = texts;
+        status = take_name(mixed, &node->input, error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&more, 1, sizeof(ProtobufCBinaryData), mixed->budget,
-                                   "the model that is written", error);
-    node->output = more;
+        status = take_name(mixed, &node->output, error);
     if (status != ULP_OK)
         return status;
     node->n_input = node->n_output = 1;

@@ -87,21 +87,6 @@ static enum ulp_status change_graph(struct mixed *mixed, struct ulp_error *error
     return status == ULP_OK ? mixed_pack_bodies(mixed, 0, error) : status;
 }
 
-static bool is_original(const struct mixed *mixed, const Ulp__FunctionProto *proto,
-                        const struct mixed_variant *variant)
-{
-    (void)mixed;
-    const char *name = variant->function->name, *overload = variant->function->overload;
-    const char *domain = variant->function->domain;
-    return variant->name == variant->function->name && proto->name.len == strlen(name) &&
-           memcmp(proto->name.data, name, proto->name.len) == 0 &&
-           proto->overload.len == strlen(overload) &&
-           (!proto->overload.len ||
-            memcmp(proto->overload.data, overload, proto->overload.len) == 0) &&
-           (proto->domain.len == strlen(domain) || !*domain) &&
-           (!*domain || memcmp(proto->domain.data, domain, proto->domain.len) == 0);
-}
-
 /* A function that calls have in the first of its forms is that form; further ones follow. */
 static enum ulp_status put_functions(struct mixed *mixed, struct ulp_error *error)
 {
@@ -111,7 +96,8 @@ static enum ulp_status put_functions(struct mixed *mixed, struct ulp_error *erro
     for (size_t v = 0; v < mixed->variant_count && status == ULP_OK; v++) {
         struct mixed_variant *variant = &mixed->variants[v];
         size_t f = 0;
-        while (f < old && !is_original(mixed, model->functions[f], variant))
+        const bool original = variant->name == variant->function->name;
+        while (f < old && !(original && mixed_is_function(model->functions[f], variant->function)))
             f++;
         if (f < old) {
             ulp_unpack_free(&mixed->loader.unpacker, model->functions[f]);

@@ -112,6 +112,8 @@ enum ulp_status mixed_pack(struct mixed *mixed, const ProtobufCMessage *message,
                            ProtobufCBinaryData *out, struct ulp_error *error);
 enum ulp_status mixed_clone(struct mixed *mixed, const ProtobufCMessage *message, void *out,
                             struct ulp_error *error);
+bool mixed_is_text(ProtobufCBinaryData bytes, const char *text);
+bool mixed_is_function(const Ulp__FunctionProto *proto, const struct ulp_function *function);
 /* A name that the model does not have: "x_fp16". */
 enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *end,
                             const char **out, struct ulp_error *error);
@@ -143,6 +145,7 @@ struct mixed_value *mixed_find(struct mixed_scope *scope, int number);
 /* `where` names the value and wants it in that type; UNDEFINED: as declared. */
 enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinaryData *where,
                            enum ulp_type type, struct ulp_error *error);
+/* The scope takes the node over, also when this fails. */
 enum ulp_status mixed_insert(struct mixed_scope *scope, int position, Ulp__NodeProto *node,
                              struct ulp_error *error);
 

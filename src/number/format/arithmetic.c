@@ -50,6 +50,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[PART_SPLIT] = a->schedule.split_k;
     choice[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     choice[PART_QDQ] = a->schedule.qdq_integer;
+    choice[PART_VECTORS] = a->schedule.vectors_scalar;
     choice[PART_FUNCTIONS] = a->cuda_functions;
     choice[PART_CONSTANTS] = a->constants;
     choice[PART_SCALES] = a->scales_lowered;
@@ -68,6 +69,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[PART_SPLIT] = a->schedule.split_k > 0;
     request.given[PART_EPILOGUE] = a->schedule.epilogue_rounded;
     request.given[PART_QDQ] = a->schedule.qdq_integer;
+    request.given[PART_VECTORS] = a->schedule.vectors_scalar;
     request.given[PART_FUSE] = request.given[PART_INNER] = request.given[PART_INNER_CONSTANTS] =
         a->fuse != ULP_FUSE_NONE;
     return request;

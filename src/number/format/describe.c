@@ -290,6 +290,12 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
             "slices' sums are added in order.",
             s->split_k);
+    if (s->vectors_scalar)
+        put_paragraph(page, "vectors",
+                      "A product that has one row or one column (a matrix times a vector, a "
+                      "depthwise Conv) gives a matrix unit nothing to do: it is a chain of fused "
+                      "multiply-adds in %s over the stored values.",
+                      accumulator);
     if (s->qdq_integer)
         put_paragraph(
             page, "Q/DQ",

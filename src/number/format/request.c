@@ -10,6 +10,7 @@
 #include "base/text/suggest.h"
 
 static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr", NULL};
+static const char *const vectors_names[] = {"unit", "scalar", NULL};
 static const char *const operand_names[] = {"rne", "rna", "rz", NULL};
 static const char *const overflow_names[] = {"inf", "nan", "saturate", NULL};
 static const char *const subnormal_names[] = {"flush", "keep", NULL};
@@ -62,6 +63,10 @@ static const struct part_row {
                           .meaning = "the format that products are summed in"},
     [PART_UNIT] = {"unit=", ulp_unit_names,
                    .meaning = "the GPU's instructions for products; none: scalar sums"},
+    [PART_VECTORS] = {"vectors=", vectors_names,
+                      .meaning = "products of one row or column (a matrix times a vector, a "
+                                 "depthwise Conv) on the unit like others, or in scalar sums of "
+                                 "stored values as libraries' kernels for them"},
     [PART_OPERANDS] = {"operands=", operand_names, .meaning = "how factors are rounded"},
     [PART_ORDER] = {"order=", order_names, .kind = ORDER,
                     .place = offsetof(struct ulp_request, order_block),

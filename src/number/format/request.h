@@ -16,6 +16,7 @@ enum ulp_part {
     PART_FACTOR,
     PART_ACCUMULATOR,
     PART_UNIT,
+    PART_VECTORS,
     PART_OPERANDS,
     PART_ORDER,
     PART_REDUCE,
@@ -46,7 +47,7 @@ struct ulp_request {
     bool given[PART_COUNT];
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
      * PROMOTE and SPLIT the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
-     * QDQ and FUNCTIONS 0, 1. */
+     * QDQ, VECTORS and FUNCTIONS 0, 1. */
     int choice[PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator, inner;

@@ -222,6 +222,11 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
     }
     if (request->given[PART_SPLIT] && request->choice[PART_SPLIT] > 1)
         out->schedule.split_k = request->choice[PART_SPLIT];
+    out->schedule.vectors_scalar = request->given[PART_VECTORS] && request->choice[PART_VECTORS];
+    if (out->schedule.vectors_scalar && !has_unit)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "vectors=scalar has no meaning without a matrix unit: every product is "
+                        "summed so");
     out->schedule.qdq_integer = request->given[PART_QDQ] && request->choice[PART_QDQ];
     out->schedule.epilogue_rounded =
         request->given[PART_EPILOGUE] && request->choice[PART_EPILOGUE];

@@ -6,40 +6,9 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "base/text/glob.h"
 #include "base/text/suggest.h"
 #include "run/plan/plan.h"
-
-static bool matches(const char *glob, const char *text)
-{
-    const char *star = NULL, *resume = NULL;
-    while (*text) {
-        if (*glob == '*') {
-            star = ++glob;
-            resume = text;
-        } else if (*glob == '?' || *glob == *text) {
-            glob++;
-            text++;
-        } else if (star) {
-            glob = star;
-            text = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (*glob == '*')
-        glob++;
-    return !*glob;
-}
-
-/* A pattern that begins with "..." is a name as a terminal shows it, cut at its front. */
-static bool matches_name(const char *pattern, const char *name)
-{
-    const bool cut = strncmp(pattern, "...", 3) == 0;
-    bool any = matches(pattern, name);
-    for (size_t i = 0; name[i] && cut && !any; i++)
-        any = matches(pattern + 3, name + i);
-    return any;
-}
 
 static const char *node_name(const void *context, size_t i)
 {
@@ -101,7 +70,7 @@ static bool choose_names(const struct ulp_plan *plan, const char *name, bool *ch
         if (strcmp(plan->nodes[n].step->name, name) == 0)
             any = chosen[n] = true;
     for (size_t n = 0; n < plan->node_count && !any; n++)
-        chosen[n] = matches_name(name, plan->nodes[n].step->name);
+        chosen[n] = ulp_glob_matches_name(name, plan->nodes[n].step->name);
     for (size_t n = 0; n < plan->node_count && !any; n++)
         any = chosen[n];
     return any;
@@ -112,7 +81,7 @@ static enum ulp_status choose_op(const struct ulp_plan *plan, const char *op, bo
 {
     bool any = false;
     for (size_t n = 0; n < plan->node_count; n++) {
-        chosen[n] = matches(op, node_op(plan, n));
+        chosen[n] = ulp_glob_matches(op, node_op(plan, n));
         any |= chosen[n];
     }
     if (any)

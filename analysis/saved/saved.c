@@ -1,0 +1,145 @@
+/* Reading report.json back. */
+#include "analysis/saved/saved.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "data/json_file.h"
+
+#define SCHEMA 1
+
+double ulp_saved_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+const char *ulp_saved_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+bool ulp_saved_true(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+double ulp_saved_relative(const json_t *output, const char *view)
+{
+    return ulp_saved_number(json_object_get(output, view), "rms") /
+           ulp_saved_number(json_object_get(output, "range"), "ref_rms");
+}
+
+double ulp_saved_worst(const json_t *node, const char *view)
+{
+    const json_t *output;
+    size_t o;
+    double worst = NAN;
+    json_array_foreach(json_object_get(node, "outputs"), o, output) worst =
+        fmax(worst, ulp_saved_relative(output, view));
+    return worst;
+}
+
+void ulp_saved_add_shape(struct ulp_text *out, const json_t *output)
+{
+    const json_t *size;
+    size_t d;
+    ulp_text_show(out, "%s[", ulp_saved_text(output, "type"));
+    json_array_foreach(json_object_get(output, "shape"), d, size)
+        ulp_text_add(out, d ? ",%lld" : "%lld", (long long)json_integer_value(size));
+    ulp_text_add(out, "]");
+}
+
+const char *ulp_saved_remark(const json_t *node)
+{
+    return ulp_saved_true(node, "nonfinite_born")       ? "makes Inf or NaN from finite inputs"
+           : ulp_saved_true(node, "nonfinite_poisoned") ? "passes Inf or NaN on"
+           : ulp_saved_true(node, "overflow_absorbed")  ? "an overflow that is absorbed later"
+                                                        : "";
+}
+
+const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *name)
+{
+    const json_t *lane;
+    size_t l;
+    json_array_foreach(saved->arithmetics, l,
+                       lane) if (strcmp(ulp_saved_text(lane, "name"), name) == 0) return lane;
+    return NULL;
+}
+
+enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_error *error)
+{
+    *out = text->data;
+    if (!text->failed && text->data)
+        return ULP_OK;
+    ulp_text_free(text);
+    *out = NULL;
+    return ulp_fail_memory(error, "out of memory for the text of a report");
+}
+
+static enum ulp_status take(void *context, const char *name, const json_t *root,
+                            struct ulp_arena *arena, struct ulp_error *error)
+{
+    struct ulp_saved *saved = context;
+    const json_t *schema = json_object_get(root, "schema"), *lane;
+    size_t l;
+    (void)name, (void)arena;
+    saved->arithmetics = json_object_get(root, "arithmetics");
+    bool whole = json_is_integer(schema) && json_is_array(saved->arithmetics) &&
+                 json_array_size(saved->arithmetics) > 0;
+    json_array_foreach(saved->arithmetics, l, lane) whole &= json_is_object(lane);
+    if (!whole)
+        return ulp_fail(error, ULP_ERROR_INPUT, "is no report of ulpscope audit");
+    if (json_integer_value(schema) != SCHEMA)
+        return ulp_fail(error, ULP_ERROR_INPUT, "has schema %lld, this version reads %d",
+                        (long long)json_integer_value(schema), SCHEMA);
+    saved->root = json_incref((json_t *)(uintptr_t)root);
+    return ULP_OK;
+}
+
+static char *find_file(const char *path)
+{
+    struct ulp_text text = {0};
+    struct stat status;
+    const bool folder = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    ulp_text_add(&text, "%s%s", path, folder ? "/report.json" : "");
+    if (text.failed)
+        ulp_text_free(&text);
+    return text.data;
+}
+
+enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, struct ulp_saved **out,
+                               struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    void *memory = NULL;
+    struct ulp_saved *saved = calloc(1, sizeof *saved);
+    *out = NULL;
+    if (!saved || !(saved->path = find_file(path))) {
+        free(saved);
+        return ulp_fail_memory(error, "out of memory for a report");
+    }
+    const enum ulp_status status =
+        ulp_json_file_read(saved->path, budget, take, saved, &memory, error);
+    ulp_arena_free(memory); /* nothing is in it: the document itself stays */
+    if (status == ULP_OK)
+        *out = saved;
+    else
+        ulp_saved_free(saved);
+    return status;
+}
+
+void ulp_saved_free(struct ulp_saved *saved)
+{
+    if (!saved)
+        return;
+    json_decref(saved->root);
+    free(saved->path);
+    free(saved);
+}

@@ -1,0 +1,34 @@
+/* A report.json in memory, whose members may be missing or of another kind: a figure is then NaN, a
+ * text empty, a list without elements. */
+#ifndef ULP_ANALYSIS_SAVED_H
+#define ULP_ANALYSIS_SAVED_H
+
+#include <jansson.h>
+#include <ulpscope/saved.h>
+
+#include "base/text/text.h"
+
+struct ulp_saved {
+    json_t *root;
+    const json_t *arithmetics; /* a list of objects */
+    char *path;
+};
+
+double ulp_saved_number(const json_t *object, const char *key);
+const char *ulp_saved_text(const json_t *object, const char *key);
+bool ulp_saved_true(const json_t *object, const char *key);
+
+/* The rms of a view ("entire", ...) of a node's or graph's output, over the reference's rms. */
+double ulp_saved_relative(const json_t *output, const char *view);
+/* The same of the node's output where it is largest; NaN: none is known. */
+double ulp_saved_worst(const json_t *node, const char *view);
+/* "FLOAT[1,8,64]" */
+void ulp_saved_add_shape(struct ulp_text *out, const json_t *output);
+/* The node's remarks: " not finite here" and the like. */
+const char *ulp_saved_remark(const json_t *node);
+/* The arithmetic of that name; NULL: there is none. */
+const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *name);
+/* Hand a finished text over, or say that there was no memory for it. */
+enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,205 @@
+/* A saved report as text: the verdicts and outputs of all, or the figures of some nodes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/measure/figure.h"
+#include "analysis/report/page.h"
+#include "analysis/saved/saved.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/text/glob.h"
+#include "base/text/suggest.h"
+
+#define NODES_SHOWN 20
+
+/* A figure that does not exist is a dash. */
+static void add_figure(struct ulp_text *out, const char *format, const char *dash, double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, format, value);
+    ulp_text_add(out, "%s", isfinite(value) ? text : dash);
+}
+
+static void add_exponent(struct ulp_text *out, double value)
+{
+    add_figure(out, "%11.2e", "          -", value);
+}
+
+static void add_output(const struct ulp_page *page, const json_t *output)
+{
+    const json_t *entire = json_object_get(output, "entire"),
+                 *range = json_object_get(output, "range");
+    add_exponent(page->out, ulp_saved_number(range, "ref_rms"));
+    add_exponent(page->out, ulp_saved_number(entire, "rms"));
+    add_exponent(page->out, ulp_saved_number(entire, "max_abs"));
+    if (ulp_saved_true(entire, "exact"))
+        ulp_text_add(page->out, "%9s", "equal");
+    else
+        add_figure(page->out, "%9.1f", "        -", ulp_saved_number(entire, "sqnr_db"));
+    add_figure(page->out, "%11.0f  ", "          -  ", ulp_saved_number(entire, "nonfinite"));
+    ulp_page_name(page, ulp_saved_text(output, "name"), 57);
+    ulp_text_add(page->out, "%s\n", ulp_saved_true(entire, "diverged") ? "  diverged" : "");
+}
+
+static void add_whole(const struct ulp_page *page, const struct ulp_saved *saved)
+{
+    const json_t *lane, *output, *sample;
+    size_t l, o, s, nodes = 0;
+    const json_t *model = json_object_get(saved->root, "model");
+    json_array_foreach(saved->arithmetics, l, lane)
+        ulp_text_show(page->out, "%s%s%s: %s\n", page->bold, ulp_saved_text(lane, "name"),
+                      page->off, ulp_saved_text(lane, "verdict"));
+    ulp_text_show(page->out, "\n%s  opset %.0f, reference %s\n", ulp_saved_text(model, "path"),
+                  ulp_saved_number(model, "opset"),
+                  ulp_saved_text(json_object_get(saved->root, "reference"), "name"));
+    json_array_foreach(json_object_get(saved->root, "samples"), s, sample)
+        ulp_text_show(page->out, "  sample  %s\n", json_string_value(sample));
+    json_array_foreach(saved->arithmetics, l, lane)
+    {
+        nodes = json_array_size(json_object_get(lane, "nodes"));
+        ulp_text_show(page->out, "\n%s%s%s\n", page->bold, ulp_saved_text(lane, "name"), page->off);
+        ulp_text_add(page->out, "%s%11s%11s%11s%9s%11s  output%s\n", page->dim, "ref rms", "rms",
+                     "max abs", "sqnr dB", "nonfinite", page->off);
+        json_array_foreach(json_object_get(lane, "outputs"), o, output) add_output(page, output);
+    }
+    ulp_text_add(page->out,
+                 "\n%zu nodes; ulpscope show REPORT NODE shows one: a name with * and "
+                 "?, #12 or op:Softmax\n",
+                 nodes);
+}
+
+/* ---- nodes ---- */
+
+static bool is_chosen(const json_t *node, const char *pattern)
+{
+    const json_t *output;
+    size_t o;
+    bool chosen = ulp_glob_matches_name(pattern, ulp_saved_text(node, "name"));
+    if (strncmp(pattern, "op:", 3) == 0)
+        chosen |= ulp_glob_matches(pattern + 3, ulp_saved_text(node, "op"));
+    if (*pattern == '#') {
+        char *end;
+        const double index = strtod(pattern + 1, &end);
+        chosen |= end > pattern + 1 && !*end && index == ulp_saved_number(node, "index");
+    }
+    json_array_foreach(json_object_get(node, "outputs"), o, output) chosen |=
+        strcmp(pattern, ulp_saved_text(output, "name")) == 0;
+    return chosen;
+}
+
+/* The four views of one output in one arithmetic, and what the report says of the node there. */
+static void add_views(const struct ulp_page *page, const json_t *lane, const json_t *node,
+                      const json_t *output)
+{
+    const char *remark = ulp_saved_remark(node), *kept = ulp_saved_text(node, "arithmetic");
+    const double share = ulp_saved_number(node, "share");
+    ulp_text_show(page->out, "    %s%s%s", page->bold, *kept ? kept : ulp_saved_text(lane, "name"),
+                  page->off);
+    if (*kept)
+        ulp_text_show(page->out, " (kept in %s)", ulp_saved_text(lane, "name"));
+    if (isfinite(share))
+        ulp_text_add(page->out, "; share %.1f %%, without its error the outputs' falls by %.1f %%",
+                     100 * share, 100 * ulp_saved_number(node, "gain"));
+    if (ulp_saved_number(node, "grew") > 0)
+        ulp_text_add(page->out, "; grew %.2g times", ulp_saved_number(node, "grew"));
+    ulp_text_add(page->out, "; headroom ");
+    add_figure(page->out, "%.1f bits", "-",
+               ulp_saved_number(json_object_get(output, "range"), "headroom_bits"));
+    ulp_text_add(page->out, "%s%s%s%s\n", *remark ? "; " : "", page->red, remark, page->off);
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        const json_t *view = json_object_get(output, ulp_view_names[v]);
+        ulp_text_add(page->out, "      %-11s", ulp_view_names[v]);
+        add_exponent(page->out, ulp_saved_relative(output, ulp_view_names[v]));
+        for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+            add_figure(page->out, "%11.3g", "          -",
+                       ulp_saved_number(view, ulp_figure_rows[f].name));
+        add_figure(page->out, "%11.0f", "          -", ulp_saved_number(view, "nonfinite"));
+        ulp_text_add(page->out, "%s\n", ulp_saved_true(view, "diverged") ? "  diverged" : "");
+    }
+}
+
+/* The node with that index in an arithmetic: at its own place, as the audit writes them. */
+static const json_t *find_node(const json_t *lane, size_t place, const char *name)
+{
+    const json_t *node = json_array_get(json_object_get(lane, "nodes"), place);
+    return strcmp(ulp_saved_text(node, "name"), name) == 0 ? node : NULL;
+}
+
+static void add_node(const struct ulp_page *page, const struct ulp_saved *saved, size_t place,
+                     const json_t *node)
+{
+    const json_t *output, *lane;
+    size_t o, l;
+    ulp_text_show(page->out, "%snode %.0f %s (%s)%s\n", page->bold, ulp_saved_number(node, "index"),
+                  ulp_saved_text(node, "name"), ulp_saved_text(node, "op"), page->off);
+    json_array_foreach(json_object_get(node, "outputs"), o, output)
+    {
+        const json_t *range = json_object_get(output, "range");
+        ulp_text_show(page->out, "  output %s ", ulp_saved_text(output, "name"));
+        ulp_saved_add_shape(page->out, output);
+        ulp_text_add(page->out, ": reference rms %.3g, largest %.3g\n",
+                     ulp_saved_number(range, "ref_rms"), ulp_saved_number(range, "ref_max"));
+        ulp_text_add(page->out, "%s%17s%11s", page->dim, "", "rms / ref");
+        for (int f = 0; f < ULP_FIGURE_COUNT; f++)
+            ulp_text_add(page->out, "%11s", ulp_figure_rows[f].name);
+        ulp_text_add(page->out, "%11s%s\n", "nonfinite", page->off);
+        json_array_foreach(saved->arithmetics, l, lane)
+        {
+            const json_t *own = find_node(lane, place, ulp_saved_text(node, "name"));
+            if (own)
+                add_views(page, lane, own, json_array_get(json_object_get(own, "outputs"), o));
+        }
+    }
+}
+
+static const char *name_node(const void *context, size_t i)
+{
+    return ulp_saved_text(json_array_get(context, i), "name");
+}
+
+static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_saved *saved,
+                                 const char *pattern, struct ulp_error *error)
+{
+    const json_t *nodes = json_object_get(json_array_get(saved->arithmetics, 0), "nodes"), *node;
+    struct ulp_text hint = {0};
+    size_t n, found = 0;
+    json_array_foreach(nodes, n, node)
+    {
+        if (!is_chosen(node, pattern))
+            continue;
+        if (found++ >= NODES_SHOWN)
+            continue;
+        if (found > 1)
+            ulp_text_add(page->out, "\n");
+        add_node(page, saved, n, node);
+    }
+    if (found > NODES_SHOWN)
+        ulp_text_add(page->out, "\n... and %zu more nodes: ask for fewer\n", found - NODES_SHOWN);
+    if (found)
+        return ULP_OK;
+    ulp_suggest_names(&hint, pattern, json_array_size(nodes), name_node, nodes);
+    ulp_fail(error, ULP_ERROR_USAGE, "%s: no node is called '%s'%s", saved->path, pattern,
+             hint.data ? hint.data : "");
+    ulp_text_free(&hint);
+    return ULP_ERROR_USAGE;
+}
+
+enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern, int width,
+                               bool colour, char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    enum ulp_status status = ULP_OK;
+    *out = NULL;
+    if (pattern)
+        status = add_nodes(&page, saved, pattern, error);
+    else
+        add_whole(&page, saved);
+    if (status == ULP_OK)
+        return ulp_saved_give(&text, out, error);
+    ulp_text_free(&text);
+    return status;
+}

@@ -1,0 +1,92 @@
+/* ulpscope diff: two reports of audits side by side. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+enum { OPTION_FAIL = 512, OPTION_FACTOR };
+
+struct diff_options {
+    const char *reports[2];
+    double factor;
+    bool fail_if_worse;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"fail-if-worse", OPTION_FAIL, 0, 0, "Exit with code 1 when an output became worse, or cannot be compared", 0},
+    {"factor", OPTION_FACTOR, "F", 0, "Errors less than F times as large are equal (default 1.1)", 0},
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct diff_options *options = state->input;
+    char *end;
+    switch (key) {
+    case OPTION_FAIL: options->fail_if_worse = true; return 0;
+    case OPTION_FACTOR:
+        options->factor = strtod(argument, &end);
+        if (end == argument || *end || !(options->factor >= 1) || !isfinite(options->factor))
+            refuse(state, "--factor %s: expected a number of 1 or more", argument);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num >= 2)
+            refuse(state, "two reports: '%s' is a third", argument);
+        options->reports[state->arg_num] = argument;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->reports[1])
+            refuse(state, "which reports? Give two of audit --out: the old one, then the new one");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say what became better or worse from one audit to another: outputs of each arithmetic, and "
+    "the nodes that introduce more than before. Arithmetics are paired by name, or where each "
+    "report has one, those."
+    "\vExit code 1: --fail-if-worse.\n\n"
+    "Examples:\n"
+    "  ulpscope diff report-main/ report-branch/\n"
+    "  ulpscope diff report-main/ report-branch/ --fail-if-worse --factor 1.5\n"
+    "      in CI";
+
+static int compare(const struct diff_options *options, struct ulp_saved *const saved[2])
+{
+    struct ulp_saved_changes changes;
+    struct ulp_error error;
+    char *text;
+    if (ulp_saved_compare(saved[0], saved[1], options->factor, terminal_width(STDOUT_FILENO),
+                          use_colour(STDOUT_FILENO), &changes, &text, &error) != ULP_OK)
+        return fail(&error);
+    fputs(text, stdout);
+    free(text);
+    if (!options->fail_if_worse || !changes.worse)
+        return ULP_OK;
+    say(stdout, "\nFAIL --fail-if-worse: %zu output%s\n", changes.worse,
+        changes.worse == 1 ? "" : "s");
+    return ULP_ERROR_LIMIT;
+}
+
+int command_diff(int argc, char **argv)
+{
+    static const struct argp argp = {option_list, parse_option, "OLD NEW", documentation,
+                                     NULL,        NULL,         NULL};
+    struct diff_options options = {0};
+    struct ulp_saved *saved[2] = {NULL, NULL};
+    struct ulp_error error;
+    enum ulp_status status = ULP_OK;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+        return fail_memory();
+    for (int i = 0; i < 2 && status == ULP_OK; i++)
+        status = ulp_saved_read(options.reports[i], NULL, &saved[i], &error);
+    const int code = status == ULP_OK ? compare(&options, saved) : fail(&error);
+    ulp_saved_free(saved[0]);
+    ulp_saved_free(saved[1]);
+    return code;
+}

@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# Saved reports: show, diff and report beside what report.json says, also of hostile and damaged ones.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+
+expect 0 "two reports" "$program" audit "$model" -i "$inputs" -a tf32,bf16 -q -o before
+expect 0 "one arithmetic" "$program" audit "$model" -i "$inputs" -a tf32 -q -o narrow
+expect 0 "another" "$program" audit "$model" -i "$inputs" -a bf16 -q -o wide
+expect 0 "a report is shown" "$program" show before
+shows out "tf32: logits is off by" "a report is shown"
+expect 0 "a node is shown" "$program" show before/report.json '#3'
+expect 2 "no such node" "$program" show before nobody
+lines err 1 "no such node"
+expect 2 "a misspelt node" "$program" show before block/norm1/Su
+shows err "did you mean" "a misspelt node"
+expect 2 "show nothing" "$program" show
+expect 3 "show no file" "$program" show nowhere
+expect 3 "show a model" "$program" show "$model"
+echo '{"schema": 2, "arithmetics": [{}]}' >new.json
+expect 3 "show a later report" "$program" show new.json
+shows err "has schema 2, this version reads 1" "show a later report"
+echo '{"schema": 1, "arithmetics": []}' >empty.json
+expect 3 "show an empty report" "$program" show empty.json
+expect 0 "the same report" "$program" diff before before --fail-if-worse
+shows out "tf32: no change at 1 outputs" "the same report"
+expect 1 "a worse report" "$program" diff narrow wide --fail-if-worse
+shows out "tf32 -> bf16: worse at 1 of 1 outputs" "a worse report"
+shows out "FAIL --fail-if-worse: 1 output" "a worse report"
+expect 0 "a better report" "$program" diff wide narrow --fail-if-worse
+shows out "bf16 -> tf32: better at 1 of 1 outputs" "a better report"
+expect 1 "an arithmetic that is gone" "$program" diff before narrow --fail-if-worse
+shows out "bf16: only in the first report" "an arithmetic that is gone"
+expect 2 "one report" "$program" diff before
+expect 2 "a factor below 1" "$program" diff before before --factor 0.5
+expect 2 "no format" "$program" report before
+expect 2 "an unknown format" "$program" report before --to html
+shows err "known: csv, jsonl, prometheus, model-explorer" "an unknown format"
+expect 2 "an unknown arithmetic" "$program" report before --to csv -a fp32
+expect 2 "an unknown figure" "$program" report before --to model-explorer --figure noise
+expect 0 "formats" "$program" report --list
+for format in $(cut -d" " -f1 out); do
+    shows "$source/doc/report.md" "| \`$format\` |" "doc/report.md has $format"
+    expect 0 "to $format" "$program" report before --to "$format" -o "whole.$format"
+done
+
+python3 - "$program" <<'END' || fail "saved reports"
+import copy, csv, json, random, re, subprocess, sys
+program = sys.argv[1]
+csv.field_size_limit(10 ** 7)
+report = json.load(open('before/report.json'))
+lanes = report['arithmetics']
+
+def run(*arguments):
+    return subprocess.run([program, *arguments], capture_output=True, timeout=60)
+
+def write(name, changed):
+    with open(name, 'w') as file:
+        json.dump(changed, file)
+    return name
+
+def relative(node, view):
+    values = [o[view]['rms'] / o['range']['ref_rms'] for o in node['outputs'] if o[view]['rms'] is not None and o['range']['ref_rms']]
+    return max(values) if values else None
+
+def near(text, value):
+    return text == '' if value is None else abs(float(text) - value) <= 1e-8 * abs(value)
+
+# show: every figure of a node, as printed
+node = lanes[0]['nodes'][3]
+text = run('show', 'before', node['name']).stdout.decode()
+for lane in lanes:
+    for view in ('single', 'entire', 'introduced', 'carried'):
+        m = lane['nodes'][3]['outputs'][0][view]
+        figures = [m['max_abs'], m['rms'], m['mean'], m['max_rel'], m['max_ulp'], m['median_ulp'], m['cosine'], m['sqnr_db']]
+        row = ''.join('          -' if f is None else '%11.3g' % f for f in figures)
+        assert row in text, (view, row)
+
+# csv
+rows = list(csv.DictReader(open('whole.csv')))
+assert len(rows) == len(lanes[0]['nodes'])
+for row, *nodes in zip(rows, *(lane['nodes'] for lane in lanes)):
+    assert row['name'] == nodes[0]['name'] and row['type'] == nodes[0]['op'] and int(row['index']) == nodes[0]['index']
+    for lane, node in zip(lanes, nodes):
+        for view in ('introduced', 'entire'):
+            assert near(row[f'{lane["name"]} {view}'], relative(node, view)), (row, view)
+        assert near(row[f'{lane["name"]} share'], node['share'])
+
+# jsonl
+lines = [json.loads(line) for line in open('whole.jsonl')]
+expected = [(lane['name'], node and node['name'], output) for lane in lanes
+            for node, outputs in [(None, lane['outputs'])] + [(n, n['outputs']) for n in lane['nodes']] for output in outputs]
+assert len(lines) == len(expected)
+for line, (lane, node, output) in zip(lines, expected):
+    assert (line['arithmetic'], line['node'], line['output']) == (lane, node, output['name'])
+    assert line['entire_rms'] == output['entire']['rms'] and line['carried_sqnr_db'] == output['carried']['sqnr_db']
+
+# Prometheus' exposition format
+SAMPLE = re.compile(r'([a-z_]+)\{model="((?:[^"\\\n]|\\["\\n])*)",arithmetic="((?:[^"\\\n]|\\["\\n])*)",output="((?:[^"\\\n]|\\["\\n])*)"\} (\S+)')
+def samples(path):
+    found = {}
+    for line in open(path, newline='').read().split('\n')[:-1]:
+        if line.startswith('# '):
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match, line
+        found[match[1], match[3], match[4]] = float(match[5])
+    return found
+found = samples('whole.prometheus')
+assert len(found) == 4 * sum(len(lane['outputs']) for lane in lanes)
+for lane in lanes:
+    for output in lane['outputs']:
+        assert abs(found['ulpscope_output_sqnr_db', lane['name'], output['name']] - output['entire']['sqnr_db']) < 1e-6
+
+# Model Explorer: GraphNodeData
+data = json.load(open('whole.model-explorer'))
+assert set(data) == {'results', 'name', 'gradient'} and data['name'] == 'tf32 share'
+assert {k: v['value'] for k, v in data['results'].items()} == {n['name']: n['share'] for n in lanes[0]['nodes']}
+assert [stop['stop'] for stop in data['gradient']] == [0, 1]
+assert json.loads(run('report', 'before', '--to', 'model-explorer', '-a', 'bf16', '--figure', 'headroom').stdout)['name'] == 'bf16 headroom'
+
+# diff: what was changed by hand is what is said
+def changed(change, *options):
+    other = copy.deepcopy(report)
+    change(other['arithmetics'])
+    result = run('diff', 'before', write('changed.json', other), '--fail-if-worse', *options)
+    return result.returncode, result.stdout.decode()
+def scale(by):
+    def change(other):
+        other[0]['outputs'][0]['entire']['rms'] *= by
+    return change
+code, text = changed(scale(2))
+assert code == 1 and 'tf32: worse at 1 of 1' in text and ' 2.00  WORSE' in text and 'bf16: no change' in text
+assert changed(scale(2), '--factor', '2.5')[0] == 0 and changed(scale(1.05))[0] == 0
+code, text = changed(scale(0.5))
+assert code == 0 and 'tf32: better at 1 of 1' in text and ' 0.50  better' in text
+code, text = changed(lambda other: other[1]['outputs'][0]['entire'].update(nonfinite=3))
+assert code == 1 and '3 not finite' in text and 'bf16: worse' in text
+code, text = changed(lambda other: other[1]['outputs'][0]['entire'].update(diverged=True))
+assert code == 1 and 'diverged' in text
+code, text = changed(lambda other: other[0].update(outputs=[]))
+assert code == 1 and 'not there' in text
+def introduce(other):
+    for output in other[0]['nodes'][3]['outputs']:
+        output['introduced']['rms'] = 10 * output['range']['ref_rms']
+    other[1]['nodes'][4]['nonfinite_born'] = True
+code, text = changed(introduce)
+assert code == 0 and f'-> 1.00e+01 of its rms, node 3 {lanes[0]["nodes"][3]["name"]}' in text
+assert f'newly makes Inf or NaN: node 4 {lanes[0]["nodes"][4]["name"]}' in text
+
+# hostile names and a megabyte: one line stays one line, nothing reaches a terminal, JSON stays JSON
+hostile = copy.deepcopy(report)
+evil = 'a\x1b[31m"b\'\n<script>\\u{202e}\u202e,{}=%s\r'
+for lane in hostile['arithmetics']:
+    lane['outputs'][0]['name'] = evil
+    lane['nodes'][3]['name'] = evil
+    lane['nodes'][4]['name'] = 'n' * 1000000
+    lane['verdict'] = evil
+write('hostile.json', hostile)
+for arguments in (['show', 'hostile.json'], ['show', 'hostile.json', '#3'], ['show', 'hostile.json', '#4'], ['diff', 'before', 'hostile.json'],
+                  ['report', 'hostile.json', '--to', 'csv', '-o', 'h.csv'], ['report', 'hostile.json', '--to', 'prometheus', '-o', 'h.prom'],
+                  ['report', 'hostile.json', '--to', 'jsonl', '-o', 'h.jsonl'], ['report', 'hostile.json', '--to', 'model-explorer', '-o', 'h.me']):
+    result = run(*arguments)
+    assert result.returncode == 0, (arguments, result.stderr)
+    assert not re.search(rb'[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae', result.stdout + result.stderr), arguments
+assert len(list(csv.reader(open('h.csv', newline='')))) == 1 + len(lanes[0]['nodes'])
+assert len(samples('h.prom')) == len(found)
+assert json.load(open('h.me'))['results'][evil] and any(json.loads(line)['node'] == evil for line in open('h.jsonl'))
+
+# damaged files: an exit code, never a crash
+random.seed(3)
+small = copy.deepcopy(report)
+for lane in small['arithmetics']:
+    del lane['nodes'][3:]
+whole = json.dumps(small).encode()
+for i in range(60):
+    broken = bytearray(whole)
+    for _ in range(random.choice((1, 3, 30))):
+        broken[random.randrange(len(broken))] = random.choice(b'0-{}[]",:en\xff ')
+    open('broken.json', 'wb').write(broken)
+    for arguments in (['show', 'broken.json', '*'], ['diff', 'broken.json', 'broken.json']):
+        assert run(*arguments).returncode in (0, 2, 3), (i, arguments)
+def kinds(thing):
+    """The report with each member of another kind, one at a time."""
+    for key in list(thing) if isinstance(thing, dict) else range(len(thing)):
+        kept = thing[key]
+        for other in (None, 'x', 7, [], {}):
+            thing[key] = other
+            yield
+        thing[key] = kept
+        if isinstance(kept, (dict, list)):
+            yield from kinds(kept)
+for i, _ in enumerate(kinds(small)):
+    if i % 23 == 0:
+        write('odd.json', small)
+        for arguments in (['show', 'odd.json'], ['show', 'odd.json', '#1'], ['report', 'odd.json', '--to', 'csv'],
+                          ['report', 'odd.json', '--to', 'model-explorer'], ['diff', 'before', 'odd.json']):
+            assert run(*arguments).returncode in (0, 2, 3), (i, arguments)
+END
+exit $failed
