@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Every file of the repository goes into the tarball: Makefile.am or a local.mk names it, or the folder of tests/data
+# that it lies in.
+set -u
+cd "${top_srcdir:-.}" || exit 99
+git rev-parse --is-inside-work-tree >/dev/null 2>&1 || { echo "not a git checkout: nothing to compare with"; exit 77; }
+named=$(for makefile in Makefile.am $(git ls-files '*local.mk'); do
+    sed "s|%D%|$(dirname "$makefile")|g" "$makefile" | tr ' \t=\\' '\n\n\n\n'
+done | sed 's|^\./||' | sort -u)
+# automake takes these by itself, or they are the repository's alone
+files=$(git ls-files | grep -vE '(^|/)(local\.mk|Makefile\.am|\.[^/]*)(/|$)|^(configure\.ac|ulpscope\.pc\.in|m4/.*)$' | sort)
+[ "$(wc -l <<<"$files")" -gt 500 ] || { echo "too few files were found"; exit 1; }
+bad=0
+for file in $(comm -23 <(echo "$files") <(echo "$named")); do
+    folder=$file
+    while [[ $folder == tests/data/* ]] && ! grep -qxF -- "$folder" <<<"$named"; do folder=$(dirname "$folder"); done
+    [[ $folder == tests/data/* ]] || { echo "$file is in no Makefile"; bad=1; }
+done
+exit $bad
