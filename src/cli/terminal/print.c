@@ -18,7 +18,15 @@ void say(FILE *stream, const char *format, ...)
     va_start(list, format);
     ulp_text_show_list(&text, format, list);
     va_end(list);
-    fputs(text.failed ? "(out of memory)" : text.data, stream);
+    if (text.failed) { /* no memory is needed for the beginning of it */
+        char beginning[1024];
+        va_start(list, format);
+        ulp_show_arguments(beginning, sizeof beginning, format, list);
+        va_end(list);
+        fputs(beginning, stream);
+    } else {
+        fputs(text.data, stream);
+    }
     ulp_text_free(&text);
 }
 

@@ -140,13 +140,12 @@ static enum ulp_status open_ladder(struct ladder *ladder, const struct ulp_stage
     enum ulp_status status = ulp_arena_create(&ladder->arena, stages->budget, error);
     if (status != ULP_OK)
         return status;
-    ladder->rounded = ulp_arena_take(ladder->arena, room, sizeof *ladder->rounded);
-    ladder->widened = ulp_arena_take(ladder->arena, room, sizeof *ladder->widened);
-    ladder->held = ulp_arena_take(ladder->arena, room, sizeof *ladder->held);
-    ladder->at = ulp_arena_take(ladder->arena, room, sizeof *ladder->at);
-    ladder->outputs =
-        ulp_arena_take(ladder->arena, step->output_count + 1, sizeof(struct ulp_tensor));
-    if (!ladder->rounded || !ladder->widened || !ladder->held || !ladder->at || !ladder->outputs)
+    if (!(ladder->rounded = ulp_arena_take(ladder->arena, room, sizeof *ladder->rounded)) ||
+        !(ladder->widened = ulp_arena_take(ladder->arena, room, sizeof *ladder->widened)) ||
+        !(ladder->held = ulp_arena_take(ladder->arena, room, sizeof *ladder->held)) ||
+        !(ladder->at = ulp_arena_take(ladder->arena, room, sizeof *ladder->at)) ||
+        !(ladder->outputs =
+              ulp_arena_take(ladder->arena, step->output_count + 1, sizeof *ladder->outputs)))
         return ulp_out_of_memory(error);
     status = ulp_arithmetic_find("fp64", &ladder->wide, error);
     if (status == ULP_OK)
@@ -173,7 +172,7 @@ static void close_ladder(struct ladder *ladder)
 {
     const size_t count = ladder->stages->step->input_count;
     ulp_inputs_free(&ladder->inputs);
-    for (size_t i = 0; ladder->at && ladder->outputs && i < count; i++) {
+    for (size_t i = 0; ladder->outputs && i < count; i++) { /* it was taken last */
         ulp_tensor_free(&ladder->rounded[i]);
         ulp_tensor_free(&ladder->widened[i]);
         ulp_tensor_free(&ladder->held[i]);
