@@ -9,6 +9,7 @@
 #include "analysis/saved/saved.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "base/machine/file.h"
 #include "base/text/suggest.h"
 
 struct exporting {
@@ -321,4 +322,18 @@ enum ulp_status ulp_saved_export(const struct ulp_saved *saved, const char *form
     rows[row].add(
         &(struct exporting){saved, json_array_get(saved->arithmetics, lane), figure, &text});
     return ulp_saved_give(&text, out, error);
+}
+
+enum ulp_status ulp_saved_write(const struct ulp_saved *saved, const char *format,
+                                const char *arithmetic, const char *figure, const char *path,
+                                struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    char *text = NULL;
+    enum ulp_status status = ulp_saved_export(saved, format, arithmetic, figure, &text, error);
+    if (status == ULP_OK)
+        status = ulp_file_write(path, text, strlen(text), error);
+    free(text);
+    return status;
 }

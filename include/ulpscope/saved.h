@@ -48,5 +48,9 @@ ULP_API const struct ulp_saved_format *ulp_saved_format_row(size_t index);
 ULP_API enum ulp_status ulp_saved_export(const struct ulp_saved *saved, const char *format,
                                          const char *arithmetic, const char *figure, char **out,
                                          struct ulp_error *error);
+/* The same into the file `path`, which is written beside it and renamed. */
+ULP_API enum ulp_status ulp_saved_write(const struct ulp_saved *saved, const char *format,
+                                        const char *arithmetic, const char *figure,
+                                        const char *path, struct ulp_error *error);
 
 #endif

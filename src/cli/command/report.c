@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/machine/file.h"
 #include "cli/command.h"
 
 enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST };
@@ -80,12 +79,13 @@ int command_report(int argc, char **argv)
     if (options.list)
         return list_formats();
     enum ulp_status status = ulp_saved_read(options.report, NULL, &saved, &error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && options.out)
+        status = ulp_saved_write(saved, options.format, options.arithmetic, options.figure,
+                                 options.out, &error);
+    else if (status == ULP_OK)
         status = ulp_saved_export(saved, options.format, options.arithmetic, options.figure, &text,
                                   &error);
-    if (status == ULP_OK && options.out)
-        status = ulp_file_write(options.out, text, strlen(text), &error);
-    else if (status == ULP_OK)
+    if (text)
         fputs(text, stdout);
     free(text);
     ulp_saved_free(saved);

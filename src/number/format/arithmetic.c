@@ -32,46 +32,46 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     ulp_format_find(a->inner.name, &request.inner, NULL);
     snprintf(request.base, sizeof request.base, "%.31s", base);
     int *choice = request.choice;
-    for (int i = 0; unit && i < GPU_COUNT; i++)
+    for (int i = 0; unit && i < ULP_GPU_COUNT; i++)
         if (strcmp(a->schedule.gpu, ulp_gpu_names[i]) == 0)
-            choice[PART_GPU] = i;
-    for (int i = 0; unit && i < UNIT_COUNT; i++)
+            choice[ULP_PART_GPU] = i;
+    for (int i = 0; unit && i < ULP_UNIT_CLASS_COUNT; i++)
         if (strcmp(a->schedule.unit_class, ulp_unit_names[i]) == 0)
-            choice[PART_UNIT] = i;
-    choice[PART_ROUND] = a->rounding;
-    choice[PART_PLACE] = a->place == ULP_ROUND_EACH_STEP;
-    choice[PART_SUBNORMALS] = a->storage.subnormals;
-    choice[PART_OVERFLOW] = a->storage.overflow;
-    choice[PART_OPERANDS] = a->schedule.operand_rounding;
-    choice[PART_ORDER] = a->order;
-    choice[PART_REDUCE] = a->reduce;
-    choice[PART_FUSED] = a->schedule.fused;
-    choice[PART_PROMOTE] = a->schedule.promote;
-    choice[PART_SPLIT] = a->schedule.split_k;
-    choice[PART_EPILOGUE] = a->schedule.epilogue_rounded;
-    choice[PART_QDQ] = a->schedule.qdq_integer;
-    choice[PART_VECTORS] = a->schedule.vectors_scalar;
-    choice[PART_FUNCTIONS] = a->cuda_functions;
-    choice[PART_CONSTANTS] = a->constants;
-    choice[PART_SCALES] = a->scales_lowered;
-    choice[PART_FUSE] = a->fuse;
-    choice[PART_INNER_CONSTANTS] = a->inner_constants;
-    for (int part = 0; part < PART_COUNT; part++)
+            choice[ULP_PART_UNIT] = i;
+    choice[ULP_PART_ROUND] = a->rounding;
+    choice[ULP_PART_PLACE] = a->place == ULP_ROUND_EACH_STEP;
+    choice[ULP_PART_SUBNORMALS] = a->storage.subnormals;
+    choice[ULP_PART_OVERFLOW] = a->storage.overflow;
+    choice[ULP_PART_OPERANDS] = a->schedule.operand_rounding;
+    choice[ULP_PART_ORDER] = a->order;
+    choice[ULP_PART_REDUCE] = a->reduce;
+    choice[ULP_PART_FUSED] = a->schedule.fused;
+    choice[ULP_PART_PROMOTE] = a->schedule.promote;
+    choice[ULP_PART_SPLIT] = a->schedule.split_k;
+    choice[ULP_PART_EPILOGUE] = a->schedule.epilogue_rounded;
+    choice[ULP_PART_QDQ] = a->schedule.qdq_integer;
+    choice[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
+    choice[ULP_PART_FUNCTIONS] = a->cuda_functions;
+    choice[ULP_PART_CONSTANTS] = a->constants;
+    choice[ULP_PART_SCALES] = a->scales_lowered;
+    choice[ULP_PART_FUSE] = a->fuse;
+    choice[ULP_PART_INNER_CONSTANTS] = a->inner_constants;
+    for (int part = 0; part < ULP_PART_COUNT; part++)
         request.given[part] = true;
-    request.given[PART_GPU] = unit;
-    request.given[PART_SEED] = a->rounding == ULP_ROUND_STOCHASTIC;
-    request.given[PART_OVERFLOW] = a->storage.overflow != plain.overflow;
-    request.given[PART_OPERANDS] = !ulp_format_holds(&request.factor, &plain);
+    request.given[ULP_PART_GPU] = unit;
+    request.given[ULP_PART_SEED] = a->rounding == ULP_ROUND_STOCHASTIC;
+    request.given[ULP_PART_OVERFLOW] = a->storage.overflow != plain.overflow;
+    request.given[ULP_PART_OPERANDS] = !ulp_format_holds(&request.factor, &plain);
     /* every base's; else it would set reduce, too */
-    request.given[PART_ORDER] = a->order != ULP_ORDER_SEQUENTIAL;
-    request.given[PART_FUSED] = !unit && a->order != ULP_ORDER_PAIRWISE;
-    request.given[PART_PROMOTE] = a->schedule.promote > 0;
-    request.given[PART_SPLIT] = a->schedule.split_k > 0;
-    request.given[PART_EPILOGUE] = a->schedule.epilogue_rounded;
-    request.given[PART_QDQ] = a->schedule.qdq_integer;
-    request.given[PART_VECTORS] = a->schedule.vectors_scalar;
-    request.given[PART_FUSE] = request.given[PART_INNER] = request.given[PART_INNER_CONSTANTS] =
-        a->fuse != ULP_FUSE_NONE;
+    request.given[ULP_PART_ORDER] = a->order != ULP_ORDER_SEQUENTIAL;
+    request.given[ULP_PART_FUSED] = !unit && a->order != ULP_ORDER_PAIRWISE;
+    request.given[ULP_PART_PROMOTE] = a->schedule.promote > 0;
+    request.given[ULP_PART_SPLIT] = a->schedule.split_k > 0;
+    request.given[ULP_PART_EPILOGUE] = a->schedule.epilogue_rounded;
+    request.given[ULP_PART_QDQ] = a->schedule.qdq_integer;
+    request.given[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
+    request.given[ULP_PART_FUSE] = request.given[ULP_PART_INNER] =
+        request.given[ULP_PART_INNER_CONSTANTS] = a->fuse != ULP_FUSE_NONE;
     return request;
 }
 
@@ -97,7 +97,7 @@ static bool write_name(const struct ulp_arithmetic *a, const char *base, char na
         memset(request.given, 0, sizeof request.given);
     if (ulp_request_resolve(&other, &request, NULL) != ULP_OK || !equal_arithmetics(a, &other))
         return false;
-    for (int part = PART_COUNT - 1; part >= 0; part--) {
+    for (int part = ULP_PART_COUNT - 1; part >= 0; part--) {
         const bool given = request.given[part];
         request.given[part] = false;
         if (given && (ulp_request_resolve(&other, &request, NULL) != ULP_OK ||
@@ -180,6 +180,6 @@ enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct u
     if (status == ULP_OK)
         status = ulp_request_change(&request, part, error);
     if (status == ULP_OK)
-        ulp_request_settle(&request, (const bool[PART_COUNT]){false});
+        ulp_request_settle(&request, (const bool[ULP_PART_COUNT]){false});
     return status == ULP_OK ? find_requested(&request, base->name, out, error) : status;
 }

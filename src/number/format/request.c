@@ -24,8 +24,8 @@ static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
-const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt",
-                                              "onnxconverter-common", NULL};
+const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
+                                           NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {
 #define GPU(NAME, name, formats, class, tf32, other) name,
@@ -41,69 +41,76 @@ static const struct part_row {
     enum { CHOICE, ORDER, NUMBER, SEED, FORMAT } kind;
     const char *meaning;
     size_t place; /* in struct ulp_request: of FORMAT the format, of ORDER the block's length */
-} part_rows[PART_COUNT] = {
-    [PART_GPU] = {"@", ulp_gpu_names,
-                  .meaning = "the GPU whose matrix unit sums products (default h200)"},
-    [PART_ROUND] = {"round=", rounding_names,
-                    .meaning = "how every step is rounded; sr: stochastically"},
-    [PART_SEED] = {"seed=", .kind = SEED, .meaning = "of stochastic rounding"},
-    [PART_PLACE] = {"", place_names,
-                    .meaning =
-                        "whether only results are rounded, or every step inside an operator too"},
-    [PART_SUBNORMALS] = {"subnormals=", subnormal_names,
-                         .meaning = "whether subnormal numbers become zero"},
-    [PART_OVERFLOW] = {"overflow=", overflow_names,
-                       .meaning = "what a value beyond the largest becomes"},
-    [PART_COMPUTE] = {"compute=", .kind = FORMAT, .place = offsetof(struct ulp_request, compute),
-                      .meaning = "the format of steps inside an operator"},
-    [PART_FACTOR] = {"factor=", .kind = FORMAT, .place = offsetof(struct ulp_request, factor),
-                     .meaning = "the format that factors of products are rounded to"},
-    [PART_ACCUMULATOR] = {"acc=", .kind = FORMAT,
-                          .place = offsetof(struct ulp_request, accumulator),
-                          .meaning = "the format that products are summed in"},
-    [PART_UNIT] = {"unit=", ulp_unit_names,
-                   .meaning = "the GPU's instructions for products; none: scalar sums"},
-    [PART_VECTORS] = {"vectors=", vectors_names,
-                      .meaning = "products of one row or column (a matrix times a vector, a "
-                                 "depthwise Conv) on the unit like others, or in scalar sums of "
-                                 "stored values as libraries' kernels for them"},
-    [PART_OPERANDS] = {"operands=", operand_names, .meaning = "how factors are rounded"},
-    [PART_ORDER] = {"order=", order_names, .kind = ORDER,
-                    .place = offsetof(struct ulp_request, order_block),
-                    .meaning = "the order in which products are summed"},
-    [PART_REDUCE] = {"reduce=", reduce_names, .kind = ORDER,
-                     .place = offsetof(struct ulp_request, reduce_block),
-                     .meaning = "the order in which rows are summed; warp: as the threads of a "
-                                "GPU's warp do"},
-    [PART_FUSED] = {"", fused_names,
-                    .meaning = "whether a product and its addition are rounded once or twice"},
-    [PART_PROMOTE] = {"promote=", .kind = NUMBER,
-                      .meaning = "add the accumulator to one in FP32 after every N products"},
-    [PART_SPLIT] = {"split-k=", .kind = NUMBER, .meaning = "sum k in N slices, then the slices"},
-    [PART_EPILOGUE] = {"epilogue=", epilogue_names,
+} part_rows[ULP_PART_COUNT] = {
+    [ULP_PART_GPU] = {"@", ulp_gpu_names,
+                      .meaning = "the GPU whose matrix unit sums products (default h200)"},
+    [ULP_PART_ROUND] = {"round=", rounding_names,
+                        .meaning = "how every step is rounded; sr: stochastically"},
+    [ULP_PART_SEED] = {"seed=", .kind = SEED, .meaning = "of stochastic rounding"},
+    [ULP_PART_PLACE] = {"", place_names,
+                        .meaning = "whether only results are rounded, or every step inside an "
+                                   "operator too"},
+    [ULP_PART_SUBNORMALS] = {"subnormals=", subnormal_names,
+                             .meaning = "whether subnormal numbers become zero"},
+    [ULP_PART_OVERFLOW] = {"overflow=", overflow_names,
+                           .meaning = "what a value beyond the largest becomes"},
+    [ULP_PART_COMPUTE] = {"compute=", .kind = FORMAT,
+                          .place = offsetof(struct ulp_request, compute),
+                          .meaning = "the format of steps inside an operator"},
+    [ULP_PART_FACTOR] = {"factor=", .kind = FORMAT, .place = offsetof(struct ulp_request, factor),
+                         .meaning = "the format that factors of products are rounded to"},
+    [ULP_PART_ACCUMULATOR] = {"acc=", .kind = FORMAT,
+                              .place = offsetof(struct ulp_request, accumulator),
+                              .meaning = "the format that products are summed in"},
+    [ULP_PART_UNIT] = {"unit=", ulp_unit_names,
+                       .meaning = "the GPU's instructions for products; none: scalar sums"},
+    [ULP_PART_VECTORS] = {"vectors=", vectors_names,
+                          .meaning =
+                              "products of one row or column (a matrix times a vector, a "
+                              "depthwise Conv) on the unit like others, or in scalar sums of "
+                              "stored values as libraries' kernels for them"},
+    [ULP_PART_OPERANDS] = {"operands=", operand_names, .meaning = "how factors are rounded"},
+    [ULP_PART_ORDER] = {"order=", order_names, .kind = ORDER,
+                        .place = offsetof(struct ulp_request, order_block),
+                        .meaning = "the order in which products are summed"},
+    [ULP_PART_REDUCE] = {"reduce=", reduce_names, .kind = ORDER,
+                         .place = offsetof(struct ulp_request, reduce_block),
+                         .meaning = "the order in which rows are summed; warp: as the threads of a "
+                                    "GPU's warp do"},
+    [ULP_PART_FUSED] = {"", fused_names,
+                        .meaning = "whether a product and its addition are rounded once or twice"},
+    [ULP_PART_PROMOTE] = {"promote=", .kind = NUMBER,
+                          .meaning = "add the accumulator to one in FP32 after every N products"},
+    [ULP_PART_SPLIT] = {"split-k=", .kind = NUMBER,
+                        .meaning = "sum k in N slices, then the slices"},
+    [ULP_PART_EPILOGUE] = {"epilogue=", epilogue_names,
+                           .meaning =
+                               "whether a bias is added to the sum before its rounding or after"},
+    [ULP_PART_QDQ] = {"qdq=", qdq_names,
+                      .meaning =
+                          "a Q/DQ graph as it is written, or its products in INT32 as an INT8 "
+                          "kernel does"},
+    [ULP_PART_FUNCTIONS] = {"functions=", functions_names,
+                            .meaning =
+                                "every function correctly rounded, or erf, exp and sigmoid as "
+                                "CUDA has them"},
+    [ULP_PART_CONSTANTS] = {"constants=", ulp_constants_names,
+                            .meaning =
+                                "those beyond the largest value: that value, infinite, or as "
+                                "that converter makes them"},
+    [ULP_PART_SCALES] = {"qdq-scales=", scales_names,
+                         .meaning = "Q/DQ scales as the model declares them, or lowered like other "
+                                    "constants"},
+    [ULP_PART_FUSE] = {"fuse=", fuse_names,
                        .meaning =
-                           "whether a bias is added to the sum before its rounding or after"},
-    [PART_QDQ] = {"qdq=", qdq_names,
-                  .meaning = "a Q/DQ graph as it is written, or its products in INT32 as an INT8 "
-                             "kernel does"},
-    [PART_FUNCTIONS] = {"functions=", functions_names,
-                        .meaning = "every function correctly rounded, or erf, exp and sigmoid as "
-                                   "CUDA has them"},
-    [PART_CONSTANTS] = {"constants=", ulp_constants_names,
-                        .meaning = "those beyond the largest value: that value, infinite, or as "
-                                   "that converter makes them"},
-    [PART_SCALES] = {"qdq-scales=", scales_names,
-                     .meaning =
-                         "Q/DQ scales as the model declares them, or lowered like other constants"},
-    [PART_FUSE] = {"fuse=", fuse_names,
-                   .meaning = "nodes computed as one kernel, without rounding to storage inside; "
-                              "groups: by fuse=FILE"},
-    [PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
-                    .meaning = "the format of the values and steps inside such a kernel"},
-    [PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,
-                              .meaning =
-                                  "whether a constant that such a kernel reads is lowered to "
-                                  "storage, or in that format"},
+                           "nodes computed as one kernel, without rounding to storage inside; "
+                           "groups: by fuse=FILE"},
+    [ULP_PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
+                        .meaning = "the format of the values and steps inside such a kernel"},
+    [ULP_PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,
+                                  .meaning =
+                                      "whether a constant that such a kernel reads is lowered to "
+                                      "storage, or in that format"},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
@@ -207,7 +214,7 @@ static void list_parts(char *text, size_t size)
 {
     static const char *const kinds[] = {[NUMBER] = "N", [SEED] = "N", [FORMAT] = "FORMAT"};
     *text = 0;
-    for (int p = PART_GPU + 1; p < PART_COUNT; p++) {
+    for (int p = ULP_PART_GPU + 1; p < ULP_PART_COUNT; p++) {
         const struct part_row *row = &part_rows[p];
         append(text, size, *text ? ", " : "");
         append(text, size, row->key);
@@ -222,10 +229,10 @@ static void list_parts(char *text, size_t size)
 
 static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
 {
-    const char *words[2 * PART_COUNT + 1];
+    const char *words[2 * ULP_PART_COUNT + 1];
     char hint[64], key[32], known[640];
     size_t count = 0;
-    for (int p = PART_GPU + 1; p < PART_COUNT; p++)
+    for (int p = ULP_PART_GPU + 1; p < ULP_PART_COUNT; p++)
         if (*part_rows[p].key)
             words[count++] = part_rows[p].key;
         else
@@ -240,7 +247,7 @@ static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
 
 static int find_part(const char *word)
 {
-    for (int p = 0; p < PART_COUNT; p++) {
+    for (int p = 0; p < ULP_PART_COUNT; p++) {
         const struct part_row *row = &part_rows[p];
         if (*row->key ? strncmp(word, row->key, strlen(row->key)) == 0
                       : find_word(word, row->words) >= 0)
@@ -283,19 +290,20 @@ static enum ulp_status read_gpu(struct ulp_request *request, const char *gpu,
                                 struct ulp_error *error)
 {
     char hint[64], known[160];
-    request->given[PART_GPU] = true;
-    request->choice[PART_GPU] = find_word(gpu, ulp_gpu_names);
-    if (request->choice[PART_GPU] >= 0)
+    request->given[ULP_PART_GPU] = true;
+    request->choice[ULP_PART_GPU] = find_word(gpu, ulp_gpu_names);
+    if (request->choice[ULP_PART_GPU] >= 0)
         return ULP_OK;
     list_words(known, sizeof known, ulp_gpu_names);
     return ulp_fail(error, ULP_ERROR_USAGE, "unknown GPU \"%s\" after @%s; known: %s", gpu,
                     ulp_suggest(hint, gpu, ulp_gpu_names), known);
 }
 
-void ulp_request_settle(struct ulp_request *request, const bool said[PART_COUNT])
+void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_COUNT])
 {
-    static const enum ulp_part inside[] = {PART_INNER, PART_INNER_CONSTANTS};
-    const bool none = request->given[PART_FUSE] && request->choice[PART_FUSE] == ULP_FUSE_NONE;
+    static const enum ulp_part inside[] = {ULP_PART_INNER, ULP_PART_INNER_CONSTANTS};
+    const bool none =
+        request->given[ULP_PART_FUSE] && request->choice[ULP_PART_FUSE] == ULP_FUSE_NONE;
     for (size_t i = 0; i < sizeof inside / sizeof *inside && none; i++)
         request->given[inside[i]] &= said[inside[i]];
 }
@@ -319,7 +327,7 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
 {
     memset(request, 0, sizeof *request);
     char text[512];
-    bool said[PART_COUNT] = {false}; /* in this name, as opposed to a runtime's expansion */
+    bool said[ULP_PART_COUNT] = {false}; /* in this name, as opposed to a runtime's expansion */
     const size_t length = strlen(name);
     if (length >= sizeof text)
         return ulp_fail(error, ULP_ERROR_USAGE, "the name is longer than %zu characters",
@@ -366,11 +374,11 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
 bool ulp_request_write(const struct ulp_request *request, char *text, size_t size)
 {
     size_t length = (size_t)snprintf(text, size, "%s", request->base);
-    for (int part = 0; part < PART_COUNT && length < size; part++) {
+    for (int part = 0; part < ULP_PART_COUNT && length < size; part++) {
         char number[32];
         if (request->given[part])
             length += (size_t)snprintf(text + length, size - length, "%s%s%s",
-                                       part == PART_GPU ? "" : ",", part_rows[part].key,
+                                       part == ULP_PART_GPU ? "" : ",", part_rows[part].key,
                                        find_value(request, (enum ulp_part)part, number));
     }
     return length < size;
@@ -379,7 +387,7 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
 const char *ulp_arithmetic_part(size_t index, char *spelled, size_t size)
 {
     static const char *const values[] = {[NUMBER] = "N", [SEED] = "N", [FORMAT] = "FORMAT"};
-    if (index >= PART_COUNT)
+    if (index >= ULP_PART_COUNT)
         return NULL;
     const struct part_row *row = &part_rows[index];
     size_t length =

@@ -6,56 +6,62 @@
 
 /* In the order in which canonical names spell them. */
 enum ulp_part {
-    PART_GPU,
-    PART_ROUND,
-    PART_SEED,
-    PART_PLACE,
-    PART_SUBNORMALS,
-    PART_OVERFLOW,
-    PART_COMPUTE,
-    PART_FACTOR,
-    PART_ACCUMULATOR,
-    PART_UNIT,
-    PART_VECTORS,
-    PART_OPERANDS,
-    PART_ORDER,
-    PART_REDUCE,
-    PART_FUSED,
-    PART_PROMOTE,
-    PART_SPLIT,
-    PART_EPILOGUE,
-    PART_QDQ,
-    PART_FUNCTIONS,
-    PART_CONSTANTS,
-    PART_SCALES,
-    PART_FUSE,
-    PART_INNER,
-    PART_INNER_CONSTANTS,
-    PART_COUNT
+    ULP_PART_GPU,
+    ULP_PART_ROUND,
+    ULP_PART_SEED,
+    ULP_PART_PLACE,
+    ULP_PART_SUBNORMALS,
+    ULP_PART_OVERFLOW,
+    ULP_PART_COMPUTE,
+    ULP_PART_FACTOR,
+    ULP_PART_ACCUMULATOR,
+    ULP_PART_UNIT,
+    ULP_PART_VECTORS,
+    ULP_PART_OPERANDS,
+    ULP_PART_ORDER,
+    ULP_PART_REDUCE,
+    ULP_PART_FUSED,
+    ULP_PART_PROMOTE,
+    ULP_PART_SPLIT,
+    ULP_PART_EPILOGUE,
+    ULP_PART_QDQ,
+    ULP_PART_FUNCTIONS,
+    ULP_PART_CONSTANTS,
+    ULP_PART_SCALES,
+    ULP_PART_FUSE,
+    ULP_PART_INNER,
+    ULP_PART_INNER_CONSTANTS,
+    ULP_PART_COUNT
 };
 
 enum ulp_gpu {
-#define GPU(NAME, name, formats, class, tf32, other) GPU_##NAME,
+#define GPU(NAME, name, formats, class, tf32, other) ULP_GPU_##NAME,
 #include "number/format/gpu.def"
 #undef GPU
-    GPU_COUNT
+    ULP_GPU_COUNT
 };
-enum ulp_unit_class { UNIT_NONE, UNIT_MMA, UNIT_WGMMA, UNIT_TCGEN05, UNIT_COUNT };
+enum ulp_unit_class {
+    ULP_UNIT_CLASS_NONE,
+    ULP_UNIT_CLASS_MMA,
+    ULP_UNIT_CLASS_WGMMA,
+    ULP_UNIT_CLASS_TCGEN05,
+    ULP_UNIT_CLASS_COUNT
+};
 
 struct ulp_request {
     char base[32];
-    bool given[PART_COUNT];
+    bool given[ULP_PART_COUNT];
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
      * PROMOTE and SPLIT the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
      * QDQ, VECTORS and FUNCTIONS 0, 1. */
-    int choice[PART_COUNT];
+    int choice[ULP_PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator, inner;
     int order_block, reduce_block;
 };
 
-extern const char *const ulp_gpu_names[GPU_COUNT + 1];
-extern const char *const ulp_unit_names[UNIT_COUNT + 1];
+extern const char *const ulp_gpu_names[ULP_GPU_COUNT + 1];
+extern const char *const ulp_unit_names[ULP_UNIT_CLASS_COUNT + 1];
 extern const char *const ulp_constants_names[]; /* by enum ulp_constants */
 
 /* The request of a name; a runtime's name is that of its expansion. */
@@ -65,7 +71,7 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
 enum ulp_status ulp_request_change(struct ulp_request *request, const char *part,
                                    struct ulp_error *error);
 /* What has no meaning without a kernel goes with fuse=none, but for parts that were said. */
-void ulp_request_settle(struct ulp_request *request, const bool said[PART_COUNT]);
+void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_COUNT]);
 /* runtime.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error);
 /* resolve.c: the arithmetic that it asks for, without a name. */

@@ -21,9 +21,9 @@ static const struct {
     enum ulp_unit_class fp8_class; /* every GPU has mma, too */
     enum ulp_rounding tf32;        /* of TF32 operands */
     const char *other;
-} gpus[GPU_COUNT] = {
+} gpus[ULP_GPU_COUNT] = {
 #define GPU(NAME, name, formats, class, tf32, other) \
-    [GPU_##NAME] = {formats, UNIT_##class, ULP_ROUND_NEAREST_##tf32, "@" other},
+    [ULP_GPU_##NAME] = {formats, ULP_UNIT_CLASS_##class, ULP_ROUND_NEAREST_##tf32, "@" other},
 #include "number/format/gpu.def"
 #undef GPU
 };
@@ -36,7 +36,7 @@ static bool is_named(const struct ulp_format *format, const char *name)
 /* Of the arithmetic's matrix unit; -1: it has none. */
 static int find_gpu(const struct ulp_arithmetic *arithmetic)
 {
-    for (int i = 0; i < GPU_COUNT; i++)
+    for (int i = 0; i < ULP_GPU_COUNT; i++)
         if (strcmp(ulp_gpu_names[i], arithmetic->schedule.gpu) == 0)
             return i;
     return -1;
@@ -47,10 +47,10 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
                                      const struct ulp_base *base, struct ulp_error *error)
 {
     const bool differs =
-        request->given[PART_COMPUTE] && !is_named(&request->compute, out->storage.name);
-    if (request->given[PART_PLACE])
-        out->place = request->choice[PART_PLACE] ? ULP_ROUND_EACH_STEP : ULP_ROUND_RESULT;
-    else if (request->given[PART_COMPUTE])
+        request->given[ULP_PART_COMPUTE] && !is_named(&request->compute, out->storage.name);
+    if (request->given[ULP_PART_PLACE])
+        out->place = request->choice[ULP_PART_PLACE] ? ULP_ROUND_EACH_STEP : ULP_ROUND_RESULT;
+    else if (request->given[ULP_PART_COMPUTE])
         out->place = differs ? ULP_ROUND_RESULT : ULP_ROUND_EACH_STEP;
     if (out->place == ULP_ROUND_EACH_STEP) {
         if (differs)
@@ -62,13 +62,13 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
         out->compute = out->storage;
         return ULP_OK;
     }
-    if (request->given[PART_COMPUTE] && !differs)
+    if (request->given[ULP_PART_COMPUTE] && !differs)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "result-only with compute=%s, the storage format, is each-step; say "
                         "each-step, or name a "
                         "wider compute format",
                         out->storage.name);
-    if (request->given[PART_COMPUTE]) {
+    if (request->given[ULP_PART_COMPUTE]) {
         out->compute = request->compute;
     } else if (base->place == ULP_ROUND_EACH_STEP) {
         ulp_format_find("fp32", &out->compute, NULL);
@@ -91,12 +91,13 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
                                     const struct ulp_base *base, bool *has_unit,
                                     struct ulp_error *error)
 {
-    const bool none = request->given[PART_UNIT] && request->choice[PART_UNIT] == UNIT_NONE;
-    const bool asked = request->given[PART_GPU] || (request->given[PART_UNIT] && !none);
+    const bool none =
+        request->given[ULP_PART_UNIT] && request->choice[ULP_PART_UNIT] == ULP_UNIT_CLASS_NONE;
+    const bool asked = request->given[ULP_PART_GPU] || (request->given[ULP_PART_UNIT] && !none);
     const enum ulp_gpu gpu =
-        request->given[PART_GPU] ? (enum ulp_gpu)request->choice[PART_GPU] : GPU_H200;
+        request->given[ULP_PART_GPU] ? (enum ulp_gpu)request->choice[ULP_PART_GPU] : ULP_GPU_H200;
     *has_unit = false;
-    if (none && request->given[PART_GPU])
+    if (none && request->given[ULP_PART_GPU])
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "unit=none (no matrix unit) contradicts @%s (that GPU's unit)",
                         ulp_gpu_names[gpu]);
@@ -120,15 +121,15 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
                             : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2 and fp64");
     const bool fp8 = bit == FP8;
     const enum ulp_unit_class own = gpus[gpu].fp8_class,
-                              class = request->given[PART_UNIT]
-                                          ? (enum ulp_unit_class)request->choice[PART_UNIT]
+                              class = request->given[ULP_PART_UNIT]
+                                          ? (enum ulp_unit_class)request->choice[ULP_PART_UNIT]
                                       : fp8 ? own
-                                            : UNIT_MMA;
-    if (class != UNIT_MMA && class != own)
+                                            : ULP_UNIT_CLASS_MMA;
+    if (class != ULP_UNIT_CLASS_MMA && class != own)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s has no %s instructions; its classes are mma%s%s", ulp_gpu_names[gpu],
-                        ulp_unit_names[class], own == UNIT_MMA ? " only" : " and ",
-                        own == UNIT_MMA ? "" : ulp_unit_names[own]);
+                        ulp_unit_names[class], own == ULP_UNIT_CLASS_MMA ? " only" : " and ",
+                        own == ULP_UNIT_CLASS_MMA ? "" : ulp_unit_names[own]);
     if (bit == FP64) {
         if (is_named(&out->accumulator, "fp64"))
             return ULP_OK;
@@ -156,10 +157,10 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
 static void resolve_rows(struct ulp_arithmetic *out, const struct ulp_request *request,
                          bool has_unit)
 {
-    if (request->given[PART_REDUCE]) {
-        out->reduce = (enum ulp_order)request->choice[PART_REDUCE];
+    if (request->given[ULP_PART_REDUCE]) {
+        out->reduce = (enum ulp_order)request->choice[ULP_PART_REDUCE];
         out->reduce_block = out->reduce == ULP_ORDER_BLOCKED ? request->reduce_block : 0;
-    } else if (!request->given[PART_ORDER] && has_unit) {
+    } else if (!request->given[ULP_PART_ORDER] && has_unit) {
         out->reduce = ULP_ORDER_WARP;
     } else {
         out->reduce = out->order;
@@ -172,64 +173,65 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
                                     const struct ulp_base *base, struct ulp_error *error)
 {
     bool has_unit;
-    if (request->given[PART_FACTOR])
+    if (request->given[ULP_PART_FACTOR])
         out->factor = request->factor;
-    if (request->given[PART_ACCUMULATOR])
+    if (request->given[ULP_PART_ACCUMULATOR])
         out->accumulator = request->accumulator;
     const enum ulp_status status = resolve_unit(out, request, base, &has_unit, error);
     if (status != ULP_OK)
         return status;
     if (!has_unit && ulp_format_holds(&out->factor, &out->storage))
         out->factor = out->storage;
-    if (request->given[PART_ORDER]) {
-        out->order = (enum ulp_order)request->choice[PART_ORDER];
+    if (request->given[ULP_PART_ORDER]) {
+        out->order = (enum ulp_order)request->choice[ULP_PART_ORDER];
         out->order_block = request->order_block;
     }
     resolve_rows(out, request, has_unit);
     const bool pairwise = out->order == ULP_ORDER_PAIRWISE;
-    if (request->given[PART_FUSED] && has_unit)
+    if (request->given[ULP_PART_FUSED] && has_unit)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fma and nofma are about scalar chains, and a matrix unit (%s) adds the "
                         "products; say unit=none",
                         out->schedule.gpu);
-    if (request->given[PART_FUSED] && request->choice[PART_FUSED] && pairwise)
+    if (request->given[ULP_PART_FUSED] && request->choice[ULP_PART_FUSED] && pairwise)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "order=pairwise adds rounded products, so there is no multiply-add to "
                         "fuse: leave out fma");
     out->schedule.fused =
         !has_unit && !pairwise &&
-        (request->given[PART_FUSED] ? request->choice[PART_FUSED] == 1 : base->fused);
+        (request->given[ULP_PART_FUSED] ? request->choice[ULP_PART_FUSED] == 1 : base->fused);
     const bool exact = ulp_format_holds(&out->factor, &out->storage);
-    if (request->given[PART_OPERANDS] && exact)
+    if (request->given[ULP_PART_OPERANDS] && exact)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "operands= has no meaning here: factors of format %s hold every %s value, "
                         "nothing is rounded",
                         out->factor.name, out->storage.name);
     out->schedule.operand_rounding =
-        exact                           ? ULP_ROUND_NEAREST_EVEN
-        : request->given[PART_OPERANDS] ? (enum ulp_rounding)request->choice[PART_OPERANDS]
+        exact                               ? ULP_ROUND_NEAREST_EVEN
+        : request->given[ULP_PART_OPERANDS] ? (enum ulp_rounding)request->choice[ULP_PART_OPERANDS]
         : base->operands == ULP_ROUND_NEAREST_AWAY && has_unit ? gpus[find_gpu(out)].tf32
                                                                : base->operands;
     struct ulp_format fp32;
     ulp_format_find("fp32", &fp32, NULL);
-    if (request->given[PART_PROMOTE]) {
+    if (request->given[ULP_PART_PROMOTE]) {
         if (!ulp_format_holds(&fp32, &out->accumulator))
             return ulp_fail(
                 error, ULP_ERROR_USAGE,
                 "promote= adds chains to an fp32 sum, which cannot hold the accumulator %s",
                 out->accumulator.name);
-        out->schedule.promote = request->choice[PART_PROMOTE];
+        out->schedule.promote = request->choice[ULP_PART_PROMOTE];
     }
-    if (request->given[PART_SPLIT] && request->choice[PART_SPLIT] > 1)
-        out->schedule.split_k = request->choice[PART_SPLIT];
-    out->schedule.vectors_scalar = request->given[PART_VECTORS] && request->choice[PART_VECTORS];
+    if (request->given[ULP_PART_SPLIT] && request->choice[ULP_PART_SPLIT] > 1)
+        out->schedule.split_k = request->choice[ULP_PART_SPLIT];
+    out->schedule.vectors_scalar =
+        request->given[ULP_PART_VECTORS] && request->choice[ULP_PART_VECTORS];
     if (out->schedule.vectors_scalar && !has_unit)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "vectors=scalar has no meaning without a matrix unit: every product is "
                         "summed so");
-    out->schedule.qdq_integer = request->given[PART_QDQ] && request->choice[PART_QDQ];
+    out->schedule.qdq_integer = request->given[ULP_PART_QDQ] && request->choice[ULP_PART_QDQ];
     out->schedule.epilogue_rounded =
-        request->given[PART_EPILOGUE] && request->choice[PART_EPILOGUE];
+        request->given[ULP_PART_EPILOGUE] && request->choice[ULP_PART_EPILOGUE];
     if (out->schedule.epilogue_rounded && ulp_format_holds(&out->storage, &out->accumulator) &&
         !out->schedule.promote && !out->schedule.split_k)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -244,8 +246,8 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
 static enum ulp_status resolve_range(struct ulp_arithmetic *out, const struct ulp_request *request,
                                      struct ulp_error *error)
 {
-    const int overflow = request->choice[PART_OVERFLOW];
-    if (request->given[PART_OVERFLOW] && overflow == ULP_OVERFLOW_INFINITY &&
+    const int overflow = request->choice[ULP_PART_OVERFLOW];
+    if (request->given[ULP_PART_OVERFLOW] && overflow == ULP_OVERFLOW_INFINITY &&
         !ulp_format_has_infinity(&out->storage))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "overflow=inf: %s has no infinity; take overflow=nan or overflow=saturate",
@@ -256,9 +258,9 @@ static enum ulp_status resolve_range(struct ulp_arithmetic *out, const struct ul
         if (!is_named(parts[i], out->storage.name) ||
             (parts[i] == &out->accumulator && out->schedule.gpu[0]))
             continue;
-        if (request->given[PART_SUBNORMALS])
-            parts[i]->subnormals = request->choice[PART_SUBNORMALS] == 1;
-        if (request->given[PART_OVERFLOW])
+        if (request->given[ULP_PART_SUBNORMALS])
+            parts[i]->subnormals = request->choice[ULP_PART_SUBNORMALS] == 1;
+        if (request->given[ULP_PART_OVERFLOW])
             parts[i]->overflow = (enum ulp_overflow)overflow;
     }
     return ULP_OK;
@@ -268,12 +270,12 @@ static enum ulp_status resolve_range(struct ulp_arithmetic *out, const struct ul
 static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
                                          const struct ulp_request *request, struct ulp_error *error)
 {
-    const bool given = request->given[PART_FUNCTIONS];
+    const bool given = request->given[ULP_PART_FUNCTIONS];
     const bool possible = is_named(&out->compute, "fp32") && out->compute.subnormals &&
                           out->compute.overflow == ULP_OVERFLOW_INFINITY &&
                           out->rounding == ULP_ROUND_NEAREST_EVEN;
     out->cuda_functions =
-        given ? request->choice[PART_FUNCTIONS] : possible && out->schedule.gpu[0];
+        given ? request->choice[ULP_PART_FUNCTIONS] : possible && out->schedule.gpu[0];
     if (out->cuda_functions && !possible)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "functions=cuda: those of CUDA compute in FP32, to nearest even, with "
@@ -285,10 +287,10 @@ static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
 static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
                                          const struct ulp_request *request, struct ulp_error *error)
 {
-    out->constants = request->given[PART_CONSTANTS]
-                         ? (enum ulp_constants)request->choice[PART_CONSTANTS]
+    out->constants = request->given[ULP_PART_CONSTANTS]
+                         ? (enum ulp_constants)request->choice[ULP_PART_CONSTANTS]
                          : ULP_CONSTANTS_SATURATED;
-    out->scales_lowered = request->given[PART_SCALES] && request->choice[PART_SCALES];
+    out->scales_lowered = request->given[ULP_PART_SCALES] && request->choice[ULP_PART_SCALES];
     if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "constants=onnxconverter-common: that converter makes FP16 and no %s; take "
@@ -301,12 +303,13 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
 static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct ulp_request *request,
                                       struct ulp_error *error)
 {
-    out->fuse =
-        request->given[PART_FUSE] ? (enum ulp_fuse)request->choice[PART_FUSE] : ULP_FUSE_NONE;
-    out->inner = request->given[PART_INNER] ? request->inner : out->compute;
-    out->inner_constants = out->fuse != ULP_FUSE_NONE && (!request->given[PART_INNER_CONSTANTS] ||
-                                                          request->choice[PART_INNER_CONSTANTS]);
-    if ((request->given[PART_INNER] || request->given[PART_INNER_CONSTANTS]) &&
+    out->fuse = request->given[ULP_PART_FUSE] ? (enum ulp_fuse)request->choice[ULP_PART_FUSE]
+                                              : ULP_FUSE_NONE;
+    out->inner = request->given[ULP_PART_INNER] ? request->inner : out->compute;
+    out->inner_constants =
+        out->fuse != ULP_FUSE_NONE &&
+        (!request->given[ULP_PART_INNER_CONSTANTS] || request->choice[ULP_PART_INNER_CONSTANTS]);
+    if ((request->given[ULP_PART_INNER] || request->given[ULP_PART_INNER_CONSTANTS]) &&
         out->fuse == ULP_FUSE_NONE)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse-inner= and fuse-constants= have no meaning without fuse=pointwise, "
@@ -341,11 +344,11 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
     ulp_format_find(base.accumulator, &out->accumulator, NULL);
     out->place = base.place;
     const bool wide_part =
-        (request->given[PART_COMPUTE] && request->compute.carrier == ULP_CARRIER_MPFR) ||
-        (request->given[PART_FACTOR] && request->factor.carrier == ULP_CARRIER_MPFR) ||
-        (request->given[PART_ACCUMULATOR] && request->accumulator.carrier == ULP_CARRIER_MPFR);
+        (request->given[ULP_PART_COMPUTE] && request->compute.carrier == ULP_CARRIER_MPFR) ||
+        (request->given[ULP_PART_FACTOR] && request->factor.carrier == ULP_CARRIER_MPFR) ||
+        (request->given[ULP_PART_ACCUMULATOR] && request->accumulator.carrier == ULP_CARRIER_MPFR);
     const bool wide = out->storage.carrier == ULP_CARRIER_MPFR;
-    for (int part = 0; part < PART_COUNT; part++)
+    for (int part = 0; part < ULP_PART_COUNT; part++)
         if (wide && request->given[part])
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "%s is the reference, every step to nearest even at that precision; it "
@@ -355,12 +358,12 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "mpfr:P is an arithmetic of its own and no part of another; fp64 is the "
                         "widest format for compute=, factor= and acc=");
-    if (request->given[PART_ROUND])
-        out->rounding = (enum ulp_rounding)request->choice[PART_ROUND];
-    if (request->given[PART_SEED] && out->rounding != ULP_ROUND_STOCHASTIC)
+    if (request->given[ULP_PART_ROUND])
+        out->rounding = (enum ulp_rounding)request->choice[ULP_PART_ROUND];
+    if (request->given[ULP_PART_SEED] && out->rounding != ULP_ROUND_STOCHASTIC)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "seed= has no meaning without round=sr (stochastic rounding)");
-    out->seed = request->given[PART_SEED] ? request->seed : 0;
+    out->seed = request->given[ULP_PART_SEED] ? request->seed : 0;
     status = resolve_steps(out, request, &base, error);
     if (status == ULP_OK)
         status = resolve_sums(out, request, &base, error);

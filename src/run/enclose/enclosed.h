@@ -39,7 +39,7 @@ struct ulp_enclosing_walk {
     struct ulp_lane lane;           /* for constants, as the arithmetic has them */
     struct ulp_lane names;          /* FP64, in which operators run on names */
     struct ulp_trace *trace;
-    struct ulp_normalisation *normalisations; /* by step; NULL: none */
+    struct ulp_written_normalisation *normalisations; /* by step; NULL: none */
 };
 
 /* enclose.c: a walk over a block, with the trace of the caller. */

@@ -170,7 +170,7 @@ enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *w, const struct u
 /* ---- normalisations ---- */
 
 /* d / sqrt(mean(d * d) + epsilon), written as nodes. */
-struct ulp_normalisation {
+struct ulp_written_normalisation {
     bool is;
     struct ulp_idiom idiom;
 };
@@ -185,7 +185,7 @@ enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct
         return ulp_fail_memory(error, "out of memory");
     const enum ulp_status status = ulp_idiom_parse(formula, parsed, error);
     for (size_t s = 0; s < w->block->step_count && status == ULP_OK; s++) {
-        struct ulp_normalisation *n = &w->normalisations[s];
+        struct ulp_written_normalisation *n = &w->normalisations[s];
         n->idiom = (struct ulp_idiom){.root = (int)s, .formula = formula};
         n->is = !w->block->steps[s].folded &&
                 ulp_idiom_match(w->block, (int)s, parsed, &n->idiom) && n->idiom.length > 0 &&
@@ -258,7 +258,7 @@ static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_i
 const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool *assumed, char *why,
                                    size_t size)
 {
-    const struct ulp_normalisation *normalisation = &w->normalisations[s];
+    const struct ulp_written_normalisation *normalisation = &w->normalisations[s];
     const struct ulp_step *step = &w->block->steps[s];
     if (!normalisation->is || step->outputs[0] < 0)
         return NULL;

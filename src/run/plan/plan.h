@@ -187,7 +187,7 @@ struct ulp_fusion {
     size_t kernel_count;
 };
 
-/* The groups of a lane with fuse=groups, by the plan's nodes (fusion_groups.c). */
+/* The groups of a lane with fuse=groups, by the plan's nodes (fusion/groups.c). */
 struct ulp_grouping {
     const char *name;
     size_t count;
@@ -351,7 +351,7 @@ enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
 /* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
 enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, size_t lane, struct ulp_mix *mix,
                               struct ulp_error *error);
-/* fusion_groups.c: copy the groups of a lane with fuse=groups; NULL: an error. */
+/* fusion/groups.c: copy the groups of a lane with fuse=groups; NULL: an error. */
 enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct ulp_groups *groups,
                                struct ulp_error *error);
 /* The groups of a lane, to plan it again; count 0: it has none. By name, in the arena. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/plan/fusion.h"
+#include "run/plan/fusion/fusion.h"
 
 /* A value that several read is kept rather than computed again when it reads more tensors or takes
  * more operations than these; one that reads more than READS_MAX is kept in any case. Inductor's

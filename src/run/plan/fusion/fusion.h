@@ -6,8 +6,8 @@
  * others, and those that are kept in memory, begin as kernels of their own; kernels that run over
  * the same elements become one where that makes no circle. Inside a kernel values keep the inner
  * format. */
-#ifndef ULP_RUN_PLAN_FUSION_H
-#define ULP_RUN_PLAN_FUSION_H
+#ifndef ULP_RUN_PLAN_FUSION_FUSION_H
+#define ULP_RUN_PLAN_FUSION_FUSION_H
 
 #include "run/plan/plan.h"
 
@@ -59,16 +59,16 @@ struct ulp_kernels {
     size_t *first_reader;
 };
 
-/* fusion_groups.c: how many groups the node is in; and whether the source is in every group of the
+/* groups.c: how many groups the node is in; and whether the source is in every group of the
  * reader, and is not rounded there. */
 size_t ulp_grouping_count(const struct ulp_grouping *grouping, size_t node);
 bool ulp_grouping_shares(const struct ulp_grouping *grouping, size_t reader, size_t source);
 
-/* fusion_parts.c: parts alone. */
+/* parts.c: parts alone. */
 enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_error *error);
 /* Parts, readers, what is kept. */
 enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *error);
-/* fusion_kernels.c: all of it. */
+/* kernels.c: all of it. */
 enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *error);
 int ulp_kernel_root(const struct ulp_kernels *kernels, int step);
 /* The root of the kernel that computes the step, or one of the two words for none. */

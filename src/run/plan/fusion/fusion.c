@@ -1,6 +1,6 @@
 /* The kernels of a lane's nodes: which values they keep in the inner format, and who reads these.
  */
-#include "run/plan/fusion.h"
+#include "run/plan/fusion/fusion.h"
 
 #include <string.h>
 

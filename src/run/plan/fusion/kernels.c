@@ -1,6 +1,6 @@
 /* Which kernels of a block become one, once the parts of its steps are known. */
 #include "base/error.h"
-#include "run/plan/fusion.h"
+#include "run/plan/fusion/fusion.h"
 
 /* So many kernels are looked through for a circle before it is taken for one: a bound on the time
  * for graphs of many thousand nodes. */

@@ -7,7 +7,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/text/names.h"
-#include "run/plan/fusion.h"
+#include "run/plan/fusion/fusion.h"
 
 /* Nodes by their names: the first of each name, and the next of the same name. A node of the model
  * that the plan does not have (a Constant) is CONSTANT: naming it does nothing. */
