@@ -1,9 +1,7 @@
 /* Elementary functions estimated in double: plain C on + - * / sqrt, without branches, so that the
- * loops vectorise. Each estimate errs by less than 2^-46 relative (pow: 2^-44), derived in README.md
- * and measured by the tests; ULP_ESTIMATE_ERROR leaves a factor of 4. Products and sums may be
- * fused here, and only here: a fused step rounds once where two roundings are in the derivation. An
- * estimate's last bits differ between machines then, never a result, which the error bound around
- * it decides. Arguments outside a function's range here, and every special value that does not
+ * loops vectorise and the bits are the same on every machine. Each estimate errs by less than 2^-46
+ * relative (pow: 2^-44), derived in README.md and measured by the tests; ULP_ESTIMATE_ERROR leaves
+ * a factor of 4. Arguments outside a function's range here, and every special value that does not
  * fall out of the formula, give NaN: "not decided". */
 #include "number/function/estimate.h"
 #include "base/bits.h"
@@ -12,12 +10,6 @@
 
 #include <float.h>
 #include <string.h>
-
-#if defined(__clang__)
-#pragma clang fp contract(fast)
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=fast")
-#endif
 
 #define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
 #define INLINE static inline __attribute__((always_inline))
@@ -271,11 +263,11 @@ INLINE double take_pow(double x, double y)
 #undef NAMED
 #undef ATTRIBUTES
 
-/* The same code for wider vectors. */
+/* The same code for wider vectors; without fused multiply-add, so the bits are the same. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAVE_X86_VECTORS 1
 #define NAMED(name) name##_avx2
-#define ATTRIBUTES __attribute__((target("avx2,fma")))
+#define ATTRIBUTES __attribute__((target("avx2")))
 #include "number/function/estimate_template.h"
 #undef NAMED
 #undef ATTRIBUTES
