@@ -14,6 +14,7 @@ void laid_create(struct laid *laid, const char *arithmetic, size_t row_count, si
     struct source source = {.key = seed};
     *laid = (struct laid){.arithmetic = test_arithmetic(arithmetic),
                           .rows = {.row_count = row_count, .row_length = row_length}};
+    laid->arithmetic.cuda_functions = false; /* the oracle's are MPFR's, rounded */
     for (int i = 0; i < LAID_OPERANDS; i++) {
         if (i == LAID_OPERANDS - 1) {
             laid->operands[i].constant = CONSTANT;
