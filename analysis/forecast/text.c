@@ -115,7 +115,8 @@ static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane
         if (node->born && counts)
             ulp_text_show(page->out, "%s%s (%s)", named++ ? ", " : "", node->name, node->op);
     }
-    ulp_text_add(page->out, count > named ? " and %zu more" : "", count - named);
+    if (count > named)
+        ulp_text_add(page->out, " and %zu more", count - named);
     if (harmful && lane->keep_count) {
         ulp_text_add(page->out, "; keep %s in FP32:",
                      lane->keep_count == 1 ? "it"

@@ -82,7 +82,8 @@ void ulp_kept_forget(struct ulp_kept *kept)
     const size_t count = kept->count;
     kept->packed = NULL;
     kept->entries = NULL;
-    kept->count = kept->runs = 0;
+    kept->count = 0;
+    kept->runs = 0;
     pthread_mutex_unlock(&kept->mutex);
     ulp_packed_free(packed);
     for (size_t i = 0; i < count; i++)

@@ -216,7 +216,7 @@ static const struct reduction {
     const char *name;
     struct ulp_formula formula; /* text NULL: the last update stays */
 } reductions[] = {
-    {"none", {NULL}},
+    {"none", {.text = NULL}},
     {"add", {"old update", "new", "old + update"}},
     {"mul", {"old update", "new", "old * update"}},
     {"max", {"old update", "new", "max(old, update)"}},

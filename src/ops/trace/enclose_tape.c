@@ -389,7 +389,7 @@ static enum ulp_status by_joints(struct evaluation *v, const size_t *first, stru
 {
     const size_t length = v->call->rows->row_length;
     const struct ulp_operand *joined = find_joined(v);
-    size_t *ends, *order, joints;
+    size_t *ends, *order, joints = 0;
     enum ulp_status status = take_memory(v, joined ? TOGETHER_MAX : PIECE, error);
     if (status == ULP_OK)
         status = order_elements(v, joined, &ends, &order, &joints, error);
