@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/random.h"
 #include "number/function/cuda.h"
 #include "number/round/round.h"
@@ -17,21 +18,9 @@
 static const char *const disabled[] = {"", "avx512", "avx2"};
 enum { DISABLED = sizeof disabled / sizeof disabled[0] };
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 static bool same_float(float a, float b)
 {
-    return (isnan(a) && isnan(b)) || bits_of(a) == bits_of(b);
+    return (isnan(a) && isnan(b)) || ulp_float_bits(a) == ulp_float_bits(b);
 }
 
 static void read_recording(struct ulp_tensor_set *set, int number)
@@ -76,7 +65,8 @@ static size_t compare_results(const struct function *f, const float *in, const f
     ck_assert(ulp_cuda_function(f->primitive, out, in, n));
     for (size_t i = 0; i < n; i++) {
         const bool same = same_float(out[i], recorded[i]);
-        const int64_t steps = llabs((int64_t)bits_of(out[i]) - (int64_t)bits_of(recorded[i]));
+        const int64_t steps =
+            llabs((int64_t)ulp_float_bits(out[i]) - (int64_t)ulp_float_bits(recorded[i]));
         ck_expect(same || steps <= f->steps, "%s(%a) = %a, recorded %a", NAME(f), (double)in[i],
                   (double)out[i], (double)recorded[i]);
         others += !same;
@@ -140,8 +130,8 @@ START_TEST(errors_are_bounded)
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const uint64_t random = ulp_random_bits(5, (uint64_t)done + i);
             /* 2^-27 to 2^7 */
-            x[i] = float_of((uint32_t)(random & 0x807fffff) | (100 + (uint32_t)(random >> 32) % 34)
-                                                                  << 23);
+            x[i] = ulp_float_from((uint32_t)(random & 0x807fffff) |
+                                  (100 + (uint32_t)(random >> 32) % 34) << 23);
         }
         ck_assert(ulp_cuda_function(f->primitive, y, x, ULP_STRIP));
         for (size_t i = 0; i < ULP_STRIP; i++) {
@@ -222,11 +212,12 @@ START_TEST(bits_do_not_depend_on_the_processor)
             const uint64_t random = ulp_random_bits(6, done + i);
             const uint32_t exponent =
                 random >> 63 ? 124 + (uint32_t)(random >> 32) % 6 : (uint32_t)(random >> 32) % 256;
-            x[i] = float_of((uint32_t)(random & 0x807fffff) | exponent << 23);
+            x[i] = ulp_float_from((uint32_t)(random & 0x807fffff) | exponent << 23);
         }
         ck_assert(ulp_cuda_function(f->primitive, y, x, ULP_STRIP));
         for (size_t i = 0; i < ULP_STRIP; i++)
-            hash = (hash ^ (isnan(y[i]) ? 0x7fc00000 : bits_of(y[i]))) * UINT64_C(0x100000001b3);
+            hash = (hash ^ (isnan(y[i]) ? 0x7fc00000 : ulp_float_bits(y[i]))) *
+                   UINT64_C(0x100000001b3);
     }
     ck_assert_msg(hash == f->hash, "%s: %#llx", NAME(f), (unsigned long long)hash);
 }

@@ -6,21 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "round/round_test.h"
-
-static uint32_t float_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static float bits_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* The non-negative finite values in increasing order, and the one that would follow the largest. */
 struct values {
@@ -98,16 +85,16 @@ static double infinite_value(const struct ulp_format *format, bool negative)
 static uint32_t last_float(const struct values *values, enum ulp_rounding mode, bool negative,
                            size_t i)
 {
-    uint32_t low = float_bits((float)values->at[i]), high; /* low stays (values are floats) */
+    uint32_t low = ulp_float_bits((float)values->at[i]), high; /* low stays (values are floats) */
     if (!goes_up(values, mode, negative, i, (values->at[i] + values->at[i + 1]) / 2) &&
         mode != ULP_ROUND_NEAREST_EVEN) {
-        high = float_bits((float)values->at[i + 1]); /* nothing between goes up */
+        high = ulp_float_bits((float)values->at[i + 1]); /* nothing between goes up */
         return high - 1;
     }
-    high = float_bits((float)values->at[i + 1]); /* goes up, or is the next value */
+    high = ulp_float_bits((float)values->at[i + 1]); /* goes up, or is the next value */
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        if (goes_up(values, mode, negative, i, bits_float(middle)))
+        if (goes_up(values, mode, negative, i, ulp_float_from(middle)))
             high = middle;
         else
             low = middle;
@@ -130,10 +117,11 @@ static void flush_batch(struct batch *batch)
     ulp_round_floats(batch->format, batch->mode, batch->out, batch->count, 0, 0, 0);
     size_t wrong = 0;
     for (size_t i = 0; i < batch->count; i++)
-        wrong += float_bits(batch->out[i]) != float_bits(batch->want[i]);
+        wrong += ulp_float_bits(batch->out[i]) != ulp_float_bits(batch->want[i]);
     for (size_t i = 0; wrong && i < batch->count; i++)
-        ck_expect(isnan(batch->want[i]) ? isnan(batch->out[i])
-                                        : float_bits(batch->out[i]) == float_bits(batch->want[i]),
+        ck_expect(isnan(batch->want[i])
+                      ? isnan(batch->out[i])
+                      : ulp_float_bits(batch->out[i]) == ulp_float_bits(batch->want[i]),
                   "%s %s: %a gives %a, not %a", batch->format->name, mode_names[batch->mode],
                   batch->in[i], batch->out[i], batch->want[i]);
     batch->count = 0;
@@ -150,7 +138,7 @@ static void add_interval(struct batch *batch, bool negative, uint64_t first, uin
         const size_t n = (size_t)(wanted < room ? wanted : room);
         float *in = batch->in + batch->count, *wants = batch->want + batch->count;
         for (size_t i = 0; i < n; i++) {
-            in[i] = bits_float((uint32_t)(first + i * stride) | sign);
+            in[i] = ulp_float_from((uint32_t)(first + i * stride) | sign);
             wants[i] = (float)want;
         }
         first += n * stride;
