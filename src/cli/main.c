@@ -50,16 +50,19 @@ static const char exit_codes[] =
 
 static void print_help(FILE *out)
 {
-    fprintf(out, "Usage: ulpscope COMMAND [OPTION...]\n%s\n\nCommands:\n", purpose);
+    fputs("Usage: ulpscope COMMAND [OPTION...]\n", out);
+    fputs(purpose, out);
+    fputs("\n\nCommands:\n", out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
-    fprintf(out,
-            "\n  ulpscope COMMAND --help   options and examples of a command\n"
-            "  ulpscope --version        version\n\n"
-            "Start here:\n"
-            "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-            "Exit codes: %s\n",
-            exit_codes);
+    fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
+          "  ulpscope --version        version\n\n"
+          "Start here:\n"
+          "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
+          "Exit codes: ",
+          out);
+    fputs(exit_codes, out);
+    fputs("\n", out);
 }
 
 /* What manual pages and completions are made of. */

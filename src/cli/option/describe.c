@@ -45,7 +45,7 @@ static const struct argp_option *describe_option(const struct argp_option *first
     putchar('\t');
     for (const struct argp_option *o = first; o < end; o++)
         if (o->name) {
-            printf("%s%s", space, o->name);
+            say(stdout, "%s%s", space, o->name);
             space = " ";
         }
     describe_field(first->arg);
