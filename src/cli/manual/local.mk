@@ -32,5 +32,7 @@ endif
 $(manual_pages) %D%/ulpscope %D%/_ulpscope %D%/ulpscope.fish: %D%/made.stamp
 CLEANFILES += $(manual_pages) %D%/ulpscope %D%/_ulpscope %D%/ulpscope.fish %D%/made.stamp
 # that of a tarball stays
-clean-local:
+clean-local: clean-manual
+clean-manual:
 	test "$(srcdir)" = . || rm -f %D%/description
+.PHONY: clean-manual
