@@ -1,5 +1,5 @@
 test_programs += check_adapt check_bodies check_control check_fusion check_growth check_idiom check_iterations check_keep \
-	check_nested check_networks check_ort_cpu check_packed check_pattern check_qdq check_run check_scales check_traps check_trial check_work
+	check_nested check_networks check_ort_cpu check_packed check_pattern check_qdq check_run check_scales check_tables check_traps check_trial check_work
 check_adapt_SOURCES = %D%/check_adapt.c
 check_bodies_SOURCES = %D%/check_bodies.c
 check_control_SOURCES = %D%/check_control.c %D%/run_test.h %D%/support.c
@@ -16,6 +16,7 @@ check_pattern_SOURCES = %D%/plan/check_pattern.c
 check_qdq_SOURCES = %D%/plan/check_qdq.c
 check_run_SOURCES = %D%/check_run.c %D%/check_small.c %D%/run_test.h %D%/support.c
 check_scales_SOURCES = %D%/plan/check_scales.c
+check_tables_SOURCES = %D%/check_tables.c %D%/run_test.h %D%/support.c
 check_traps_SOURCES = %D%/check_traps.c
 check_trial_SOURCES = %D%/check_trial.c %D%/run_test.h %D%/support.c
 check_work_SOURCES = %D%/check_work.c
