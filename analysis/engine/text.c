@@ -91,7 +91,7 @@ static void add_wishes(const struct ulp_page *page, const struct ulp_built *buil
     static const enum ulp_wish_verdict order[] = {ULP_WISH_DISOBEYED, ULP_WISH_PARTLY,
                                                   ULP_WISH_NO_MATCH, ULP_WISH_UNKNOWABLE,
                                                   ULP_WISH_OBEYED};
-    size_t listed = 0, disobeyed = 0;
+    size_t listed = 0, disobeyed = 0, quantised = 0;
     ulp_text_add(page->out, "\n%sconstraints%s\n", page->bold, page->off);
     for (size_t v = 0; v < sizeof order / sizeof *order; v++)
         for (size_t w = 0; w < wishes->count; w++)
@@ -99,7 +99,13 @@ static void add_wishes(const struct ulp_page *page, const struct ulp_built *buil
                 add_wish(page, built, &wishes->items[w]);
     add_more(page, listed, shown);
     for (size_t w = 0; w < wishes->count; w++)
-        disobeyed += wishes->items[w].disobeyed > 0;
+        if (wishes->items[w].disobeyed)
+            ++*(strcmp(wishes->items[w].ran, "int8") == 0 ? &quantised : &disobeyed);
+    if (quantised)
+        ulp_text_add(page->out,
+                     "  nodes between Q/DQ run in INT8: take QuantizeLinear and "
+                     "DequantizeLinear away, of the values that\n  they read and of their "
+                     "weights, where another type is wanted\n");
     if (disobeyed)
         ulp_text_add(
             page->out,
