@@ -73,6 +73,37 @@ class Graph:
         print(f"{path}: {len(self.nodes)} nodes, {os.path.getsize(path) // 1024} KiB")
 
 
+def convolve(x, w, strides=(1, 1), pads=(0, 0, 0, 0)):
+    x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    rows, columns = ((x.shape[2 + i] - w.shape[2 + i]) // strides[i] + 1 for i in (0, 1))
+    return sum(np.einsum("nchw,oc->nohw", x[:, :, i:i + strides[0] * rows:strides[0], j:j + strides[1] * columns:strides[1]], w[:, :, i, j])
+               for i in range(w.shape[2]) for j in range(w.shape[3]))
+
+
+def softmax(x, axis=-1):
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+OPERATORS = {
+    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Pow": np.power, "Sqrt": np.sqrt, "MatMul": np.matmul,
+    "Relu": lambda x: np.maximum(x, 0), "Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "Softmax": softmax, "Conv": convolve,
+    "ReduceMean": lambda x, axes, keepdims=1: np.mean(x, axis=tuple(axes), keepdims=bool(keepdims)),
+    "Reshape": lambda x, shape: np.reshape(x, [x.shape[i] if size == 0 else size for i, size in enumerate(shape)]),
+    "Transpose": lambda x, perm: np.transpose(x, perm), "Gather": lambda x, i, axis=0: np.take(x, i, axis=axis),
+    "Gemm": lambda x, w, b: x @ w + b, "Flatten": lambda x: x.reshape(len(x), -1),
+    "GlobalAveragePool": lambda x: np.mean(x, axis=(2, 3), keepdims=True),
+}
+
+
+def evaluate(g, **inputs):
+    """All values of a graph in FP64, for calibration and training."""
+    values = {name: np.asarray(value, np.float64 if value.dtype.kind == "f" else value.dtype) for name, value in {**g.constants, **inputs}.items()}
+    for op, _, names, output, attributes in g.nodes:
+        values[output] = OPERATORS[op](*(values[name] for name in names), **attributes)
+    return values
+
+
 def folder():
     """The folder named on the command line, made if need be; and a function that names a file in it."""
     path = sys.argv[1] if len(sys.argv) > 1 else "."

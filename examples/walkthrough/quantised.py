@@ -12,7 +12,7 @@ layers_first.json  the same of an engine of first.onnx
 inputs.npz   eight images
 """
 import numpy as np
-from model import Graph, Random, folder, grid, layer, save, save_layers
+from model import Graph, Random, evaluate, folder, grid, layer, save, save_layers
 
 SIZE, CLASSES = 16, 10
 CONVOLUTIONS = (("stem", 3, 16, 1), ("block0/conv", 16, 16, 1), ("block1/conv", 16, 32, 2), ("block2/conv", 32, 32, 1))  # name, channels, stride
@@ -28,21 +28,11 @@ def draw_weights(random):
     return weights
 
 
-def convolve(x, w, stride):
-    """In FP64, for calibration; images are padded with zeros."""
-    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
-    size = (x.shape[2] - 3) // stride + 1
-    return sum(np.einsum("nchw,oc->nohw", x[:, :, i:i + stride * size:stride, j:j + stride * size:stride], w[:, :, i, j].astype(np.float64))
-               for i in range(3) for j in range(3))
-
-
 def calibrate(weights, images):
     """The largest magnitude that each convolution reads."""
-    largest, x = {}, images
-    for name, _, _, stride in CONVOLUTIONS:
-        largest[name] = np.abs(x).max()
-        x = np.maximum(convolve(x, weights[name], stride), 0)
-    return largest
+    g = network(weights, {}, Random(0), (), False)
+    values = evaluate(g, image=images)
+    return {name: np.abs(values[node[2][0]]).max() for (name, *_), node in zip(CONVOLUTIONS, [node for node in g.nodes if node[0] == "Conv"])}
 
 
 def step(largest):
