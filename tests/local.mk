@@ -46,4 +46,5 @@ include tests/run/local.mk
 include tests/analysis/local.mk
 include tests/cli/local.mk
 include tests/doc/local.mk
+include tests/html/local.mk
 endif
