@@ -46,5 +46,6 @@ include tests/run/local.mk
 include tests/analysis/local.mk
 include tests/cli/local.mk
 include tests/doc/local.mk
+include tests/python/local.mk
 include tests/html/local.mk
 endif
