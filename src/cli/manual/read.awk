@@ -115,7 +115,8 @@ function quoted(word)
 function short(meaning)
 {
     gsub(/\n/, " ", meaning)
-    if (match(meaning, /(\. |; |: | \()/)) meaning = substr(meaning, 1, RSTART - 1)
+    if (match(meaning, /(\. |; | \()/)) meaning = substr(meaning, 1, RSTART - 1)
+    if (length(meaning) > 90 && match(meaning, /: /)) meaning = substr(meaning, 1, RSTART - 1)
     if (length(meaning) > 90) { meaning = substr(meaning, 1, 87); sub(/ [^ ]*$/, "", meaning); meaning = meaning "..." }
     return meaning
 }
