@@ -263,13 +263,15 @@ const struct argp common_argp = {.options = options, .parser = parse_option};
 
 int fail(const struct ulp_error *error)
 {
-    fputs("ulpscope: ", stderr);
-    fputs(error->message, stderr);
+    char limit[120] = "";
     if (error->status == ULP_ERROR_MEMORY && default_limit &&
         strstr(error->message, "--max-memory"))
-        fprintf(stderr,
-                "; without that option it is 80 %% of the free memory, %.1f GiB, and 0 is none",
-                (double)default_limit / 0x1p30);
+        snprintf(limit, sizeof limit,
+                 "; without that option it is 80 %% of the free memory, %.1f GiB, and 0 is none",
+                 (double)default_limit / 0x1p30);
+    fputs("ulpscope: ", stderr);
+    fputs(error->message, stderr);
+    fputs(limit, stderr);
     fputs("\n", stderr);
     return (int)error->status;
 }
