@@ -83,7 +83,7 @@ function write_page(c,    k, title, text, forms, list, i)
 {
     page = folder "/ulpscope-" command[c] ".1"
     noted = 0
-    put("'\\\" made from the program's own --help")
+    put(".\\\" made from the program's own --help")
     put(".TH ULPSCOPE\\-" toupper(command[c]) " 1 \"" date "\" \"ulpscope " version "\" \"User Commands\"")
     put(".SH NAME\nulpscope\\-" command[c] " \\-\n" filled(summary[c]))
     put(".SH SYNOPSIS")
