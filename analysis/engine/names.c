@@ -128,7 +128,8 @@ static int find_node(const struct ulp_layer_map *mapping, struct part part)
 /* Is it a name of the model: of a node, or of a value such as a weight? */
 static bool is_known(const struct ulp_layer_map *mapping, struct part part)
 {
-    /* around a name: "[RELU]-[aten_ops.relu.default]-[X]", "X_clone_12", "fused X/MatMulAddFusion" */
+    /* around a name: "[RELU]-[aten_ops.relu.default]-[X]", "X_clone_12", "fused X/MatMulAddFusion"
+     */
     const size_t around = 200;
     if ((size_t)(part.end - part.at) > mapping->longest + around)
         return false;

@@ -67,7 +67,9 @@ ULP_API void ulp_engine_free(struct ulp_engine *engine);
 enum ulp_certainty {
     ULP_CERTAINTY_UNKNOWN,  /* the name does not tell */
     ULP_CERTAINTY_INFERRED, /* from other names, or from the machine code of a kernel so called */
-    ULP_CERTAINTY_OBSERVED, /* equal to what the layer information says beside it, in every file */
+    /* equal to what the layer information says beside it, in every file; or results of kernels so
+     * called were recorded, and are these bits */
+    ULP_CERTAINTY_OBSERVED,
     ULP_CERTAINTY_DOCUMENTED, /* by those who wrote the kernel */
 };
 /* "unknown", "inferred", "observed", "documented". */

@@ -309,10 +309,10 @@ START_TEST(kernel_names)
     } cases[] = {
         {"sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize64x64x64_stage4_"
          "warpsize2x1x2_g1_tensor16x8x16_aACCESS",
-         "fp16", "fp16", "fp16", "fp16", ULP_CERTAINTY_INFERRED, 2, 80, true, false},
+         "fp16", "fp16", "fp16", "fp16", ULP_CERTAINTY_OBSERVED, 2, 80, true, false},
         {"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize32x32x64_stage6_warpsize2x2x1_"
          "tensor16x8x16",
-         "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_INFERRED, 1, 80, true, false},
+         "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_OBSERVED, 1, 80, true, false},
         {"sm80_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_"
          "warpsize2x2x1_g1_tensor16x8x8_simple_t1r1s1",
          "tf32", "fp32", "fp32", "fp32", ULP_CERTAINTY_INFERRED, 1, 80, true, false},
@@ -346,7 +346,16 @@ START_TEST(kernel_names)
         {"sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_warpgroupsize1x1x1",
          "fp8-e4m3", "fp32", "fp32", "bf16", ULP_CERTAINTY_INFERRED, 1, 90, true, false},
         {"sm80_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize64x64x64 + split-k", "bf16", "fp32",
-         "fp32", "bf16", ULP_CERTAINTY_INFERRED, 0, 80, false, false}};
+         "fp32", "bf16", ULP_CERTAINTY_INFERRED, 0, 80, false, false},
+        {"nvjet_hsh_64x8_64x16_1x4_h_bz_splitK_NNT", "fp16", "fp32", "fp32", "fp16",
+         ULP_CERTAINTY_OBSERVED, 0, 0, true, false},
+        {"sm80_xmma_gemm_f16f16_f16f16_f16_nn_n_splitK_64x64_tensor16x8x16", "fp16", "fp16", "fp16",
+         "fp16", ULP_CERTAINTY_OBSERVED, 0, 80, true, false},
+        {"sm80_xmma_gemm_f16f16_f16f16_f16_nn_n_tilesize64x64x64_splitK_4", "fp16", "fp16", "fp16",
+         "fp16", ULP_CERTAINTY_OBSERVED, 4, 80, false, false},
+        {"sm75_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tensor16x8x8 numSplitK: 12 "
+         "numBuffers: 0 numKernels: 1",
+         "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_OBSERVED, 12, 75, true, false}};
     struct ulp_kernel_name name;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         ulp_kernel_name_read(cases[c].name, &name);
