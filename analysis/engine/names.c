@@ -167,20 +167,18 @@ static enum ulp_status take_metadata(struct ulp_layer_map *mapping, size_t layer
     return status;
 }
 
-/* Where the next joint of names is; its length in *length. NULL: none. */
+/* Where the next joint of names is; its length in *length. NULL: none. It looks no further than the
+ * joint, so that a name of many joints is read in time that grows with its length. */
 static const char *find_joint(struct part rest, bool myelin, size_t *length)
 {
     static const char *const joints[] = {" + ", " || ", ", ", "+"};
-    const char *first = NULL;
-    for (size_t j = 0; j < (myelin ? 4u : 3u); j++) {
-        const char *at =
-            memmem(rest.at, (size_t)(rest.end - rest.at), joints[j], strlen(joints[j]));
-        if (at && (!first || at < first)) {
-            first = at;
+    for (const char *at = rest.at; at < rest.end; at++)
+        for (size_t j = 0; j < (myelin ? 4u : 3u) && strchr(" ,+", *at); j++) {
             *length = strlen(joints[j]);
+            if ((size_t)(rest.end - at) >= *length && memcmp(at, joints[j], *length) == 0)
+                return at;
         }
-    }
-    return first;
+    return NULL;
 }
 
 /* "PWN(" and ")" around names. */
