@@ -4,11 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <ulpscope/array.h>
+
 #include "base/error.h"
 #include "base/machine/environment.h"
-#include "base/memory/alloc.h"
-#include "kernels/contract.h"
-#include "tensor/tensor.h"
 
 /* Libraries choose so that the slices fill the GPU: an H200's cuBLAS took 2 to 32, also 22. */
 static const int tried[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13,
@@ -40,49 +39,6 @@ size_t ulp_equal_elements(const struct ulp_tensor *a, const struct ulp_tensor *b
     return equal;
 }
 
-/* A matrix in the arithmetic's storage, and where its lines and their elements are. */
-struct side {
-    struct ulp_tensor tensor;
-    int64_t *line, *k;
-};
-
-static enum ulp_status open_side(struct side *out, const struct ulp_tensor *matrix,
-                                 const struct ulp_arithmetic *arithmetic, bool by_columns,
-                                 struct ulp_pool *pool, struct ulp_error *error)
-{
-    const size_t rows = (size_t)matrix->dims[0], columns = (size_t)matrix->dims[1];
-    const size_t lines = by_columns ? columns : rows, length = by_columns ? rows : columns;
-    void *line = NULL, *k = NULL;
-    enum ulp_status status =
-        ulp_tensor_describe(&out->tensor, matrix->type, ulp_storage_element(&arithmetic->storage),
-                            arithmetic->storage.precision, matrix->rank, matrix->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(&out->tensor, NULL, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_convert(&out->tensor, matrix, &arithmetic->storage,
-                                    ULP_ROUND_NEAREST_EVEN, 0, pool, error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&line, lines + 1, sizeof *out->line, NULL, "offsets", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&k, length + 1, sizeof *out->k, NULL, "offsets", error);
-    out->line = line;
-    out->k = k;
-    if (status != ULP_OK)
-        return status;
-    for (size_t i = 0; i < lines; i++)
-        out->line[i] = (int64_t)(by_columns ? i : i * columns);
-    for (size_t i = 0; i < length; i++)
-        out->k[i] = (int64_t)(by_columns ? i * columns : i);
-    return ULP_OK;
-}
-
-static void close_side(struct side *side)
-{
-    ulp_tensor_free(&side->tensor);
-    ulp_free(side->line);
-    ulp_free(side->k);
-}
-
 static enum ulp_status check_shapes(const struct ulp_tensor *a, const struct ulp_tensor *b,
                                     const struct ulp_tensor *d, struct ulp_error *error)
 {
@@ -95,46 +51,6 @@ static enum ulp_status check_shapes(const struct ulp_tensor *a, const struct ulp
     return ULP_OK;
 }
 
-/* All elements of `out`, which is as d in the arithmetic's storage. */
-static enum ulp_status multiply(const struct ulp_arithmetic *arithmetic, const struct side *a,
-                                const struct side *b, const struct ulp_tensor *d,
-                                struct ulp_pool *pool, struct ulp_tensor *out,
-                                struct ulp_error *error)
-{
-    const size_t m = (size_t)d->dims[0], n = (size_t)d->dims[1];
-    void *row = NULL, *column = NULL;
-    enum ulp_status status =
-        ulp_tensor_describe(out, d->type, ulp_storage_element(&arithmetic->storage),
-                            arithmetic->storage.precision, d->rank, d->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, NULL, error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&row, m + 1, sizeof(int64_t), NULL, "offsets", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&column, n + 1, sizeof(int64_t), NULL, "offsets", error);
-    if (status == ULP_OK) {
-        for (size_t i = 0; i < m; i++)
-            ((int64_t *)row)[i] = (int64_t)(i * n);
-        for (size_t j = 0; j < n; j++)
-            ((int64_t *)column)[j] = (int64_t)j;
-        const struct ulp_contraction problem = {
-            .batch_count = 1,
-            .m = m,
-            .n = n,
-            .k = (size_t)(a->tensor.dims[1]),
-            .a = {.tensor = &a->tensor, .line_offset = a->line, .k_offset = a->k},
-            .b = {.tensor = &b->tensor, .line_offset = b->line, .k_offset = b->k},
-            .out = out,
-            .out_row_offset = row,
-            .out_column_offset = column,
-            .store = true};
-        status = ulp_contract(arithmetic, &problem, pool, error);
-    }
-    ulp_free(row);
-    ulp_free(column);
-    return status;
-}
-
 enum ulp_status ulp_product_compare(const struct ulp_arithmetic *arithmetic,
                                     const struct ulp_tensor *a, const struct ulp_tensor *b,
                                     const struct ulp_tensor *d, int thread_count, size_t *equal,
@@ -142,28 +58,14 @@ enum ulp_status ulp_product_compare(const struct ulp_arithmetic *arithmetic,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct side left = {0}, right = {0};
     struct ulp_tensor out = {0};
-    struct ulp_pool *pool = NULL;
     *equal = 0;
-    if (arithmetic->schedule.split_k == ULP_SPLIT_AUTO || arithmetic->as_declared)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s: a product needs one schedule",
-                        arithmetic->name);
     enum ulp_status status = check_shapes(a, b, d, error);
     if (status == ULP_OK)
-        status = ulp_pool_create(&pool, thread_count, error);
-    if (status == ULP_OK)
-        status = open_side(&left, a, arithmetic, false, pool, error);
-    if (status == ULP_OK)
-        status = open_side(&right, b, arithmetic, true, pool, error);
-    if (status == ULP_OK)
-        status = multiply(arithmetic, &left, &right, d, pool, &out, error);
+        status = ulp_array_matmul(&out, arithmetic, a, b, thread_count, error);
     if (status == ULP_OK)
         *equal = ulp_equal_elements(&out, d);
     ulp_tensor_free(&out);
-    close_side(&left);
-    close_side(&right);
-    ulp_pool_free(pool);
     return status;
 }
 

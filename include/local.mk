@@ -5,11 +5,13 @@ pkginclude_HEADERS = \
 	include/ulpscope/format.h \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
+	include/ulpscope/array.h \
 	include/ulpscope/schedule.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
 	include/ulpscope/analysis.h \
+	include/ulpscope/html.h \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \

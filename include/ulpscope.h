@@ -2,13 +2,13 @@
  *
  * Umbrella header. Read in this order: status.h (errors), memory.h (limiting memory), format.h
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
- * another framework computed), unit.h (matrix units by themselves), schedule.h (which
- * schedule gave these bits), run.h (plan and run lanes side
+ * another framework computed), array.h (rounding and products without a model), unit.h (matrix
+ * units by themselves), schedule.h (which schedule gave these bits), run.h (plan and run lanes side
  * by side), analysis.h (the audit), compare.h (recordings beside the truth), plan.h (what to keep
  * in a wider arithmetic), engine.h (what a runtime built, and computing exactly that), forecast.h
  * (what will overflow), prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h
- * (what an arithmetic can meet), report.h (writing it down), saved.h (reading that again). The
- * library never prints, aborts or exits.
+ * (what an arithmetic can meet), report.h (writing it down), saved.h (reading that again),
+ * html.h (as a page to look at). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
  * settings or locale: functions that compute set their own and put the caller's back, also while
@@ -20,6 +20,7 @@
 #include <ulpscope/memory.h>
 #include <ulpscope/format.h>
 #include <ulpscope/tensor.h>
+#include <ulpscope/array.h>
 #include <ulpscope/model.h>
 #include <ulpscope/recording.h>
 #include <ulpscope/unit.h>
@@ -36,6 +37,7 @@
 #include <ulpscope/forecast.h>
 #include <ulpscope/prove.h>
 #include <ulpscope/report.h>
+#include <ulpscope/html.h>
 
 /* The library's version, "MAJOR.MINOR.PATCH". A constant string. */
 ULP_API const char *ulp_version(void);

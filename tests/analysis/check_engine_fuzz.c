@@ -10,8 +10,9 @@
 
 #include "base/machine/file.h"
 #include "base/memory/alloc.h"
-#include "tests/fuzz/fuzz_engine.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_load.h"
+#include "tests/fuzz/fuzz_mapping.h"
 #include "tests/support/test.h"
 
 static const char *const seeds[] = {
@@ -23,6 +24,8 @@ static void expect_clean(const uint8_t *bytes, size_t count, const char *file, c
                          uint64_t seed)
 {
     const char *wrong = fuzz_engine(bytes, count);
+    if (!wrong)
+        wrong = fuzz_mapping(bytes, count);
     ck_expect(!wrong, "%s, %s %llu: %s", file, how, (unsigned long long)seed, wrong);
 }
 
@@ -42,7 +45,7 @@ START_TEST(damaged_descriptions)
         uint8_t *damaged = fuzz_mutate(bytes, count, 2 * seed, &damaged_count);
         expect_clean(damaged, damaged_count, file, "bytes", 2 * seed);
         free(damaged);
-        damaged = fuzz_engine_mutate(bytes, count, seed, &damaged_count);
+        damaged = fuzz_mapping_mutate(bytes, count, seed, &damaged_count);
         expect_clean(damaged, damaged_count, file, "strings", seed);
         free(damaged);
     }
@@ -74,7 +77,7 @@ static double seconds_of(size_t names, const char *joint, const char *kind)
     size_t length;
     char *text = long_layer(names, joint, kind, &length);
     const clock_t started = clock();
-    const char *wrong = fuzz_engine((const uint8_t *)text, length);
+    const char *wrong = fuzz_mapping((const uint8_t *)text, length);
     const double seconds = (double)(clock() - started) / CLOCKS_PER_SEC;
     ck_assert_msg(!wrong, "%zu names: %s", names, wrong);
     free(text);

@@ -1,28 +1,17 @@
-/* fuzz_load FILE..., fuzz_engine FILE...: loads every file. fuzz_load -n COUNT [-s SEED] FILE...:
- * loads COUNT damaged copies of each as well, and says which seed found something. With clang
- * -fsanitize=fuzzer leave this file out. */
+/* fuzz_load FILE...: loads every file. fuzz_load -n COUNT [-s SEED] FILE...: loads COUNT damaged
+ * copies of each as well, and says which seed found something. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
 #include "base/machine/file.h"
-#include "tests/fuzz/fuzz_engine.h"
 #include "tests/fuzz/fuzz_load.h"
-
-/* What is done with the bytes, and how copies of them are damaged. */
-#ifdef FUZZ_ENGINE
-#define LOAD fuzz_engine
-#define MUTATE fuzz_engine_mutate
-#else
-#define LOAD fuzz_load
-#define MUTATE fuzz_mutate
-#endif
 
 static int try_bytes(const char *path, const uint8_t *bytes, size_t count, uint64_t seed,
                      const char *what)
 {
-    const char *wrong = LOAD(bytes, count);
+    const char *wrong = fuzz_load(bytes, count);
     if (wrong)
         printf("%s, %s %llu: %s\n", path, what, (unsigned long long)seed, wrong);
     return wrong != NULL;
@@ -44,7 +33,7 @@ int main(int argc, char **argv)
         }
         found += try_bytes(argv[i], bytes, count, 0, "undamaged");
         for (uint64_t m = 0; m < mutations; m++) {
-            uint8_t *damaged = MUTATE(bytes, count, seed + m, &damaged_count);
+            uint8_t *damaged = fuzz_mutate(bytes, count, seed + m, &damaged_count);
             found += try_bytes(argv[i], damaged, damaged_count, seed + m, "seed");
             free(damaged);
         }

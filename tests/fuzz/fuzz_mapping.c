@@ -1,19 +1,16 @@
-#define _GNU_SOURCE /* memfd_create */
-#include "tests/fuzz/fuzz_engine.h"
+#include "tests/fuzz/fuzz_mapping.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <ulpscope.h>
 
 #include "base/random.h"
 #include "base/text/shown.h"
 #include "load/load.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/support/proto.h"
 
 /* ---- the model ---- */
@@ -57,40 +54,8 @@ static struct ulp_plan *make_plan(const struct ulp_model *model)
 
 /* ---- promises ---- */
 
-static const char *check_failure(enum ulp_status status, const struct ulp_error *error)
-{
-    if (error->status != status || !*error->message || strchr(error->message, '\n') ||
-        !ulp_is_utf8(error->message))
-        return "a failure without a clean message";
-    return status == ULP_ERROR_INPUT || status == ULP_ERROR_USAGE ? NULL
-                                                                  : "another failure than expected";
-}
-
-static const char *check_tensors(const struct ulp_engine_tensor *tensors, size_t count)
-{
-    for (size_t t = 0; t < count; t++) {
-        if (!tensors[t].name || !tensors[t].format)
-            return "a tensor without a name or a format";
-        if (tensors[t].rank < -1 || tensors[t].rank > ULP_RANK_MAX)
-            return "a rank out of range";
-    }
-    return NULL;
-}
-
-static const char *check_engine(const struct ulp_engine *engine)
-{
-    const char *wrong = engine->layer_count ? NULL : "a description without layers";
-    for (size_t l = 0; !wrong && l < engine->layer_count; l++) {
-        const struct ulp_engine_layer *layer = &engine->layers[l];
-        if (!layer->name || !layer->kind || !layer->kernel || !layer->metadata || !layer->origin ||
-            !layer->activation || layer->profile < 0)
-            return "a layer without its texts";
-        wrong = check_tensors(layer->inputs, layer->input_count);
-        if (!wrong)
-            wrong = check_tensors(layer->outputs, layer->output_count);
-    }
-    return wrong;
-}
+/* It may have nothing to do with the model. */
+#define MAPPING (FUZZ_ALLOW(ULP_ERROR_INPUT) | FUZZ_ALLOW(ULP_ERROR_USAGE))
 
 static const char *check_built(const struct ulp_built *built)
 {
@@ -136,7 +101,7 @@ static const char *check_lane(const struct ulp_built *built)
     struct ulp_error error = {0};
     const enum ulp_status status = ulp_built_lane_make(built, "engine", NULL, NULL, &lane, &error);
     if (status != ULP_OK)
-        return check_failure(status, &error);
+        return fuzz_failure(status, MAPPING, &error);
     ulp_built_lane_free(&lane);
     return NULL;
 }
@@ -148,7 +113,8 @@ static const char *check_mapping(const struct ulp_engine *engine)
     struct ulp_built built;
     struct ulp_error error = {0};
     const enum ulp_status status = ulp_built_make(engine, plan, NULL, &built, &error);
-    const char *wrong = status == ULP_OK ? check_built(&built) : check_failure(status, &error);
+    const char *wrong =
+        status == ULP_OK ? check_built(&built) : fuzz_failure(status, MAPPING, &error);
     if (status == ULP_OK && !wrong)
         wrong = check_text(&built);
     if (status == ULP_OK && !wrong)
@@ -160,28 +126,14 @@ static const char *check_mapping(const struct ulp_engine *engine)
     return wrong;
 }
 
-const char *fuzz_engine(const uint8_t *bytes, size_t count)
+const char *fuzz_mapping(const uint8_t *bytes, size_t count)
 {
-    char path[64];
     struct ulp_engine engine;
     struct ulp_error error = {0};
-    const int file = memfd_create("engine", MFD_CLOEXEC);
-    if (file < 0)
-        abort();
-    for (size_t done = 0; done < count;) {
-        const ssize_t written = write(file, bytes + done, count - done);
-        if (written <= 0)
-            abort();
-        done += (size_t)written;
-    }
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    const enum ulp_status status = ulp_engine_read(path, NULL, &engine, &error);
-    const char *wrong = status == ULP_OK ? check_engine(&engine) : check_failure(status, &error);
-    if (status == ULP_OK && !wrong)
-        wrong = check_mapping(&engine);
-    if (status == ULP_OK)
-        ulp_engine_free(&engine);
-    close(file);
+    if (ulp_engine_read(fuzz_file(bytes, count), fuzz_budget(), &engine, &error) != ULP_OK)
+        return NULL; /* fuzz_engine judges that */
+    const char *wrong = check_mapping(&engine);
+    ulp_engine_free(&engine);
     return wrong;
 }
 
@@ -250,7 +202,7 @@ static uint8_t *replace(uint8_t *bytes, size_t *count, size_t start, size_t leng
     return out;
 }
 
-uint8_t *fuzz_engine_mutate(const uint8_t *bytes, size_t count, uint64_t seed, size_t *out_count)
+uint8_t *fuzz_mapping_mutate(const uint8_t *bytes, size_t count, uint64_t seed, size_t *out_count)
 {
     struct source source = {.seed = seed};
     uint8_t *out = malloc(count + 1), joined[4096];
@@ -281,14 +233,4 @@ uint8_t *fuzz_engine_mutate(const uint8_t *bytes, size_t count, uint64_t seed, s
         out = replace(out, out_count, to, to_length, joined, length);
     }
     return out;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
-{
-    const char *wrong = fuzz_engine(bytes, count);
-    if (wrong) {
-        fprintf(stderr, "fuzz_engine: %s\n", wrong);
-        abort();
-    }
-    return 0;
 }
