@@ -7,9 +7,9 @@ A recorded kernel lists every ONNX node that contributes to it, those included w
 group has what the kernel computes: of what it lists, the nodes that no kernel before it has, and those they are made of
 up to results that are in memory: what a library reads or adds a bias to. A library's kernel has its product
 alone (the one it lists that no library before it did), which a fused kernel behind it has, too, where the bias is added
-there: not behind addmm. A kernel that lists a product still to come lays its factor out: what it stores is that library's own
-copy, and other kernels compute the value again. A kernel that adds a bias may have nothing else: when another library reads the sum with its bias, or where the
-library's factors were padded. Needs onnx.
+there: not behind addmm. A kernel that adds a bias may have nothing else: when another library reads the sum with its bias,
+or where the library's factors were padded. A kernel that lists a product still to come lays its factor out: what it stores
+is that library's own copy, and other kernels compute the value again. Needs onnx.
 """
 import argparse
 import gzip
