@@ -1,4 +1,4 @@
-/* Small JSON documents that a caller writes: plans, groups. */
+/* JSON documents that a caller writes, small ones: plans, groups; and reports. */
 #ifndef ULP_DATA_JSON_FILE_H
 #define ULP_DATA_JSON_FILE_H
 
@@ -7,6 +7,8 @@
 
 #include "base/memory/alloc.h"
 
+#define ULP_JSON_BYTES_MAX ((size_t)64 << 20) /* of a small one, and where no budget is given */
+
 /* Takes what is in the document, in memory of the arena; name: the file's, without its folder. */
 typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t *root,
                                       struct ulp_arena *arena, struct ulp_error *error);
@@ -14,5 +16,11 @@ typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t 
  * caller frees; NULL on failure. Errors name the file. */
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
                                    void *out, void **memory, struct ulp_error *error);
+
+/* The document of the file itself, one object. Before it is parsed, as much as it may take in
+ * memory is charged to the budget; *charged says how much, for ulp_json_file_free. */
+enum ulp_status ulp_json_file_load(const char *path, size_t max_bytes, struct ulp_budget *budget,
+                                   json_t **root, size_t *charged, struct ulp_error *error);
+void ulp_json_file_free(json_t *root, struct ulp_budget *budget, size_t charged);
 
 #endif
