@@ -1,6 +1,7 @@
-test_programs += check_adapt check_bodies check_control check_fusion check_growth check_idiom check_iterations check_keep \
+test_programs += check_adapt check_array check_bodies check_control check_fusion check_growth check_idiom check_iterations check_keep \
 	check_nested check_networks check_ort_cpu check_packed check_pattern check_qdq check_run check_scales check_traps check_trial check_work
 check_adapt_SOURCES = %D%/check_adapt.c
+check_array_SOURCES = %D%/check_array.c
 check_bodies_SOURCES = %D%/check_bodies.c
 check_control_SOURCES = %D%/check_control.c %D%/run_test.h %D%/support.c
 check_growth_SOURCES = %D%/check_growth.c %D%/growth_bodies.c %D%/growth_build.c %D%/growth_build.h \
