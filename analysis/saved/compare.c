@@ -11,6 +11,25 @@
 
 const char *const ulp_change_names[] = {"equal", "better", "worse"};
 
+const char *ulp_changed_say(char text[32], const json_t *output)
+{
+    const json_t *entire = json_object_get(output, "entire");
+    const double nonfinite = ulp_saved_number(entire, "nonfinite");
+    if (!output)
+        snprintf(text, 32, "not there");
+    else if (ulp_saved_true(entire, "diverged"))
+        snprintf(text, 32, "diverged");
+    else if (nonfinite > 0)
+        snprintf(text, 32, "%.0f not finite", nonfinite);
+    else if (ulp_saved_true(entire, "exact"))
+        snprintf(text, 32, "equal");
+    else if (isfinite(ulp_saved_number(entire, "sqnr_db")))
+        snprintf(text, 32, "%.1f dB", ulp_saved_number(entire, "sqnr_db"));
+    else
+        snprintf(text, 32, "%.2g rms", ulp_saved_number(entire, "rms"));
+    return text;
+}
+
 /* Larger is worse; NaN: not known. */
 static enum ulp_change compare_figures(double before, double after, double factor)
 {

@@ -42,12 +42,13 @@ enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
                                        const struct ulp_saved *after, double factor,
                                        struct ulp_changed *out, struct ulp_error *error);
 
+/* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
+const char *ulp_changed_say(char text[32], const json_t *output);
+
 /* diff.c, diff_forms.c */
 void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
                       struct ulp_text *out);
 void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out);
 void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out);
-/* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
-const char *ulp_changed_say(char text[32], const json_t *output);
 
 #endif

@@ -10,25 +10,6 @@
 
 #define NODES_SHOWN 5
 
-const char *ulp_changed_say(char text[32], const json_t *output)
-{
-    const json_t *entire = json_object_get(output, "entire");
-    const double nonfinite = ulp_saved_number(entire, "nonfinite");
-    if (!output)
-        snprintf(text, 32, "not there");
-    else if (ulp_saved_true(entire, "diverged"))
-        snprintf(text, 32, "diverged");
-    else if (nonfinite > 0)
-        snprintf(text, 32, "%.0f not finite", nonfinite);
-    else if (ulp_saved_true(entire, "exact"))
-        snprintf(text, 32, "equal");
-    else if (isfinite(ulp_saved_number(entire, "sqnr_db")))
-        snprintf(text, 32, "%.1f dB", ulp_saved_number(entire, "sqnr_db"));
-    else
-        snprintf(text, 32, "%.2g rms", ulp_saved_number(entire, "rms"));
-    return text;
-}
-
 static void add_output(const struct ulp_page *page, const struct ulp_changed_output *output)
 {
     static const char *const words[] = {"", "better", "WORSE"};
