@@ -45,4 +45,5 @@ include tests/ops/local.mk
 include tests/run/local.mk
 include tests/analysis/local.mk
 include tests/cli/local.mk
+include tests/html/local.mk
 endif

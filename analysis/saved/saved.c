@@ -121,8 +121,8 @@ enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, stru
         return ulp_fail_memory(error, "out of memory for a report");
     }
     saved->budget = budget;
-    enum ulp_status status = ulp_json_file_load(saved->path, budget ? SIZE_MAX : ULP_JSON_BYTES_MAX,
-                                                budget, &saved->root, &saved->charged, error);
+    enum ulp_status status =
+        ulp_json_file_load(saved->path, budget, &saved->root, &saved->charged, error);
     if (status == ULP_OK)
         status = check(saved, error);
     if (status == ULP_OK)

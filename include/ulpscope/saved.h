@@ -9,8 +9,9 @@
 
 struct ulp_saved;
 
-/* Read report.json, or that in a folder, charged to budget, which must outlive it; NULL: of 64 MiB
- * at most. Not such a report, or of another schema: ULP_ERROR_INPUT. Free with ulp_saved_free. */
+/* Read report.json, or that in a folder, charged to budget, which must outlive it; without a
+ * limit (or NULL): of 64 MiB at most. Not such a report, or of another schema: ULP_ERROR_INPUT.
+ * Free with ulp_saved_free. */
 ULP_API enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget,
                                        struct ulp_saved **out, struct ulp_error *error);
 ULP_API void ulp_saved_free(struct ulp_saved *saved);

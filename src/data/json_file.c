@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/machine/file.h"
 
+#define BYTES_MAX ((size_t)64 << 20) /* where no memory limit holds */
+
 /* What jansson takes on a 64-bit machine, each request with the 16 bytes that malloc may add and
  * round up by. An object: 72 + 16, and its first 8 buckets of 16 bytes + 16. A pair: 56, its key
  * (which is in the file) and its end, + 24, and up to 2 further buckets, or 3 while they are moved,
@@ -54,9 +56,10 @@ static size_t estimate(const unsigned char *bytes, size_t count)
     return total;
 }
 
-enum ulp_status ulp_json_file_load(const char *path, size_t max_bytes, struct ulp_budget *budget,
-                                   json_t **root, size_t *charged, struct ulp_error *error)
+enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
+                                   size_t *charged, struct ulp_error *error)
 {
+    const size_t max_bytes = ulp_budget_limit(budget) ? SIZE_MAX : BYTES_MAX;
     unsigned char *bytes;
     size_t count;
     json_error_t where;
@@ -103,8 +106,7 @@ enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, 
     struct ulp_arena *arena = NULL;
     const char *slash = strrchr(path, '/');
     *memory = NULL;
-    enum ulp_status status =
-        ulp_json_file_load(path, ULP_JSON_BYTES_MAX, budget, &root, &charged, error);
+    enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
     if (status != ULP_OK)
         return status;
     status = ulp_arena_create(&arena, budget, error);

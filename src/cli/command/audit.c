@@ -46,6 +46,10 @@ static int report(const struct audit_options *options, const struct audit_choice
         return fail(&error);
     if (folder)
         say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
+    if (options->html && ulp_report_html(audit, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     return check_limits(options, audit);
 }
 
@@ -128,6 +132,9 @@ static int run_audit(const struct audit_options *options)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK && options->junit)
         status = spare_inputs(options->junit, model, options->common.inputs,
+                              options->common.input_count, &error);
+    if (status == ULP_OK && options->html)
+        status = spare_inputs(options->html, model, options->common.inputs,
                               options->common.input_count, &error);
     int code = status == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;

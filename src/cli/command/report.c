@@ -5,10 +5,10 @@
 
 #include "cli/command.h"
 
-enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_ALLOW };
+enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_ALLOW, OPTION_HTML };
 
 struct report_options {
-    const char *report, *out;
+    const char *report, *out, *html;
     struct ulp_saved_request request;
     const char **limits;
     size_t max_memory_bytes;
@@ -18,6 +18,8 @@ struct report_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus, model-explorer or junit (--list describes them)", 0},
+    {"html", OPTION_HTML, "FILE", 0,
+     "Write one HTML file to look at, of report.json, overflow.json, plan.json, compare.json, engine.json, proof.json or lint --json, or of all of these in the folder REPORT", 0},
     {"out", 'o', "FILE", 0, "Write to FILE (default: standard output)", 0},
     {"arith", 'a', "ARITH", 0, "The arithmetic, of a format that holds one (default: the report's first)", 0},
     {"figure", OPTION_FIGURE, "FIGURE", 0,
@@ -38,9 +40,12 @@ static void check_options(struct argp_state *state, const struct report_options 
         return;
     if (!options->report)
         refuse(state, "which report? Give report.json, or the folder of audit --out");
-    if (!format)
-        refuse(state, "which format? Give --to with one that ulpscope report --list names");
-    const bool is_junit = strcmp(format, "junit") == 0;
+    if (options->html && (format || options->out))
+        refuse(state, "--html writes a file of its own: leave out --to and --out");
+    if (!format && !options->html)
+        refuse(state, "which format? Give --to with one that ulpscope report --list names, or "
+                      "--html FILE");
+    const bool is_junit = format && strcmp(format, "junit") == 0;
     if (is_junit && !options->request.limit_count)
         refuse(state, "--to junit writes limits: give at least one --fail-above");
     if (!is_junit && options->request.limit_count)
@@ -54,6 +59,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
     case OPTION_TO: options->request.format = argument; return 0;
     case OPTION_FIGURE: options->request.figure = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_LIST: options->list = true; return 0;
     case OPTION_FAIL:
         add_limit(state, &options->limits, &options->request.limit_count, argument);
@@ -76,6 +82,8 @@ static const char documentation[] =
     "Write the report of ulpscope audit --out in a format that another tool reads. doc/report.md "
     "describes the formats."
     "\vExamples:\n"
+    "  ulpscope report report/ --html report.html\n"
+    "      a page with the verdict, the graph, every node and how each number was obtained\n"
     "  ulpscope report report/ --to csv -o nodes.csv\n"
     "      pandas.read_csv('nodes.csv'): a line for each node\n"
     "  ulpscope report report/ --to prometheus -o /var/lib/node_exporter/ulpscope.prom\n"
@@ -126,10 +134,15 @@ int command_report(int argc, char **argv)
     int code = parse_arguments(&argp, argc, argv, &options);
     if (code == ULP_OK && options.list)
         return list_formats();
-    if (code == ULP_OK && (ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK ||
-                           ulp_saved_read(options.report, budget, &saved, &error) != ULP_OK))
+    if (code == ULP_OK && ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK)
         code = fail(&error);
-    if (code == ULP_OK)
+    if (code == ULP_OK && options.html &&
+        ulp_saved_html(options.report, budget, options.html, &error) != ULP_OK)
+        code = fail(&error);
+    if (code == ULP_OK && !options.html &&
+        ulp_saved_read(options.report, budget, &saved, &error) != ULP_OK)
+        code = fail(&error);
+    if (saved)
         code = write_report(&options, saved);
     ulp_saved_free(saved);
     ulp_budget_free(budget);
