@@ -45,5 +45,6 @@ include tests/ops/local.mk
 include tests/run/local.mk
 include tests/analysis/local.mk
 include tests/cli/local.mk
+include tests/python/local.mk
 include tests/html/local.mk
 endif
