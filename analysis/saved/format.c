@@ -23,13 +23,18 @@ static enum ulp_status add_junit(const struct ulp_exporting *e, struct ulp_error
 static const struct row {
     struct ulp_saved_format format;
     void (*add)(const struct ulp_exporting *e); /* NULL: try */
-    enum ulp_status (*try)(const struct ulp_exporting *e, struct ulp_error *error);
+    enum ulp_status (*try)(const struct ulp_exporting *e,
+                           struct ulp_error *error); /* NULL: write */
+    enum ulp_status (*write)(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                             const char *path, struct ulp_error *error);
 } rows[] = {
-#define FORMAT(name, function, meaning) {{name, meaning}, function, NULL},
-#define FORMAT_THAT_MAY_FAIL(name, function, meaning) {{name, meaning}, NULL, function},
+#define FORMAT(name, function, meaning) {{name, meaning}, function, NULL, NULL},
+#define FORMAT_THAT_MAY_FAIL(name, function, meaning) {{name, meaning}, NULL, function, NULL},
+#define FORMAT_OF_FILES(name, function, meaning) {{name, meaning}, NULL, NULL, function},
 #include "analysis/saved/export.def"
 #undef FORMAT
 #undef FORMAT_THAT_MAY_FAIL
+#undef FORMAT_OF_FILES
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
@@ -111,6 +116,9 @@ enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved
     size_t lane;
     *out = NULL;
     enum ulp_status status = find(saved, request, &row, &lane, error);
+    if (status == ULP_OK && row->write)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "%s is no text: give the file to write it to",
+                          request->format);
     if (status == ULP_OK)
         status = add(saved, request, row, lane, &text, error);
     if (status == ULP_OK)
@@ -128,6 +136,8 @@ enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_
     const struct row *row;
     size_t lane;
     enum ulp_status status = find(saved, request, &row, &lane, error);
+    if (status == ULP_OK && row->write)
+        return row->write(saved, request, path, error);
     if (status == ULP_OK)
         status = ulp_text_open(&file, path, error);
     if (status != ULP_OK)

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 
-enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_ALLOW, OPTION_HTML };
+enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_ALLOW, OPTION_HTML, OPTION_MODEL };
 
 struct report_options {
     const char *report, *out, *html;
@@ -17,7 +17,7 @@ struct report_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus, model-explorer or junit (--list describes them)", 0},
+    {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus, model-explorer, junit or onnx (--list describes them)", 0},
     {"html", OPTION_HTML, "FILE", 0,
      "Write one HTML file to look at, of report.json, overflow.json, plan.json, compare.json, engine.json, proof.json or lint --json, or of all of these in the folder REPORT", 0},
     {"out", 'o', "FILE", 0, "Write to FILE (default: standard output)", 0},
@@ -28,6 +28,8 @@ static const struct argp_option option_list[] = {
      "A limit for junit, as of ulpscope audit (its --help lists the metrics); exit with code 1 where it is crossed. May be repeated", 0},
     {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
      "NaN and infinities in the inputs are intended: --fail-above does not fail because of them", 0},
+    {"model", OPTION_MODEL, "MODEL.onnx", 0,
+     "The audited model, of which onnx is a copy (default: the path in the report)", 0},
     {"list", OPTION_LIST, 0, 0, "List the formats; no report is read", 0},
     {0},
 };
@@ -45,11 +47,16 @@ static void check_options(struct argp_state *state, const struct report_options 
     if (!format && !options->html)
         refuse(state, "which format? Give --to with one that ulpscope report --list names, or "
                       "--html FILE");
-    const bool is_junit = format && strcmp(format, "junit") == 0;
+    const bool is_junit = format && strcmp(format, "junit") == 0,
+               is_onnx = format && strcmp(format, "onnx") == 0;
     if (is_junit && !options->request.limit_count)
         refuse(state, "--to junit writes limits: give at least one --fail-above");
     if (!is_junit && options->request.limit_count)
         refuse(state, "--fail-above is of --to junit");
+    if (is_onnx && !options->out)
+        refuse(state, "--to onnx writes a file: give -o FILE.onnx");
+    if (!is_onnx && options->request.model)
+        refuse(state, "--model is of --to onnx");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -66,6 +73,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->request.limits = options->limits;
         return 0;
     case OPTION_ALLOW: options->request.allow_nonfinite_inputs = true; return 0;
+    case OPTION_MODEL: options->request.model = argument; return 0;
     case 'a': options->request.arithmetic = argument; return 0;
     case 'o': options->out = argument; return 0;
     case ARGP_KEY_ARG:
@@ -90,7 +98,9 @@ static const char documentation[] =
     "  ulpscope report report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
     "      colours the nodes in Model Explorer: --node_data_paths=headroom.json\n"
     "  ulpscope report report/ --to junit --fail-above sqnr_db=40 -o limits.xml\n"
-    "      limits that the audit did not know, as a CI server shows them; exit code 1";
+    "      limits that the audit did not know, as a CI server shows them; exit code 1\n"
+    "  ulpscope report report/ --to onnx -o annotated.onnx\n"
+    "      Netron shows each node's share, error and headroom beside its attributes";
 
 static int list_formats(void)
 {
