@@ -17,7 +17,7 @@ lines err 1 "no model"
 expect 3 "no folder" "$program" report digits --to onnx -o nowhere/copy.onnx
 lines err 1 "no folder"
 
-PYTHONPATH=$source/tests/support "$python" - "$program" "$model" <<'END' || fail "annotated copies"
+PYTHONPATH=$source/examples "$python" - "$program" "$model" <<'END' || fail "annotated copies"
 import json, os, random, struct, subprocess, sys
 from onnx_writer import attribute, block, node, number, value, varint
 program, digits = sys.argv[1:]

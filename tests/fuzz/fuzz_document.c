@@ -46,7 +46,7 @@ const char *fuzz_polygraphy(const uint8_t *bytes, size_t count)
     struct ulp_error error = {0};
     const char *wrong = NULL;
     const enum ulp_status status =
-        ulp_polygraphy_read(fuzz_file(bytes, count), fuzz_budget(), &list, &error);
+        ulp_polygraphy_read(fuzz_file(bytes, count), "recorded", 0, fuzz_budget(), &list, &error);
     if (status != ULP_OK)
         wrong = fuzz_failure(status, FUZZ_FILE, &error);
     for (size_t r = 0; r < list.count && !wrong; r++)

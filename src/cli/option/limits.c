@@ -31,5 +31,9 @@ int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const
         code = crossings.count ? ULP_ERROR_LIMIT : code;
         free(crossings.items);
     }
+    if (count == 1 && code == ULP_OK)
+        say(stream, "the limit is met: %s\n", limits[0]);
+    else if (count && code == ULP_OK)
+        say(stream, "all %zu limits are met\n", count);
     return code;
 }
