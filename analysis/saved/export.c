@@ -153,15 +153,39 @@ void ulp_export_prometheus(const struct ulp_exporting *e)
 
 /* ---- Model Explorer ---- */
 
+/* A node without a name is OP_INDEX here and <node_INDEX> there, INDEX being its place in the file.
+ */
+static void add_unnamed(json_t **results, const json_t *node, json_t *result)
+{
+    const char *name = ulp_saved_text(node, "name"), *op = ulp_saved_text(node, "op");
+    const size_t length = strlen(op);
+    char key[40];
+    if (strncmp(name, op, length) != 0 || name[length] != '_' || strlen(name + length) > 20 ||
+        !name[length + 1] || strspn(name + length + 1, "0123456789") != strlen(name + length + 1))
+        return;
+    snprintf(key, sizeof key, "<node_%s>", name + length + 1);
+    if (!json_object_get(*results, key))
+        ulp_json_set(results, key, json_incref(result));
+}
+
+static const char *choose_figure(const struct ulp_exporting *e)
+{
+    const json_t *node;
+    size_t n;
+    if (e->request->figure)
+        return e->request->figure;
+    json_array_foreach(json_object_get(e->lane, "nodes"), n,
+                       node) if (!isnan(ulp_saved_number(node, "share"))) return "share";
+    return "introduced";
+}
+
 /* Keys are names of nodes, as its ONNX adapter has them; colours go from white to red over the
  * values of this report. */
 void ulp_export_model_explorer(const struct ulp_exporting *e)
 {
     const struct ulp_saved_figure *figure = NULL;
     const json_t *nodes = json_object_get(e->lane, "nodes"), *node;
-    const char *wanted = e->request->figure ? e->request->figure
-                         : isnan(ulp_saved_number(json_array_get(nodes, 0), "share")) ? "introduced"
-                                                                                      : "share";
+    const char *wanted = choose_figure(e);
     json_t *root = json_object(), *results = json_object(), *gradient = json_array();
     struct ulp_text name = {0};
     size_t n;
@@ -171,13 +195,14 @@ void ulp_export_model_explorer(const struct ulp_exporting *e)
     json_array_foreach(nodes, n, node)
     {
         const double value = figure->get(node);
-        json_t *result = json_object();
-        if (!isfinite(value)) {
-            json_decref(result);
+        if (!isfinite(value))
             continue;
-        }
+        json_t *result = json_object();
         ulp_json_set(&result, "value", ulp_json_number(value));
+        json_incref(result);
         ulp_json_set(&results, ulp_saved_text(node, "name"), result);
+        add_unnamed(&results, node, result);
+        json_decref(result);
     }
     for (int end = 0; end < 2; end++) {
         const bool red = end == (!figure->least); /* little headroom is what is bad */
