@@ -140,6 +140,13 @@ assert '# heading' not in [line.strip() for line in result.stdout.split('\n')]
 assert '<img' not in code.sub('', result.stdout).replace('<details>', '')
 assert open('diff.md').read().startswith('**Accuracy: ')
 
+# the verdicts begin what the terminal shows, and are the report's
+shown = ' '.join(open('audit.out').read().split())
+for lane in json.load(open('nan-among/report.json'))['arithmetics']:
+    for part in lane['verdict'].split('. Try'):
+        assert ' '.join(part.split()) in shown, part
+assert shown.startswith(f'{one["arithmetics"][0]["name"]}: ')
+
 # CSV: RFC 4180 with lines that end in LF; a name that a spreadsheet would take for a formula is none
 for lane in hostile['arithmetics']:
     for node, name in zip(lane['nodes'], ('=1+1', '+1', '-1', '@SUM(A1)', 'plain', 'a"b,c', 'a-b=c', '\t=x', '=')):
