@@ -21,7 +21,7 @@ struct diff_options {
 static const struct argp_option option_list[] = {
     {"fail-if-worse", OPTION_FAIL, 0, 0, "Exit with code 1 when an output became worse, or cannot be compared", 0},
     {"factor", OPTION_FACTOR, "F", 0, "Errors less than F times as large are equal (default 1.1)", 0},
-    {"to", OPTION_TO, "FORM", 0, "text (default), json, or markdown, a table for a comment on a pull request", 0},
+    {"to", OPTION_TO, "text|json|markdown", 0, "text (default), json, or markdown, a table for a comment on a pull request", 0},
     {0},
 };
 /* clang-format on */
