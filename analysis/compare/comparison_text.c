@@ -116,7 +116,8 @@ static const struct ulp_compared_tensor *find_nearest(const struct ulp_compariso
 static void add_sentences(struct ulp_text *out, const char *text)
 {
     const bool small = *text >= 'a' && *text <= 'z';
-    ulp_text_add(out, "%c%s", small ? *text - 'a' + 'A' : *text, *text ? text + 1 : "");
+    if (*text)
+        ulp_text_add(out, "%c%s", small ? *text - 'a' + 'A' : *text, text + 1);
 }
 
 /* Explained is not accurate: an arithmetic that overflows explains what has overflowed. */
@@ -135,9 +136,9 @@ static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *c
     }
     if (!worst)
         return;
-    ulp_text_show(text, " But explained is not accurate: '%s'", worst->name);
+    ulp_text_show(text, "But explained is not accurate: '%s'", worst->name);
     ulp_text_add(text,
-                 " is off by %.2g of its rms, as %s itself is; ulpscope audit -a %s says why.",
+                 " is off by %.2g of its rms, as %s itself is; ulpscope audit -a %s says why. ",
                  most, comparison->arithmetics[worst->values[f].by],
                  comparison->arithmetics[worst->values[f].by]);
 }
@@ -153,8 +154,8 @@ static void add_explained(struct ulp_text *text, const struct ulp_comparison *co
     ulp_text_show(text, " Nearest to its limit: '%s', ", nearest->name);
     add_measure(text, comparison, &nearest->values[f]);
     ulp_text_add(text, ". ");
-    add_sentences(text, file->cause.text ? file->cause.text : "");
     add_inaccurate(text, comparison, f);
+    add_sentences(text, file->cause.text ? file->cause.text : "");
 }
 
 /* Why it is not explained, and then where. */
