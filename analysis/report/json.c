@@ -348,7 +348,7 @@ static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, str
     if (nodes) {
         ulp_json_open(&writer, "graph", '[');
         for (size_t n = 0; n < audit->place_count; n++)
-            ulp_json_put(&writer, NULL, ulp_json_place(audit, n));
+            ulp_json_put(&writer, NULL, ulp_json_place(&audit->places[n]));
         ulp_json_close(&writer, ']');
     }
     if (audit->spread_count) {

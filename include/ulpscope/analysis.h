@@ -293,12 +293,12 @@ struct ulp_histogram {
     size_t *counts;
 };
 /* A node in the graph: what is the same in every lane. */
-struct ulp_audit_place {
+struct ulp_place {
     const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none */
     /* its inputs, weights included; of an If, Loop or Scan also captured values and the results of
      * its bodies */
     size_t input_count;
-    struct ulp_audit_link {
+    struct ulp_link {
         char *name;
         ptrdiff_t node; /* index of the node that computes it; -1: none before this one does */
         bool constant;
@@ -329,7 +329,7 @@ struct ulp_audit {
     size_t lane_count;
     struct ulp_audit_lane *lanes; /* without the reference */
     size_t place_count;
-    struct ulp_audit_place *places; /* of each node, by index */
+    struct ulp_place *places; /* of each node, by index */
     /* the reference compared with one of twice its precision; the worst sample */
     struct ulp_certificate {
         bool given;

@@ -104,6 +104,18 @@ function overflowTable(lane) {
   };
 }
 
+// "  storage     Every ..." and lines indented further that go on with it; the first line is the name.
+function meaningLines(lines) {
+  const parts = [];
+  for (const line of lines.map(shown)) {
+    const found = /^ {2}(\S+) +(.*)$/.exec(line);
+    if (found) parts.push([found[1], found[2]]);
+    else if (/^ {3,}/.test(line) && parts.length) parts[parts.length - 1][1] += ` ${line.trim()}`;
+    else if (line.startsWith(" ")) parts.push(["", line.trim()]);
+  }
+  return parts;
+}
+
 function auditHow(root) {
   const reference = root.reference || {}, certificate = reference.certificate;
   const how = [["Model", `${shown(root.model?.path)} (opset ${root.model?.opset}, IR ${root.model?.ir_version})`]];
@@ -116,7 +128,7 @@ function auditHow(root) {
   ]);
   if (root.reference_model) how.push(["Truth", `the values of ${shown(root.reference_model.path)}: ${root.reference_model.paired} paired by name, ${root.reference_model.unpaired} not`]);
   for (const lane of root.arithmetics) {
-    how.push([shown(lane.name), (lane.meaning || []).map(shown)]);
+    how.push([shown(lane.name), meaningLines(lane.meaning || [])]);
     const shares = lane.attribution;
     if (shares?.reason) how.push([`Shares of ${shown(lane.name)}`, `none: ${shown(shares.reason)}`]);
     else if (shares) how.push([`Shares of ${shown(lane.name)}`, `add up to ${share(shares.sum)} of the error of ${shares.output ? shown(shares.output) : "the outputs"}${shares.samples > 1 ? `, means over ${shares.samples} samples` : ""}; what is missing is no first-order effect`]);
