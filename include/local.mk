@@ -5,6 +5,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/format.h \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
+	include/ulpscope/array.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \

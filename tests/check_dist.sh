@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every file of the repository goes into the tarball: Makefile.am or a local.mk names it, or the folder of tests/data
-# that it lies in.
+# or tests/fuzz/corpus that it lies in.
 set -u
 cd "${top_srcdir:-.}" || exit 99
 git rev-parse --is-inside-work-tree >/dev/null 2>&1 || { echo "not a git checkout: nothing to compare with"; exit 77; }
@@ -13,7 +13,7 @@ files=$(git ls-files | grep -vE '(^|/)(local\.mk|Makefile\.am|\.[^/]*)(/|$)|^(co
 bad=0
 for file in $(comm -23 <(echo "$files") <(echo "$named")); do
     folder=$file
-    while [[ $folder == tests/data/* ]] && ! grep -qxF -- "$folder" <<<"$named"; do folder=$(dirname "$folder"); done
-    [[ $folder == tests/data/* ]] || { echo "$file is in no Makefile"; bad=1; }
+    while [[ $folder == tests/data/* || $folder == tests/fuzz/corpus/* ]] && ! grep -qxF -- "$folder" <<<"$named"; do folder=$(dirname "$folder"); done
+    [[ $folder == tests/data/* || $folder == tests/fuzz/corpus* ]] || { echo "$file is in no Makefile"; bad=1; }
 done
 exit $bad

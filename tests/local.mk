@@ -7,7 +7,8 @@ check_LIBRARIES += libtest.a
 libtest_a_SOURCES = %D%/support/line_model.c %D%/support/line_model.h \
 	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h \
 	%D%/support/test.c %D%/support/test.h %D%/support/text_model.c %D%/support/text_model.h \
-	%D%/fuzz/fuzz_formula.c %D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/mutate.c
+	%D%/fuzz/fuzz.c %D%/fuzz/fuzz.h %D%/fuzz/fuzz_array.c %D%/fuzz/fuzz_document.c %D%/fuzz/fuzz_formula.c \
+	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_option.c %D%/fuzz/mutate.c %D%/fuzz/target.def
 libtest_a_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
 AM_CPPFLAGS += $(CHECK_CFLAGS)
 LDADD = libtest.a libcore.la $(CHECK_LIBS)
@@ -19,6 +20,12 @@ AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; CK_TIMEOUT_MULT
 EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/onnx_writer.py %D%/support/sarif.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py
 
+# libFuzzer's program, which scripts/fuzz builds in a tree of clang's.
+EXTRA_PROGRAMS += fuzz_targets
+fuzz_targets_SOURCES = %D%/fuzz/fuzz_entry.c
+fuzz_targets_LDFLAGS = -fsanitize=fuzzer
+EXTRA_DIST += %D%/fuzz/corpus
+
 check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 .PHONY: check-long
@@ -26,6 +33,8 @@ check-long: all
 include tests/bench/local.mk
 
 if HAVE_CHECK
+test_programs += check_corpus
+check_corpus_SOURCES = %D%/fuzz/check_corpus.c
 include tests/base/local.mk
 include tests/number/local.mk
 include tests/tensor/local.mk
@@ -36,5 +45,6 @@ include tests/ops/local.mk
 include tests/run/local.mk
 include tests/analysis/local.mk
 include tests/cli/local.mk
+include tests/python/local.mk
 include tests/html/local.mk
 endif

@@ -80,7 +80,7 @@ struct ulp_kernel_name {
     bool matrix;                  /* a kernel of products: of a convolution, a MatMul, attention */
     bool unit;                    /* on tensor cores; false: by scalar steps, or not told */
     bool winograd;                /* another algorithm with a larger error, which is not emulated */
-    int slices;                   /* of a sum that is cut (split-k, sliced1x2); 1: it is not */
+    int slices;       /* a sum is cut into (split-k, sliced1x2); 1: it is not; 0: not told */
     int architecture; /* 80 of "sm80": the oldest on which the kernel runs; 0: not told */
     const char *pattern, *source; /* the row of the table that says so, and what that stands on */
 };

@@ -14,6 +14,11 @@ struct ulp_model;
  * charged to budget, which must outlive them; NULL: no budget. Free with ulp_model_free. */
 ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget,
                                        struct ulp_model **out, struct ulp_error *error);
+/* The same from the bytes of the file. path: for messages, and its folder is where external data
+ * lies; it need not exist. The bytes are not needed afterwards. */
+ULP_API enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
+                                             struct ulp_budget *budget, struct ulp_model **out,
+                                             struct ulp_error *error);
 ULP_API void ulp_model_free(struct ulp_model *model);
 
 ULP_API const char *ulp_model_path(const struct ulp_model *model);

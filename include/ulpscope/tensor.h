@@ -83,6 +83,12 @@ struct ulp_tensor {
 ULP_API enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type,
                                           enum ulp_element element, int precision, int rank,
                                           const int64_t *dims, struct ulp_error *error);
+/* A tensor over memory of the caller's, which stays the caller's: data has as many elements as dims
+ * say, row-major, each as ulp_tensor_create with ULP_ELEMENT_COUNT lays out the type (an element
+ * of FLOAT16 is a float). It must outlive the tensor. data may be NULL when there are no
+ * elements. */
+ULP_API enum ulp_status ulp_tensor_wrap(struct ulp_tensor *out, enum ulp_type type, int rank,
+                                        const int64_t *dims, void *data, struct ulp_error *error);
 /* Free the data when it is owned, and set *tensor to zero. NULL and a tensor of all zeros are
  * allowed. */
 ULP_API void ulp_tensor_free(struct ulp_tensor *tensor);

@@ -48,12 +48,6 @@ struct ulp_loader {
 enum ulp_status ulp_loader_open(struct ulp_loader *loader, const char *path, size_t count,
                                 struct ulp_budget *budget, struct ulp_error *error);
 
-/* As ulp_model_load with the file's bytes in memory; path is for messages and for the folder of
- * external data. */
-enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
-                                     struct ulp_budget *budget, struct ulp_model **out,
-                                     struct ulp_error *error);
-
 /* A zero-terminated copy in the model's arena. Errors: zero bytes inside (`what` is the thing for
  * the message). */
 enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,

@@ -145,10 +145,23 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
 }
 
+static enum ulp_status fail_size(const char *path, size_t count, struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_INPUT,
+                    "%s: %zu bytes, but protobuf ends at 2 GiB; save the weights as external data "
+                    "beside the model",
+                    path, count);
+}
+
 enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t count,
                                      struct ulp_budget *budget, struct ulp_model **out,
                                      struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    *out = NULL;
+    if (count > ULP_MODEL_BYTES_MAX)
+        return fail_size(path, count, error);
     return load_bytes(path, bytes, count, NULL, budget, out, error);
 }
 
@@ -166,10 +179,7 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, stru
                         "%s: a folder, expected an ONNX file (%s/model.onnx?)", path, path);
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
         (size_t)info.st_size > ULP_MODEL_BYTES_MAX)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "%s: %lld bytes, but protobuf ends at 2 GiB; save the weights as external "
-                        "data beside the model",
-                        path, (long long)info.st_size);
+        return fail_size(path, (size_t)info.st_size, error);
     enum ulp_status status = ulp_file_map(path, ULP_MODEL_BYTES_MAX, &bytes, &count, error);
     if (status != ULP_OK)
         return status;

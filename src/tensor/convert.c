@@ -14,6 +14,7 @@
 #include "tensor/tensor.h"
 
 #define CHUNK 256
+#define FLOAT_CHUNK 2048 /* 8 KiB: rounded while they are in the first cache */
 /* Of formats that a double rounded to odd can be rounded to. */
 #define ODD_PRECISION_MAX 51
 
@@ -105,6 +106,20 @@ static void convert_to_narrow_float(const struct conversion *c, size_t first, si
                 ((float *)c->out->data)[i + j] = (float)buffer[j];
         else
             memcpy((double *)c->out->data + i, buffer, count * sizeof *buffer);
+    }
+}
+
+/* A float holds its value exactly, and rounding it needs no detour. */
+static void convert_floats(const struct conversion *c, size_t first, size_t last)
+{
+    const float *in = c->in->data;
+    float *out = c->out->data;
+    for (size_t i = first; i < last; i += FLOAT_CHUNK) {
+        const size_t count = last - i < FLOAT_CHUNK ? last - i : FLOAT_CHUNK;
+        if (out != in)
+            memcpy(out + i, in + i, count * sizeof *out);
+        if (c->storage)
+            ulp_round_floats(c->storage, c->rounding, out + i, count, c->seed, 0, i);
     }
 }
 
@@ -286,15 +301,13 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
 
 static convert_fn *choose(const struct conversion *c)
 {
+    /* which a double holds */
+    const bool exact = c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64;
     switch (c->out->element) {
-    case ULP_ELEMENT_F32: return convert_to_narrow_float;
+    case ULP_ELEMENT_F32:
+        return c->in->element == ULP_ELEMENT_F32 ? convert_floats : convert_to_narrow_float;
     case ULP_ELEMENT_F64:
-        return c->storage
-                   ? c->storage->precision <= ODD_PRECISION_MAX ||
-                             (c->in->element == ULP_ELEMENT_F32 && c->storage->precision == 53)
-                         ? convert_to_narrow_float
-                         : convert_to_double
-               : c->in->element == ULP_ELEMENT_F32 || c->in->element == ULP_ELEMENT_F64
+        return exact || (c->storage && c->storage->precision <= ODD_PRECISION_MAX)
                    ? convert_to_narrow_float
                    : convert_to_double;
     case ULP_ELEMENT_WIDE: return convert_to_wide;

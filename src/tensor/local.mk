@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/array.c \
 	%D%/broadcast.c \
 	%D%/convert.c \
 	%D%/lower.c %D%/lower.h \

@@ -138,6 +138,21 @@ enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type,
     return status == ULP_OK ? ulp_tensor_allocate(out, NULL, error) : status;
 }
 
+enum ulp_status ulp_tensor_wrap(struct ulp_tensor *out, enum ulp_type type, int rank,
+                                const int64_t *dims, void *data, struct ulp_error *error)
+{
+    enum ulp_status status =
+        ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
+    if (status == ULP_OK && out->count && !data)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "a tensor of %zu elements has no memory",
+                          out->count);
+    if (status == ULP_OK)
+        out->data = data;
+    else
+        *out = (struct ulp_tensor){0};
+    return status;
+}
+
 struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first)
 {
     struct ulp_tensor view = ulp_tensor_view(tensor);

@@ -17,7 +17,4 @@ size_t fuzz_formula_make(uint8_t *bytes, size_t size, uint64_t seed);
  * size. */
 size_t fuzz_formula_damage(uint8_t *bytes, size_t count, size_t size, uint64_t seed);
 
-/* libFuzzer's entry; aborts when fuzz_formula finds something. */
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
 #endif

@@ -1,6 +1,5 @@
 #include "tests/fuzz/fuzz_load.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,14 +102,4 @@ const char *fuzz_load(const uint8_t *bytes, size_t count)
         wrong = check_graph(model->functions[i].body, NULL);
     ulp_model_free(model);
     return wrong;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
-{
-    const char *wrong = fuzz_load(bytes, count);
-    if (wrong) {
-        fprintf(stderr, "fuzz_load: %s\n", wrong);
-        abort();
-    }
-    return 0;
 }

@@ -13,7 +13,4 @@ const char *fuzz_load(const uint8_t *bytes, size_t count);
 /* A damaged copy of bytes (malloc'd, its size in *out_count): a pure function of (bytes, seed). */
 uint8_t *fuzz_mutate(const uint8_t *bytes, size_t count, uint64_t seed, size_t *out_count);
 
-/* libFuzzer's entry; aborts when fuzz_load finds something. */
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
 #endif

@@ -1,6 +1,5 @@
 /* fuzz_load FILE...: loads every file. fuzz_load -n COUNT [-s SEED] FILE...: loads COUNT damaged
- * copies of each as well, and says which seed found something. With clang -fsanitize=fuzzer leave
- * this file out. */
+ * copies of each as well, and says which seed found something. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -42,9 +42,9 @@ def attribute(name, value):
 
 def node(op, inputs, outputs, **attributes):
     """NodeProto; inputs and outputs are names separated by spaces, "-" for one left out."""
-    names = [name if name != "-" else "" for name in inputs.split()]
-    return (b"".join(block(1, name) for name in names) + b"".join(block(2, name) for name in outputs.split()) +
-            block(3, outputs.split()[0]) + block(4, op) +
+    read, made = ([name if name != "-" else "" for name in names.split()] for names in (inputs, outputs))
+    return (b"".join(block(1, name) for name in read) + b"".join(block(2, name) for name in made) +
+            block(3, next(name for name in made if name)) + block(4, op) +
             b"".join(block(5, attribute(name, value)) for name, value in attributes.items()))
 
 

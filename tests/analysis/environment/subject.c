@@ -17,6 +17,19 @@ static void digest_formats(struct digest *digest)
     add_bytes(digest, &format.max_finite, sizeof format.max_finite);
     CALL(ulp_format_find("fp16", &format, e));
     const double subnormal = 0x1.8p-1060, large = 0x1.ffbp0;
+    float few[] = {0x1p-140f, 1.0003f, -7e4f}, rounded[3];
+    uint16_t patterns[3];
+    const int64_t count = 3;
+    struct ulp_tensor in, out, bits;
+    CALL(ulp_tensor_wrap(&in, ULP_TYPE_FLOAT, 1, &count, few, e));
+    CALL(ulp_tensor_wrap(&out, ULP_TYPE_FLOAT, 1, &count, rounded, e));
+    CALL(ulp_tensor_wrap(&bits, ULP_TYPE_UINT16, 1, &count, patterns, e));
+    CALL(ulp_array_round(&out, &in, &format, ULP_ROUND_UP, 0, 2, e));
+    add_bytes(digest, rounded, sizeof rounded);
+    CALL(ulp_array_encode(&bits, &in, &format, 2, e));
+    add_bytes(digest, patterns, sizeof patterns);
+    CALL(ulp_array_decode(&out, &bits, &format, 2, e));
+    add_bytes(digest, rounded, sizeof rounded);
     const double results[] = {
         ulp_format_ulp(&format, subnormal),
         ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, large, 0, 0),
@@ -60,6 +73,29 @@ static void digest_elements(struct digest *digest)
     expect_state("ulp_tensor_get");
     ulp_tensor_free(&floats);
     ulp_tensor_free(&integers);
+}
+
+/* A product whose sums lie among subnormal numbers, as an array and as a model in memory. */
+static void digest_product(struct digest *digest)
+{
+    float x[] = {0x1p-140f, 3, 0x1p-20f, -0x1p-126f};
+    struct ulp_arithmetic arithmetic;
+    struct ulp_tensor in, product;
+    unsigned char *bytes;
+    size_t count;
+    struct ulp_model *read;
+    struct ulp_error error;
+    CALL(ulp_arithmetic_find("fp32", &arithmetic, e));
+    CALL(ulp_tensor_wrap(&in, ULP_TYPE_FLOAT, 2, (const int64_t[]){2, 2}, x, e));
+    CALL(ulp_array_matmul(&product, &arithmetic, &in, &in, 2, e));
+    add_tensor(digest, &product);
+    ulp_tensor_free(&product);
+    ck_ulp_ok(ulp_file_read(test_source("examples/digits/model.onnx"), 1 << 24, NULL, &bytes,
+                            &count, &error),
+              error);
+    CALL(ulp_model_load_bytes("digits", bytes, count, NULL, &read, e));
+    ulp_model_free(read);
+    ulp_free(bytes);
 }
 
 static struct ulp_model *load_digits(void)
@@ -379,6 +415,7 @@ const struct subject subjects[] = {
     {"formats", digest_formats},
     {"arithmetics", digest_arithmetics},
     {"elements", digest_elements},
+    {"product", digest_product},
     {"files", digest_files},
     {"units", digest_units},
     {"the audit", digest_audit},
