@@ -36,15 +36,14 @@ static ptrdiff_t find_source(const struct ulp_block *block, int slot, size_t rea
     return holder == ULP_NO_NODE || holder >= reader ? -1 : (ptrdiff_t)holder;
 }
 
-static enum ulp_status add_link(struct ulp_place *place, const struct ulp_block *block,
-                                int slot, size_t reader, struct ulp_arena *memory,
-                                struct ulp_error *error)
+static enum ulp_status add_link(struct ulp_place *place, const struct ulp_block *block, int slot,
+                                size_t reader, struct ulp_arena *memory, struct ulp_error *error)
 {
     const char *name = block->slots[slot].name;
     struct ulp_link *link = &place->inputs[place->input_count++];
     *link = (struct ulp_link){.name = ulp_arena_text(memory, name, strlen(name)),
-                                    .node = find_source(block, slot, reader),
-                                    .constant = block->slots[slot].constant != NULL};
+                              .node = find_source(block, slot, reader),
+                              .constant = block->slots[slot].constant != NULL};
     return link->name ? ULP_OK : refuse(error);
 }
 

@@ -168,8 +168,7 @@ static json_t *make_histogram(const struct ulp_histogram *histogram)
 json_t *ulp_json_place(const struct ulp_place *place)
 {
     json_t *object = json_object(), *inputs = json_array(), *histograms = json_array();
-    ulp_json_set(&object, "formula",
-                 place->formula ? ulp_json_text(place->formula) : json_null());
+    ulp_json_set(&object, "formula", place->formula ? ulp_json_text(place->formula) : json_null());
     for (size_t i = 0; i < place->input_count; i++) {
         const struct ulp_link *link = &place->inputs[i];
         json_t *input = json_object();

@@ -56,7 +56,7 @@ class NodeList {
   }
   // whether any node has it in any arithmetic
   has(key) {
-    return this.lists.some((_, lane) => this.values(lane, key).some((v) => !Number.isNaN(v)));
+    return this.measures.some((m) => m.key === key) && this.lists.some((_, lane) => this.values(lane, key).some((v) => !Number.isNaN(v)));
   }
 }
 
@@ -82,6 +82,7 @@ function viewOf(data) {
   const all = views.find((view) => view.nodes) || views[0];
   for (const view of views) {
     if (view === all) continue;
+    for (const verdict of view.verdicts) verdict.name ||= view.title;
     all.verdicts.push(...view.verdicts);
     all.outputs.push(...view.outputs);
     all.tables.push(...view.tables);

@@ -38,7 +38,7 @@ function percent(part) {
 function histogramPicture(histogram, formats, name) {
   const counts = histogram.counts, last = histogram.first + counts.length - 1;
   const low = Math.max(-150, Math.min(-26, counts.length ? histogram.first - 1 : 0)), high = Math.min(140, Math.max(18, counts.length ? last + 2 : 0));
-  const width = 380, barTop = 8, barHeight = 92, rowHeight = 19, left = 62, right = 66;
+  const width = 380, barTop = 8, barHeight = 92, rowHeight = 19, left = 68, right = 66;
   const axis = barTop + barHeight, height = axis + 22 + formats.length * rowHeight + 4;
   const x = (exponent) => left + ((Math.min(high, Math.max(low, exponent)) - low) / (high - low)) * (width - left - right);
   const most = Math.max(1, ...counts);

@@ -8,7 +8,13 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_RECORDED_INPUTS, OPTION_TRIALS, OPTION_ITERATION, OPTION_HTML };
+enum {
+    OPTION_REFERENCE = 512,
+    OPTION_RECORDED_INPUTS,
+    OPTION_TRIALS,
+    OPTION_ITERATION,
+    OPTION_HTML
+};
 
 struct compare_options {
     struct common_options common;

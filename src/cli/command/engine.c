@@ -8,7 +8,14 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_PLAN = 512, OPTION_PRECISIONS, OPTION_FAIL, OPTION_SHOW, OPTION_REFERENCE, OPTION_HTML };
+enum {
+    OPTION_PLAN = 512,
+    OPTION_PRECISIONS,
+    OPTION_FAIL,
+    OPTION_SHOW,
+    OPTION_REFERENCE,
+    OPTION_HTML
+};
 
 struct engine_options {
     struct common_options common;
@@ -223,13 +230,13 @@ static enum ulp_status print_engine(const struct session *session, struct ulp_er
     const size_t last = options->path_count - 1;
     const struct ulp_built_changes *changes = last ? &session->changes : NULL;
     if (options->out)
-        status = ulp_built_write(&session->built[last], &session->wishes, changes, options->out,
-                                 error);
+        status =
+            ulp_built_write(&session->built[last], &session->wishes, changes, options->out, error);
     if (status == ULP_OK && options->out)
         say(stdout, "report: %s/engine.json\n", options->out);
     if (status == ULP_OK && options->html)
-        status = ulp_built_html(&session->built[last], &session->wishes, changes, options->html,
-                                error);
+        status =
+            ulp_built_html(&session->built[last], &session->wishes, changes, options->html, error);
     if (status == ULP_OK && options->html)
         say(stdout, "page: %s\n", options->html);
     return status;

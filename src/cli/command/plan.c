@@ -126,7 +126,8 @@ static const char documentation[] =
     "ARITH and every output meets a tolerance. An audit proposes the nodes, and every plan that is "
     "considered is run. In the end each kept node has been released once by itself, and the "
     "tolerance failed."
-    "\vmixed.onnx is written only when `ulpscope run -a model` gives the bits of the plan on it, for "
+    "\vmixed.onnx is written only when `ulpscope run -a model` gives the bits of the plan on it, "
+    "for "
     "every sample.\n\nExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
     "Examples:\n"
     "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
@@ -302,8 +303,8 @@ static int run_plan(const struct plan_options *options)
         status = spare_inputs(options->html, model, options->common.inputs,
                               options->common.input_count, &error);
     if (status == ULP_OK && options->html)
-        status = spare_inputs(options->html, NULL, options->validate.items,
-                              options->validate.count, &error);
+        status = spare_inputs(options->html, NULL, options->validate.items, options->validate.count,
+                              &error);
     if (status == ULP_OK && !options->apply)
         status = find(options, model, &found, &error);
     const int code = status != ULP_OK ? fail(&error)

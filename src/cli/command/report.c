@@ -88,7 +88,7 @@ int command_report(int argc, char **argv)
         return list_formats();
     if (options.html)
         return ulp_saved_html(options.report, NULL, options.html, &error) == ULP_OK ? ULP_OK
-                                                                                  : fail(&error);
+                                                                                    : fail(&error);
     enum ulp_status status = ulp_saved_read(options.report, NULL, &saved, &error);
     if (status == ULP_OK && options.out)
         status = ulp_saved_write(saved, options.format, options.arithmetic, options.figure,

@@ -376,6 +376,7 @@ static void digest_engine(struct digest *digest)
     CALL(ulp_built_costs_summary(&built[0], &costs, 0, 0, false, &text, e));
     free(text);
     CALL(ulp_built_write(&built[1], &wishes, &changes, test_folder("engine"), e));
+    CALL(ulp_built_html(&built[1], &wishes, &changes, test_folder("engine/page.html"), e));
     ulp_built_costs_free(&costs);
     ulp_wishes_free(&wishes);
     ulp_built_changes_free(&changes);
