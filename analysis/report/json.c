@@ -56,7 +56,7 @@ static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
 static json_t *make_format(const struct ulp_format *format)
 {
     json_t *object = json_object();
-    ulp_json_set(&object, "name", ulp_json_text(format->name));
+    ulp_json_set(&object, "format", ulp_json_text(format->name));
     ulp_json_set(&object, "precision", json_integer(format->precision));
     ulp_json_set(&object, "emin", json_integer(format->emin));
     ulp_json_set(&object, "emax", json_integer(format->emax));

@@ -145,7 +145,7 @@ adapters.audit = (report) => {
   view.model = root.model?.path ?? "";
   view.title = "Audit";
   view.verdicts = root.arithmetics.map((lane) => ({ name: lane.name, text: lane.verdict, level: auditLevel(lane, root) }));
-  view.lanes = root.arithmetics.map((lane) => ({ name: lane.name, storage: lane.storage }));
+  view.lanes = root.arithmetics.map((lane) => ({ name: lane.name, storage: lane.storage && { ...lane.storage, name: lane.storage.format } }));
   view.outputs = [
     {
       title: "Outputs",
