@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "support"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
 import onnx_writer as onnx  # noqa: E402
 
 MODELS = {  # hidden, layers, heads, heads of keys and values, head size, inner size of the MLP, vocabulary, base of the angles, biases

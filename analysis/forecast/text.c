@@ -97,7 +97,7 @@ static void add_keeps(struct ulp_text *out, const struct ulp_forecast_lane *lane
         }
     }
     if (!typed && left)
-        ulp_text_add(out, " and %zu nodes more", left);
+        ulp_text_add(out, " and %zu node%s more", left, left == 1 ? "" : "s");
 }
 
 static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane *lane)

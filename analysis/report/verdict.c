@@ -146,11 +146,47 @@ static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
         add_common_cause(out, lane);
 }
 
-static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane)
+/* A part of the worst output's relative error from which a node is as far off, and of a node's
+ * error below which its arithmetic is not the reason. */
+#define AS_FAR 0.5
+#define OWN_PART 0.1
+
+/* Beside the original of a converted model: the first node that is as far off as the worst output
+ * and does not introduce that itself, so that the graph computes something else. NULL: there is
+ * none. */
+static const struct ulp_audit_node *find_change(const struct ulp_audit_lane *lane,
+                                                const struct ulp_audit_output *worst)
 {
-    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane);
+    const double far = AS_FAR * worst->entire.rms / worst->range.ref_rms;
+    bool converted = false;
+    const struct ulp_audit_node *change = NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            converted |= output->unpaired; /* the original has no such value */
+            if (change || output->unpaired || !is_float(output) || output->entire.diverged ||
+                !(output->entire.rms >= far * output->range.ref_rms))
+                continue;
+            change = &lane->nodes[n];
+            if (output->introduced.rms > OWN_PART * output->entire.rms)
+                return NULL;
+        }
+    return converted ? change : NULL;
+}
+
+static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                       const struct ulp_audit_output *worst)
+{
+    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane),
+                                *change = cause ? NULL : find_change(lane, worst);
     if (cause)
         add_cause(out, lane, cause, "it");
+    else if (change)
+        ulp_text_show(
+            out,
+            ", by the graph and not by the arithmetic; node %zu %s (%s) is the first that "
+            "is as far off",
+            change->index, change->name, change->op);
     else if (source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);
@@ -250,6 +286,6 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
     } else {
         add_error(out, worst);
         if (worst->entire.rms > 0)
-            add_source(out, lane);
+            add_source(out, lane, worst);
     }
 }

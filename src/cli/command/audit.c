@@ -26,6 +26,10 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
         code = crossings.count ? ULP_ERROR_LIMIT : code;
         free(crossings.items);
     }
+    if (options->limit_count == 1 && code == ULP_OK)
+        say(stdout, "the limit is met: %s\n", options->limits[0]);
+    else if (options->limit_count && code == ULP_OK)
+        say(stdout, "all %zu limits are met\n", options->limit_count);
     if (options->junit &&
         ulp_report_junit(audit, options->limits, options->limit_count,
                          options->allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
@@ -112,8 +116,8 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
         status = add_shape_result(results, shape, &audit, &error);
     if (status != ULP_OK && count_shapes(&options->common) > 1)
         ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
-    const int code = status == ULP_OK ? report(options, choices, folder, &engine, &audit)
-                                      : fail(&error);
+    const int code =
+        status == ULP_OK ? report(options, choices, folder, &engine, &audit) : fail(&error);
     ulp_audit_free(&audit);
     close_engine_lane(&engine);
     free_samples(&samples);
