@@ -7,6 +7,7 @@ shows out "page: page.html" "a page"
 expect 0 "a page afterwards" "$program" report report --html later.html
 expect 0 "of the file" "$program" report report/report.json --html file.html
 cmp -s later.html file.html || fail "a folder with one report gives another page than the report"
+expect 1 "a limit that is crossed" "$program" audit "$model" -i "$inputs" -a fp16,tf32 -q --fail-above logits:sqnr_db=40 --fail-above tf32:max_abs=1 -o limits --html limits.html
 expect 2 "two formats" "$program" report report --html a.html --to csv
 expect 2 "a page instead of the model" "$program" audit "$model" -i "$inputs" -q --html "$model"
 expect 3 "no report" "$program" report nowhere --html a.html
@@ -34,6 +35,12 @@ for path in ('page.html', 'later.html'):
     check_report(page, report)
     assert 'model.onnx' in page.text['title']
     assert len(page.bytes) < 400_000, len(page.bytes)
+
+limits = json.load(open('limits/report.json'))
+check_report(Page('limits.html').check(), limits)
+assert [(limit['limit'], [(c['arithmetic'], c['output']) for c in limit['crossings']]) for limit in limits['limits']] == \
+    [('logits:sqnr_db=40', [('fp16', 'logits')]), ('tf32:max_abs=1', [])], limits['limits']
+assert 'sqnr_db' in limits['limits'][0]['crossings'][0]['text']
 
 # the graph: every link is to a node before it, which has that output
 nodes, graph = report['arithmetics'][0]['nodes'], report['graph']

@@ -56,6 +56,9 @@ function auditLevel(lane, root) {
   return bad ? "bad" : lane.first_diverged ? "warn" : limits.length ? "good" : "plain";
 }
 
+// The limits that the output does not meet.
+const crossedBy = (root, lane, output) => (root.limits || []).filter((limit) => (limit.crossings || []).some((c) => c.arithmetic === lane.name && c.output === output.name)).map((limit) => limit.limit);
+
 const outputColumns = [
   { title: "output", text: (r) => shown(r.output.name), class: () => "name" },
   { title: "arithmetic", text: (r) => shown(r.lane) },
@@ -65,7 +68,7 @@ const outputColumns = [
   { title: "max rel", number: true, text: (r) => figure(r.output.entire?.max_rel) },
   { title: "max ulp", number: true, text: (r) => figure(r.output.entire?.max_ulp) },
   { title: "not finite", number: true, text: (r) => whole(r.output.entire?.nonfinite), class: (r) => (r.output.entire?.nonfinite ? "bad" : "") },
-  { title: "remark", text: (r) => (r.output.entire?.diverged ? "diverged" : r.output.unpaired ? "not in the reference model" : "") },
+  { title: "remark", text: (r) => (r.output.entire?.diverged ? "diverged" : r.output.unpaired ? "not in the reference model" : r.crossed.length ? `crosses ${r.crossed.map(shown).join(", ")}` : ""), class: (r) => (r.crossed.length ? "bad" : "") },
 ];
 
 const schedulesColumns = [
@@ -150,7 +153,7 @@ adapters.audit = (report) => {
     {
       title: "Outputs",
       columns: outputColumns,
-      rows: root.arithmetics.flatMap((lane) => (lane.outputs || []).map((output) => ({ lane: lane.name, output }))),
+      rows: root.arithmetics.flatMap((lane) => (lane.outputs || []).map((output) => ({ lane: lane.name, output, crossed: crossedBy(root, lane, output) }))),
     },
   ];
   if (root.limits?.length)

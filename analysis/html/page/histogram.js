@@ -6,7 +6,7 @@ function formatsShown(view) {
   const names = new Set(), rows = [];
   const usual = ["fp16", "bf16", "fp8-e4m3", "fp8-e5m2"].map((name) => view.formats.find((f) => f.name === name));
   for (const format of [...view.lanes.map((lane) => lane.storage), ...usual])
-    if (format && known(format.largest) && !names.has(format.name) && rows.length < 6) {
+    if (format?.name && known(format.largest) && !names.has(format.name) && rows.length < 6) {
       names.add(format.name);
       rows.push(format);
     }

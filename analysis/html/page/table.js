@@ -11,7 +11,7 @@ class NodeTable {
       { title: "#", key: "index", number: true, value: (i) => i, text: (i) => String(i), width: "4.2em" },
       { title: "node", key: "name", value: (i) => nodes.names[i], text: (i) => cut(nodes.names[i], nameMost), class: "name", width: `${Math.min(nameMost, longest) * 0.53 + 2}em` },
       { title: "operator", key: "op", value: (i) => nodes.ops[i], text: (i) => cut(nodes.ops[i], 40), width: "9.5em" },
-      ...nodes.measures.filter((m) => nodes.has(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: "7em", bar: m.kind === "part" ? m.key : null })),
+      ...nodes.measures.filter((m) => nodes.has(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: "7.5em", bar: m.kind === "part" ? m.key : null })),
     ];
     this.sort = { key: "index", down: false };
     this.filter = "";
