@@ -33,18 +33,19 @@ static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node 
     return NULL;
 }
 
-/* The node that introduces most against its reference's rms; NULL: none introduces anything. */
-static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane)
+/* The node that introduces most against its reference's rms, and how much; NULL: none introduces
+ * anything. */
+static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane, double *most)
 {
     const struct ulp_audit_node *source = NULL;
-    double most = 0;
+    *most = 0;
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
             const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
             const double relative = output->introduced.rms / output->range.ref_rms;
-            if (is_float(output) && !output->introduced.diverged && relative > most &&
+            if (is_float(output) && !output->introduced.diverged && relative > *most &&
                 isfinite(relative) && !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
-                most = relative;
+                *most = relative;
                 source = &lane->nodes[n];
             }
         }
@@ -146,39 +147,37 @@ static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
         add_common_cause(out, lane);
 }
 
-/* A part of the worst output's relative error from which a node is as far off, and of a node's
- * error below which its arithmetic is not the reason. */
+/* A part of the worst output's relative error from which a node is as far off, and one below which
+ * what nodes introduce is not the reason. */
 #define AS_FAR 0.5
 #define OWN_PART 0.1
 
-/* Beside the original of a converted model: the first node that is as far off as the worst output
- * and does not introduce that itself, so that the graph computes something else. NULL: there is
- * none. */
+/* Beside the original of a converted model, and where no node introduces as much: the first node
+ * that is as far off as the worst output. NULL: there is none. */
 static const struct ulp_audit_node *find_change(const struct ulp_audit_lane *lane,
-                                                const struct ulp_audit_output *worst)
+                                                const struct ulp_audit_output *worst,
+                                                double introduced)
 {
-    const double far = AS_FAR * worst->entire.rms / worst->range.ref_rms;
-    bool converted = false;
+    const double relative = worst->entire.rms / worst->range.ref_rms;
     const struct ulp_audit_node *change = NULL;
+    bool converted = false;
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
             const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
             converted |= output->unpaired; /* the original has no such value */
-            if (change || output->unpaired || !is_float(output) || output->entire.diverged ||
-                !(output->entire.rms >= far * output->range.ref_rms))
-                continue;
-            change = &lane->nodes[n];
-            if (output->introduced.rms > OWN_PART * output->entire.rms)
-                return NULL;
+            if (!change && !output->unpaired && is_float(output) && !output->entire.diverged &&
+                output->entire.rms >= AS_FAR * relative * output->range.ref_rms)
+                change = &lane->nodes[n];
         }
-    return converted ? change : NULL;
+    return converted && introduced < OWN_PART * relative ? change : NULL;
 }
 
 static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane,
                        const struct ulp_audit_output *worst)
 {
-    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane),
-                                *change = cause ? NULL : find_change(lane, worst);
+    double most;
+    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane, &most),
+                                *change = cause ? NULL : find_change(lane, worst, most);
     if (cause)
         add_cause(out, lane, cause, "it");
     else if (change)
