@@ -81,8 +81,8 @@ int command_diff(int argc, char **argv)
     struct ulp_saved *saved[2] = {NULL, NULL};
     struct ulp_error error;
     enum ulp_status status = ULP_OK;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
-        return fail_memory();
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     for (int i = 0; i < 2 && status == ULP_OK; i++)
         status = ulp_saved_read(options.reports[i], NULL, &saved[i], &error);
     const int code = status == ULP_OK ? compare(&options, saved) : fail(&error);

@@ -33,7 +33,7 @@ static const struct argp_option option_list[] = {
      "Was each kept entry of this plan (ulpscope plan) obeyed?", 0},
     {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
      "Was each entry of trtexec's --layerPrecisions=TEXT obeyed? NAME:TYPE,...", 0},
-    {"fail-on", OPTION_FAIL, "WHAT", 0,
+    {"fail-on", OPTION_FAIL, "disobeyed", 0,
      "Exit with code 1 when a constraint was not obeyed in full (disobeyed)", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "With two engines: what their errors are measured against (default mpfr:128)", 0},

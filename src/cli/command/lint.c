@@ -30,13 +30,13 @@ struct lint_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "RUNTIME", 0,
+    {"for", OPTION_FOR, "trt8|trt10|trt11|ort", 0,
      "Only rules that matter for trt8, trt10, trt11 or ort (TensorRT, ONNX Runtime); may be repeated. Default: all", 0},
     {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
      "What trtexec is given as --layerPrecisions=TEXT: NAME:TYPE,...", 0},
     {"layer-output-types", OPTION_OUTPUT_TYPES, "TEXT", 0,
      "What trtexec is given as --layerOutputTypes=TEXT: NAME:TYPE[+TYPE],...", 0},
-    {"fail-on", OPTION_FAIL_ON, "SEVERITY", 0,
+    {"fail-on", OPTION_FAIL_ON, "note|warning|error", 0,
      "Exit with code 1 when there is a finding of this severity or a higher one: note, warning or error", 0},
     {"json", OPTION_JSON, "FILE", 0, "Write all findings as JSON", 0},
     {"sarif", OPTION_SARIF, "FILE", 0, "Write all findings as SARIF 2.1.0, for code review services", 0},

@@ -25,7 +25,7 @@ static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", OPTION_ALIAS, 0, 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "The arithmetic of the walk that the forecast is made from (default fp64)", 0},
-    {"fail-on", OPTION_FAIL, "WHAT", 0,
+    {"fail-on", OPTION_FAIL, "overflows|1bit|3bits", 0,
      "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
      "last two only", 0},

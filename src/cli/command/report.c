@@ -19,7 +19,7 @@ static const struct argp_option option_list[] = {
      "Write one HTML file to look at, of report.json, overflow.json, plan.json, compare.json, engine.json, proof.json or lint --json, or of all of these in the folder REPORT", 0},
     {"out", 'o', "FILE", 0, "Write to FILE (default: standard output)", 0},
     {"arith", 'a', "ARITH", 0, "The arithmetic, of a format that holds one (default: the report's first)", 0},
-    {"figure", OPTION_FIGURE, "FIGURE", 0,
+    {"figure", OPTION_FIGURE, "share|introduced|entire|headroom|nonfinite", 0,
      "share, introduced, entire, headroom or nonfinite, of a format that holds one (default: share where the report has shares, else introduced)", 0},
     {"list", OPTION_LIST, 0, 0, "List the formats; no report is read", 0},
     {0},
@@ -82,8 +82,8 @@ int command_report(int argc, char **argv)
     struct ulp_saved *saved = NULL;
     struct ulp_error error;
     char *text = NULL;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
-        return fail_memory();
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (options.list)
         return list_formats();
     if (options.html)

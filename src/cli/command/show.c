@@ -41,8 +41,8 @@ int command_show(int argc, char **argv)
     struct ulp_saved *saved = NULL;
     struct ulp_error error;
     char *text = NULL;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
-        return fail_memory();
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     enum ulp_status status = ulp_saved_read(options.report, NULL, &saved, &error);
     if (status == ULP_OK)
         status = ulp_saved_show(saved, options.pattern, terminal_width(STDOUT_FILENO),

@@ -63,10 +63,25 @@ void common_free(struct common_options *common)
     ulp_budget_free(common->budget);
 }
 
+/* argp itself ends the program for anything but lack of memory, as describe_options does. */
+static int parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first,
+                 void *input)
+{
+    if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
+        describe_options(argp);
+        exit(ULP_OK);
+    }
+    return argp_parse(argp, argc, argv, flags, first, input) == 0 ? ULP_OK : fail_memory();
+}
+
 int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
 {
-    /* argp itself ends the program for anything but lack of memory */
-    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? ULP_OK : fail_memory();
+    return parse(argp, argc, argv, 0, NULL, input);
+}
+
+int parse_words(const struct argp *argp, int argc, char **argv, int *first, void *input)
+{
+    return parse(argp, argc, argv, ARGP_IN_ORDER, first, input);
 }
 
 /* Of the memory that is free when the command starts. */

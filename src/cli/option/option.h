@@ -41,6 +41,16 @@ int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *
                           struct common_options *common);
 /* The same for any other command. */
 int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
+/* The same; the words that are no options begin at argv[*first]. */
+int parse_words(const struct argp *argp, int argc, char **argv, int *first, void *input);
+
+/* What manual pages and completions are made of (src/cli/manual/read.awk): the options of a
+ * command, which `ulpscope COMMAND --describe` prints, and the values that options take. Neither is
+ * an option of its own, and --help does not show it. */
+void describe_options(const struct argp *argp);
+void describe_values(void);
+/* One field of such a line: a tab, and the text on one line. NULL: empty. */
+void describe_field(const char *text);
 
 void common_free(struct common_options *options);
 
