@@ -90,8 +90,7 @@ enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *m
 }
 
 enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event *event, size_t o,
-                                const struct ulp_tensor *values, struct ulp_pool *pool,
-                                struct ulp_error *error)
+                                const struct ulp_exponents *counts, struct ulp_error *error)
 {
     struct ulp_place *place = &audit->places[event->index];
     if (!place->histograms) {
@@ -101,5 +100,5 @@ enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event 
             return refuse(error);
         place->output_count = event->output_count;
     }
-    return ulp_histogram_add(&place->histograms[o], values, audit->memory, pool, error);
+    return ulp_histogram_add(&place->histograms[o], counts, audit->memory, error);
 }
