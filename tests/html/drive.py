@@ -159,6 +159,10 @@ def check_hostile(browser):
             browser.run(f"document.querySelector('#nodes .scroll').scrollTop = {30 * i}")
             browser.click(f"{ROWS}.find(r => r.node === {i}).querySelector('button')")
         assert '\u202e' not in browser.run('document.body.innerText')
+        browser.run(f"document.querySelector('#nodes .scroll').scrollTop = 0")
+        for i, text in ((4, '\\u{1b}[31mred\\u{1b}[0m\\u{7}'), (6, '\\u{2028}\\u{2029}\\u{202e}abc\\u{202c}\\u{feff}'), (12, '\u65e5\u672c/\u8a9e \U0001f600')):
+            browser.click(f"{ROWS}.find(r => r.node === {i}).querySelector('button')")
+            assert browser.run("document.querySelector('.detail h3').textContent") == text, i
         browser.check_silent(('hostile', width))
 
 
