@@ -5,6 +5,7 @@
 
 #include <ulpscope.h>
 
+#include "analysis/html/html.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
 #include "base/machine/environment.h"
@@ -174,12 +175,21 @@ static const struct ulp_compared_file *find_first(const struct ulp_comparison *c
     return found;
 }
 
+static json_t *make_verdict(const struct ulp_comparison *comparison)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_comparison_summary(comparison, 10000, false, &text, &ignored);
+    return ulp_json_paragraph(text);
+}
+
 static json_t *make_document(const struct ulp_comparison *comparison)
 {
     const struct ulp_compared_file *first = find_first(comparison);
     json_t *root = json_object(), *files = json_array(), *tensors = json_array();
     ulp_json_set(&root, "schema", json_integer(SCHEMA_VERSION));
     ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "verdict", make_verdict(comparison));
     ulp_json_set(&root, "model", ulp_json_text(comparison->model_path));
     ulp_json_set(&root, "reference", ulp_json_text(comparison->reference));
     ulp_json_set(&root, "arithmetics",
@@ -205,4 +215,12 @@ enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, co
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     return ulp_report_write_json(make_document(comparison), folder, "compare.json", error);
+}
+
+enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, const char *path,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("compare", make_document(comparison), path, error);
 }

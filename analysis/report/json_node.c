@@ -185,14 +185,12 @@ static json_t *make_histogram(const struct ulp_histogram *histogram)
     return object;
 }
 
-json_t *ulp_json_place(const struct ulp_audit *audit, size_t node)
+json_t *ulp_json_place(const struct ulp_place *place)
 {
-    const struct ulp_audit_place *place = &audit->places[node];
     json_t *object = json_object(), *inputs = json_array(), *histograms = json_array();
-    ulp_json_set(&object, "formula",
-                 place->formula ? ulp_json_text(place->formula) : json_null());
+    ulp_json_set(&object, "formula", place->formula ? ulp_json_text(place->formula) : json_null());
     for (size_t i = 0; i < place->input_count; i++) {
-        const struct ulp_audit_link *link = &place->inputs[i];
+        const struct ulp_link *link = &place->inputs[i];
         json_t *input = json_object();
         ulp_json_set(&input, "name", ulp_json_text(link->name));
         if (link->node >= 0)

@@ -159,6 +159,9 @@ ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 /* Write compare.json (schema: doc/compare.md) into a folder, made when missing. */
 ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
                                              const char *folder, struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison,
+                                            const char *path, struct ulp_error *error);
 /* The result as text: the verdict on each recording first, then a table. Free *out with free();
  * width and colour as in ulp_report_summary. */
 ULP_API enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,

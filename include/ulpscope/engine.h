@@ -318,5 +318,10 @@ ULP_API enum ulp_status ulp_built_write(const struct ulp_built *built,
                                         const struct ulp_wishes *wishes,
                                         const struct ulp_built_changes *changes, const char *folder,
                                         struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_built_html(const struct ulp_built *built,
+                                       const struct ulp_wishes *wishes,
+                                       const struct ulp_built_changes *changes, const char *path,
+                                       struct ulp_error *error);
 
 #endif

@@ -23,11 +23,13 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
 }
 
 static int report(const struct audit_options *options, const struct audit_choices *choices,
-                  const char *folder, const struct engine_lane *engine,
-                  const struct ulp_audit *audit)
+                  const char *folder, const struct engine_lane *engine, struct ulp_audit *audit)
 {
     struct ulp_error error;
     char *summary;
+    if (ulp_audit_keep_limits(audit, options->limits, options->limit_count,
+                              options->allow_nonfinite_inputs, &error) != ULP_OK)
+        return fail(&error);
     if (options->engine && print_engine_verdict(engine, &error) != ULP_OK)
         return fail(&error);
     if (ulp_report_summary(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
