@@ -163,9 +163,12 @@ struct ulp_arithmetic {
     bool half_as_float;
     struct ulp_format storage;     /* of every floating-point tensor */
     struct ulp_format factor;      /* of the operands of products in contractions */
-    struct ulp_format accumulator; /* of sums: contractions and row reductions */
+    struct ulp_format accumulator; /* of sums of products */
     /* of the steps inside an operator; equals storage when place is EACH_STEP */
     struct ulp_format compute;
+    /* of sums of rows (ReduceSum, Softmax, normalisations): compute, or the accumulator where that
+     * is the wider */
+    struct ulp_format rows;
     /* of the sum of a contraction before its bias, where schedule.epilogue_rounded: storage */
     struct ulp_format sum;
     enum ulp_fuse fuse;

@@ -9,7 +9,7 @@
  *   call       = name "(" expression { "," expression } ")"
  * Numbers stay decimal text until the arithmetic is known, then are rounded once. A name is an
  * operand (tensor input or attribute), a local, or a primitive's spelling in primitive.def. Row
- * functions reduce a row to one value in the arithmetic's accumulator and order: row_sum, row_mean,
+ * functions reduce a row to one value in the arithmetic's format of rows and its order: row_sum, row_mean,
  * row_max, row_min, row_product, and row_size() is the number of elements of the row.
  * running_sum and running_product give every position the reduction of the row's elements up to it,
  * in order from 0 or 1 on; each partial result is rounded to the accumulator's format. The last

@@ -12,7 +12,7 @@
 
 struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *arithmetic)
 {
-    const struct ulp_format *compute = &arithmetic->compute, *sum = &arithmetic->accumulator;
+    const struct ulp_format *compute = &arithmetic->compute, *sum = &arithmetic->rows;
     const double unit = ldexp(1, 1 - compute->precision);
     return (struct ulp_interval_rule){.unit = unit,
                                       .functions = arithmetic->cuda_functions ? 4 * unit : unit,

@@ -92,8 +92,8 @@ static bool is_same_arithmetic(const struct ulp_arithmetic *a, const struct ulp_
 {
     return a == b || (ulp_evaluate_same_format(&a->storage, &b->storage) &&
                       ulp_evaluate_same_format(&a->compute, &b->compute) &&
-                      ulp_evaluate_same_format(&a->accumulator, &b->accumulator) &&
-                      a->rounding == b->rounding && a->seed == b->seed && a->reduce == b->reduce &&
+                      ulp_evaluate_same_format(&a->rows, &b->rows) && a->rounding == b->rounding &&
+                      a->seed == b->seed && a->reduce == b->reduce &&
                       a->reduce_block == b->reduce_block && a->cuda_functions == b->cuda_functions);
 }
 

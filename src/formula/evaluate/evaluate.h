@@ -94,7 +94,7 @@ struct ulp_tape_plan {
     struct ulp_tape_case made_for;
     struct ulp_arena *arena; /* of all that the plan has; NULL: the caller's */
     struct ulp_tape_plan *next;
-    struct ulp_strip_rule rule, sum_rule; /* of the compute format and of the accumulator */
+    struct ulp_strip_rule rule, sum_rule; /* of the compute format and of sums of rows */
     /* the accumulator's carrier, rounding to the compute format */
     struct ulp_strip_rule narrow_rule;
     const struct ulp_strip_table *table, *sum_table;

@@ -47,15 +47,15 @@ static bool choose_integers(struct ulp_tape_plan *plan)
     return true;
 }
 
-/* Scans compute in the compute format; what the accumulator does not hold of it is rounded. */
-static void describe_partial(struct ulp_tape_plan *plan, const struct ulp_format *accumulator,
+/* Scans compute in the compute format; what the format of sums does not hold of it is rounded. */
+static void describe_partial(struct ulp_tape_plan *plan, const struct ulp_format *rows,
                              const struct ulp_format *compute)
 {
-    if (ulp_format_holds(accumulator, compute))
+    if (ulp_format_holds(rows, compute))
         return;
-    plan->partial_format = *accumulator;
-    (void)ulp_tensor_describe(&plan->partial, ULP_TYPE_FLOAT, ulp_storage_element(accumulator),
-                              accumulator->precision, 0, NULL, NULL);
+    plan->partial_format = *rows;
+    (void)ulp_tensor_describe(&plan->partial, ULP_TYPE_FLOAT, ulp_storage_element(rows),
+                              rows->precision, 0, NULL, NULL);
 }
 
 static void choose_rules(struct ulp_tape_plan *plan)
@@ -67,12 +67,12 @@ static void choose_rules(struct ulp_tape_plan *plan)
                                                .group = 1};
     if (!choose_integers(plan)) {
         plan->rule = ulp_strip_rule_make(arithmetic, &arithmetic->compute);
-        plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->accumulator);
-        plan->narrow = !ulp_format_holds(&arithmetic->compute, &arithmetic->accumulator);
+        plan->sum_rule = ulp_strip_rule_make(arithmetic, &arithmetic->rows);
+        plan->narrow = !ulp_format_holds(&arithmetic->compute, &arithmetic->rows);
         plan->narrow_rule = plan->sum_rule;
         plan->narrow_rule.each_step = true;
         plan->narrow_rule.format = arithmetic->compute;
-        describe_partial(plan, &arithmetic->accumulator, &arithmetic->compute);
+        describe_partial(plan, &arithmetic->rows, &arithmetic->compute);
     }
     plan->same_carrier =
         plan->rule.carrier == plan->sum_rule.carrier &&

@@ -268,16 +268,18 @@ static void describe_sums(struct page *page, const char *title, const char *who,
 
 static void describe_order(struct page *page, const struct ulp_arithmetic *a)
 {
-    char accumulator[24];
+    char accumulator[24], rows[24];
     spell(accumulator, &a->accumulator);
+    spell(rows, &a->rows);
     const struct ulp_schedule *s = &a->schedule;
-    const bool alike = a->order == a->reduce && a->order_block == a->reduce_block;
+    const bool alike = a->order == a->reduce && a->order_block == a->reduce_block &&
+                       strcmp(accumulator, rows) == 0;
     if (!s->gpu[0] && !alike)
         describe_sums(page, "order", "Products", accumulator, a->order, a->order_block);
     describe_sums(page, alike || s->gpu[0] ? "order" : "",
                   !s->gpu[0] && alike ? "Sums, also of rows (ReduceSum, Softmax, normalisations),"
                                       : "Row sums (ReduceSum, Softmax, normalisations)",
-                  accumulator, a->reduce, a->reduce_block);
+                  rows, a->reduce, a->reduce_block);
     if (s->promote)
         put_paragraph(
             page, "promotion",

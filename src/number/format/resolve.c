@@ -186,6 +186,7 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
         out->order = (enum ulp_order)request->choice[ULP_PART_ORDER];
         out->order_block = request->order_block;
     }
+    out->rows = *ulp_wider_format(&out->compute, &out->accumulator);
     resolve_rows(out, request, has_unit);
     const bool pairwise = out->order == ULP_ORDER_PAIRWISE;
     if (request->given[ULP_PART_FUSED] && has_unit)

@@ -33,6 +33,12 @@ double ulp_format_decode(const struct ulp_format *format, uint32_t bits);
 /* Every value of `narrow` (infinities and -0 included) is a value of `wide`: rounding to wide
  * changes nothing. */
 bool ulp_format_holds(const struct ulp_format *wide, const struct ulp_format *narrow);
+/* a where it holds b, else b. */
+static inline const struct ulp_format *ulp_wider_format(const struct ulp_format *a,
+                                                        const struct ulp_format *b)
+{
+    return ulp_format_holds(a, b) ? a : b;
+}
 bool ulp_format_has_infinity(const struct ulp_format *format);
 
 #endif

@@ -162,7 +162,7 @@ static enum ulp_status softmax_scores(struct ulp_call *call, const struct ulp_at
     operands[1].operand.tensor = allowed;
     struct ulp_named_operand outputs[] = {
         {"", full},
-        {"all", {.tensor = sums, .row_stride = 1, .storage = &call->arithmetic->accumulator}},
+        {"all", {.tensor = sums, .row_stride = 1, .storage = &call->arithmetic->rows}},
         {a->show, full}};
     outputs[0].operand.tensor = probabilities;
     outputs[2].operand.tensor = a->shown;

@@ -15,7 +15,7 @@ static enum ulp_status make_accumulator(struct ulp_call *call, enum ulp_type typ
 {
     *arithmetic = *call->arithmetic;
     if (ulp_type_is_float(type)) {
-        arithmetic->storage = arithmetic->accumulator;
+        arithmetic->storage = arithmetic->rows;
         return ulp_call_temporary_in(call, out, &arithmetic->storage, rank, dims, error);
     }
     enum ulp_status status =
@@ -160,7 +160,7 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
         return scan_lines(call, &split, product, error);
     struct ulp_arithmetic arithmetic = *call->arithmetic;
     if (as_gpu)
-        arithmetic.accumulator = arithmetic.storage;
+        arithmetic.rows = arithmetic.storage;
     const struct ulp_rows rows = {.row_count = split.outer * split.inner,
                                   .row_length = split.size - exclusive};
     const struct ulp_tensor behind = ulp_tensor_view_from(&call->out[0], split.inner);

@@ -96,14 +96,14 @@ void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ul
 
 /* ---- arithmetics ---- */
 
-static const char *const format_parts[] = {"storage", "factor", "accumulator", "compute"};
+static const char *const format_parts[] = {"storage", "factor", "accumulator", "compute", "rows"};
 
 struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
 {
     struct ulp_arithmetic out = *lane;
-    struct ulp_format *const formats[] = {&out.storage, &out.factor, &out.accumulator,
-                                          &out.compute};
-    for (int f = 0; f < 4; f++) {
+    struct ulp_format *const formats[] = {&out.storage, &out.factor, &out.accumulator, &out.compute,
+                                          &out.rows};
+    for (int f = 0; f < 5; f++) {
         struct ulp_error ignored;
         const int precision = formats[f]->precision;
         if (ulp_format_find("fp64", formats[f], &ignored) != ULP_OK)
@@ -120,8 +120,9 @@ struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
                                        const struct ulp_format *format)
 {
     const struct ulp_format *const formats[] = {&e->lane.storage, &e->lane.factor,
-                                                &e->lane.accumulator, &e->lane.compute};
-    for (int f = 0; f < 4; f++)
+                                                &e->lane.accumulator, &e->lane.compute,
+                                                &e->lane.rows};
+    for (int f = 0; f < 5; f++)
         if (strcmp(format->name, format_parts[f]) == 0)
             return *formats[f];
     return *format;
@@ -135,6 +136,7 @@ struct ulp_arithmetic ulp_enclosing_arithmetic(const struct ulp_enclosing *e,
     out.factor = ulp_enclosing_format(e, &arithmetic->factor);
     out.accumulator = ulp_enclosing_format(e, &arithmetic->accumulator);
     out.compute = ulp_enclosing_format(e, &arithmetic->compute);
+    out.rows = ulp_enclosing_format(e, &arithmetic->rows);
     if (strcmp(arithmetic->name, "names") == 0)
         memcpy(out.name, e->lane.name, sizeof out.name);
     return out;

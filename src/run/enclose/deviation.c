@@ -181,7 +181,7 @@ static void subtract(struct ulp_enclosing_walk *w, const struct ulp_step *step,
     const struct ulp_step *maker = ulp_block_producer(w->block, step->inputs[1]);
     const struct ulp_format *format = &w->arithmetic->storage;
     const double u = ldexp(1, 1 - format->precision), n = (double)row_length(x),
-                 gamma = 2 * n * ldexp(1, 1 - w->arithmetic->accumulator.precision);
+                 gamma = 2 * n * ldexp(1, 1 - w->arithmetic->rows.precision);
     if (row_length(m) != 1 || row_length(x) != row_length(y))
         return;
     y->deviation = fmax(0, x->deviation - rounding_of(w, y));

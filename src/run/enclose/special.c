@@ -235,7 +235,7 @@ static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_i
     const double n = (double)idiom->length, u = ldexp(1, 1 - format->precision),
                  eta = ldexp(1, format->subnormals ? format->emin - format->precision + 1
                                                    : format->emin),
-                 gamma = n * 2 * ldexp(1, 1 - w->arithmetic->accumulator.precision),
+                 gamma = n * 2 * ldexp(1, 1 - w->arithmetic->rows.precision),
                  epsilon = lowered(w->arithmetic, idiom->epsilon);
     const double lost =
         !format->subnormals || w->arithmetic->place == ULP_ROUND_EACH_STEP ? 4 * eta : eta;

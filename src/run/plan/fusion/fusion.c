@@ -148,8 +148,10 @@ static void fill_item(struct ulp_fused_arithmetic *out, const struct ulp_arithme
 {
     out->inner = out->library = *item;
     if (item->inner.carrier == item->storage.carrier &&
-        ulp_format_holds(&item->inner, &item->storage))
+        ulp_format_holds(&item->inner, &item->storage)) {
         out->inner.storage = out->inner.compute = item->inner;
+        out->inner.rows = *ulp_wider_format(&item->inner, &item->accumulator);
+    }
     out->both = out->inner;
     out->library.schedule.epilogue_rounded = out->both.schedule.epilogue_rounded = false;
 }
