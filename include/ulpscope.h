@@ -26,6 +26,7 @@
 #include <ulpscope/unit.h>
 #include <ulpscope/run.h>
 #include <ulpscope/analysis.h>
+#include <ulpscope/part.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>

@@ -19,6 +19,7 @@ static const struct {
 } commands[] = {
     {"audit", command_audit,
      "compare arithmetics with a reference, node by node: which layer loses accuracy"},
+    {"merge", command_merge, "put the shards of an audit together"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},

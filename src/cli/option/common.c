@@ -18,8 +18,8 @@ enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE 
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", 0,
      "One sample of inputs: an .npz with one array for each input name, an ONNX test_data_set_N "
-     "folder, a folder of such folders, or the .json of Polygraphy's --save-inputs. May be repeated "
-     "for several samples. Without it: one random sample",
+     "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
+     "Polygraphy's --save-inputs. May be repeated for several samples. Without it: one random sample",
      1},
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
      "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
