@@ -54,6 +54,7 @@ static int report(const struct audit_options *options, const struct audit_choice
         return fail(&error);
     if (print_choices(choices, audit, &error) != ULP_OK)
         return fail(&error);
+    watch_done("all samples were finished, and the report was being written");
     if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
         return fail(&error);
     if (folder)

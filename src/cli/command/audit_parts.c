@@ -267,6 +267,14 @@ static enum ulp_status finish_sample(const struct store *store, size_t index, bo
     if (status == ULP_OK)
         status = keep_made(store, index, &audit, bytes, count, error);
     ulp_audit_free(&audit);
+    if (status == ULP_OK && parts->options->checkpoint_count)
+        watch_done("the samples finished so far, up to %zu of %zu, are in %s; the same command "
+                   "resumes after them",
+                   index + 1, parts->samples->count, parts->options->checkpoints[0]);
+    else if (status == ULP_OK)
+        watch_done("sample %zu of %zu was finished, and nothing was written; --checkpoint FOLDER "
+                   "keeps finished samples",
+                   index + 1, parts->samples->count);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "sample %s", sample->name);
 }
 

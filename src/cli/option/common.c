@@ -12,7 +12,7 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE };
+enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE, OPTION_TIME };
 
 /* clang-format off */
 static const struct argp_option options[] = {
@@ -36,6 +36,8 @@ static const struct argp_option options[] = {
      "Stop with exit code 5 when the model, its inputs, the plan and the run together would need "
      "more; suffixes K, M and G are understood",
      2},
+    {"max-time", OPTION_TIME, "SECONDS", 0,
+     "End with exit code 6 when the command has taken so long; files are whole or not there", 2},
     {"quiet", 'q', 0, 0, "Print no progress and no notes on stderr", 2},
     {0},
 };
