@@ -13,3 +13,4 @@ include analysis/prove/local.mk
 include analysis/engine/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
+include analysis/html/local.mk

@@ -23,7 +23,7 @@ import tempfile
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
 from onnx_writer import node, write_model  # pylint: disable=wrong-import-position
 
 UNARY_LIMIT = 0.999

@@ -17,7 +17,7 @@ test_libs = $(LDADD)
 # Check's time-outs only catch hangs; ten times longer, a sanitizer build or a busy machine does not trip them.
 AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; CK_TIMEOUT_MULTIPLIER=10; export CK_TIMEOUT_MULTIPLIER; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
 
-EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/onnx_writer.py %D%/support/sarif.py
+EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/sarif.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py
 
 # libFuzzer's program, which scripts/fuzz builds in a tree of clang's.
@@ -45,4 +45,7 @@ include tests/ops/local.mk
 include tests/run/local.mk
 include tests/analysis/local.mk
 include tests/cli/local.mk
+include tests/doc/local.mk
+include tests/python/local.mk
+include tests/html/local.mk
 endif

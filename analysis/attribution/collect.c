@@ -237,20 +237,42 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     return status;
 }
 
+/* The arithmetic that rounds an input: the lane's, or that of the kept nodes which read it. NULL:
+ * they differ, and what each rounds is missing in the shares; or a body may read it. */
+static const struct ulp_arithmetic *find_reader(const struct ulp_plan *plan,
+                                                const struct ulp_mix *mix, int slot,
+                                                enum ulp_type type)
+{
+    const struct ulp_block *block = plan->main;
+    const struct ulp_arithmetic *reader = mix->of_node ? NULL : mix->items;
+    for (size_t s = 0; s < block->step_count && mix->of_node; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++) {
+            if (block->steps[s].inputs[i] != slot)
+                continue;
+            const struct ulp_arithmetic *own = ulp_mix_arithmetic(mix, block->steps[s].number);
+            if (i >= block->steps[s].own_input_count ||
+                (reader && ulp_stored_apart(reader, own, type)))
+                return NULL;
+            reader = own;
+        }
+    return reader;
+}
+
 /* One input of the model, rounded as the lane holds it: execute.c. */
 static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l, int slot,
                                      const struct ulp_tensor *given, struct ulp_error *error)
 {
     const struct ulp_mix *mix = &attributor->plan->mixes[l];
+    const struct ulp_arithmetic *reader = find_reader(attributor->plan, mix, slot, given->type);
     struct ulp_attributed *lane = &attributor->lanes[l - 1];
     struct ulp_tensor own = ulp_tensor_view(given);
     struct ulp_format from = {0};
     enum ulp_status status = ULP_OK;
     if (ulp_element_is_float(given->element) && attributor->plan->main->slots[slot].data &&
-        !mix->of_node && !mix->fusion) {
+        reader && !mix->fusion) {
         status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
         if (status == ULP_OK)
-            status = ulp_adapt(&own, given, &from, mix->items, false, attributor->budget,
+            status = ulp_adapt(&own, given, &from, reader, false, attributor->budget,
                                attributor->pool, error);
     }
     if (status == ULP_OK)

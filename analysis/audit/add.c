@@ -8,6 +8,7 @@
 #include "analysis/audit/mixed.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/audit/part.h"
+#include "analysis/audit/place.h"
 #include "base/machine/environment.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
@@ -225,8 +226,13 @@ static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_
 
 static bool is_alike(const struct ulp_audit *audit, const struct ulp_audit *sample)
 {
-    if (audit->lane_count != sample->lane_count || sample->sample_count != 1)
+    if (audit->lane_count != sample->lane_count || sample->sample_count != 1 ||
+        audit->place_count != sample->place_count)
         return false;
+    for (size_t n = 0; n < audit->place_count; n++)
+        if (audit->places[n].histograms && sample->places[n].histograms &&
+            audit->places[n].output_count != sample->places[n].output_count)
+            return false;
     for (size_t l = 0; l < audit->lane_count; l++)
         for (size_t n = 0; n < audit->lanes[l].node_count; n++) {
             const struct ulp_audit_node *node = &audit->lanes[l].nodes[n],
@@ -251,6 +257,8 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
     enum ulp_status status = ulp_auditor_sample(auditor, sample->sample_names[0], error);
     if (status == ULP_OK)
         status = add_inputs(auditor, sample, error);
+    if (status == ULP_OK)
+        status = ulp_places_add(audit, sample, error);
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)
         status = add_lane(auditor, l, &sample->lanes[l], error);
     if (status == ULP_OK)

@@ -9,6 +9,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/mixed.h"
 #include "analysis/audit/overflow.h"
+#include "analysis/audit/place.h"
 #include "analysis/audit/divergence/qdq.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
@@ -82,6 +83,8 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
         status = auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], plan, l + 1, error)
                                      : ulp_auditor_memory(error);
     }
+    if (status == ULP_OK)
+        status = ulp_places_make(audit, plan, error);
     if (status == ULP_OK)
         status = ulp_given_create(&auditor->given, plan, error);
     if (status == ULP_OK)

@@ -6,6 +6,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/divergence/divergence.h"
 #include "analysis/audit/overflow.h"
+#include "analysis/audit/place.h"
 #include "analysis/audit/divergence/qdq.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
@@ -290,12 +291,14 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     if (status != ULP_OK)
         return status;
     struct ulp_range *ranges = memory;
-    for (size_t o = 0; o < event->output_count; o++) {
-        const struct ulp_tensor *truth = find_truth(auditor, event, o);
-        ulp_range_measure(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
-                          auditor->pool, &ranges[o]);
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *truth = find_truth(auditor, event, o),
+                                *values = truth ? truth : event->values[o].entire;
+        ulp_range_measure(values, &event->arithmetics[0].storage, auditor->pool, &ranges[o]);
+        status = ulp_place_count(&auditor->audit, event, o, values, auditor->pool, error);
     }
-    status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
+    if (status == ULP_OK)
+        status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
             ulp_qdq_divergence_measure(&auditor->audit.lanes[l], event, l);

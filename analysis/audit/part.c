@@ -256,6 +256,38 @@ static void code_lane(struct coder *coder, struct ulp_audit_lane *lane)
     code_size(coder, &lane->qdq_divergence.count);
 }
 
+/* Exponents of doubles. */
+enum { FIRST_EXPONENT = -1023, LAST_EXPONENT = 1023 };
+
+static void code_histogram(struct coder *coder, struct ulp_histogram *histogram)
+{
+    uint64_t above = (uint64_t)(histogram->first - FIRST_EXPONENT);
+    code_size(coder, &histogram->zeros);
+    code_size(coder, &histogram->nonfinite);
+    code_number(coder, &above);
+    code_count(coder, &histogram->count);
+    if (!coder->out) {
+        coder->wrong |= above > LAST_EXPONENT - FIRST_EXPONENT ||
+                        histogram->count > LAST_EXPONENT - FIRST_EXPONENT + 1 - above;
+        if (coder->wrong)
+            return;
+        histogram->first = (int)above + FIRST_EXPONENT;
+        histogram->counts = take(coder, histogram->count, sizeof *histogram->counts);
+    }
+    for (size_t i = 0; i < histogram->count && !coder->no_memory; i++)
+        code_size(coder, &histogram->counts[i]);
+}
+
+/* The reference's values of the node's outputs; what follows from the model is not encoded. */
+static void code_place(struct coder *coder, struct ulp_audit_place *place)
+{
+    code_count(coder, &place->output_count);
+    if (!coder->out && place->output_count)
+        place->histograms = take(coder, place->output_count, sizeof *place->histograms);
+    for (size_t o = 0; o < place->output_count && !coder->wrong && !coder->no_memory; o++)
+        code_histogram(coder, &place->histograms[o]);
+}
+
 static void code_inputs(struct coder *coder, struct ulp_audit *audit)
 {
     code_count(coder, &audit->nonfinite_input_count);
@@ -288,6 +320,8 @@ static void code_audit(struct coder *coder, struct ulp_audit *audit)
     code_size(coder, &audit->peak_bytes);
     for (size_t l = 0; l < audit->lane_count && !coder->wrong && !coder->no_memory; l++)
         code_lane(coder, &audit->lanes[l]);
+    for (size_t n = 0; n < audit->place_count && !coder->wrong && !coder->no_memory; n++)
+        code_place(coder, &audit->places[n]);
 }
 
 enum ulp_status ulp_part_encode(const struct ulp_audit *sample, unsigned char **bytes,
@@ -320,7 +354,9 @@ enum ulp_status ulp_part_decode(struct ulp_audit *out, const void *bytes, size_t
                           .end = (const unsigned char *)bytes + count,
                           .arena = arena,
                           .node_count = node_count};
-    *out = (struct ulp_audit){.lane_count = lane_count, .sample_count = 1};
+    *out =
+        (struct ulp_audit){.lane_count = lane_count, .sample_count = 1, .place_count = node_count};
+    out->places = take(&coder, node_count, sizeof *out->places);
     out->sample_names = take(&coder, 1, sizeof *out->sample_names);
     out->lanes = take(&coder, lane_count, sizeof *out->lanes);
     for (size_t l = 0; l < lane_count && !coder.no_memory; l++) {

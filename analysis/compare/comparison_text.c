@@ -14,6 +14,9 @@
 #define OP_COLUMNS 14
 #define NAME_AT 67 /* columns before the name in the table */
 #define UNMATCHED_SHOWN 3
+/* A part of the rms from which an explained error is worth a sentence: more than formats of 8 bits
+ * leave behind deep networks. */
+#define INACCURATE 0.05
 
 static size_t count_columns(const char *text, size_t length)
 {
@@ -116,6 +119,29 @@ static void add_sentences(struct ulp_text *out, const char *text)
     ulp_text_add(out, "%c%s", small ? *text - 'a' + 'A' : *text, *text ? text + 1 : "");
 }
 
+/* Explained is not accurate: an arithmetic that overflows explains what has overflowed. */
+static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *comparison, size_t f)
+{
+    const struct ulp_compared_tensor *worst = NULL;
+    double most = INACCURATE;
+    for (size_t t = 0; t < comparison->tensor_count; t++) {
+        const struct ulp_compared_tensor *tensor = &comparison->tensors[t];
+        const struct ulp_compared_value *value = &tensor->values[f];
+        if (!value->recorded || tensor->range.ref_rms <= 0 ||
+            value->truth.rms <= most * tensor->range.ref_rms)
+            continue;
+        worst = tensor;
+        most = value->truth.rms / tensor->range.ref_rms;
+    }
+    if (!worst)
+        return;
+    ulp_text_show(text, " But explained is not accurate: '%s'", worst->name);
+    ulp_text_add(text,
+                 " is off by %.2g of its rms, as %s itself is; ulpscope audit -a %s says why.",
+                 most, comparison->arithmetics[worst->values[f].by],
+                 comparison->arithmetics[worst->values[f].by]);
+}
+
 /* What is explained, by what, and how narrowly. */
 static void add_explained(struct ulp_text *text, const struct ulp_comparison *comparison, size_t f)
 {
@@ -128,6 +154,7 @@ static void add_explained(struct ulp_text *text, const struct ulp_comparison *co
     add_measure(text, comparison, &nearest->values[f]);
     ulp_text_add(text, ". ");
     add_sentences(text, file->cause.text ? file->cause.text : "");
+    add_inaccurate(text, comparison, f);
 }
 
 /* Why it is not explained, and then where. */

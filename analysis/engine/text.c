@@ -75,7 +75,7 @@ static void add_wish(const struct ulp_page *page, const struct ulp_built *built,
                       ulp_plan_node_name(built->plan, (size_t)wish->node), wish->ran);
         ulp_text_show(page->out, ", in layer %s", built->layers[wish->layer].layer->name);
         if (wish->disobeyed > 1)
-            ulp_text_add(page->out, "; %zu nodes more", wish->disobeyed - 1);
+            ulp_text_add(page->out, "; so did %zu more", wish->disobeyed - 1);
     }
     if (wish->unknown && wish->verdict != ULP_WISH_OBEYED)
         ulp_text_add(page->out, "; of %zu node%s nothing is told", wish->unknown,
@@ -91,13 +91,27 @@ static void add_wishes(const struct ulp_page *page, const struct ulp_built *buil
     static const enum ulp_wish_verdict order[] = {ULP_WISH_DISOBEYED, ULP_WISH_PARTLY,
                                                   ULP_WISH_NO_MATCH, ULP_WISH_UNKNOWABLE,
                                                   ULP_WISH_OBEYED};
-    size_t listed = 0;
+    size_t listed = 0, disobeyed = 0, quantised = 0;
     ulp_text_add(page->out, "\n%sconstraints%s\n", page->bold, page->off);
     for (size_t v = 0; v < sizeof order / sizeof *order; v++)
         for (size_t w = 0; w < wishes->count; w++)
             if (wishes->items[w].verdict == order[v] && take_line(&listed, shown))
                 add_wish(page, built, &wishes->items[w]);
     add_more(page, listed, shown);
+    for (size_t w = 0; w < wishes->count; w++)
+        if (wishes->items[w].disobeyed)
+            ++*(strcmp(wishes->items[w].ran, "int8") == 0 ? &quantised : &disobeyed);
+    if (quantised)
+        ulp_text_add(page->out,
+                     "  nodes between Q/DQ run in INT8: take QuantizeLinear and "
+                     "DequantizeLinear away, of the values that\n  they read and of their "
+                     "weights, where another type is wanted\n");
+    if (disobeyed)
+        ulp_text_add(
+            page->out,
+            "  trtexec takes constraints for hints without --precisionConstraints=obey, "
+            "and a node needs both\n  --layerPrecisions and --layerOutputTypes; or put the "
+            "types into the graph (ulpscope plan writes it)\n");
 }
 
 /* ---- what ran ---- */

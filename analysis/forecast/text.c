@@ -11,6 +11,12 @@
 
 enum { LISTED = 12, NAMED = 3, KEEPS = 8, INSIDE = 6 };
 
+/* In tenths, and without a sign where that is nothing. */
+static double show_bits(double bits)
+{
+    return fabs(bits) < 0.05 ? 0 : bits;
+}
+
 static void add_node(const struct ulp_page *page, const struct ulp_forecast_node *node, int used)
 {
     ulp_text_add(page->out, "node %zu ", node->index);
@@ -97,7 +103,7 @@ static void add_keeps(struct ulp_text *out, const struct ulp_forecast_lane *lane
         }
     }
     if (!typed && left)
-        ulp_text_add(out, " and %zu nodes more", left);
+        ulp_text_add(out, " and %zu node%s more", left, left == 1 ? "" : "s");
 }
 
 static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
@@ -167,7 +173,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
     } else if (nearest) {
         ulp_text_add(page->out, "nothing overflows at %zu nodes; ", lane->node_count);
         ulp_text_show(page->out, "the nearest, %s (%s), is %.1f bits below the largest number",
-                      nearest->name, nearest->op, find_worst(nearest)->headroom_bits);
+                      nearest->name, nearest->op, show_bits(find_worst(nearest)->headroom_bits));
     } else {
         ulp_text_add(page->out, "no float is computed");
     }
@@ -200,8 +206,10 @@ static void add_why(const struct ulp_page *page, const struct ulp_forecast *fore
         ulp_page_name(page, output->culprit, 60);
     }
     ulp_text_add(page->out, ", at element %zu", output->index);
-    if (forecast->sample_count > 1)
-        ulp_text_add(page->out, " of sample %zu", output->sample);
+    if (forecast->sample_count > 1) {
+        ulp_text_add(page->out, " of sample ");
+        ulp_page_name(page, forecast->sample_names[output->sample], 60);
+    }
     if (!node->born) {
         ulp_text_add(page->out, "\n");
         return;
@@ -232,8 +240,8 @@ static void add_row(const struct ulp_page *page, const struct ulp_forecast_node 
 {
     const struct ulp_forecast_output *output = find_worst(node);
     ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %9.2e  %6.2f %%  ",
-                 ulp_forecast_verdict_name(node->verdict), output->headroom_bits, output->largest,
-                 output->smallest,
+                 ulp_forecast_verdict_name(node->verdict), show_bits(output->headroom_bits),
+                 output->largest, output->smallest,
                  output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
     add_node(page, node, 58);
     ulp_text_add(page->out, "\n");
@@ -285,9 +293,9 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_forecast_no
 {
     const struct ulp_forecast_hidden *hidden = find_worst_hidden(node);
     ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %s%s",
-                 ulp_forecast_verdict_name(hidden->narrow.verdict), hidden->narrow.headroom_bits,
-                 hidden->largest, hidden->sum && strncmp(hidden->words, "sum", 3) ? "sum of " : "",
-                 hidden->words);
+                 ulp_forecast_verdict_name(hidden->narrow.verdict),
+                 show_bits(hidden->narrow.headroom_bits), hidden->largest,
+                 hidden->sum && strncmp(hidden->words, "sum", 3) ? "sum of " : "", hidden->words);
     if (hidden->first >= 0)
         ulp_text_add(page->out, ", from k = %td on", hidden->first);
     ulp_text_add(page->out, "\n      in ");

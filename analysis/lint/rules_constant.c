@@ -69,20 +69,46 @@ static enum use find_use_in(struct ulp_lint_place place, int value)
     return readers[r].addends >> (input < 31 ? input : 31) & 1 ? ADDEND : readers[r].use;
 }
 
+/* Operators that only move the elements of their first input: what these are for, their readers
+ * say. */
+static bool is_view(struct ulp_lint_place place, int value)
+{
+    static const char *const views[] = {"Flatten", "Identity",  "Reshape",  "Slice",
+                                        "Squeeze", "Transpose", "Unsqueeze"};
+    for (size_t v = 0; v < sizeof views / sizeof *views; v++)
+        if (ulp_lint_is(place, views[v]))
+            return place.node->inputs[0] == value && place.node->output_count == 1;
+    return false;
+}
+
+/* Views behind views that are followed. */
+#define VIEWS_MAX 8
+
+static void add_uses(const struct ulp_lint_graph *graph, int value, int depth, enum use *use,
+                     struct ulp_lint_place *reader)
+{
+    for (size_t i = 0; i < ulp_lint_reader_count(graph, value); i++) {
+        const struct ulp_lint_place place = ulp_lint_reader(graph, value, i);
+        if (depth < VIEWS_MAX && is_view(place, value) &&
+            ulp_lint_reader_count(graph, place.node->outputs[0])) {
+            add_uses(graph, place.node->outputs[0], depth + 1, use, reader);
+            continue;
+        }
+        const enum use here = find_use_in(place, value);
+        if (here > *use) {
+            *use = here;
+            *reader = place;
+        }
+    }
+}
+
 /* The use that matters most, and a reader that has it. */
 static enum use find_use(const struct ulp_lint_graph *graph, int value,
                          struct ulp_lint_place *reader)
 {
     enum use use = UNUSED;
     *reader = (struct ulp_lint_place){0};
-    for (size_t i = 0; i < ulp_lint_reader_count(graph, value); i++) {
-        const struct ulp_lint_place place = ulp_lint_reader(graph, value, i);
-        const enum use here = find_use_in(place, value);
-        if (here > use) {
-            use = here;
-            *reader = place;
-        }
-    }
+    add_uses(graph, value, 0, &use, reader);
     return use;
 }
 

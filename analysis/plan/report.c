@@ -83,9 +83,14 @@ static void add_verdict(struct ulp_text *out, const struct ulp_found *found)
 {
     const char *sample = "";
     if (found->before <= 1) {
-        ulp_text_show(out, "Keep nothing: %s meets ", found->arithmetic.name);
+        if (found->kept_count) /* before is with these */
+            ulp_text_add(out, "Keep the %zu node%s that had to be kept, and no more: ",
+                         found->kept_count, found->kept_count == 1 ? "" : "s");
+        else
+            ulp_text_add(out, "Keep nothing: ");
+        ulp_text_show(out, "%s %smeets ", found->arithmetic.name, found->kept_count ? "then " : "");
         add_tolerances(out, found);
-        ulp_text_add(out, " as it is; ");
+        ulp_text_add(out, found->kept_count ? "; " : " as it is; ");
         add_figure(out, find_worst(found, true, &sample));
         add_ratio(out, found->after);
         ulp_text_add(out, ".\n");

@@ -42,7 +42,7 @@ static void add_ranges(struct ulp_text *out, const struct ulp_audit_lane *lane, 
         ranges++;
     }
     if (named < wanted)
-        ulp_text_add(out, " and %zu nodes more", wanted - named);
+        ulp_text_add(out, " and %zu node%s more", wanted - named, wanted - named == 1 ? "" : "s");
 }
 
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)

@@ -53,6 +53,17 @@ static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
     return meaning;
 }
 
+static json_t *make_format(const struct ulp_format *format)
+{
+    json_t *object = json_object();
+    ulp_json_set(&object, "name", ulp_json_text(format->name));
+    ulp_json_set(&object, "precision", json_integer(format->precision));
+    ulp_json_set(&object, "emin", json_integer(format->emin));
+    ulp_json_set(&object, "emax", json_integer(format->emax));
+    ulp_json_set(&object, "largest", ulp_json_number(format->max_finite));
+    return object;
+}
+
 static json_t *make_qdq_divergence(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
     const struct ulp_qdq_divergence *divergence = &lane->qdq_divergence;
@@ -206,12 +217,13 @@ static void put_overflows(struct ulp_json_writer *writer, const struct ulp_audit
 }
 
 static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *audit,
-                     const struct ulp_audit_lane *lane)
+                     const struct ulp_audit_lane *lane, bool nodes)
 {
     ulp_json_open(writer, NULL, '{');
     ulp_json_put(writer, "name", ulp_json_text(lane->name));
     ulp_json_put(writer, "verdict", make_verdict(lane));
     ulp_json_put(writer, "meaning", make_meaning(&lane->arithmetic));
+    ulp_json_put(writer, "storage", make_format(&lane->arithmetic.storage));
     if (lane->kept_count)
         put_kept(writer, lane);
     put_overflows(writer, lane);
@@ -222,10 +234,12 @@ static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *aud
     if (lane->attribution.given || lane->attribution.reason)
         ulp_json_put(writer, "attribution", make_attribution(&lane->attribution));
     ulp_json_put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
-    ulp_json_open(writer, "nodes", '[');
-    for (size_t n = 0; n < lane->node_count; n++)
-        ulp_json_put(writer, NULL, ulp_json_node(audit, lane, &lane->nodes[n]));
-    ulp_json_close(writer, ']');
+    if (nodes) {
+        ulp_json_open(writer, "nodes", '[');
+        for (size_t n = 0; n < lane->node_count; n++)
+            ulp_json_put(writer, NULL, ulp_json_node(audit, lane, &lane->nodes[n]));
+        ulp_json_close(writer, ']');
+    }
     ulp_json_put(writer, "outputs", ulp_json_outputs(audit, &lane->outputs));
     ulp_json_close(writer, '}');
 }
@@ -299,8 +313,9 @@ static void put_nonfinite_inputs(struct ulp_json_writer *writer, const struct ul
     ulp_json_close(writer, ']');
 }
 
-enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
-                                struct ulp_error *error)
+/* nodes false: without what is of single nodes. */
+static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, struct ulp_text *out,
+                                  struct ulp_error *error)
 {
     struct ulp_json_writer writer = {.out = out};
     ulp_json_open(&writer, NULL, '{');
@@ -328,8 +343,14 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     ulp_json_put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     ulp_json_open(&writer, "arithmetics", '[');
     for (size_t l = 0; l < audit->lane_count; l++)
-        put_lane(&writer, audit, &audit->lanes[l]);
+        put_lane(&writer, audit, &audit->lanes[l], nodes);
     ulp_json_close(&writer, ']');
+    if (nodes) {
+        ulp_json_open(&writer, "graph", '[');
+        for (size_t n = 0; n < audit->place_count; n++)
+            ulp_json_put(&writer, NULL, ulp_json_place(audit, n));
+        ulp_json_close(&writer, ']');
+    }
     if (audit->spread_count) {
         ulp_json_open(&writer, "schedules", '[');
         for (size_t i = 0; i < audit->spread_count; i++)
@@ -341,4 +362,16 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     return writer.failed && !out->failed
                ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json")
                : ULP_OK;
+}
+
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
+                                struct ulp_error *error)
+{
+    return put_report(audit, true, out, error);
+}
+
+enum ulp_status ulp_report_json_head(const struct ulp_audit *audit, struct ulp_text *out,
+                                     struct ulp_error *error)
+{
+    return put_report(audit, false, out, error);
 }

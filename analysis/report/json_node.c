@@ -152,3 +152,38 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
     ulp_json_set(&entry, "outputs", ulp_json_outputs(audit, node));
     return entry;
 }
+
+static json_t *make_histogram(const struct ulp_histogram *histogram)
+{
+    json_t *object = json_object(), *counts = json_array();
+    ulp_json_set(&object, "zeros", json_integer((json_int_t)histogram->zeros));
+    ulp_json_set(&object, "nonfinite", json_integer((json_int_t)histogram->nonfinite));
+    ulp_json_set(&object, "first", json_integer(histogram->first));
+    for (size_t i = 0; i < histogram->count; i++)
+        ulp_json_append(&counts, json_integer((json_int_t)histogram->counts[i]));
+    ulp_json_set(&object, "counts", counts);
+    return object;
+}
+
+json_t *ulp_json_place(const struct ulp_audit *audit, size_t node)
+{
+    const struct ulp_audit_place *place = &audit->places[node];
+    json_t *object = json_object(), *inputs = json_array(), *histograms = json_array();
+    ulp_json_set(&object, "formula",
+                 place->formula ? ulp_json_text(place->formula) : json_null());
+    for (size_t i = 0; i < place->input_count; i++) {
+        const struct ulp_audit_link *link = &place->inputs[i];
+        json_t *input = json_object();
+        ulp_json_set(&input, "name", ulp_json_text(link->name));
+        if (link->node >= 0)
+            ulp_json_set(&input, "node", json_integer(link->node));
+        if (link->constant)
+            ulp_json_set(&input, "constant", json_true());
+        ulp_json_append(&inputs, input);
+    }
+    ulp_json_set(&object, "inputs", inputs);
+    for (size_t o = 0; o < place->output_count; o++)
+        ulp_json_append(&histograms, make_histogram(&place->histograms[o]));
+    ulp_json_set(&object, "histograms", histograms);
+    return object;
+}

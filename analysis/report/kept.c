@@ -39,7 +39,10 @@ void ulp_page_kernels(const struct ulp_page *page, const struct ulp_audit_lane *
 
 void ulp_page_kept(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
-    if (!lane->kept_count)
+    size_t kept = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        kept += lane->nodes[n].kept >= 0;
+    if (!kept)
         return;
     ulp_text_add(page->out, "  of %zu nodes", lane->node_count);
     for (size_t k = 0; k < lane->kept_count; k++) {

@@ -8,6 +8,12 @@
 #define SHARES_SHOWN 10
 #define DECISION_SHOWN 5e-4
 
+/* In tenths of a percent, and without a sign where that is nothing. */
+static double percent(double part)
+{
+    return fabs(part) < 0.0005 ? 0 : 100 * part;
+}
+
 static int by_share(const void *a, const void *b)
 {
     const struct ulp_audit_node *x = *(const struct ulp_audit_node *const *)a,
@@ -39,11 +45,11 @@ static void add_node(const struct ulp_page *page, const struct ulp_audit_node *n
 {
     char worst[24] = "", decision[24] = "";
     if (columns.several)
-        snprintf(worst, sizeof worst, "%8.1f%%", 100 * node->share_worst);
+        snprintf(worst, sizeof worst, "%8.1f%%", percent(node->share_worst));
     if (columns.decided)
-        snprintf(decision, sizeof decision, "%9.1f%%", 100 * node->decision);
-    ulp_text_add(page->out, "  %9.1f%%%s%8.1f%%%s%11.3g  %-8s%-14.14s ", 100 * node->share,
-                 decision, 100 * node->gain, worst, node->condition, find_cause(node), node->op);
+        snprintf(decision, sizeof decision, "%9.1f%%", percent(node->decision));
+    ulp_text_add(page->out, "  %9.1f%%%s%8.1f%%%s%11.3g  %-8s%-14.14s ", percent(node->share),
+                 decision, percent(node->gain), worst, node->condition, find_cause(node), node->op);
     ulp_page_name(page, node->name, 56 + (columns.several ? 9 : 0) + (columns.decided ? 10 : 0));
     ulp_text_add(page->out, "\n");
 }
@@ -69,7 +75,7 @@ static void add_groups(const struct ulp_page *page, const struct ulp_attribution
         if (i == 0)
             ulp_text_add(page->out, "  %s%10s%8s  %s%s\n", page->dim, "share", "nodes", "group",
                          page->off);
-        ulp_text_add(page->out, "  %9.1f%%%8zu  ", 100 * group->share, group->node_count);
+        ulp_text_add(page->out, "  %9.1f%%%8zu  ", percent(group->share), group->node_count);
         ulp_page_name(page, group->name, 24);
         ulp_text_add(page->out, "\n");
     }
@@ -99,7 +105,7 @@ static void add_missing(const struct ulp_page *page, const struct ulp_audit_lane
                  "  %9.1f%%  missing: errors that arrive here are too large for derivatives\n",
                  100 * lane->attribution.residual);
     for (size_t n = 0; n < lane->node_count && n < MISSING_SHOWN; n++) {
-        ulp_text_add(page->out, "  %9.1f%%    at node %zu ", 100 * order[n]->missing,
+        ulp_text_add(page->out, "  %9.1f%%    at node %zu ", percent(order[n]->missing),
                      order[n]->index);
         ulp_page_name(page, order[n]->name, 44);
         ulp_text_add(page->out, " (%s)\n", order[n]->op);
@@ -188,9 +194,9 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     for (size_t i = SHARES_SHOWN; i < count; i++)
         rest += order[i]->share + order[i]->decision;
     if (count > SHARES_SHOWN)
-        ulp_text_add(page->out, "  %9.1f%%  %zu more nodes\n", 100 * rest, count - SHARES_SHOWN);
+        ulp_text_add(page->out, "  %9.1f%%  %zu more nodes\n", percent(rest), count - SHARES_SHOWN);
     ulp_text_add(page->out, "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum%s\n",
-                 100 * attribution->inputs, 100 * attribution->sum,
+                 percent(attribution->inputs), 100 * attribution->sum,
                  columns.decided ? " with decisions" : "");
     if (fabs(attribution->residual) >= MISSING_FROM)
         add_missing(page, lane, order);

@@ -33,18 +33,19 @@ static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node 
     return NULL;
 }
 
-/* The node that introduces most against its reference's rms; NULL: none introduces anything. */
-static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane)
+/* The node that introduces most against its reference's rms, and how much; NULL: none introduces
+ * anything. */
+static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane, double *most)
 {
     const struct ulp_audit_node *source = NULL;
-    double most = 0;
+    *most = 0;
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
             const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
             const double relative = output->introduced.rms / output->range.ref_rms;
-            if (is_float(output) && !output->introduced.diverged && relative > most &&
+            if (is_float(output) && !output->introduced.diverged && relative > *most &&
                 isfinite(relative) && !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
-                most = relative;
+                *most = relative;
                 source = &lane->nodes[n];
             }
         }
@@ -146,11 +147,45 @@ static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
         add_common_cause(out, lane);
 }
 
-static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane)
+/* A part of the worst output's relative error from which a node is as far off, and one below which
+ * what nodes introduce is not the reason. */
+#define AS_FAR 0.5
+#define OWN_PART 0.1
+
+/* Beside the original of a converted model, and where no node introduces as much: the first node
+ * that is as far off as the worst output. NULL: there is none. */
+static const struct ulp_audit_node *find_change(const struct ulp_audit_lane *lane,
+                                                const struct ulp_audit_output *worst,
+                                                double introduced)
 {
-    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane);
+    const double relative = worst->entire.rms / worst->range.ref_rms;
+    const struct ulp_audit_node *change = NULL;
+    bool converted = false;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            converted |= output->unpaired; /* the original has no such value */
+            if (!change && !output->unpaired && is_float(output) && !output->entire.diverged &&
+                output->entire.rms >= AS_FAR * relative * output->range.ref_rms)
+                change = &lane->nodes[n];
+        }
+    return converted && introduced < OWN_PART * relative ? change : NULL;
+}
+
+static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                       const struct ulp_audit_output *worst)
+{
+    double most;
+    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane, &most),
+                                *change = cause ? NULL : find_change(lane, worst, most);
     if (cause)
         add_cause(out, lane, cause, "it");
+    else if (change)
+        ulp_text_show(
+            out,
+            ", by the graph and not by the arithmetic; node %zu %s (%s) is the first that "
+            "is as far off",
+            change->index, change->name, change->op);
     else if (source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);
@@ -250,6 +285,6 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
     } else {
         add_error(out, worst);
         if (worst->entire.rms > 0)
-            add_source(out, lane);
+            add_source(out, lane, worst);
     }
 }

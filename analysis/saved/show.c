@@ -93,11 +93,16 @@ static void add_views(const struct ulp_page *page, const json_t *lane, const jso
                       const json_t *output)
 {
     const char *remark = ulp_saved_remark(node), *kept = ulp_saved_text(node, "arithmetic");
+    const char *weights = ulp_saved_text(node, "weight_type"),
+               *computed = ulp_saved_text(node, "compute_type");
     const double share = ulp_saved_number(node, "share");
     ulp_text_show(page->out, "    %s%s%s", page->bold, *kept ? kept : ulp_saved_text(lane, "name"),
                   page->off);
     if (*kept)
         ulp_text_show(page->out, " (kept in %s)", ulp_saved_text(lane, "name"));
+    if (*computed)
+        ulp_text_show(page->out, "; weights %s, computed in %s", *weights ? weights : "computed",
+                      computed);
     if (isfinite(share))
         ulp_text_add(page->out, "; share %.1f %%, without its error the outputs' falls by %.1f %%",
                      100 * share, 100 * ulp_saved_number(node, "gain"));

@@ -282,6 +282,32 @@ struct ulp_spreads {
     struct ulp_arena *memory; /* private: holds the rest */
 };
 
+/* How the elements of a value lie in the reference, over all samples and executions: counts by
+ * binary exponent, of the nearest doubles. */
+struct ulp_histogram {
+    size_t zeros, nonfinite;
+    /* counts[i]: elements with 2^(first + i) <= |x| < 2^(first + i + 1); those of exponent -1023
+     * are all that are not 0 and below 2^-1022 */
+    int first;
+    size_t count;
+    size_t *counts;
+};
+/* A node in the graph: what is the same in every lane. */
+struct ulp_audit_place {
+    const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none */
+    /* its inputs, weights included; of an If, Loop or Scan also captured values and the results of
+     * its bodies */
+    size_t input_count;
+    struct ulp_audit_link {
+        char *name;
+        ptrdiff_t node; /* index of the node that computes it; -1: none before this one does */
+        bool constant;
+    } * inputs;
+    /* of its outputs, those of ulp_audit_node.outputs; NULL: it did not run */
+    size_t output_count;
+    struct ulp_histogram *histograms;
+};
+
 /* An input of the model with NaN or infinity, in one sample; count of these elements. */
 struct ulp_audit_input {
     char *name;
@@ -302,6 +328,8 @@ struct ulp_audit {
     struct ulp_audit_input *nonfinite_inputs;
     size_t lane_count;
     struct ulp_audit_lane *lanes; /* without the reference */
+    size_t place_count;
+    struct ulp_audit_place *places; /* of each node, by index */
     /* the reference compared with one of twice its precision; the worst sample */
     struct ulp_certificate {
         bool given;

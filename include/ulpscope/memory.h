@@ -20,6 +20,11 @@ ULP_API enum ulp_status ulp_budget_create(size_t limit_bytes, struct ulp_budget 
                                           struct ulp_error *error);
 ULP_API void ulp_budget_free(struct ulp_budget *budget);
 
+/* Bytes that this process could still take: the least of what the kernel calls available
+ * (MemAvailable in /proc/meminfo) and of what the limits of its control groups leave (cgroup v1 and
+ * v2, the group's and those above it). 0: the system does not say. */
+ULP_API size_t ulp_memory_available(void);
+
 /* Bytes charged now, and the largest number so far. */
 ULP_API size_t ulp_budget_used(const struct ulp_budget *budget);
 ULP_API size_t ulp_budget_peak(const struct ulp_budget *budget);

@@ -1,4 +1,4 @@
-/* Loading an ONNX model (IR 3 to 13, external data included), and asking what it contains. A loaded
+/* Loading an ONNX model (IR 3 to 14, external data included), and asking what it contains. A loaded
  * model is const: it may be shared between threads and planned any number of times. Names and paths
  * returned here belong to the model. */
 #ifndef ULPSCOPE_MODEL_H

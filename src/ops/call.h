@@ -97,6 +97,12 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
 /* The same of a constant of the model: as converters lower it. */
 enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
                                const struct ulp_tensor *in, struct ulp_error *error);
+/* Of an operator that gathers, with call->table: elements of input 0 in the shape of output 0, as
+ * the model has them, a temporary to be filled; and output 0 of them. */
+enum ulp_status ulp_call_taken(struct ulp_call *call, struct ulp_tensor *taken,
+                               const struct ulp_tensor *data, struct ulp_error *error);
+enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_tensor *taken,
+                                     struct ulp_error *error);
 
 /* ---- contractions ---- */
 

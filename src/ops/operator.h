@@ -119,6 +119,9 @@ struct ulp_call {
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
+    /* of an operator that gathers: in[0] is a constant as the model has it, to be lowered as this
+     * arithmetic does. NULL: in[0] is as the lane holds it */
+    const struct ulp_arithmetic *table;
     /* records what the call computes, for its derivatives (ops/trace/trace.h): the lane is fp64
      * then, and floats are names. NULL: none */
     struct ulp_trace *trace;
@@ -210,6 +213,9 @@ struct ulp_operator {
      * derivatives stop there */
     const char *stops;
     bool compares; /* run compares elements of its inputs, whose order decides what it takes */
+    /* run takes input 0, where it is a constant, as the model has it, and lowers what it chose of
+     * it (ulp_call.table): a lane needs no copy of an embedding's table */
+    bool gathers;
     int parameter; /* for infer, rows and run functions that serve several rows */
 };
 

@@ -51,20 +51,23 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
-    out->call = (struct ulp_call){.bound = form ? &form->bound : &step->bound,
-                                  .arithmetic = arithmetic,
-                                  .input_count = form                 ? form->input_count
-                                                 : step->bound.blocks ? step->input_count
-                                                                      : step->own_input_count,
-                                  .output_count = step->output_count,
-                                  .in = form ? out->integers : inputs,
-                                  .out = outputs,
-                                  .budget = lane->budget,
-                                  .pool = lane->pool,
-                                  .packed = lane->packed,
-                                  .trace = lane->trace,
-                                  .probe = lane->probe,
-                                  .host = &out->host};
+    out->call =
+        (struct ulp_call){.bound = form ? &form->bound : &step->bound,
+                          .arithmetic = arithmetic,
+                          .input_count = form                 ? form->input_count
+                                         : step->bound.blocks ? step->input_count
+                                                              : step->own_input_count,
+                          .output_count = step->output_count,
+                          .in = form ? out->integers : inputs,
+                          .out = outputs,
+                          .budget = lane->budget,
+                          .pool = lane->pool,
+                          .packed = lane->packed,
+                          .trace = lane->trace,
+                          .probe = lane->probe,
+                          .host = &out->host,
+                          .table = ulp_takes_table(lane, step, 0) ? ulp_lane_reads(lane, step, 0)
+                                                                  : NULL};
     out->host = (struct ulp_host){.run = run_body, .lane = lane};
     if (lane->probe) {
         out->outer = lane->probe->node;

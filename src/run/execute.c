@@ -57,11 +57,11 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
         if (!ulp_tensor_same_shape(given, &slot->shape)) {
             char found[200], planned[200];
-            return ulp_fail(
-                error, ULP_ERROR_INPUT,
-                "input '%s' is %s, but the plan was made for %s; plan again for other shapes",
-                slot->name, ulp_tensor_describe_text(given, found, sizeof found),
-                ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input '%s' is %s, but the plan was made for %s; inputs of other "
+                            "shapes need a plan (a command) of their own",
+                            slot->name, ulp_tensor_describe_text(given, found, sizeof found),
+                            ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
         }
         enum ulp_status status =
             ulp_fit_input(&fitted[i], given, slot->shape.type, &walk->budget, walk->pool, error);

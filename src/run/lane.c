@@ -373,7 +373,8 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
 {
     const int slot = step->inputs[i];
     const struct ulp_tensor *constant =
-        slot >= 0 && ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step))
+        slot >= 0 && (ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step)) ||
+                      ulp_takes_table(lane, step, i))
             ? lane->block->slots[slot].constant
             : NULL;
     if (slot >= 0 && ulp_is_captured(step, i))

@@ -16,6 +16,7 @@ struct ulp_lane {
      * model is as it was given where the lane's nodes have several arithmetics. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
+    bool converts_tables; /* also what operators gather from: for readers beside them */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_trace *trace; /* of its calls (ops/trace/trace.h); NULL: none */
@@ -84,6 +85,17 @@ static inline bool ulp_is_captured(const struct ulp_step *step, size_t i)
 /* Is the value an input of the model that is used as a parameter only? Every lane holds such an
  * input as it was given. */
 bool ulp_is_as_given(const struct ulp_block *block, int slot);
+
+/* Does the step gather from a constant, which it takes as the model has it? */
+static inline bool ulp_takes_table(const struct ulp_lane *lane, const struct ulp_step *step,
+                                   size_t i)
+{
+    const struct ulp_tensor *constant =
+        i == 0 && step->bound.op->gathers && step->inputs[0] >= 0 && !lane->converts_tables
+            ? lane->block->slots[step->inputs[0]].constant
+            : NULL;
+    return constant && ulp_element_is_float(constant->element);
+}
 
 /* A step's inputs (own, then captured), and those among them that were converted for it. */
 struct ulp_inputs {

@@ -443,6 +443,24 @@ START_TEST(overflows_are_fixed)
 }
 END_TEST
 
+/* The inputs' rounding has its share, too, in a lane that keeps nodes: those that read them round
+ * it. */
+START_TEST(kept_nodes_leave_the_inputs)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    struct ulp_keep keep = {.pattern = "2/bend"};
+    const struct ulp_keeps by_lane[LANES] = {{0}, {.count = 1, .items = &keep}};
+    ck_ulp_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &error), error);
+    keeps = by_lane;
+    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    keeps = NULL;
+    expect_whole(&audit);
+    ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
 /* What was in a file comes back with the same bits: every figure is equal, wherever values were. */
 START_TEST(a_file_changes_nothing)
 {
@@ -548,6 +566,7 @@ int main(void)
     tcase_add_test(tcase, bodies_are_gone_through);
     tcase_add_test(tcase, what_has_no_shares_says_why);
     tcase_add_test(tcase, overflows_are_fixed);
+    tcase_add_test(tcase, kept_nodes_leave_the_inputs);
     tcase_add_test(tcase, a_file_changes_nothing);
     tcase_add_test(tcase, decisions_are_named);
     tcase_add_test(tcase, unknown_outputs_are_refused);

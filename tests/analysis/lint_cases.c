@@ -204,6 +204,15 @@ const struct lint_case lint_cases[] = {
               "ConstantOfShape<value=float[1] {-1e12}>(s) y = Add(x, k) }",
      .clean = "(float[2] x) => (float[2] y) { s = Shape(x) [fill] k = "
               "ConstantOfShape<value=int64[1] {-1000000}>(s) y = Neg(x) }"},
+    /* a mask is cut to the length of the text; what is multiplied behind a view is a weight */
+    {.rule = "constant-beyond-fp16",
+     .opset = 17,
+     .count = 1,
+     .says = "m: constant 'k' reaches 3.4e+38",
+     .found = "(float[2] x) => (float[2] y) <float[3] k = {0, -3.4e38, 0}, int64[1] b = {0}, "
+              "int64[1] e = {2}> { c = Slice(k, b, e) [m] y = Add(x, c) }",
+     .clean = "(float[2,2] x) => (float[2,2] y) <float[2,2] k = {0, -3.4e38, 0, 0}> { c = "
+              "Transpose(k) [m] y = MatMul(x, c) }"},
     /* kept in FP32 by a model that says what is in FP16, and a bound, which saturates */
     {.rule = "constant-beyond-fp16",
      .opset = 17,

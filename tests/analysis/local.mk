@@ -1,5 +1,5 @@
 test_programs += check_analysis check_attribution check_compare check_compare_parts check_divergence check_engine \
-	check_environment check_extreme check_forecast check_hint check_limits check_lint check_mixed check_overflow check_plan check_prove check_tolerance check_truth
+	check_environment check_extreme check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_tolerance check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
@@ -12,6 +12,7 @@ check_environment_SOURCES = %D%/check_environment.c %D%/environment/digest.c %D%
 check_extreme_SOURCES = %D%/check_extreme.c
 check_forecast_SOURCES = %D%/check_forecast.c
 check_hint_SOURCES = %D%/check_hint.c
+check_histogram_SOURCES = %D%/check_histogram.c
 check_limits_SOURCES = %D%/check_limits.c
 check_lint_SOURCES = %D%/check_lint.c %D%/lint_cases.c %D%/lint_cases.h
 check_mixed_SOURCES = %D%/check_mixed.c

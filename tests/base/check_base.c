@@ -10,10 +10,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "base/machine/available.h"
 #include "base/machine/file.h"
 #include "base/random.h"
 #include "base/text/text.h"
@@ -32,6 +34,52 @@ START_TEST(budget_is_charged_and_returned)
     ck_assert_uint_eq(budget.used_bytes, 0);
     ck_assert_uint_ge(budget.peak_bytes, 400);
     ck_assert_int_eq(ulp_allocate(&b, SIZE_MAX / 2, 4, NULL, "huge", &error), ULP_ERROR_MEMORY);
+}
+END_TEST
+
+/* root/path with that text, folders made on the way. */
+static void write_under(const char *root, const char *path, const char *text)
+{
+    char whole[400];
+    snprintf(whole, sizeof whole, "%s%s", root, path);
+    for (char *slash = whole + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(whole, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(whole, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+START_TEST(available_memory_is_the_least_of_all_limits)
+{
+    char root[] = "/tmp/ulpscope-available-XXXXXX", command[80];
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    ck_assert_uint_eq(ulp_memory_available_under(root), 0);
+    write_under(root, "/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n");
+    ck_assert_uint_eq(ulp_memory_available_under(root), 5000 * 1024);
+    /* version 2: a group without a limit below one with, whose pages of files can go */
+    write_under(root, "/proc/self/cgroup", "1:cpu,memory:/old\n0::/outer/inner\n");
+    write_under(root, "/sys/fs/cgroup/outer/inner/memory.max", "max\n");
+    write_under(root, "/sys/fs/cgroup/outer/inner/memory.current", "100\n");
+    ck_assert_uint_eq(ulp_memory_available_under(root), 5000 * 1024);
+    write_under(root, "/sys/fs/cgroup/outer/memory.max", "3000000\n");
+    write_under(root, "/sys/fs/cgroup/outer/memory.current", "2500000\n");
+    ck_assert_uint_eq(ulp_memory_available_under(root), 500000);
+    write_under(root, "/sys/fs/cgroup/outer/memory.stat", "anon 7\ninactive_file 400000\n");
+    ck_assert_uint_eq(ulp_memory_available_under(root), 900000);
+    /* version 1 */
+    write_under(root, "/sys/fs/cgroup/memory/old/memory.limit_in_bytes", "800000\n");
+    write_under(root, "/sys/fs/cgroup/memory/old/memory.usage_in_bytes", "50000\n");
+    ck_assert_uint_eq(ulp_memory_available_under(root), 750000);
+    /* more than the limit is in use */
+    write_under(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "800000\n");
+    write_under(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "900000\n");
+    ck_assert_uint_eq(ulp_memory_available_under(root), 1);
+    snprintf(command, sizeof command, "rm -r %s", root);
+    ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -264,6 +312,7 @@ int main(void)
     TCase *tests = tcase_create("base");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, budget_is_charged_and_returned);
+    tcase_add_test(tests, available_memory_is_the_least_of_all_limits);
     tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);

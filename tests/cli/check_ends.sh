@@ -27,7 +27,7 @@ lines err 1 "an audit with a checkpoint"
 
 # The model is loaded when the list of samples is opened: a pipe says when that is.
 command -v python3 >/dev/null || { echo "no python3: files are not shortened"; exit $failed; }
-PYTHONPATH=$source/tests/support python3 - <<'END'
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 from onnx_writer import block, number, node, value
 size = 1 << 18
 external = block(13, block(1, "location") + block(2, "weights.bin"))
@@ -46,12 +46,10 @@ mkfifo samples.txt
 for command in "run outside.onnx" "audit outside.onnx -a fp16"; do
     head -c $((4 << 18)) /dev/zero >weights.bin
     # shellcheck disable=SC2086
-    "$program" $command -i samples.txt -q >out 2>err &
+    timeout 60 "$program" $command -i samples.txt -q >out 2>err &
     process=$!
-    exec 3>samples.txt # waits until the program opens it
-    : >weights.bin
-    echo "$work/x.npz" >&3
-    exec 3>&-
+    # opening waits until the program opens it
+    timeout 60 bash -c 'exec 3>samples.txt; : >weights.bin; echo "$1" >&3' _ "$work/x.npz"
     wait $process
     [ $? -eq 3 ] || fail "weights that shrink: exit code"
     shows err "ulpscope: a file became shorter while it was read" "weights that shrink"

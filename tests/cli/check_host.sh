@@ -28,7 +28,7 @@ fi
 
 # Names with control characters, line ends and bytes that are no UTF-8 stay on their line and move no cursor.
 if command -v python3 >/dev/null; then
-    PYTHONPATH=$source/tests/support python3 - <<'PY'
+    PYTHONPATH=$source/examples python3 - <<'PY'
 from onnx_writer import block, number, value, write_model
 import zipfile
 evil = b'a\x1b[31mred\x1b]0;title\x07\nulpscope:_well\r\t\x9b2J\xff"=1+1\xe2\x80\xae'
@@ -100,7 +100,7 @@ cp in.npz report.json; mkdir link; ln -s ../own.onnx link/report.json
 expect 2 "the report is the model" "$program" audit own.onnx -a fp16 -o link
 for file in own.onnx:$model in.npz:$inputs folder/a.npz:$inputs; do cmp -s "${file%%:*}" "${file#*:}" || fail "${file%%:*} has changed"; done
 if command -v python3 >/dev/null; then
-    PYTHONPATH=$source/tests/support python3 - <<'PY'
+    PYTHONPATH=$source/examples python3 - <<'PY'
 from onnx_writer import block, number, value
 external = block(13, block(1, "location") + block(2, "weights.npz")) + number(14, 1)
 weight = number(1, 2) + number(2, 1) + block(8, "w") + external

@@ -4,7 +4,7 @@
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 command -v python3 >/dev/null || { echo "no python3: hostile models cannot be made"; exit 77; }
 
-PYTHONPATH=$source/tests/support python3 - <<'END' || exit 99
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 from onnx_writer import block, number, value
 marks = '"><script>alert(1)</script><img src=x onerror=alert(2)>\'&amp;`$(x)`%s%n,;=\\'
 kinds = {

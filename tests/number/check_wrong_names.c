@@ -44,6 +44,7 @@ START_TEST(wrong_names)
         {"fp32,order=blocked", {"order=blocked:128"}},
         {"fp32,order=blocked:0", {"from 1 to 1073741824"}},
         {"fp32,order=backwards", {"unknown value", "sequential, pairwise, blocked"}},
+        {"fp16,qdq=integer@a100", {"behind the base", "fp16@a100,qdq=integer"}},
         {"fp16,compute=bf16", {"cannot hold every value of the storage format fp16"}},
         {"fp16,compute=fp8-e5m2", {"cannot hold"}},
         {"fp16,each-step,compute=fp32", {"each-step", "contradicts"}},

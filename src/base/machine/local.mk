@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/available.c %D%/available.h \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/environment.c %D%/environment.h \

@@ -27,6 +27,10 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
         code = crossings.count ? ULP_ERROR_LIMIT : code;
         free(crossings.items);
     }
+    if (options->limit_count == 1 && code == ULP_OK)
+        say(stdout, "the limit is met: %s\n", options->limits[0]);
+    else if (options->limit_count && code == ULP_OK)
+        say(stdout, "all %zu limits are met\n", options->limit_count);
     if (options->junit &&
         ulp_report_junit(audit, options->limits, options->limit_count,
                          options->allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
@@ -59,6 +63,10 @@ static int report(const struct audit_options *options, const struct audit_choice
         return fail(&error);
     if (folder)
         say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
+    if (options->html && ulp_report_html(audit, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     return check_limits(options, audit);
 }
 
@@ -143,6 +151,9 @@ int run_audit(const struct audit_options *options)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK && options->junit)
         status = spare_inputs(options->junit, model, options->common.inputs,
+                              options->common.input_count, &error);
+    if (status == ULP_OK && options->html)
+        status = spare_inputs(options->html, model, options->common.inputs,
                               options->common.input_count, &error);
     int code = status == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;

@@ -7,7 +7,7 @@
 struct audit_options {
     struct common_options common;
     struct keep_options keep;
-    const char *arithmetics, *reference, *out, *reference_model, *junit;
+    const char *arithmetics, *reference, *out, *reference_model, *junit, *html;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
     bool certify, schedules, allow_nonfinite_inputs;

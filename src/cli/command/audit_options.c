@@ -74,6 +74,8 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
         refuse(state, "--junit writes the limits of --fail-above: give at least one");
     if (options->junit && count_shapes(&options->common) > 1)
         refuse(state, "--junit is of one audit: give one --shape of each input");
+    if (options->html && count_shapes(&options->common) > 1)
+        refuse(state, "--html is of one audit: give one --shape of each input");
     if ((options->output || options->verify || options->group) &&
         options->attribute == ATTRIBUTE_NO)
         refuse(state, "--output, --group-by and --verify are of shares: leave out --no-attribute");
@@ -133,6 +135,8 @@ static const char documentation[] =
     "      FP16 and TF32 as an H200 computes them, on one random input\n"
     "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,bf16@a100 --out report/\n"
     "      on your input, with report.json, layers.csv and summary.txt\n"
+    "  ulpscope audit model.onnx --inputs inputs.npz --html report.html\n"
+    "      one page to look at and to hand on, with the graph and every node\n"
     "  ulpscope audit model.onnx -i test_data_set_0 -i test_data_set_1 --certify\n"
     "      two samples, and how many digits of the reference are correct\n"
     "  ulpscope audit model.onnx -i samples/ --checkpoint done/ --out report/\n"

@@ -34,7 +34,8 @@ static const struct argp_option options[] = {
     {"threads", 't', "N", 0, "Number of threads (default: all processors). Results do not depend on it", 2},
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
      "Stop with exit code 5 when the model, its inputs, the plan and the run together would need "
-     "more; suffixes K, M and G are understood",
+     "more; suffixes K, M and G are understood (default: 80 % of the memory that is free, 0: no "
+     "limit). External weights are mapped and do not count",
      2},
     {"max-time", OPTION_TIME, "SECONDS", 0,
      "End with exit code 6 when the command has taken so long; files are whole or not there", 2},
@@ -70,11 +71,26 @@ int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
     return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? ULP_OK : fail_memory();
 }
 
+/* Of the memory that is free when the command starts. */
+#define SHARE_OF_FREE 0.8
+
+/* The limit that was not given, for messages; 0: it was. */
+static size_t default_limit;
+
+static void choose_limit(struct common_options *common)
+{
+    if (common->has_memory)
+        return;
+    default_limit = (size_t)(SHARE_OF_FREE * (double)ulp_memory_available());
+    common->max_memory_bytes = default_limit;
+}
+
 int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
                           struct common_options *common)
 {
     struct ulp_error error;
     int code = parse_arguments(argp, argc, argv, input);
+    choose_limit(common);
     if (code == ULP_OK &&
         ulp_budget_create(common->max_memory_bytes, &common->budget, &error) != ULP_OK)
         code = fail(&error);
@@ -190,8 +206,9 @@ static void set_memory(struct argp_state *state, struct common_options *common, 
         value = ldexp(value, 10 * (int)(unit - units + 1));
         end++;
     }
-    if (end == text || *end || !(value >= 1 && value < 0x1p62))
-        refuse(state, "--max-memory %s: expected a number of bytes, such as 2G", text);
+    if (end == text || *end || !(value >= 0 && value < 0x1p62))
+        refuse(state, "--max-memory %s: expected a number of bytes, such as 2G, or 0", text);
+    common->has_memory = true;
     common->max_memory_bytes = (size_t)value;
 }
 
@@ -248,8 +265,15 @@ const struct argp common_argp = {.options = options, .parser = parse_option};
 
 int fail(const struct ulp_error *error)
 {
+    char limit[120] = "";
+    if (error->status == ULP_ERROR_MEMORY && default_limit &&
+        strstr(error->message, "--max-memory"))
+        snprintf(limit, sizeof limit,
+                 "; without that option it is 80 %% of the free memory, %.1f GiB, and 0 is none",
+                 (double)default_limit / 0x1p30);
     fputs("ulpscope: ", stderr);
     fputs(error->message, stderr);
+    fputs(limit, stderr);
     fputs("\n", stderr);
     return (int)error->status;
 }

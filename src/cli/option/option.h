@@ -25,7 +25,8 @@ struct common_options {
     size_t shape_count;
     uint64_t seed;
     int threads;
-    size_t max_memory_bytes;   /* 0: no limit */
+    size_t max_memory_bytes;   /* 0: no limit; see has_memory */
+    bool has_memory;           /* the limit was given */
     struct ulp_budget *budget; /* of that limit */
     bool quiet;
     char *arithmetics; /* every --arith so far, separated by commas */

@@ -160,6 +160,11 @@ static enum ulp_status read_choice(int *out, const char *key, const char *value,
     *out = find_word(value, words);
     if (*out >= 0)
         return ULP_OK;
+    const char *gpu = strchr(value, '@');
+    if (gpu)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a GPU stands behind the base, before all parts: fp16%s,%s%.*s", gpu, key,
+                        (int)(gpu - value), value);
     list_words(list, sizeof list, words);
     return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: unknown value%s; known: %s", key, value,
                     ulp_suggest(hint, value, words), list);

@@ -132,6 +132,35 @@ enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
     return status;
 }
 
+enum ulp_status ulp_call_taken(struct ulp_call *call, struct ulp_tensor *taken,
+                               const struct ulp_tensor *data, struct ulp_error *error)
+{
+    const struct ulp_tensor *out = &call->out[0];
+    enum ulp_status status = ulp_tensor_describe(taken, data->type, data->element, data->precision,
+                                                 out->rank, out->dims, error);
+    return status == ULP_OK ? ulp_call_temporary(call, taken, error) : status;
+}
+
+enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_tensor *taken,
+                                     struct ulp_error *error)
+{
+    const struct ulp_arithmetic *as = call->table;
+    const bool narrow = ulp_type_rows[taken->type].file_bits <= 8;
+    struct ulp_format storage = as->storage;
+    struct ulp_tensor bounded = ulp_tensor_view(taken);
+    enum ulp_status status = ULP_OK;
+    if (as->as_declared)
+        status = ulp_format_find(ulp_type_format(as, taken->type), &storage, error);
+    if (status == ULP_OK)
+        status =
+            ulp_tensor_lower(&bounded, taken, &storage, as->constants, NULL, call->budget, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_convert(&call->out[0], &bounded, narrow ? NULL : &storage, as->rounding,
+                                    as->seed, call->pool, error);
+    ulp_tensor_free(&bounded);
+    return status;
+}
+
 enum ulp_status ulp_call_numbers_of(const struct ulp_call *call, const struct ulp_tensor **tensor,
                                     struct ulp_error *error)
 {

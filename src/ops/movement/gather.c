@@ -58,12 +58,16 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
             return status;
         chosen[i] *= (int64_t)split.inner;
     }
-    struct ulp_tensor out = ulp_tensor_view(&call->out[0]);
+    struct ulp_tensor taken = ulp_tensor_view(&call->out[0]);
+    if (call->table && (status = ulp_call_taken(call, &taken, data, error)) != ULP_OK)
+        return status;
+    struct ulp_tensor out = ulp_tensor_view(&taken);
     out.rank = 3;
     out.dims[0] = (int64_t)split.outer, out.dims[1] = (int64_t)indices->count,
     out.dims[2] = (int64_t)split.inner;
-    return ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL,
-                         call->pool, error);
+    status = ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL,
+                           call->pool, error);
+    return status == ULP_OK && call->table ? ulp_call_lower_taken(call, &taken, error) : status;
 }
 
 /* ---- GatherElements, ScatterElements: one place of data per element of indices ---- */
@@ -340,7 +344,7 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
 const struct ulp_operator ulp_ops_gather[] = {
     {.name = "Gather", .since = 1, .inputs = "data indices:i", .outputs = "output",
      .attributes = "axis:int=0",
-     .infer = infer_gather, .run = run_gather, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
+     .infer = infer_gather, .run = run_gather, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED, .gathers = true},
     {.name = "GatherElements", .since = 11, .inputs = "data indices:i", .outputs = "output",
      .attributes = "axis:int=0",
      .infer = infer_gather_elements, .run = run_gather_elements, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},

@@ -270,6 +270,7 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
     if (status == ULP_OK)
         status = ulp_lane_create(&w->names, mix, block, from->budget, from->pool, error);
     w->names.trace = trace;
+    w->lane.converts_tables = w->names.converts_tables = true;
     return status;
 }
 

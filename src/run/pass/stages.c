@@ -21,6 +21,7 @@ struct ladder {
     struct ulp_tensor *held;      /* by input: the same before a Cast at the border to this node */
     const struct ulp_tensor **at; /* by input: what the next stage is given */
     struct ulp_tensor *outputs;
+    bool gathers; /* from a constant: ulp_takes_table */
 };
 
 bool ulp_stages_apply(const struct ulp_stages *stages)
@@ -41,6 +42,12 @@ static bool rounds_each_step(const struct ulp_arithmetic *own)
 static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum ulp_stage stage)
 {
     struct ulp_arithmetic out = ladder->wide;
+    if (ladder->gathers) { /* what it lowers of a constant is all that it rounds */
+        out = stage == ULP_STAGE_EXACT ? ladder->wide : ladder->own;
+        out.as_declared = out.half_as_float = false;
+        out.fuse = ULP_FUSE_NONE;
+        return out;
+    }
     if (stage == ULP_STAGE_INPUTS) {
         out.factor = ladder->own.factor;
         out.schedule.operand_rounding = ladder->own.schedule.operand_rounding;
@@ -113,6 +120,13 @@ static enum ulp_status widen_input(struct ladder *ladder, size_t i, struct ulp_e
     struct ulp_format from;
     enum ulp_status status = ULP_OK;
     ladder->at[i] = read;
+    if (ulp_takes_table(&ladder->lane, step, i)) {
+        const struct ulp_arithmetic *reads = ulp_lane_reads(&ladder->lane, step, i);
+        if (!reads->as_declared)
+            ladder->own = *reads;
+        ladder->gathers = true;
+        return ULP_OK;
+    }
     if (!read || !ulp_element_is_float(read->element) || ulp_is_parameter(step, i) ||
         (!constant && ulp_is_as_given(ladder->stages->block, slot)))
         return ULP_OK;

@@ -30,9 +30,7 @@ static bool same_format(const struct ulp_format *a, const struct ulp_format *b)
            a->overflow == b->overflow;
 }
 
-/* Is a value of that type (UNDEFINED: not known before the run, taken for FLOAT) stored otherwise
- * in the two? */
-static bool are_apart(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b,
+bool ulp_stored_apart(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b,
                       enum ulp_type type)
 {
     struct ulp_format one, other;
@@ -49,8 +47,8 @@ static enum ulp_status add_crossing(const struct ulp_mix *mix, const struct ulp_
 {
     const size_t holder = slot < 0 ? ULP_NO_NODE : ulp_slot_holder(block, slot);
     if (holder == ULP_NO_NODE ||
-        !are_apart(ulp_mix_arithmetic(mix, holder), ulp_mix_arithmetic(mix, reader),
-                   slot_type(&block->slots[slot])))
+        !ulp_stored_apart(ulp_mix_arithmetic(mix, holder), ulp_mix_arithmetic(mix, reader),
+                          slot_type(&block->slots[slot])))
         return ULP_OK;
     for (; block->slots[slot].outer >= 0; block = block->parent)
         slot = block->slots[slot].outer;

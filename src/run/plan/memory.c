@@ -43,7 +43,7 @@ static double converted_bytes(const struct ulp_block *block, const struct ulp_st
         const struct ulp_tensor *constant =
             step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
         struct ulp_format from, storage;
-        if (!constant || ulp_reads_declared(step, i, lane) ||
+        if (!constant || ulp_reads_declared(step, i, lane) || (i == 0 && step->bound.op->gathers) ||
             !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)

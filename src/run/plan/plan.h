@@ -277,6 +277,10 @@ static inline const struct ulp_arithmetic *ulp_mix_holds(const struct ulp_mix *m
                ? &mix->fusion->items[ulp_mix_index(mix, node)].inner
                : ulp_mix_arithmetic(mix, node);
 }
+/* border.c: is a value of that type (UNDEFINED: not known before the run, taken for FLOAT) stored
+ * otherwise in the two? */
+bool ulp_stored_apart(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b,
+                      enum ulp_type type);
 /* Does the step read its input i in the kernel that computed it? */
 static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct ulp_step *step,
                                         size_t i)

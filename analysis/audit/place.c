@@ -1,0 +1,131 @@
+/* See place.h. */
+#include "analysis/audit/place.h"
+
+#include <string.h>
+
+#include "analysis/measure/histogram.h"
+#include "base/error.h"
+#include "base/text/text.h"
+
+static enum ulp_status refuse(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the audit");
+}
+
+/* The formula of the row that the node is bound to, as `ulpscope ops` shows it: of a contraction
+ * what follows the sum, of others the formulas that it evaluates, one a line. NULL: it has none. */
+static enum ulp_status copy_formula(const struct ulp_operator *op, struct ulp_arena *memory,
+                                    const char **out, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    if (op->formula || op->epilogue)
+        ulp_text_add(&text, "%s", op->formula ? op->formula : op->epilogue);
+    for (size_t i = 0; op->formulas && op->formulas[i]; i++)
+        ulp_text_add(&text, "%s%s", text.length ? "\n" : "", op->formulas[i]->text);
+    *out = text.length ? ulp_arena_text(memory, text.data, text.length) : NULL;
+    const bool failed = text.failed || (text.length && !*out);
+    ulp_text_free(&text);
+    return failed ? refuse(error) : ULP_OK;
+}
+
+/* The node that computes the slot; of a body's own inputs none: its If, Loop or Scan comes later.
+ */
+static ptrdiff_t find_source(const struct ulp_block *block, int slot, size_t reader)
+{
+    const size_t holder = ulp_slot_holder(block, slot);
+    return holder == ULP_NO_NODE || holder >= reader ? -1 : (ptrdiff_t)holder;
+}
+
+static enum ulp_status add_link(struct ulp_audit_place *place, const struct ulp_block *block,
+                                int slot, size_t reader, struct ulp_arena *memory,
+                                struct ulp_error *error)
+{
+    const char *name = block->slots[slot].name;
+    struct ulp_audit_link *link = &place->inputs[place->input_count++];
+    *link = (struct ulp_audit_link){.name = ulp_arena_text(memory, name, strlen(name)),
+                                    .node = find_source(block, slot, reader),
+                                    .constant = block->slots[slot].constant != NULL};
+    return link->name ? ULP_OK : refuse(error);
+}
+
+/* An If, Loop or Scan also reads what its bodies compute. */
+static enum ulp_status link_inputs(struct ulp_audit_place *place, const struct ulp_plan_node *node,
+                                   struct ulp_arena *memory, struct ulp_error *error)
+{
+    const struct ulp_step *step = node->step;
+    struct ulp_block *const *blocks = step->bound.blocks;
+    const size_t own = blocks ? step->input_count : step->own_input_count;
+    size_t most = own + 1;
+    enum ulp_status status = ULP_OK;
+    for (int a = 0; blocks && a < ULP_ATTRIBUTES_MAX; a++)
+        most += blocks[a] ? blocks[a]->output_count : 0;
+    if (!(place->inputs = ulp_arena_take(memory, most, sizeof *place->inputs)))
+        return refuse(error);
+    for (size_t i = 0; i < own && status == ULP_OK; i++)
+        if (step->inputs[i] >= 0)
+            status = add_link(place, node->block, step->inputs[i], step->number, memory, error);
+    for (int a = 0; blocks && a < ULP_ATTRIBUTES_MAX; a++)
+        for (size_t o = 0; blocks[a] && o < blocks[a]->output_count && status == ULP_OK; o++)
+            status = add_link(place, blocks[a], blocks[a]->outputs[o], step->number, memory, error);
+    return status;
+}
+
+enum ulp_status ulp_places_make(struct ulp_audit *audit, const struct ulp_plan *plan,
+                                struct ulp_error *error)
+{
+    struct ulp_arena *memory = audit->memory;
+    audit->place_count = plan->node_count;
+    audit->places = ulp_arena_take(memory, plan->node_count + 1, sizeof *audit->places);
+    enum ulp_status status = audit->places ? ULP_OK : refuse(error);
+    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
+        struct ulp_audit_place *place = &audit->places[n];
+        const struct ulp_operator *op = plan->nodes[n].step->bound.op;
+        const struct ulp_audit_place *before = n ? &audit->places[n - 1] : NULL;
+        /* rows are few: the text of the node before often serves */
+        if (before && plan->nodes[n - 1].step->bound.op == op)
+            place->formula = before->formula;
+        else
+            status = copy_formula(op, memory, &place->formula, error);
+        if (status == ULP_OK)
+            status = link_inputs(place, &plan->nodes[n], memory, error);
+    }
+    return status;
+}
+
+static enum ulp_status prepare_histograms(struct ulp_audit *audit, struct ulp_audit_place *place,
+                                          size_t count, struct ulp_error *error)
+{
+    if (place->histograms)
+        return ULP_OK;
+    place->histograms = ulp_arena_take(audit->memory, count ? count : 1, sizeof *place->histograms);
+    place->output_count = place->histograms ? count : 0;
+    return place->histograms ? ULP_OK : refuse(error);
+}
+
+enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event *event, size_t o,
+                                const struct ulp_tensor *values, struct ulp_pool *pool,
+                                struct ulp_error *error)
+{
+    struct ulp_audit_place *place = &audit->places[event->index];
+    const enum ulp_status status = prepare_histograms(audit, place, event->output_count, error);
+    return status == ULP_OK
+               ? ulp_histogram_add(&place->histograms[o], values, audit->memory, pool, error)
+               : status;
+}
+
+enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *sample,
+                               struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < sample->place_count && status == ULP_OK; n++) {
+        const struct ulp_audit_place *from = &sample->places[n];
+        struct ulp_audit_place *place = &audit->places[n];
+        if (!from->histograms)
+            continue;
+        status = prepare_histograms(audit, place, from->output_count, error);
+        for (size_t o = 0; o < from->output_count && status == ULP_OK; o++)
+            status = ulp_histogram_join(&place->histograms[o], &from->histograms[o], audit->memory,
+                                        error);
+    }
+    return status;
+}

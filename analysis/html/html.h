@@ -1,0 +1,33 @@
+/* The page that shows reports: one file with everything in it. The data stand in it as JSON, and
+ * the script in page/ makes the document of them, in the browser. */
+#ifndef ULP_ANALYSIS_HTML_H
+#define ULP_ANALYSIS_HTML_H
+
+#include <jansson.h>
+#include <ulpscope/html.h>
+
+#include "base/text/text.h"
+
+/* One report. Of an audit, nodes are asked for one after the other, since there may be many. */
+struct ulp_html_report {
+    const char *kind; /* "audit", "overflow", ...: the script's word for it */
+    json_t *root;     /* the caller's */
+    const void *context;
+    size_t lane_count, place_count;
+    /* of the lane: how many, and one, which is freed; NULL: out of memory */
+    size_t (*count)(const void *context, size_t lane);
+    json_t *(*node)(const void *context, size_t lane, size_t n);
+    json_t *(*place)(const void *context, size_t n);
+};
+/* Write the page; the file is complete or unchanged. */
+enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t count,
+                               const char *path, struct ulp_error *error);
+/* The same of one document, which is freed; root NULL: out of memory. */
+enum ulp_status ulp_html_write_root(const char *kind, json_t *root, const char *path,
+                                    struct ulp_error *error);
+
+/* page.c, made of page/: pieces of the page, and the script's SHA-256 in base64 ("": not known). */
+extern const char *const ulp_html_body, *const ulp_html_style, *const ulp_html_script,
+                                                                   *const ulp_html_script_hash;
+
+#endif

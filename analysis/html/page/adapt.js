@@ -1,0 +1,94 @@
+// What the sections show, whatever command a report is of. A view has
+//   title, model, verdicts [{name, text, level}], lanes [{name, range, meaning}],
+//   outputs and tables [{title, note, columns, rows}], nodes (a NodeList; null: the report has none), how [[term, text or texts]]
+
+const emptyView = () => ({ title: "", model: "", verdicts: [], lanes: [], outputs: [], tables: [], nodes: null, how: [] });
+
+const levels = {
+  good: { mark: "✓", word: "met" },
+  bad: { mark: "✕", word: "attention" },
+  warn: { mark: "!", word: "note" },
+  plain: { mark: "i", word: "result" },
+};
+
+// The nodes of a report, with figures for each arithmetic.
+class NodeList {
+  // list: a Packed of {index, name, op, ...}; graph: a Packed of {formula, inputs, histograms}, or null; measures: rows as below;
+  // read(lane, node) puts a node's figures into an object by the measures' keys
+  constructor({ lists, graph, measures, read }) {
+    Object.assign(this, { lists, graph, measures, read });
+    this.count = lists[0].length;
+    this.names = [];
+    this.ops = [];
+    for (let i = 0; i < this.count; i++) {
+      const node = lists[0].get(i);
+      this.names.push(String(node.name ?? ""));
+      this.ops.push(String(node.op ?? ""));
+    }
+    this.figures = lists.map(() => null);
+    this.sources = [];
+    this.readers = Array.from({ length: this.count }, () => []);
+    for (let i = 0; i < this.count; i++) {
+      const inputs = graph && i < graph.length ? graph.get(i).inputs || [] : [];
+      const from = new Set(inputs.map((input) => input.node).filter((n) => Number.isInteger(n) && n >= 0 && n < i));
+      this.sources.push([...from]);
+      for (const n of from) this.readers[n].push(i);
+    }
+    this.linked = this.sources.some((from) => from.length);
+  }
+  node(lane, i) {
+    return this.lists[lane].get(i) || {};
+  }
+  place(i) {
+    return (this.graph && i < this.graph.length && this.graph.get(i)) || {};
+  }
+  // Float64Array of the measure in the lane; NaN: not known
+  values(lane, key) {
+    if (!this.figures[lane]) {
+      const columns = Object.fromEntries(this.measures.map((m) => [m.key, new Float64Array(this.count).fill(NaN)]));
+      for (let i = 0; i < this.count && i < this.lists[lane].length; i++) {
+        const figures = this.read(lane, this.node(lane, i));
+        for (const m of this.measures) if (known(figures[m.key])) columns[m.key][i] = figures[m.key];
+      }
+      this.figures[lane] = columns;
+    }
+    return this.figures[lane][key];
+  }
+  // whether any node has it in any arithmetic
+  has(key) {
+    return this.lists.some((_, lane) => this.values(lane, key).some((v) => !Number.isNaN(v)));
+  }
+}
+
+// How a measure is told and drawn. kind: "part" (of 1), "error" (over orders of magnitude), "room" (bits), "count"
+// join: what a group of nodes has of theirs
+const sum = (a, b) => a + b;
+const measure = (key, title, kind, text, join, hint) => ({ key, title, kind, text, join, hint });
+
+// Where in its scale a value lies, 0 to 1; values: all of the arithmetic's
+function scaleOf(m, values) {
+  const all = [...values].filter((v) => !Number.isNaN(v));
+  const most = all.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+  if (m.kind === "room") return { part: (v) => (v + 1) / 13, ends: ["0 bits: overflows", "12 bits and more"], stops: "room" };
+  if (m.kind === "part") return { part: (v) => Math.sqrt(Math.abs(v) / (most || 1)), ends: ["0", share(most)], stops: "size" };
+  const least = Math.max(most * 1e-6, all.reduce((a, b) => (b > 0 && b < a ? b : a), Infinity));
+  if (!(most > 0) || !(least < most)) return { part: () => 0, ends: ["0", figure(most)], stops: "size" };
+  const low = Math.log10(least), high = Math.log10(most);
+  return { part: (v) => (v > 0 ? (Math.log10(v) - low) / (high - low) : 0), ends: [figure(least), figure(most)], stops: "size" };
+}
+
+function viewOf(data) {
+  const views = data.reports.map((report) => adapters[report.kind]({ ...report, root: unpack(report.root) }, data));
+  const all = views.find((view) => view.nodes) || views[0];
+  for (const view of views) {
+    if (view === all) continue;
+    all.verdicts.push(...view.verdicts);
+    all.outputs.push(...view.outputs);
+    all.tables.push(...view.tables);
+    all.how.push(...view.how);
+  }
+  all.how.push(["Written by", `ulpscope ${data.version}`]);
+  all.formats = data.formats;
+  return all;
+}
+const adapters = {};

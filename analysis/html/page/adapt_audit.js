@@ -1,0 +1,162 @@
+// An audit's report (doc/report.md).
+
+const viewNames = [
+  ["introduced", "what the node's own arithmetic adds to the exact result of its inputs"],
+  ["carried", "what exact arithmetic makes of the errors of its inputs"],
+  ["entire", "the whole error: introduced + carried"],
+  ["single", "the node by itself, on the reference's inputs"],
+];
+const relative = (output, view) => {
+  const rms = output?.[view]?.rms, reference = output?.range?.ref_rms;
+  return known(rms) && known(reference) && reference > 0 ? rms / reference : rms === 0 ? 0 : NaN;
+};
+
+// The output that errs most: what is not finite, then the largest error beside the reference's rms.
+function worstOutput(outputs) {
+  let worst = null, most = -1;
+  for (const output of outputs || []) {
+    const size = (output.entire?.nonfinite > 0 ? 1e300 : 0) + (relative(output, "entire") || 0);
+    if (size > most) (worst = output), (most = size);
+  }
+  return worst;
+}
+
+const auditMeasures = [
+  measure("share", "share", "part", share, sum, "the part of the outputs' error that comes from the error this node introduces"),
+  measure("introduced", "introduced", "error", figure, Math.max, "rms of the error that the node adds, over the rms of the result"),
+  measure("carried", "carried", "error", figure, Math.max, "rms of the error that comes with its inputs, over the rms of the result"),
+  measure("entire", "whole error", "error", figure, Math.max, "rms of the node's whole error, over the rms of the result"),
+  measure("ulp", "max ulp", "error", figure, Math.max, "largest error in units of the last place of the storage format"),
+  measure("sqnr", "SQNR dB", "decibels", decibels, Math.min, "signal to error: 10 log10(sum ref² / sum error²)"),
+  measure("headroom", "headroom", "room", bits, Math.min, "log2 of the format's largest number over the largest magnitude; below 0 it overflows"),
+  measure("largest", "largest", "error", figure, Math.max, "largest magnitude in the reference"),
+  measure("nonfinite", "not finite", "count", whole, sum, "elements that are Inf or NaN here and finite in the reference, or the reverse"),
+];
+
+function readAuditNode(lane, node) {
+  const output = worstOutput(node.outputs);
+  const least = (node.outputs || []).map((o) => o.range?.headroom_bits).filter(known);
+  return {
+    share: node.share,
+    introduced: relative(output, "introduced"),
+    carried: relative(output, "carried"),
+    entire: relative(output, "entire"),
+    ulp: output?.entire?.max_ulp,
+    sqnr: output?.entire?.sqnr_db,
+    headroom: least.length ? Math.min(...least) : NaN,
+    largest: output?.range?.ref_max,
+    nonfinite: (node.outputs || []).reduce((a, o) => a + (o.entire?.nonfinite || 0), 0),
+  };
+}
+
+function auditLevel(lane, root) {
+  const limits = (root.limits || []).filter((limit) => !limit.arithmetic || limit.arithmetic === lane.name);
+  const bad = (lane.outputs || []).some((o) => o.entire?.nonfinite > 0) || (lane.overflows || []).some((o) => o.fate === "reaches output" || o.fate === "spoils");
+  if (limits.some((limit) => limit.crossings.some((c) => c.arithmetic === lane.name))) return "bad";
+  return bad ? "bad" : lane.first_diverged ? "warn" : limits.length ? "good" : "plain";
+}
+
+const outputColumns = [
+  { title: "output", text: (r) => shown(r.output.name), class: () => "name" },
+  { title: "arithmetic", text: (r) => shown(r.lane) },
+  { title: "rms error / rms", number: true, text: (r) => figure(relative(r.output, "entire")) },
+  { title: "SQNR dB", number: true, text: (r) => (r.output.entire?.exact ? "exact" : decibels(r.output.entire?.sqnr_db)) },
+  { title: "max abs", number: true, text: (r) => figure(r.output.entire?.max_abs) },
+  { title: "max rel", number: true, text: (r) => figure(r.output.entire?.max_rel) },
+  { title: "max ulp", number: true, text: (r) => figure(r.output.entire?.max_ulp) },
+  { title: "not finite", number: true, text: (r) => whole(r.output.entire?.nonfinite), class: (r) => (r.output.entire?.nonfinite ? "bad" : "") },
+  { title: "remark", text: (r) => (r.output.entire?.diverged ? "diverged" : r.output.unpaired ? "not in the reference model" : "") },
+];
+
+const schedulesColumns = [
+  { title: "node", text: (r) => shown(r.name), class: () => "name" },
+  { title: "operator", text: (r) => shown(r.op) },
+  { title: "width rms / rms", number: true, text: (r) => figure(r.width_rms / r.ref_rms), hint: "largest minus smallest result over the schedules" },
+  { title: "width max ulp", number: true, text: (r) => figure(r.width_max_ulp) },
+  { title: "elements that differ", number: true, text: (r) => share(r.differing) },
+  { title: "error rms / rms", number: true, text: (r) => figure(r.error_rms / r.ref_rms), hint: "of the first schedule, against the reference" },
+  { title: "other GPU rms / rms", number: true, text: (r) => figure(r.gpu_rms / r.ref_rms) },
+];
+
+function scheduleTable(entry) {
+  const rows = [...(entry.nodes || [])].sort((a, b) => (b.width_rms / b.ref_rms || 0) - (a.width_rms / a.ref_rms || 0));
+  const depend = rows.filter((r) => r.width_max_abs > 0).length;
+  return {
+    title: `Schedules of ${shown(entry.base)}`,
+    note: `${depend} of ${plural(rows.length, "contraction")} depend on which of ${entry.schedules.length} schedules a library picks: ${entry.schedules.map(shown).join(", ")}. Those that depend most stand first.`,
+    columns: schedulesColumns,
+    rows: rows.slice(0, 200),
+  };
+}
+
+function overflowTable(lane) {
+  return {
+    title: `Overflows in ${shown(lane.name)}`,
+    note: "Where values beyond the storage begin, and what becomes of them.",
+    columns: [
+      { title: "node", text: (r) => shown(r.node), class: () => "name" },
+      { title: "from constant", text: (r) => shown(r.constant ?? "–") },
+      { title: "fate", text: (r) => shown(r.fate), class: (r) => (r.fate === "reaches output" || r.fate === "spoils" ? "bad" : "") },
+      { title: "absorbed by", text: (r) => shown(r.absorbed_by ?? "–"), class: () => "name" },
+      { title: "spoils", text: (r) => shown(r.spoils ?? "–"), class: () => "name" },
+    ],
+    rows: lane.overflows,
+  };
+}
+
+function auditHow(root) {
+  const reference = root.reference || {}, certificate = reference.certificate;
+  const how = [["Model", `${shown(root.model?.path)} (opset ${root.model?.opset}, IR ${root.model?.ir_version})`]];
+  how.push(["Reference", `${shown(reference.name)}: every step in this arithmetic; differences from it are formed exactly and rounded once`]);
+  how.push([
+    "Digits of the reference",
+    certificate
+      ? `${certificate.output_digits?.toFixed(1)} decimal digits of every output and ${certificate.node_digits?.toFixed(1)} of every node agree with one of twice its precision (worst: ${shown(certificate.worst_node)})`
+      : "not certified: ulpscope audit --certify compares it with one of twice its precision",
+  ]);
+  if (root.reference_model) how.push(["Truth", `the values of ${shown(root.reference_model.path)}: ${root.reference_model.paired} paired by name, ${root.reference_model.unpaired} not`]);
+  for (const lane of root.arithmetics) {
+    how.push([shown(lane.name), (lane.meaning || []).map(shown)]);
+    const shares = lane.attribution;
+    if (shares?.reason) how.push([`Shares of ${shown(lane.name)}`, `none: ${shown(shares.reason)}`]);
+    else if (shares) how.push([`Shares of ${shown(lane.name)}`, `add up to ${share(shares.sum)} of the error of ${shares.output ? shown(shares.output) : "the outputs"}${shares.samples > 1 ? `, means over ${shares.samples} samples` : ""}; what is missing is no first-order effect`]);
+  }
+  how.push(["Samples", root.samples.slice(0, 20).map(shown).concat(root.samples.length > 20 ? [`and ${root.samples.length - 20} more`] : [])]);
+  how.push(["Time and memory", `${figure(root.seconds)} s, ${figure(root.peak_tensor_bytes / 2 ** 20)} MiB of tensors`]);
+  return how;
+}
+
+const crossingText = (limit) => (limit.crossings.length ? limit.crossings.map((c) => shown(c.text)).join("; ") : "met");
+
+adapters.audit = (report) => {
+  const root = report.root, view = emptyView();
+  view.model = root.model?.path ?? "";
+  view.title = "Audit";
+  view.verdicts = root.arithmetics.map((lane) => ({ name: lane.name, text: lane.verdict, level: auditLevel(lane, root) }));
+  view.lanes = root.arithmetics.map((lane) => ({ name: lane.name, storage: lane.storage }));
+  view.outputs = [
+    {
+      title: "Outputs",
+      columns: outputColumns,
+      rows: root.arithmetics.flatMap((lane) => (lane.outputs || []).map((output) => ({ lane: lane.name, output }))),
+    },
+  ];
+  if (root.limits?.length)
+    view.outputs.push({
+      title: "Limits",
+      columns: [
+        { title: "limit", text: (r) => shown(r.limit), class: () => "name" },
+        { title: "result", text: crossingText, class: (r) => (r.crossings.length ? "bad" : "good") },
+      ],
+      rows: root.limits,
+    });
+  view.tables = root.arithmetics.filter((lane) => lane.overflows?.length).map(overflowTable).concat((root.schedules || []).map(scheduleTable));
+  view.nodes = new NodeList({
+    lists: report.nodes.map((list) => new Packed(list)),
+    graph: report.graph && new Packed(report.graph),
+    measures: auditMeasures,
+    read: readAuditNode,
+  });
+  view.how = auditHow(root);
+  return view;
+};

@@ -1,0 +1,110 @@
+// The table of nodes: sorted, filtered, and only the rows that are seen are there.
+
+const rowHeight = 30, rowsAround = 12, rowsPrinted = 300;
+
+class NodeTable {
+  constructor(app, host) {
+    const { nodes } = app.view;
+    this.app = app;
+    this.columns = [
+      { title: "#", key: "index", number: true, value: (i) => i, text: (i) => String(i), width: "4.2em" },
+      { title: "node", key: "name", value: (i) => nodes.names[i], text: (i) => cut(nodes.names[i], 300), class: "name", width: "26em" },
+      { title: "operator", key: "op", value: (i) => nodes.ops[i], text: (i) => cut(nodes.ops[i], 40), width: "11em" },
+      ...nodes.measures.filter((m) => nodes.has(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: "7.6em", bar: m.kind === "part" ? m.key : null })),
+    ];
+    this.sort = { key: "index", down: false };
+    this.filter = "";
+    this.build(host);
+    this.order();
+    app.listen((change) => {
+      if (change.lane) this.order();
+      else this.show(true);
+    });
+    window.addEventListener("beforeprint", () => this.show(true, true));
+    window.addEventListener("afterprint", () => this.show(true));
+  }
+
+  build(host) {
+    this.count = element("span", { class: "quiet", role: "status" });
+    this.search = element("input", { type: "search", placeholder: "name, or op:Softmax", "aria-label": "Filter nodes by name, or op: and an operator", spellcheck: "false", oninput: () => ((this.filter = this.search.value), this.order()) });
+    this.heads = this.columns.map((c) => {
+      const sorter = button(c.title, { title: c.hint }, () => this.sortBy(c));
+      return element("th", { scope: "col", class: c.number ? "number" : null, style: `width:${c.width}` }, sorter);
+    });
+    this.before = element("tr", { "aria-hidden": "true" }, element("td", { colspan: this.columns.length, class: "space" }));
+    this.after = element("tr", { "aria-hidden": "true" }, element("td", { colspan: this.columns.length, class: "space" }));
+    this.body = element("tbody");
+    this.table = element("table", { class: "nodes" }, element("caption", { class: "hidden", text: "All nodes; headings sort" }), element("thead", {}, element("tr", {}, this.heads)), this.body);
+    this.frame = element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Table of nodes", onscroll: () => this.show() }, this.table);
+    this.body.addEventListener("click", (event) => this.press(event));
+    host.append(element("div", { class: "tools" }, element("label", { class: "chooser" }, element("span", { text: "Filter" }), this.search), this.app.view.lanes.length > 1 ? this.app.laneChooser() : null, this.count), this.frame);
+    new ResizeObserver(() => this.show()).observe(this.frame);
+  }
+
+  sortBy(column) {
+    // figures begin with the largest, words with the first
+    this.sort = this.sort.key === column.key ? { key: column.key, down: !this.sort.down } : { key: column.key, down: Boolean(column.number) && column.key !== "index" && column.key !== "headroom" && column.key !== "sqnr" };
+    this.order();
+  }
+
+  order() {
+    const { nodes } = this.app.view, column = this.columns.find((c) => c.key === this.sort.key);
+    const wanted = this.filter.trim().toLowerCase(), op = wanted.startsWith("op:") ? wanted.slice(3) : null;
+    this.rows = [];
+    for (let i = 0; i < nodes.count; i++)
+      if (!wanted || (op !== null ? nodes.ops[i].toLowerCase().startsWith(op) : nodes.names[i].toLowerCase().includes(wanted) || nodes.ops[i].toLowerCase().includes(wanted))) this.rows.push(i);
+    const keys = column.key === "index" ? null : this.rows.map(column.value), at = new Map(keys ? this.rows.map((row, k) => [row, k]) : []), sign = this.sort.down ? -1 : 1;
+    if (column.key === "index") this.sort.down && this.rows.reverse();
+    else if (column.number)
+      this.rows.sort((a, b) => {
+        const x = keys[at.get(a)], y = keys[at.get(b)];
+        // what is not known stands last
+        return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) || a - b : sign * (x - y) || a - b;
+      });
+    else this.rows.sort((a, b) => sign * (keys[at.get(a)] < keys[at.get(b)] ? -1 : keys[at.get(a)] > keys[at.get(b)] ? 1 : 0) || a - b);
+    this.columns.forEach((c, k) => (c.key === this.sort.key ? this.heads[k].setAttribute("aria-sort", this.sort.down ? "descending" : "ascending") : this.heads[k].removeAttribute("aria-sort")));
+    this.count.textContent = this.rows.length === nodes.count ? plural(nodes.count, "node") : `${whole(this.rows.length)} of ${plural(nodes.count, "node")}`;
+    this.table.setAttribute("aria-rowcount", this.rows.length + 1);
+    this.frame.scrollTop = 0;
+    this.show(true);
+  }
+
+  show(again, printing) {
+    const seen = Math.ceil(this.frame.clientHeight / rowHeight) + 2 * rowsAround;
+    const first = printing ? 0 : Math.max(0, Math.min(this.rows.length - seen, Math.floor(this.frame.scrollTop / rowHeight) - rowsAround));
+    const last = Math.min(this.rows.length, printing ? rowsPrinted : first + seen);
+    if (!again && first === this.first && last === this.last) return;
+    this.first = first;
+    this.last = last;
+    this.before.firstChild.style.height = `${first * rowHeight}px`;
+    this.after.firstChild.style.height = `${(printing ? 0 : this.rows.length - last) * rowHeight}px`;
+    this.body.replaceChildren(this.before, ...this.rows.slice(first, last).map((i, k) => this.row(i, first + k)), this.after);
+    if (printing && last < this.rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, text: `The first ${last} of ${this.rows.length} nodes, in this order.` })));
+  }
+
+  row(i, position) {
+    const { nodes } = this.app.view, broken = nodes.measures.some((m) => m.key === "nonfinite") && nodes.values(this.app.lane, "nonfinite")[i] > 0;
+    const row = element(
+      "tr",
+      { "aria-rowindex": position + 2, class: [i === this.app.selected ? "chosen" : "", broken ? "broken" : ""].join(" ").trim() || null },
+      this.columns.map((c) => {
+        const text = c.text(i);
+        if (c.key === "name") return element("td", { class: "name" }, button(text || `node ${i}`, { class: "link", title: cut(nodes.names[i], 1000) }, null));
+        return element("td", { class: c.number ? "number" : null, text, title: c.key === "op" ? text : null, style: c.bar ? this.barStyle(c, i) : null });
+      }),
+    );
+    row.node = i;
+    return row;
+  }
+
+  barStyle(column, i) {
+    const values = this.app.view.nodes.values(this.app.lane, column.bar);
+    if (this.mostOf?.values !== values) this.mostOf = { values, most: values.reduce((a, b) => (b > a ? b : a), 0) };
+    return values[i] > 0 ? `--part:${((100 * values[i]) / this.mostOf.most).toFixed(1)}%` : null;
+  }
+
+  press(event) {
+    const row = event.target.closest("tr");
+    if (row && row.node >= 0) this.app.select(row.node, true);
+  }
+}

@@ -1,0 +1,56 @@
+"""ulpscope in Python: rounding, matrix units and whole ONNX models in exact low-precision arithmetic.
+
+    >>> import numpy as np, ulpscope
+    >>> ulpscope.round([1.0, 1.0004], "fp16").tolist()
+    [1.0, 1.0]
+
+doc/python.md has the rest. The functions are the library's (libulpscope); errors are exceptions with its texts.
+"""
+
+from ._library import (
+    CancelledError,
+    Error,
+    InputError,
+    LimitError,
+    OutOfMemoryError,
+    UnsupportedError,
+    UsageError,
+    decode as _decode,
+    lib as _lib,
+)
+from ._model import Model, Value
+from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
+from ._results import Audit, Forecast, Lane, LintResult, Metrics, Node, Output, PlanResult, Proof, Tolerance
+
+__version__: str = _decode(_lib.ulp_version())
+
+__all__ = [
+    "Arithmetic",
+    "Audit",
+    "CancelledError",
+    "Error",
+    "Forecast",
+    "Format",
+    "InputError",
+    "Lane",
+    "LimitError",
+    "LintResult",
+    "Metrics",
+    "Model",
+    "Node",
+    "OutOfMemoryError",
+    "Output",
+    "PlanResult",
+    "Proof",
+    "Tolerance",
+    "Unit",
+    "UnsupportedError",
+    "UsageError",
+    "Value",
+    "decode_bits",
+    "encode",
+    "matmul",
+    "mma",
+    "round",
+    "units",
+]

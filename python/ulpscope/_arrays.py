@@ -1,0 +1,162 @@
+"""numpy arrays as tensors of the library, and back, without copying where memory allows it."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _declarations as d
+from ._library import call, decode, lib
+
+Array = npt.NDArray[Any]
+
+# numpy's dtype (ml_dtypes' by name) -> ONNX's type, and the dtype in which its elements lie in memory here
+_TYPES: dict[str, tuple[int, str]] = {
+    "float32": (d.ULP_TYPE_FLOAT, "float32"),
+    "float64": (d.ULP_TYPE_DOUBLE, "float64"),
+    "float16": (d.ULP_TYPE_FLOAT16, "float32"),
+    "bfloat16": (d.ULP_TYPE_BFLOAT16, "float32"),
+    "float8_e4m3fn": (d.ULP_TYPE_FLOAT8E4M3FN, "float32"),
+    "float8_e4m3fnuz": (d.ULP_TYPE_FLOAT8E4M3FNUZ, "float32"),
+    "float8_e5m2": (d.ULP_TYPE_FLOAT8E5M2, "float32"),
+    "float8_e5m2fnuz": (d.ULP_TYPE_FLOAT8E5M2FNUZ, "float32"),
+    "float8_e8m0fnu": (d.ULP_TYPE_FLOAT8E8M0, "float32"),
+    "float4_e2m1fn": (d.ULP_TYPE_FLOAT4E2M1, "float32"),
+    "bool": (d.ULP_TYPE_BOOL, "uint8"),
+    "int4": (d.ULP_TYPE_INT4, "int8"),
+    "uint4": (d.ULP_TYPE_UINT4, "uint8"),
+    "int2": (d.ULP_TYPE_INT2, "int8"),
+    "uint2": (d.ULP_TYPE_UINT2, "uint8"),
+    **{
+        f"{sign}int{bits}": (getattr(d, f"ULP_TYPE_{sign.upper()}INT{bits}"), f"{sign}int{bits}")
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+}
+_DTYPES = {type_: name for name, (type_, _) in _TYPES.items()}
+
+# how an element lies in memory -> numpy's dtype
+_ELEMENTS = {
+    d.ULP_ELEMENT_F32: "float32",
+    d.ULP_ELEMENT_F64: "float64",
+    d.ULP_ELEMENT_I8: "int8",
+    d.ULP_ELEMENT_U8: "uint8",
+    d.ULP_ELEMENT_I16: "int16",
+    d.ULP_ELEMENT_U16: "uint16",
+    d.ULP_ELEMENT_I32: "int32",
+    d.ULP_ELEMENT_U32: "uint32",
+    d.ULP_ELEMENT_I64: "int64",
+    d.ULP_ELEMENT_U64: "uint64",
+    d.ULP_ELEMENT_BOOL: "bool",
+}
+
+
+def type_name(type_: int) -> str:
+    return decode(lib.ulp_type_name(type_))
+
+
+def dtype_of(type_: int) -> np.dtype[Any] | None:
+    """numpy's own dtype for an ONNX type; None: it has none (BFLOAT16, FP8, ...)."""
+    name = _DTYPES.get(type_)
+    return np.dtype(name) if name is not None and hasattr(np, name + "_" if name == "bool" else name) else None
+
+
+def to_tensor(array: Any) -> tuple[Any, Array]:
+    """A tensor over the array's memory, and the array that must outlive it."""
+    given = np.asarray(array)
+    if given.dtype.name not in _TYPES:
+        raise TypeError(f"arrays of {given.dtype} are not numbers that ONNX has a type for")
+    type_, memory = _TYPES[given.dtype.name]
+    kept = np.ascontiguousarray(given, dtype=memory).reshape(given.shape)
+    return wrap(type_, kept), kept
+
+
+def wrap(type_: int, memory: Array) -> Any:
+    tensor = d.ulp_tensor()
+    dims = (ctypes.c_int64 * max(memory.ndim, 1))(*memory.shape)
+    call("ulp_tensor_wrap", ctypes.byref(tensor), type_, memory.ndim, dims, memory.ctypes.data)
+    return tensor
+
+
+class TensorSet:
+    """A set of the library's over arrays of the caller's, which it keeps alive."""
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        self.value = d.ulp_tensor_set()
+        self._kept: list[Array] = []
+        for name, array in arrays.items():
+            tensor, kept = to_tensor(array)
+            self._kept.append(kept)
+            call("ulp_tensor_set_add", ctypes.byref(self.value), name.encode(), ctypes.byref(tensor))
+
+    def __del__(self) -> None:
+        lib.ulp_tensor_set_free(ctypes.byref(self.value))
+
+
+def _free_tensor(tensor: Any) -> None:
+    lib.ulp_tensor_free(ctypes.byref(tensor))
+
+
+def _narrow(tensor: Any, array: Array) -> Array:
+    """FLOAT16 as numpy's float16 where that holds every value."""
+    if tensor.type == d.ULP_TYPE_FLOAT16 and array.dtype == np.float32:
+        with np.errstate(over="ignore"):
+            half = array.astype(np.float16)
+        if np.array_equal(half.astype(np.float32), array, equal_nan=True):
+            return half
+    return array
+
+
+def _view(tensor: Any) -> tuple[Any, Array]:
+    """The tensor's memory as an array, and what numpy keeps for its base."""
+    shape = tuple(tensor.dims[i] for i in range(tensor.rank))
+    dtype = np.dtype(_ELEMENTS[tensor.element])
+    buffer = (ctypes.c_char * (tensor.count * tensor.element_bytes)).from_address(tensor.data or 0)
+    return buffer, np.frombuffer(buffer, dtype=dtype).reshape(shape)
+
+
+def _nearest_doubles(tensor: Any) -> Array:
+    """Values of the MPFR reference."""
+    out = np.empty(tuple(tensor.dims[i] for i in range(tensor.rank)))
+    fp64 = d.ulp_format()
+    call("ulp_format_find", b"fp64", ctypes.byref(fp64))
+    wrapped = wrap(d.ULP_TYPE_DOUBLE, out)
+    call("ulp_array_round", *map(ctypes.byref, (wrapped, tensor, fp64)), d.ULP_ROUND_NEAREST_EVEN, 0, 0)
+    return out
+
+
+def copy_array(tensor: Any) -> Array:
+    """The values of a tensor that is someone else's."""
+    if tensor.element == d.ULP_ELEMENT_WIDE:
+        return _nearest_doubles(tensor)
+    if tensor.count == 0:
+        return np.empty(tuple(tensor.dims[i] for i in range(tensor.rank)), _ELEMENTS[tensor.element])
+    return _narrow(tensor, _view(tensor)[1].copy())
+
+
+def take_array(tensor: Any) -> Array:
+    """The values of a tensor whose memory the array takes over."""
+    if not tensor.owned or tensor.count == 0 or tensor.element == d.ULP_ELEMENT_WIDE:
+        array = copy_array(tensor)
+        _free_tensor(tensor)
+        return array
+    mine = d.ulp_tensor()
+    ctypes.memmove(ctypes.byref(mine), ctypes.byref(tensor), ctypes.sizeof(mine))
+    tensor.owned = False
+    buffer, array = _view(mine)
+    weakref.finalize(buffer, _free_tensor, mine)
+    return _narrow(mine, array)
+
+
+def take_set(tensors: Any) -> dict[str, Array]:
+    """The arrays of a set that the library made; the set is freed."""
+    arrays = {}
+    for i in range(tensors.count):
+        item = tensors.items[i]
+        arrays[decode(item.name)] = take_array(item.tensor)
+    lib.ulp_tensor_set_free(ctypes.byref(tensors))
+    return arrays

@@ -1,0 +1,384 @@
+"""A model: running it in an arithmetic, and everything that is concluded about it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import byref
+from dataclasses import dataclass
+from typing import Any, Iterable, Mapping, Sequence, Union
+
+import numpy as np
+
+from . import _declarations as d
+from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
+from ._library import InputError, Owner, Watch, call, decode, lib
+from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
+from ._progress import ProgressOption, make_progress
+from ._results import Audit, Forecast, LintResult, PlanResult, Proof, Tolerance
+
+Inputs = Mapping[str, Any]
+Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
+# nodes in another arithmetic: {"op:Softmax": "fp32"}, with the patterns of --keep
+Keep = Mapping[str, ArithmeticName]
+
+
+@dataclass(frozen=True)
+class Value:
+    """An input or an output of a model."""
+
+    name: str
+    type: str
+    shape: tuple[int | str | None, ...] | None  #: names for symbolic dimensions, None for unknown ones
+
+
+def _value(info: Any) -> Value:
+    shape = None
+    if info.rank >= 0:
+        names = [info.dim_names[i] for i in range(info.rank)]
+        shape = tuple(info.dims[i] if info.dims[i] >= 0 else decode(names[i]) or None for i in range(info.rank))
+    return Value(decode(info.name), type_name(info.type), shape)
+
+
+class _Keeps:
+    """Kept nodes for the library, with what they point to."""
+
+    def __init__(self, keep: Keep | None) -> None:
+        entries = list((keep or {}).items())
+        self._patterns = [pattern.encode() for pattern, _ in entries]
+        self.items = (d.ulp_keep * max(len(entries), 1))()
+        for item, pattern, (_, arithmetic) in zip(self.items, self._patterns, entries):
+            item.pattern = pattern
+            item.arithmetic = find_arithmetic(arithmetic).struct
+        self.value = d.ulp_keeps(len(entries), self.items, None)
+
+
+def _strings(values: Iterable[str]) -> Any:
+    encoded = [value.encode() for value in values]
+    return (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
+
+
+class Model:
+    """An ONNX model: a path, its bytes, or an onnx.ModelProto.
+
+    Inputs are given by name as arrays (anything numpy makes arrays of); several samples as a list, or by name.
+    Every method that computes takes threads (0: all processors), and those that run the graph take progress: True shows it,
+    a function gets the share done and the node's name. Ctrl-C ends them at the next node.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | bytes | Any) -> None:
+        model = ctypes.c_void_p()
+        if hasattr(source, "SerializeToString"):
+            source = source.SerializeToString()
+        if isinstance(source, bytes):
+            call("ulp_model_load_bytes", b"(bytes)", source, len(source), None, byref(model))
+        else:
+            call("ulp_model_load", os.fsencode(source), None, byref(model))
+        self._owner = Owner(model, "ulp_model_free")
+
+    @property
+    def _model(self) -> Any:
+        return self._owner.value
+
+    @property
+    def path(self) -> str:
+        return decode(lib.ulp_model_path(self._model))
+
+    @property
+    def inputs(self) -> list[Value]:
+        return [_value(lib.ulp_model_input(self._model, i)) for i in range(lib.ulp_model_input_count(self._model))]
+
+    @property
+    def outputs(self) -> list[Value]:
+        return [_value(lib.ulp_model_output(self._model, i)) for i in range(lib.ulp_model_output_count(self._model))]
+
+    @property
+    def nodes(self) -> list[tuple[str, str]]:
+        """Names and operators of the main graph's nodes."""
+        count = lib.ulp_model_node_count(self._model)
+        name, op = lib.ulp_model_node_name, lib.ulp_model_node_op
+        return [(decode(name(self._model, i)), decode(op(self._model, i))) for i in range(count)]
+
+    def __repr__(self) -> str:
+        return f"Model({self.path!r}, {len(self.nodes)} nodes)"
+
+    def _repr_html_(self) -> str:
+        from ._results import _table
+
+        rows = [("input", v.name, v.type, v.shape) for v in self.inputs] + [("output", v.name, v.type, v.shape) for v in self.outputs]
+        return _table(["", "name", "type", "shape"], rows)
+
+    def random_inputs(
+        self, seed: int = 0, *, dims: Mapping[str, int] | None = None, ranges: Mapping[str, tuple[float, float]] | None = None
+    ) -> dict[str, Array]:
+        """Random inputs, equal on every machine. dims: of symbolic dimensions; ranges: by input, "" for all others."""
+        given = [d.ulp_dim_value(name.encode(), size) for name, size in (dims or {}).items()]
+        sizes = (d.ulp_dim_value * max(len(given), 1))(*given)
+        limits = self._ranges(ranges)
+        options = d.ulp_random_options(seed, sizes, len(given), limits, len(ranges or {}))
+        out = d.ulp_tensor_set()
+        call("ulp_model_random_inputs", self._model, byref(options), byref(out))
+        return take_set(out)
+
+    @staticmethod
+    def _ranges(ranges: Mapping[str, tuple[float, float]] | None) -> Any:
+        given = [d.ulp_input_range(name.encode() or None, low, high) for name, (low, high) in (ranges or {}).items()]
+        return (d.ulp_input_range * max(len(given), 1))(*given)
+
+    def _set(self, inputs: Inputs) -> TensorSet:
+        """Lists and numbers get the declared type; arrays keep theirs."""
+        types = {}
+        for i in range(lib.ulp_model_input_count(self._model)):
+            info = lib.ulp_model_input(self._model, i)
+            types[decode(info.name)] = dtype_of(info.type)
+        return TensorSet({name: x if hasattr(x, "dtype") else np.asarray(x, types.get(name)) for name, x in inputs.items()})
+
+    def _samples(self, samples: Samples) -> tuple[list[str], list[TensorSet]]:
+        if isinstance(samples, Mapping) and not all(isinstance(v, Mapping) for v in samples.values()):
+            samples = [samples]
+        if not samples and lib.ulp_model_input_count(self._model):
+            raise InputError("there is no sample")
+        named = samples if isinstance(samples, Mapping) else {f"sample {i}": s for i, s in enumerate(samples)}
+        return list(named), [self._set(inputs) for inputs in named.values()]
+
+    def _plan(self, lanes: Sequence[Arithmetic], sample: TensorSet, keep: Keep | None, first_kept: int) -> Owner:
+        structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
+        kept, none = _Keeps(keep), _Keeps(None)
+        keeps = (d.ulp_keeps * len(lanes))(*[kept.value if i >= first_kept else none.value for i in range(len(lanes))])
+        options = d.ulp_plan_options(inputs=ctypes.pointer(sample.value), keeps=keeps)
+        plan = ctypes.c_void_p()
+        call("ulp_plan_create", self._model, structs, len(lanes), byref(options), byref(plan))
+        return Owner(plan, "ulp_plan_free")
+
+    def run(
+        self,
+        inputs: Inputs,
+        arithmetic: ArithmeticName = "model",
+        *,
+        values: Sequence[str] = (),
+        keep: Keep | None = None,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> dict[str, Array]:
+        """The outputs in the arithmetic, by name; with `values`, inner values of these names too ("*": all of them).
+
+        Arrays are float32 where the arithmetic's storage fits (float16 for values that the model declares so), float64 where
+        it does not; of mpfr:P the nearest doubles."""
+        sample = self._set(inputs)
+        plan = self._plan([find_arithmetic(arithmetic)], sample, keep, 0)
+        inner: dict[str, Array] = {}
+
+        def see(event: Any) -> None:
+            for i in range(event.output_count):
+                name, value = decode(event.output_names[i]), event.values[i].entire
+                if value and ("*" in values or name in values):
+                    inner[name] = copy_array(value.contents)
+
+        options, out = d.ulp_run_options(thread_count=threads), d.ulp_tensor_set()
+        with Watch(make_progress(progress), see if values else None) as watch:
+            call("ulp_plan_run", plan.value, byref(sample.value), byref(options), byref(watch.observer), 1, byref(out), None)
+        outputs = take_set(out)
+        missing = [name for name in values if name != "*" and name not in inner and name not in outputs]
+        if missing:
+            raise InputError(f"the run computed no value {missing[0]!r}")
+        return {**inner, **outputs}
+
+    def audit(
+        self,
+        samples: Samples,
+        arithmetics: ArithmeticName | Sequence[ArithmeticName] = ("fp16", "tf32"),
+        *,
+        reference: ArithmeticName = "mpfr:128",
+        keep: Keep | None = None,
+        attribute: bool = True,
+        certify: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Audit:
+        """Every node in every arithmetic against the reference: what it introduces, what it carries, its share in the error of
+        the outputs (attribute), and how many digits of the reference are correct (certify)."""
+        names, sets = self._samples(samples)
+        lanes = [find_arithmetic(reference), *map(find_arithmetic, _list(arithmetics))]
+        plan = self._plan(lanes, sets[0], keep, 1)
+        auditor, attributor = ctypes.c_void_p(), ctypes.c_void_p()
+        call("ulp_auditor_create", plan.value, byref(auditor))
+        owners = [Owner(auditor, "ulp_auditor_free")]
+        if attribute:
+            call("ulp_attributor_create", plan.value, None, threads, byref(attributor))
+            owners.append(Owner(attributor, "ulp_attributor_free"))
+            lib.ulp_attributor_causes(attributor)
+        call("ulp_auditor_threads", auditor, threads)
+        certificate = d.ulp_certificate()
+        shown = make_progress(progress, len(sets))
+        with Watch(shown) as watch:
+            for i, (name, sample) in enumerate(zip(names, sets)):
+                if shown is not None:
+                    shown.run = i
+                call("ulp_auditor_sample", auditor, name.encode())
+                observers = [lib.ulp_auditor_observer(auditor), watch.observer]
+                if attribute:
+                    call("ulp_attributor_sample", attributor, byref(sample.value))
+                    observers.append(lib.ulp_attributor_observer(attributor))
+                self._walk(plan, sample, d.ulp_run_options(thread_count=threads, audit=True), observers)
+                if lib.ulp_auditor_has_diverged(auditor):
+                    follower = [lib.ulp_auditor_follower(auditor), watch.observer]
+                    self._walk(plan, sample, d.ulp_run_options(thread_count=threads, follow=True), follower)
+                if attribute:
+                    call("ulp_attributor_sweep", attributor)
+                if certify:
+                    options = d.ulp_run_options(thread_count=threads)
+                    given = (lanes[0].struct, sample.value, options, watch.observer, certificate)
+                    call("ulp_certify", self._model, *map(byref, given))
+        audit = Owner(d.ulp_audit(), "ulp_audit_free")
+        call("ulp_auditor_finish", auditor, byref(audit.value))
+        if certify:
+            audit.value.certificate = certificate
+        if attribute:
+            call("ulp_attributor_finish", attributor, byref(audit.value))
+            pointers = (ctypes.POINTER(d.ulp_tensor_set) * len(sets))(*[ctypes.pointer(s.value) for s in sets])
+            with Watch(None) as watch:
+                more = d.ulp_attribution_options(thread_count=threads, progress=ctypes.pointer(watch.observer))
+                parts = (byref(audit.value), plan.value, pointers, len(sets), byref(more))
+                call("ulp_audit_attribute_overflowing", *parts)
+        return Audit.of(audit)
+
+    def _walk(self, plan: Owner, sample: TensorSet, options: Any, observers: Sequence[Any]) -> None:
+        array = (d.ulp_observer * len(observers))(*observers)
+        call("ulp_plan_run", plan.value, byref(sample.value), byref(options), array, len(observers), None, None)
+
+    def overflow(
+        self,
+        samples: Samples,
+        formats: ArithmeticName | Sequence[ArithmeticName] = "fp16",
+        *,
+        reference: ArithmeticName = "fp64",
+        keep: Keep | None = None,
+        remedies: bool = True,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Forecast:
+        """What will overflow in the formats, from an exact run alone."""
+        names, sets = self._samples(samples)
+        lanes = [find_arithmetic(reference), *map(find_arithmetic, _list(formats))]
+        plan = self._plan(lanes, sets[0], keep, 1)
+        forecaster = ctypes.c_void_p()
+        call("ulp_forecaster_create", plan.value, threads, byref(forecaster))
+        owner = Owner(forecaster, "ulp_forecaster_free")
+        forecast = Owner(d.ulp_forecast(), "ulp_forecast_free")
+        shown = make_progress(progress, len(sets))
+        with Watch(shown) as watch:
+            for i, (name, sample) in enumerate(zip(names, sets)):
+                if shown is not None:
+                    shown.run = i
+                call("ulp_forecaster_sample", owner.value, name.encode(), byref(sample.value), byref(watch.observer))
+            call("ulp_forecaster_finish", owner.value, byref(forecast.value))
+            options = d.ulp_run_options(thread_count=threads)
+            for lane in range(len(lanes) - 1):
+                struct = forecast.value.lanes[lane]
+                if not remedies or not struct.harmful_count:
+                    continue
+                born = next(struct.nodes[n] for n in range(struct.node_count) if struct.nodes[n].born)
+                sample = sets[born.outputs[0].sample if born.output_count else 0]
+                parts = (byref(sample.value), byref(options), byref(watch.observer))
+                call("ulp_forecast_remedies", byref(forecast.value), plan.value, lane, *parts)
+        return Forecast.of(forecast)
+
+    def plan(
+        self,
+        samples: Samples,
+        tolerance: str | Sequence[str],
+        arithmetic: ArithmeticName = "fp16",
+        *,
+        keep_in: ArithmeticName = "fp32",
+        reference: ArithmeticName = "mpfr:128",
+        held_out: Samples = (),
+        always: Sequence[str] = (),
+        never: Sequence[str] = (),
+        budget: int = 0,
+        frontier: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> PlanResult:
+        """The smallest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"), proven by
+        runs. held_out: samples that are judged with the result and were not used to find it."""
+        names, sets = self._samples(samples)
+        held_names, held = self._samples(held_out) if held_out else ([], [])
+        tolerances = _list(tolerance)
+        found = Owner(d.ulp_found(), "ulp_found_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_find_options(
+                arithmetic=find_arithmetic(arithmetic).struct,
+                keep_in=find_arithmetic(keep_in).struct,
+                reference=find_arithmetic(reference).struct,
+                tolerances=_strings(tolerances),
+                tolerance_count=len(tolerances),
+                always=_strings(always),
+                always_count=len(always),
+                never=_strings(never),
+                never_count=len(never),
+                budget=budget,
+                frontier=frontier,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+            )
+            lists = (_find_samples(names, sets), len(sets), _find_samples(held_names, held), len(held))
+            call("ulp_plan_find", self._model, byref(options), *lists, byref(found.value))
+        return PlanResult.of(found)
+
+    def prove(
+        self,
+        arithmetic: ArithmeticName = "fp16",
+        *,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        inputs: Inputs | None = None,
+        dims: Mapping[str, int] | None = None,
+        threads: int = 0,
+    ) -> Proof:
+        """That nothing overflows, for every input whose elements lie in the ranges (by input; indexes: any valid one). Shapes
+        are those of `inputs`, else the model's with `dims`."""
+        sample = self._set(inputs if inputs is not None else self.random_inputs(dims=dims))
+        plan = self._plan([find_arithmetic(arithmetic)], sample, None, 0)
+        proof = Owner(d.ulp_proof(), "ulp_proof_free")
+        call("ulp_prove", self._model, plan.value, self._ranges(ranges), len(ranges or {}), threads, byref(proof.value))
+        return Proof.of(proof)
+
+    def lint(self) -> LintResult:
+        """What in the graph is known to cost accuracy or to be ignored in a low-precision engine."""
+        result = Owner(d.ulp_lint_result(), "ulp_lint_free")
+        call("ulp_lint_model", self._model, byref(d.ulp_lint_options()), byref(result.value))
+        return LintResult.of(result)
+
+    def tolerance(
+        self,
+        inputs: Inputs,
+        arithmetic: ArithmeticName = "fp16",
+        *,
+        reference: ArithmeticName = "mpfr:128",
+        keep: Keep | None = None,
+        trials: int = 0,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Tolerance:
+        """What tolerance the arithmetic can meet at each output, measured and bounded."""
+        sample, kept = self._set(inputs), _Keeps(keep)
+        result = Owner(d.ulp_tolerance(), "ulp_tolerance_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_tolerance_options(
+                reference=find_arithmetic(reference).struct,
+                arithmetic=find_arithmetic(arithmetic).struct,
+                keeps=ctypes.pointer(kept.value) if keep else None,
+                trials=trials,
+                run=d.ulp_run_options(thread_count=threads),
+                progress=ctypes.pointer(watch.observer),
+            )
+            call("ulp_tolerance_measure", self._model, byref(sample.value), byref(options), byref(result.value))
+        return Tolerance.of(result)
+
+
+def _list(values: Any) -> list[Any]:
+    return [values] if isinstance(values, (str, Arithmetic)) else list(values)
+
+
+def _find_samples(names: Sequence[str], sets: Sequence[TensorSet]) -> Any:
+    items = [d.ulp_find_sample(name.encode(), ctypes.pointer(s.value)) for name, s in zip(names, sets)]
+    return (d.ulp_find_sample * max(len(items), 1))(*items)

@@ -1,0 +1,234 @@
+/* com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, which share a scale and a
+ * zero point in blocks. B is (N, blocks, bytes of a block), K values packed from the low bits up.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/contraction.h"
+#include "ops/move.h"
+
+struct packed {
+    int64_t n, k, bits, block, blocks;
+};
+
+static enum ulp_status read_packed(const struct ulp_call *call, struct packed *p,
+                                   struct ulp_error *error)
+{
+    *p = (struct packed){.n = ulp_call_int(call, "N"),
+                         .k = ulp_call_int(call, "K"),
+                         .bits = ulp_call_int(call, "bits"),
+                         .block = ulp_call_int(call, "block_size")};
+    const struct ulp_tensor *a = call->in[0], *b = call->in[1], *zero = ulp_call_in(call, 3),
+                            *groups = ulp_call_in(call, 4);
+    const int64_t size_max = 1 << 30, block_max = 1 << 16;
+    if (p->n < 1 || p->n > size_max || p->k < 1 || p->k > size_max || p->block < 16 ||
+        p->block > block_max || (p->block & (p->block - 1)) ||
+        (p->bits != 2 && p->bits != 4 && p->bits != 8))
+        return ulp_fail(
+            error, ULP_ERROR_UNSUPPORTED,
+            "N %lld, K %lld, %lld bits, blocks of %lld: expected N and K from 1 to 2^30, 2, 4 or 8 "
+            "bits, blocks of 2^4 to 2^16",
+            (long long)p->n, (long long)p->k, (long long)p->bits, (long long)p->block);
+    p->blocks = (p->k + p->block - 1) / p->block;
+    const int64_t packed_zeros = p->n * ((p->blocks * p->bits + 7) / 8), entries = p->n * p->blocks;
+    if (a->rank < 1 || a->dims[a->rank - 1] != p->k ||
+        (int64_t)b->count != ulp_dim_mul(entries, p->block * p->bits / 8) ||
+        (int64_t)call->in[2]->count != entries ||
+        (zero && (int64_t)zero->count != (zero->type == ULP_TYPE_UINT8 ? packed_zeros : entries)) ||
+        (groups && (int64_t)groups->count < p->k))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "A, B, scales or zero points do not fit N %lld, K %lld and blocks of %lld",
+                        (long long)p->n, (long long)p->k, (long long)p->block);
+    return ULP_OK;
+}
+
+static enum ulp_status infer_packed(struct ulp_call *call, struct ulp_error *error)
+{
+    struct packed p;
+    const struct ulp_tensor *a = call->in[0];
+    int64_t dims[ULP_RANK_MAX];
+    enum ulp_status status = read_packed(call, &p, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(dims, a->dims, sizeof dims);
+    dims[a->rank - 1] = p.n;
+    return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
+}
+
+/* `rows` rows of `columns` values of `bits` bits as UINT8, each row starting at a byte of `in`;
+ * out has room for them. */
+static void unpack(const struct ulp_tensor *in, int64_t first_row, int64_t rows, int64_t columns,
+                   int64_t row_bytes, int64_t bits, struct ulp_tensor *out)
+{
+    const unsigned char *from = (const unsigned char *)in->data + first_row * row_bytes;
+    unsigned char *to = out->data;
+    const int mask = (1 << bits) - 1;
+    for (int64_t row = 0; row < rows; row++, from += row_bytes, to += columns)
+        for (int64_t i = 0; i < columns; i++)
+            to[i] = (unsigned char)(from[i * bits / 8] >> i * bits % 8 & mask);
+}
+
+static const struct ulp_formula unpacked = {"q scale zero", "y", "(q - zero) * scale"};
+
+/* B, a block of columns at a time: (q - zero) * scale, rounded once. */
+struct dequantizing {
+    struct packed p;
+    int64_t columns; /* of a block */
+    struct ulp_tensor values, zeros, out;
+    const struct ulp_tensor *zero; /* NULL: the middle of q's range */
+    const struct ulp_arithmetic *arithmetic;
+    int64_t *block_of; /* of each of the k rows */
+};
+
+/* The blocks depend on sizes alone, so that stochastic draws do not depend on anything else. */
+static int64_t block_columns(const struct ulp_call *call, const struct packed *p)
+{
+    const int64_t count_max = 1 << 22, most = count_max / p->k < 64 ? 64 : count_max / p->k;
+    if (call->trace || p->n <= most)
+        return p->n; /* what a trace records stays in memory */
+    const int64_t blocks = (p->n + most - 1) / most;
+    return (p->n + blocks - 1) / blocks;
+}
+
+/* A wide lane holds the products in FP64, which has room for the 9 bits of q - zero times the 24 of
+ * a scale. */
+static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing *d,
+                                      struct ulp_arithmetic *fp64, struct ulp_error *error)
+{
+    const int64_t dims[] = {d->columns, d->p.k};
+    const enum ulp_type type = call->in[0]->type;
+    const bool integers = !d->zero || !ulp_element_is_float(d->zero->element);
+    d->arithmetic = call->arithmetic;
+    if (integers && type != ULP_TYPE_DOUBLE && call->in[2]->type != ULP_TYPE_DOUBLE &&
+        ulp_storage_element(&call->arithmetic->storage) == ULP_ELEMENT_WIDE &&
+        call->arithmetic->storage.precision >= 53) {
+        d->arithmetic = fp64;
+        enum ulp_status status = ulp_arithmetic_find("fp64", fp64, error);
+        return status == ULP_OK
+                   ? ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error)
+                   : status;
+    }
+    enum ulp_status status = ulp_call_describe_tensor(call, &d->out, type, 2, dims, error);
+    return status == ULP_OK ? ulp_call_temporary(call, &d->out, error) : status;
+}
+
+static enum ulp_status take_bytes(struct ulp_call *call, struct ulp_tensor *out, int64_t rows,
+                                  int64_t columns, struct ulp_error *error)
+{
+    enum ulp_status status =
+        ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
+    return status == ULP_OK ? ulp_call_temporary(call, out, error) : status;
+}
+
+static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequantizing *d,
+                                          struct ulp_arithmetic *fp64, struct ulp_error *error)
+{
+    const struct ulp_tensor *groups = ulp_call_in(call, 4);
+    const struct packed *p = &d->p;
+    d->columns = block_columns(call, p);
+    d->zero = ulp_call_in(call, 3);
+    enum ulp_status status = take_bytes(call, &d->values, d->columns, p->k, error);
+    if (status == ULP_OK && d->zero && d->zero->type == ULP_TYPE_UINT8) {
+        status = take_bytes(call, &d->zeros, p->n, p->blocks, error);
+        if (status == ULP_OK)
+            unpack(d->zero, 0, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits, &d->zeros);
+        d->zero = &d->zeros;
+    }
+    if (status == ULP_OK)
+        status = describe_block(call, d, fp64, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, (size_t)p->k, sizeof *d->block_of, &d->block_of, error);
+    for (int64_t i = 0; status == ULP_OK && i < p->k; i++) {
+        d->block_of[i] = groups ? ulp_tensor_get_int(groups, (size_t)i) : i / p->block;
+        if (d->block_of[i] < 0 || d->block_of[i] >= p->blocks)
+            return ulp_fail(error, ULP_ERROR_INPUT, "g_idx[%lld] is %lld: there are %lld blocks",
+                            (long long)i, (long long)d->block_of[i], (long long)p->blocks);
+    }
+    return status;
+}
+
+/* Columns [first, first + count) into d->out, one after the other. */
+static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d, int64_t first,
+                                  int64_t count, struct ulp_error *error)
+{
+    static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
+    const struct packed *p = &d->p;
+    unpack(call->in[1], first, count, p->k, p->blocks * (p->block * p->bits / 8), p->bits,
+           &d->values);
+    const struct ulp_rows rows = {.row_count = (size_t)count, .row_length = (size_t)p->k};
+    const struct ulp_operand lines = {.row_stride = p->k, .position_stride = 1},
+                             blocks = {.row_stride = p->blocks, .position_offset = d->block_of};
+    struct ulp_named_operand operands[] = {{"q", lines}, {"scale", blocks}, {"zero", blocks}};
+    struct ulp_named_operand result = {"y", lines};
+    struct ulp_tensor scales = ulp_elements_from(call->in[2], (size_t)(first * p->blocks)), zeros;
+    operands[0].operand.tensor = &d->values;
+    operands[1].operand.tensor = &scales;
+    if (d->zero) {
+        zeros = ulp_elements_from(d->zero, (size_t)(first * p->blocks));
+        operands[2].operand.tensor = &zeros;
+    } else {
+        operands[2].operand = (struct ulp_operand){.constant = middle[p->bits]};
+    }
+    result.operand.tensor = &d->out;
+    return ulp_call_formula(call, &unpacked, d->arithmetic, &rows, 3, operands, 1, &result, error);
+}
+
+/* Columns [first, first + count) of the product. */
+static enum ulp_status add_columns(struct ulp_call *call, const struct dequantizing *d,
+                                   int64_t first, int64_t count, struct ulp_sums *sums,
+                                   struct ulp_error *error)
+{
+    const struct packed *p = &d->p;
+    const size_t m = call->in[0]->count / (size_t)p->k;
+    int64_t *none, *a_line, *k, *b_line, *row, *column;
+    enum ulp_status status = ulp_move_table(call, &none, 1, 0, 0, error);
+    if (status != ULP_OK || (status = ulp_move_table(call, &a_line, m, 0, p->k, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &k, (size_t)p->k, 0, 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &b_line, (size_t)count, 0, p->k, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &row, m, 0, p->n, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &column, (size_t)count, first, 1, error)) != ULP_OK)
+        return status;
+    struct ulp_contraction problem = {
+        .batch_count = 1,
+        .m = m,
+        .n = (size_t)count,
+        .k = (size_t)p->k,
+        .a = {.tensor = call->in[0], .batch_offset = none, .line_offset = a_line, .k_offset = k},
+        .b = {.tensor = &d->out, .batch_offset = none, .line_offset = b_line, .k_offset = k},
+        .out_batch_offset = none,
+        .out_row_offset = row,
+        .out_column_offset = column,
+    };
+    return ulp_sums_add(call, sums, &problem, error);
+}
+
+static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
+{
+    struct dequantizing d = {0};
+    struct ulp_arithmetic fp64;
+    struct ulp_sums sums;
+    enum ulp_status status = read_packed(call, &d.p, error);
+    if (status == ULP_OK)
+        status = begin_dequantizing(call, &d, &fp64, error);
+    if (status == ULP_OK)
+        status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums, error);
+    for (int64_t first = 0; first < d.p.n && status == ULP_OK; first += d.columns) {
+        const int64_t count = d.p.n - first < d.columns ? d.p.n - first : d.columns;
+        status = dequantize(call, &d, first, count, error);
+        if (status == ULP_OK)
+            status = add_columns(call, &d, first, count, &sums, error);
+    }
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "-----b", error) : status;
+}
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_microsoft_bits[] = {
+    {.name = "MatMulNBits", .domain = "com.microsoft", .since = 1, .inputs = "a b:i scales zero_points:*? g_idx:i? bias?=-0",
+     .outputs = "y",
+     .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
+                   "weight_prepacked:int=0",
+     .infer = infer_packed, .run = run_packed, .work = ULP_WORK_CONTRACTION, .weights = "b",
+     .mixed = true, .formulas = ULP_FORMULAS(&unpacked), .epilogue = "acc + bias"},
+    {.name = NULL},
+};
+/* clang-format on */

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# The HTML page: its structure by Python's parser, its data beside report.json, also of hostile models and damaged reports.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+
+expect 0 "a page" "$program" audit "$model" -i "$inputs" -a fp16,tf32 --schedules --certify -q -o report --html page.html
+shows out "page: page.html" "a page"
+expect 0 "a page afterwards" "$program" report report --html later.html
+expect 0 "of the file" "$program" report report/report.json --html file.html
+cmp -s later.html file.html || fail "a folder with one report gives another page than the report"
+expect 2 "two formats" "$program" report report --html a.html --to csv
+expect 2 "a page instead of the model" "$program" audit "$model" -i "$inputs" -q --html "$model"
+expect 3 "no report" "$program" report nowhere --html a.html
+mkdir nothing
+expect 3 "a folder without reports" "$program" report nothing --html a.html
+shows err "there is no report in it" "a folder without reports"
+echo '{"schema": 1}' >other.json
+expect 3 "another document" "$program" report other.json --html a.html
+[ ! -e a.html ] || fail "a page was written of nothing"
+expect 2 "two shapes" "$program" audit "$model" --shape patches=1x16x16 --shape patches=2x16x16 --html a.html
+
+python3 - "$program" "$source" <<'END' || fail "pages"
+import copy, json, os, random, struct, subprocess, sys, zipfile
+program, source = sys.argv[1:]
+sys.path.insert(0, source + '/tests/html')
+from page import Page, check_report
+
+def run(*arguments):
+    return subprocess.run([program, *arguments], capture_output=True, timeout=120)
+
+# the data are those of report.json, whether the audit writes the page or the report afterwards
+report = json.load(open('report/report.json'))
+for path in ('page.html', 'later.html'):
+    page = Page(path).check()
+    check_report(page, report)
+    assert 'model.onnx' in page.text['title']
+    assert len(page.bytes) < 400_000, len(page.bytes)
+
+# the graph: every link is to a node before it, which has that output
+nodes, graph = report['arithmetics'][0]['nodes'], report['graph']
+assert len(graph) == len(nodes)
+made = {output['name']: node['index'] for node in nodes for output in node['outputs']}
+links = 0
+for i, place in enumerate(graph):
+    for value in place['inputs']:
+        assert value.get('node') == made.get(value['name']), (i, value)
+        assert not (value.get('constant') and 'node' in value)
+        links += 'node' in value
+    for output, histogram in zip(nodes[i]['outputs'], place['histograms'], strict=True):
+        elements = 1
+        for size in output['shape']:
+            elements *= size
+        assert sum(histogram['counts']) + histogram['zeros'] + histogram['nonfinite'] == elements
+        if histogram['counts']:
+            assert 2.0 ** histogram['first'] <= output['range']['ref_min_nonzero'] < 2.0 ** (histogram['first'] + 1)
+            last = histogram['first'] + len(histogram['counts']) - 1
+            assert 2.0 ** last <= output['range']['ref_max'] < 2.0 ** (last + 1)
+assert links > len(nodes) // 2
+formulas = subprocess.run([program, 'ops', 'Softmax'], capture_output=True, text=True).stdout
+softmax = next(place['formula'] for node, place in zip(nodes, graph) if node['op'] == 'Softmax')
+assert softmax and all(line in formulas for line in softmax.split('\n')), softmax
+
+# two samples: the counts are the sums of each one's
+def counts(place):
+    found = {}
+    for h in place['histograms']:
+        for k, count in enumerate(h['counts']):
+            found[h['first'] + k] = found.get(h['first'] + k, 0) + count
+    return found
+def audit(folder, *inputs):
+    assert run('audit', source + '/examples/digits/model.onnx', *inputs, '-a', 'tf32', '-q', '-o', folder, '--no-attribute').returncode == 0
+    return json.load(open(folder + '/report.json'))['graph']
+with zipfile.ZipFile(source + '/examples/digits/inputs.npz') as archive:
+    array = archive.read('patches.npy')
+start = 10 + int.from_bytes(array[8:10], 'little')
+for seed in (1, 2):
+    random.seed(seed)
+    values = struct.pack(f'<{(len(array) - start) // 4}f', *(random.gauss(0, 4.0 ** seed) for _ in range((len(array) - start) // 4)))
+    with zipfile.ZipFile(f'{seed}.npz', 'w') as archive:
+        archive.writestr('patches.npy', array[:start] + values)
+one, two, both, turned = audit('one', '-i', '1.npz'), audit('two', '-i', '2.npz'), audit('both', '-i', '1.npz', '-i', '2.npz', '-t', '1'), audit('turned', '-i', '2.npz', '-i', '1.npz', '-t', '2')
+assert both == turned
+for a, b, c in zip(one, two, both):
+    want = counts(a)
+    for e, count in counts(b).items():
+        want[e] = want.get(e, 0) + count
+    assert {e: n for e, n in want.items() if n} == {e: n for e, n in counts(c).items() if n}
+
+# hostile names: markup, ends of scripts, control characters, bidirectional overrides, line separators, a megabyte, broken UTF-8
+names = ['</script><script>alert(1)</script>', '<!-- ', ']]>', '<img src=x onerror=alert(1)>', '\x1b[31mred\x1b[0m\x07', 'a\nb\r\tc', '\u2028\u2029\u202eabc\u202c\ufeff',
+         '"&quot;&lt;\\u003c\\', "__proto__", "constructor", 'a/' * 3000, 'n' * 1_000_000, '日本/語 \U0001f600', '${alert(1)}`']
+hostile = copy.deepcopy(report)
+for lane in hostile['arithmetics']:
+    for i, name in enumerate(names):
+        lane['nodes'][i]['name'] = name
+        lane['nodes'][i]['outputs'][0]['name'] = name
+    lane['verdict'] = names[0]
+hostile['arithmetics'][0]['name'] = names[3]
+hostile['graph'][3]['formula'] = names[0]
+hostile['model']['path'] = 'x/' + names[0]
+json.dump(hostile, open('hostile.json', 'w'))
+assert run('report', 'hostile.json', '--html', 'hostile.html').returncode == 0
+page = Page('hostile.html').check()
+check_report(page, hostile)
+assert not any(c in page.source for c in '\u2028\u202e\x1b\x07')
+
+# damaged reports end in a page or a sentence, never in a crash, and what is written is a page
+random.seed(4)
+def damage(value, depth=0):
+    if random.random() < 0.04:
+        return random.choice([None, True, 3, -1e300, 'x', [], {}, [[]], {'': {}}])
+    if isinstance(value, dict):
+        return {(k if random.random() < 0.98 else k + 'x'): damage(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list):
+        return [damage(v, depth + 1) for v in value if random.random() < 0.97]
+    return value
+small = copy.deepcopy(report)
+for lane in small['arithmetics']:
+    del lane['nodes'][12:]
+del small['graph'][12:]
+for turn in range(60):
+    json.dump(damage(small), open('damaged.json', 'w'))
+    if os.path.exists('damaged.html'):
+        os.remove('damaged.html')
+    result = run('report', 'damaged.json', '--html', 'damaged.html')
+    assert result.returncode in (0, 3), result
+    if result.returncode == 0:
+        Page('damaged.html').check()
+    else:
+        assert result.stderr.count(b'\n') == 1 and not os.path.exists('damaged.html')
+END
+
+exit $failed

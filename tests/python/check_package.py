@@ -1,0 +1,307 @@
+"""The Python package: examples of its documentation, numbers beside numpy's and the program's, errors, Ctrl-C, memory."""
+import ctypes
+import doctest
+import gc
+import importlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import ulpscope
+
+PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+MODEL = str(SOURCE / "examples" / "digits" / "model.onnx")
+INPUTS = dict(np.load(SOURCE / "examples" / "digits" / "inputs.npz"))
+
+
+def program(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+
+def same(a, b):
+    """Equal bits but for the payload of NaN."""
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a), np.signbit(b))
+
+
+class Examples(unittest.TestCase):
+    def test_modules(self):
+        count = 0
+        for name in ("ulpscope", "ulpscope._numbers"):
+            result = doctest.testmod(importlib.import_module(name))
+            self.assertEqual(result.failed, 0)
+            count += result.attempted
+        self.assertGreater(count, 10)
+
+    def test_page(self):
+        os.chdir(SOURCE)
+        result = doctest.testfile(str(SOURCE / "doc" / "python.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+        self.assertEqual(result.failed, 0)
+        self.assertGreater(result.attempted, 15)
+
+
+class Numbers(unittest.TestCase):
+    every_half = np.arange(65536, dtype=np.uint16).view(np.float16)
+
+    def test_half_is_numpys(self):
+        """numpy rounds to nearest even; ties and neighbours of every number of FP16 are among these."""
+        values = self.every_half.astype(np.float32)
+        with np.errstate(all="ignore"):
+            x = np.concatenate([values, values * np.float32(1 + 2**-12), (values + np.roll(values, 1)) / 2])
+            wanted, doubles = x.astype(np.float16).astype(np.float32), x.astype(np.float64)
+        self.assertTrue(same(ulpscope.round(x, "fp16"), wanted))
+        self.assertTrue(same(ulpscope.round(doubles, "fp16"), wanted))
+
+    def test_directions(self):
+        """Rounded up is the least number of FP16 that is not below x, found in the list of all."""
+        numbers = np.unique(self.every_half[~np.isnan(self.every_half)].astype(np.float64))
+        x = np.random.default_rng(1).normal(size=4000) * 10.0 ** np.random.default_rng(2).integers(-8, 5, 4000)
+        above, below = numbers[np.searchsorted(numbers, x)], numbers[np.searchsorted(numbers, x, "right") - 1]
+        below = np.where(np.isneginf(below), -65504.0, below)
+        np.testing.assert_array_equal(ulpscope.round(x, "fp16", "ru"), np.where(np.isneginf(above), -65504.0, above))
+        np.testing.assert_array_equal(ulpscope.round(x, "fp16", "rd"), np.where(x > 65504, 65504.0, below))
+        towards = ulpscope.round(x, "fp16", "rz")
+        self.assertTrue((np.abs(towards) <= np.abs(x)).all() and np.isin(towards, numbers).all())
+
+    def test_stochastic_means(self):
+        """The mean of n roundings of a fraction f lies within 4 sqrt(f (1 - f) / n) of f."""
+        n = 200_000
+        for f in (0.1, 0.5, 0.875):
+            mean = (ulpscope.round(np.full(n, 1 + f / 1024), "fp16", "sr", seed=int(f * 8)) - 1).mean() * 1024
+            self.assertLess(abs(mean - f), 4 * (f * (1 - f) / n) ** 0.5)
+        a, b = (ulpscope.round(np.full(999, 1.3), "bf16", "sr", seed=5, threads=t) for t in (1, 2))
+        np.testing.assert_array_equal(a, b)
+
+    def test_in_place_and_types(self):
+        x = np.array([1.0003, -2.5], np.float32)
+        address = x.ctypes.data
+        self.assertIs(ulpscope.round(x, "fp16", out=x), x)
+        self.assertEqual(x.ctypes.data, address)
+        self.assertEqual(ulpscope.round(np.float16(3), "fp8-e4m3").dtype, np.float32)
+        self.assertEqual(ulpscope.round(2**60 + 1, "fp64").dtype, np.float64)
+        self.assertEqual(ulpscope.round(np.zeros((0, 3)), "fp16").shape, (0, 3))
+        self.assertEqual(ulpscope.round(np.ones((4, 6))[::2, ::3], "fp16").tolist(), [[1, 1], [1, 1]])
+        with self.assertRaises(ValueError):
+            ulpscope.round(np.ones(4, np.float32), "fp16", out=np.ones(5, np.float32))
+        overlapping = np.ones(9, np.float32)
+        with self.assertRaises(ValueError):
+            ulpscope.round(overlapping[:8], "fp16", out=overlapping[1:])
+        with self.assertRaises(TypeError):
+            ulpscope.round(np.array(["a"]), "fp16")
+        saturating = ulpscope.Format("fp16", saturate=True, subnormals=False)
+        self.assertEqual(ulpscope.round([1e9, 1e-7], saturating).tolist(), [65504.0, 0.0])
+
+    def test_matmul(self):
+        rng = np.random.default_rng(3)
+        a, b = rng.integers(-9, 9, (2, 3, 8)).astype(np.float32), rng.integers(-9, 9, (8, 5)).astype(np.float32)
+        for arithmetic in ("fp32", "fp64", "fp16@h200", "mpfr:80"):  # sums of small integers are exact
+            np.testing.assert_array_equal(ulpscope.matmul(a, b, arithmetic), a @ b)
+        self.assertEqual(ulpscope.matmul(a.astype(np.float16), b.astype(np.float64), "fp64").dtype, np.float64)
+        np.testing.assert_array_equal(ulpscope.matmul(a.astype("i4"), b.astype("i4"), "fp16"), (a @ b).astype("i4"))
+
+    def test_mma_is_the_programs(self):
+        a = np.random.default_rng(4).normal(size=(2, 5, 32)).astype(np.float16)
+        b = np.random.default_rng(5).normal(size=(2, 7, 32)).astype(np.float16)
+        with tempfile.TemporaryDirectory() as folder:
+            np.savez(f"{folder}/in.npz", a=a.view(np.uint16), b=b.view(np.uint16))
+            program("mma", "h200.mma.f16.f32", f"{folder}/in.npz", f"{folder}/out.npz")
+            wanted = np.load(f"{folder}/out.npz")["d"]
+        np.testing.assert_array_equal(ulpscope.mma("h200.mma.f16.f32", a, b), wanted)
+        np.testing.assert_array_equal(ulpscope.mma("h200.mma.f16.f32", a[0], b[0]), wanted[0])
+        # a model's product on the unit has the same sums
+        product = ulpscope.matmul(a[0].astype("f4"), b[0].T.astype("f4"), "fp16@h200")
+        np.testing.assert_array_equal(product, ulpscope.round(wanted[0].view(np.float32), "fp16"))
+        self.assertGreater(len(ulpscope.units()), 10)
+
+
+class Models(unittest.TestCase):
+    def test_run_is_the_programs(self):
+        model = ulpscope.Model(MODEL)
+        for arithmetic in ("fp16", "bf16@h200", "fp64"):
+            with tempfile.TemporaryDirectory() as folder:
+                program("run", MODEL, "-i", SOURCE / "examples/digits/inputs.npz", "-a", arithmetic, "--outputs", f"{folder}/o.npz")
+                wanted = dict(np.load(f"{folder}/o.npz"))
+            for name, array in model.run(INPUTS, arithmetic).items():
+                np.testing.assert_array_equal(array, wanted[name])
+
+    def test_sources(self):
+        data = pathlib.Path(MODEL).read_bytes()
+        a, b = ulpscope.Model(MODEL).run(INPUTS, "fp32"), ulpscope.Model(data).run(INPUTS, "fp32")
+        np.testing.assert_array_equal(a["logits"], b["logits"])
+        self.assertEqual(ulpscope.Model(pathlib.Path(MODEL)).inputs[0].shape, ("batch", 16, 4))
+
+    def test_values_and_memory(self):
+        """Arrays outlive the model that they come from."""
+        outputs = ulpscope.Model(MODEL).run(INPUTS, "fp32", values="*")
+        gc.collect()
+        copy = {name: array.copy() for name, array in outputs.items()}
+        again = ulpscope.Model(MODEL).run(INPUTS, "fp32", values=list(outputs))
+        for name, array in again.items():
+            self.assertTrue(same(array, copy[name]) and same(outputs[name], copy[name]))
+        self.assertGreater(len(outputs), 35)
+        with self.assertRaisesRegex(ulpscope.InputError, "nothing"):
+            ulpscope.Model(MODEL).run(INPUTS, "fp32", values=["nothing"])
+
+    def test_inputs(self):
+        model = ulpscope.Model(MODEL)
+        made = model.random_inputs(3, dims={"batch": 2}, ranges={"": (-1, 1)})
+        self.assertEqual(made["patches"].shape, (2, 16, 4))
+        np.testing.assert_array_equal(made["patches"], model.random_inputs(3, dims={"batch": 2}, ranges={"": (-1, 1)})["patches"])
+        lists = {"patches": made["patches"].tolist()}
+        np.testing.assert_array_equal(model.run(lists, "fp32")["logits"], model.run(made, "fp32")["logits"])
+
+    def test_audit_is_the_programs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            np.savez(f"{folder}/b.npz", patches=-INPUTS["patches"])
+            samples = {str(SOURCE / "examples/digits/inputs.npz"): INPUTS, f"{folder}/b.npz": dict(np.load(f"{folder}/b.npz"))}
+            audit = ulpscope.Model(MODEL).audit(samples, ["fp16", "bf16"], keep={"op:Softmax": "fp32"})
+            files = [word for name in samples for word in ("-i", name)]
+            program("audit", MODEL, *files, "-a", "fp16,bf16", "--keep", "op:Softmax=fp32", "--out", folder)
+            wanted = json.loads((pathlib.Path(folder) / "report.json").read_text())
+        report = audit.report()
+        for part in (report, wanted):
+            for key in ("created", "seconds", "peak_bytes", "samples", "command", "time", "memory"):
+                part.pop(key, None)
+        self.assertEqual(report["arithmetics"], wanted["arithmetics"])
+        lane = audit.lanes[0]
+        node = lane["block/norm1/Sum"]
+        self.assertTrue(node.outputs[0].range.headroom_bits < 0 and lane.first_born is not None)
+        self.assertEqual(node, lane.nodes[node.index])
+        self.assertTrue(audit.check("max_abs=1e-9") and not audit.check("max_abs=1e9"))
+        self.assertIn("<table>", audit._repr_html_())
+        self.assertAlmostEqual(sum(n.share for n in lane.ranking()), 1 - lane.attribution_residual, delta=0.2)
+
+    def test_conclusions(self):
+        model = ulpscope.Model(MODEL)
+        forecast = model.overflow(INPUTS, ["fp16", "bf16"])
+        self.assertEqual([n.name for n in forecast.lanes[0].nodes if n.born], ["block/norm1/Sum"])
+        self.assertTrue(forecast.lanes[0].remedies and not forecast.lanes[1].harmful_count)
+        plan = model.plan(INPUTS, "sqnr_db=50")
+        self.assertTrue(plan.met and plan.after <= 1 < plan.before)
+        kept = {n.name: "fp32" for n in plan.kept}
+        self.assertFalse(model.audit(INPUTS, "fp16", keep=kept, attribute=False).check("sqnr_db=50"))
+        self.assertTrue(model.prove("fp16", ranges={"patches": (0, 1)}).proven)
+        self.assertFalse(model.prove("fp16", ranges={"patches": (-1e4, 1e4)}).proven)
+        self.assertIn("decomposed-layernorm", [f.rule for f in model.lint().findings])
+        tolerance = model.tolerance(INPUTS, "tf32", trials=2)
+        self.assertGreater(tolerance.excess("logits", 1e-9), 1 > 0)
+        for result in (forecast, plan, model.lint(), tolerance, model.prove("fp16")):
+            self.assertIn("<table>", result._repr_html_())
+            self.assertGreater(len(str(result)), 40)
+
+    def test_frames(self):
+        try:
+            import pandas
+        except ImportError:
+            with self.assertRaisesRegex(ImportError, "pandas"):
+                ulpscope.Model(MODEL).lint().frame()
+            self.skipTest("no pandas: frames are not made")
+        frame = ulpscope.Model(MODEL).audit(INPUTS, ["fp16", "bf16"]).frame()
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(len(frame), 80)
+        row = frame[(frame.lane == "fp16") & (frame.node == "block/norm1/Sum")].iloc[0]
+        self.assertTrue(row["range.headroom_bits"] < 0 and row["entire.nonfinite"] > 0 and row["op"] == "ReduceSum")
+        self.assertEqual(len(ulpscope.Model(MODEL).overflow(INPUTS).frame()), 40)
+
+
+class Errors(unittest.TestCase):
+    def test_texts_are_the_programs(self):
+        for arguments, make in (
+            (["run", MODEL, "-a", "fp17"], lambda: ulpscope.Arithmetic("fp17")),
+            (["run", "/nonexistent.onnx"], lambda: ulpscope.Model("/nonexistent.onnx")),
+            (["run", "/nonexistent.onnx"], lambda: ulpscope.Model(b"junk")),
+        ):
+            said = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True).stderr
+            with self.assertRaises(ulpscope.Error) as caught:
+                make()
+            self.assertTrue(str(caught.exception) in said or "(bytes)" in str(caught.exception), said)
+        self.assertTrue(issubclass(ulpscope.UsageError, ValueError))
+        with self.assertRaisesRegex(ulpscope.InputError, "patches"):
+            ulpscope.Model(MODEL).run({}, "fp32")
+        with self.assertRaisesRegex(ulpscope.InputError, "no sample"):
+            ulpscope.Model(MODEL).audit([], "fp32")
+        with self.assertRaisesRegex(ulpscope.UsageError, "norm"):
+            ulpscope.Model(MODEL).run(INPUTS, "fp32", keep={"block/norm9/Sum": "fp16"})
+        with self.assertRaisesRegex(ValueError, "rne"):
+            ulpscope.round(1.0, "fp16", "nearest")
+
+    def test_callbacks(self):
+        shares = []
+        ulpscope.Model(MODEL).audit([INPUTS, INPUTS], "fp16", progress=lambda share, name: shares.append((share, name)))
+        self.assertGreater(len(shares), 79)
+        self.assertEqual(shares[-1][0], 1.0)
+
+        def fails(_share, name):
+            raise RuntimeError(name)
+
+        with self.assertRaisesRegex(RuntimeError, "embed/MatMul"):
+            ulpscope.Model(MODEL).run(INPUTS, "fp32", progress=fails)
+
+    def test_interrupt(self):
+        """A signal during a run ends it at the next node, and the handler is Python's again."""
+        seen = []
+
+        def kill(_share, name):
+            seen.append(name)
+            if len(seen) == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        for run in (
+            lambda model: model.run(INPUTS, "fp32", progress=kill),
+            lambda model: model.audit(INPUTS, "fp16", progress=kill),
+            lambda model: model.plan(INPUTS, "sqnr_db=50", progress=kill),
+        ):
+            seen.clear()
+            with self.assertRaises(KeyboardInterrupt):
+                run(ulpscope.Model(MODEL))
+            self.assertLess(len(seen), 8)
+            self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_other_threads_go_on(self):
+        """While the library rounds, another thread counts."""
+        x, counts, done = np.ones(1 << 23), [0], threading.Event()
+
+        def count():
+            while not done.is_set():
+                counts[0] += 1
+                time.sleep(0.0005)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        before, started = counts[0], time.monotonic()
+        while time.monotonic() - started < 0.3:
+            ulpscope.round(x, "e5m7", "sr", threads=1)
+        during = counts[0] - before
+        done.set()
+        thread.join()
+        self.assertGreater(during, 10)
+
+    def test_memory(self):
+        """What runs leave behind does not grow."""
+        model = ulpscope.Model(MODEL)
+
+        def size():
+            return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+        for _ in range(20):
+            model.run(INPUTS, "fp16")
+            model.audit(INPUTS, "fp16", attribute=False)
+        before = size()
+        for _ in range(100):
+            model.run(INPUTS, "fp16")
+            model.audit(INPUTS, "fp16", attribute=False)
+        self.assertLess(size() - before, 16 << 20)
+
+
+if __name__ == "__main__":
+    print(f"python {sys.version.split()[0]}, numpy {np.__version__}, {ctypes.sizeof(ctypes.c_void_p) * 8} bits")
+    unittest.main(argv=sys.argv[:1], verbosity=1)
