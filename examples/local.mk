@@ -1,4 +1,5 @@
 # The walkthroughs: pages, and the scripts that make their models.
-dist_doc_DATA += doc/walkthrough-1.md doc/walkthrough-2.md doc/walkthrough-3.md doc/walkthrough-4.md
-EXTRA_DIST += doc/README.md %D%/onnx_writer.py \
-	%D%/walkthrough/model.py %D%/walkthrough/mixed.py %D%/walkthrough/quantised.py %D%/walkthrough/detector.py %D%/walkthrough/text_encoder.py
+dist_pages_DATA += doc/walkthrough-1.md doc/walkthrough-2.md doc/walkthrough-3.md doc/walkthrough-4.md doc/walkthrough-5.md doc/README.md
+dist_examples_DATA += %D%/onnx_writer.py
+walkthroughdir = $(examplesdir)/walkthrough
+dist_walkthrough_DATA = %D%/walkthrough/model.py %D%/walkthrough/mixed.py %D%/walkthrough/quantised.py %D%/walkthrough/detector.py %D%/walkthrough/text_encoder.py %D%/walkthrough/attention.py

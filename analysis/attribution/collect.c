@@ -269,7 +269,7 @@ static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l
     struct ulp_format from = {0};
     enum ulp_status status = ULP_OK;
     if (ulp_element_is_float(given->element) && attributor->plan->main->slots[slot].data &&
-        reader && !mix->fusion) {
+        reader) {
         status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
         if (status == ULP_OK)
             status = ulp_adapt(&own, given, &from, reader, false, attributor->budget,

@@ -84,7 +84,9 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
                                      : ulp_auditor_memory(error);
     }
     if (status == ULP_OK)
-        status = ulp_places_make(audit, plan, error);
+        status = ulp_places_make(plan, audit->memory, &audit->places, error);
+    if (status == ULP_OK)
+        audit->place_count = ulp_plan_node_count(plan);
     if (status == ULP_OK)
         status = ulp_given_create(&auditor->given, plan, error);
     if (status == ULP_OK)

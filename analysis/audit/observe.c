@@ -292,10 +292,11 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
         return status;
     struct ulp_range *ranges = memory;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
-        const struct ulp_tensor *truth = find_truth(auditor, event, o),
-                                *values = truth ? truth : event->values[o].entire;
-        ulp_range_measure(values, &event->arithmetics[0].storage, auditor->pool, &ranges[o]);
-        status = ulp_place_count(&auditor->audit, event, o, values, auditor->pool, error);
+        const struct ulp_tensor *truth = find_truth(auditor, event, o);
+        struct ulp_exponents counts = {0};
+        ulp_range_count(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
+                        auditor->pool, &ranges[o], &counts);
+        status = ulp_place_count(&auditor->audit, event, o, &counts, error);
     }
     if (status == ULP_OK)
         status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);

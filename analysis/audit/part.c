@@ -279,7 +279,7 @@ static void code_histogram(struct coder *coder, struct ulp_histogram *histogram)
 }
 
 /* The reference's values of the node's outputs; what follows from the model is not encoded. */
-static void code_place(struct coder *coder, struct ulp_audit_place *place)
+static void code_place(struct coder *coder, struct ulp_place *place)
 {
     code_count(coder, &place->output_count);
     if (!coder->out && place->output_count)

@@ -36,20 +36,19 @@ static ptrdiff_t find_source(const struct ulp_block *block, int slot, size_t rea
     return holder == ULP_NO_NODE || holder >= reader ? -1 : (ptrdiff_t)holder;
 }
 
-static enum ulp_status add_link(struct ulp_audit_place *place, const struct ulp_block *block,
-                                int slot, size_t reader, struct ulp_arena *memory,
-                                struct ulp_error *error)
+static enum ulp_status add_link(struct ulp_place *place, const struct ulp_block *block, int slot,
+                                size_t reader, struct ulp_arena *memory, struct ulp_error *error)
 {
     const char *name = block->slots[slot].name;
-    struct ulp_audit_link *link = &place->inputs[place->input_count++];
-    *link = (struct ulp_audit_link){.name = ulp_arena_text(memory, name, strlen(name)),
-                                    .node = find_source(block, slot, reader),
-                                    .constant = block->slots[slot].constant != NULL};
+    struct ulp_link *link = &place->inputs[place->input_count++];
+    *link = (struct ulp_link){.name = ulp_arena_text(memory, name, strlen(name)),
+                              .node = find_source(block, slot, reader),
+                              .constant = block->slots[slot].constant != NULL};
     return link->name ? ULP_OK : refuse(error);
 }
 
 /* An If, Loop or Scan also reads what its bodies compute. */
-static enum ulp_status link_inputs(struct ulp_audit_place *place, const struct ulp_plan_node *node,
+static enum ulp_status link_inputs(struct ulp_place *place, const struct ulp_plan_node *node,
                                    struct ulp_arena *memory, struct ulp_error *error)
 {
     const struct ulp_step *step = node->step;
@@ -70,17 +69,15 @@ static enum ulp_status link_inputs(struct ulp_audit_place *place, const struct u
     return status;
 }
 
-enum ulp_status ulp_places_make(struct ulp_audit *audit, const struct ulp_plan *plan,
-                                struct ulp_error *error)
+enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *memory,
+                                struct ulp_place **out, struct ulp_error *error)
 {
-    struct ulp_arena *memory = audit->memory;
-    audit->place_count = plan->node_count;
-    audit->places = ulp_arena_take(memory, plan->node_count + 1, sizeof *audit->places);
-    enum ulp_status status = audit->places ? ULP_OK : refuse(error);
+    struct ulp_place *places = ulp_arena_take(memory, plan->node_count + 1, sizeof *places);
+    enum ulp_status status = (*out = places) ? ULP_OK : refuse(error);
     for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
-        struct ulp_audit_place *place = &audit->places[n];
+        struct ulp_place *place = &places[n];
         const struct ulp_operator *op = plan->nodes[n].step->bound.op;
-        const struct ulp_audit_place *before = n ? &audit->places[n - 1] : NULL;
+        const struct ulp_place *before = n ? &places[n - 1] : NULL;
         /* rows are few: the text of the node before often serves */
         if (before && plan->nodes[n - 1].step->bound.op == op)
             place->formula = before->formula;
@@ -92,7 +89,7 @@ enum ulp_status ulp_places_make(struct ulp_audit *audit, const struct ulp_plan *
     return status;
 }
 
-static enum ulp_status prepare_histograms(struct ulp_audit *audit, struct ulp_audit_place *place,
+static enum ulp_status prepare_histograms(struct ulp_audit *audit, struct ulp_place *place,
                                           size_t count, struct ulp_error *error)
 {
     if (place->histograms)
@@ -103,13 +100,12 @@ static enum ulp_status prepare_histograms(struct ulp_audit *audit, struct ulp_au
 }
 
 enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event *event, size_t o,
-                                const struct ulp_tensor *values, struct ulp_pool *pool,
-                                struct ulp_error *error)
+                                const struct ulp_exponents *counts, struct ulp_error *error)
 {
-    struct ulp_audit_place *place = &audit->places[event->index];
+    struct ulp_place *place = &audit->places[event->index];
     const enum ulp_status status = prepare_histograms(audit, place, event->output_count, error);
     return status == ULP_OK
-               ? ulp_histogram_add(&place->histograms[o], values, audit->memory, pool, error)
+               ? ulp_histogram_add(&place->histograms[o], counts, audit->memory, error)
                : status;
 }
 
@@ -118,8 +114,8 @@ enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *
 {
     enum ulp_status status = ULP_OK;
     for (size_t n = 0; n < sample->place_count && status == ULP_OK; n++) {
-        const struct ulp_audit_place *from = &sample->places[n];
-        struct ulp_audit_place *place = &audit->places[n];
+        const struct ulp_place *from = &sample->places[n];
+        struct ulp_place *place = &audit->places[n];
         if (!from->histograms)
             continue;
         status = prepare_histograms(audit, place, from->output_count, error);

@@ -5,16 +5,15 @@
 
 #include <ulpscope/analysis.h>
 
-#include "base/machine/thread.h"
+#include "analysis/measure/histogram.h"
 #include "run/plan/plan.h"
 
-/* The places of all nodes, without values, in the audit's memory. */
-enum ulp_status ulp_places_make(struct ulp_audit *audit, const struct ulp_plan *plan,
-                                struct ulp_error *error);
-/* Count the reference's values of output o of the event's node. */
+/* The places of all nodes, without values. */
+enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *memory,
+                                struct ulp_place **out, struct ulp_error *error);
+/* Add the counts of the reference's values of output o of the event's node. */
 enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event *event, size_t o,
-                                const struct ulp_tensor *values, struct ulp_pool *pool,
-                                struct ulp_error *error);
+                                const struct ulp_exponents *counts, struct ulp_error *error);
 /* Add the counts of another audit, whose nodes have as many outputs. */
 enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *sample,
                                struct ulp_error *error);

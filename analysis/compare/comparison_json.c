@@ -5,6 +5,7 @@
 
 #include <ulpscope.h>
 
+#include "analysis/html/html.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
 #include "base/machine/environment.h"
@@ -118,6 +119,29 @@ static json_t *make_cause(const struct ulp_cause *cause)
     return object;
 }
 
+static json_t *make_slices(const struct ulp_comparison *comparison)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < comparison->slice_count; i++) {
+        const struct ulp_compared_slices *item = &comparison->slices[i];
+        json_t *object = json_object();
+        ulp_json_set(&object, "node", ulp_json_text(item->node));
+        ulp_json_set(&object, "op", ulp_json_text(item->op));
+        ulp_json_set(&object, "arithmetic",
+                     ulp_json_text(comparison->arithmetics[item->arithmetic]));
+        ulp_json_set(&object, "file",
+                     item->elements ? ulp_json_text(comparison->files[item->file].name)
+                                    : json_null());
+        ulp_json_set(&object, "slices", item->found ? json_integer(item->slices) : json_null());
+        ulp_json_set(&object, "nearest", json_integer(item->slices));
+        ulp_json_set(&object, "elements", json_integer((json_int_t)item->elements));
+        ulp_json_set(&object, "equal", json_integer((json_int_t)item->equal));
+        ulp_json_set(&object, "others", ulp_json_text(item->others));
+        ulp_json_append(&list, object);
+    }
+    return list;
+}
+
 static json_t *make_first(const struct ulp_comparison *comparison, ptrdiff_t first)
 {
     return first < 0 ? json_null() : ulp_json_text(comparison->tensors[first].name);
@@ -151,12 +175,21 @@ static const struct ulp_compared_file *find_first(const struct ulp_comparison *c
     return found;
 }
 
+static json_t *make_verdict(const struct ulp_comparison *comparison)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_comparison_summary(comparison, 10000, false, &text, &ignored);
+    return ulp_json_paragraph(text);
+}
+
 static json_t *make_document(const struct ulp_comparison *comparison)
 {
     const struct ulp_compared_file *first = find_first(comparison);
     json_t *root = json_object(), *files = json_array(), *tensors = json_array();
     ulp_json_set(&root, "schema", json_integer(SCHEMA_VERSION));
     ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "verdict", make_verdict(comparison));
     ulp_json_set(&root, "model", ulp_json_text(comparison->model_path));
     ulp_json_set(&root, "reference", ulp_json_text(comparison->reference));
     ulp_json_set(&root, "arithmetics",
@@ -170,6 +203,8 @@ static json_t *make_document(const struct ulp_comparison *comparison)
     for (size_t t = 0; t < comparison->tensor_count; t++)
         ulp_json_append(&tensors, make_tensor(comparison, &comparison->tensors[t]));
     ulp_json_set(&root, "files", files);
+    if (comparison->slice_count)
+        ulp_json_set(&root, "slices", make_slices(comparison));
     ulp_json_set(&root, "tensors", tensors);
     return root;
 }
@@ -180,4 +215,12 @@ enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, co
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     return ulp_report_write_json(make_document(comparison), folder, "compare.json", error);
+}
+
+enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, const char *path,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("compare", make_document(comparison), path, error);
 }

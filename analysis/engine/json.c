@@ -3,7 +3,10 @@
 
 #include <ulpscope.h>
 
+#include "analysis/audit/place.h"
 #include "analysis/engine/words.h"
+#include "analysis/html/html.h"
+#include "analysis/report/json_node.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
 #include "base/error.h"
@@ -166,6 +169,23 @@ static json_t *make_verdict(const struct ulp_built *built)
     return json;
 }
 
+/* NULL: out of memory. */
+static json_t *make_graph(const struct ulp_plan *plan)
+{
+    struct ulp_error ignored;
+    struct ulp_arena *memory = NULL;
+    struct ulp_place *places;
+    json_t *graph = NULL;
+    if (ulp_arena_create(&memory, NULL, &ignored) == ULP_OK &&
+        ulp_places_make(plan, memory, &places, &ignored) == ULP_OK) {
+        graph = json_array();
+        for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+            ulp_json_append(&graph, ulp_json_place(&places[n]));
+    }
+    ulp_arena_free(memory);
+    return graph;
+}
+
 static json_t *make_document(const struct ulp_built *built, const struct ulp_wishes *wishes,
                              const struct ulp_built_changes *changes)
 {
@@ -173,6 +193,7 @@ static json_t *make_document(const struct ulp_built *built, const struct ulp_wis
            *wished = json_array();
     ulp_json_set(&root, "schema", json_integer(SCHEMA_VERSION));
     ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "model", ulp_json_text(ulp_model_path(built->plan->model)));
     ulp_json_set(&root, "engine", ulp_json_text(built->engine->path));
     ulp_json_set(&root, "version", make_word(built->engine->version));
     ulp_json_set(&root, "verdict", make_verdict(built));
@@ -189,6 +210,7 @@ static json_t *make_document(const struct ulp_built *built, const struct ulp_wis
         ulp_json_append(&wished, make_wish(built, &wishes->items[w]));
     ulp_json_set(&root, "constraints", wished);
     ulp_json_set(&root, "changes", changes ? make_changes(changes) : json_null());
+    ulp_json_set(&root, "graph", make_graph(built->plan));
     return root;
 }
 
@@ -200,4 +222,13 @@ enum ulp_status ulp_built_write(const struct ulp_built *built, const struct ulp_
     ulp_environment_enter(&caller);
     return ulp_report_write_json(make_document(built, wishes, changes), folder, "engine.json",
                                  error);
+}
+
+enum ulp_status ulp_built_html(const struct ulp_built *built, const struct ulp_wishes *wishes,
+                               const struct ulp_built_changes *changes, const char *path,
+                               struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("engine", make_document(built, wishes, changes), path, error);
 }

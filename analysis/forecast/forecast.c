@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/audit/place.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/forecast/forecaster.h"
 #include "base/machine/clock.h"
@@ -68,6 +69,10 @@ static enum ulp_status prepare(struct ulp_forecaster *forecaster, const struct u
         ulp_arena_take(forecaster->memory, forecast->lane_count, sizeof *forecaster->lanes);
     if (!forecast->model_path || !forecast->reference || !forecast->lanes || !forecaster->lanes)
         return ulp_forecast_memory(error);
+    status = ulp_places_make(plan, forecast->memory, &forecast->places, error);
+    if (status != ULP_OK)
+        return status;
+    forecast->place_count = ulp_plan_node_count(plan);
     forecaster->thread_count = thread_count;
     forecaster->probe = (struct ulp_probe){.tell = ulp_forecast_tell,
                                            .give = ulp_forecast_give,

@@ -5,6 +5,8 @@
 
 #include <ulpscope.h>
 
+#include "analysis/html/html.h"
+#include "analysis/report/json_node.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
 #include "base/machine/environment.h"
@@ -165,11 +167,21 @@ static json_t *make_lane(const struct ulp_forecast_lane *lane)
     return json;
 }
 
+static json_t *make_verdict(const struct ulp_forecast *forecast)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_forecast_summary(forecast, 0, false, &text, &ignored);
+    return ulp_json_paragraph(text);
+}
+
 static json_t *make_document(const struct ulp_forecast *forecast)
 {
-    json_t *root = json_object(), *samples = json_array(), *lanes = json_array();
+    json_t *root = json_object(), *samples = json_array(), *lanes = json_array(),
+           *graph = json_array();
     ulp_json_set(&root, "schema", json_integer(SCHEMA_VERSION));
     ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "verdict", make_verdict(forecast));
     ulp_json_set(&root, "model", ulp_json_text(forecast->model_path));
     ulp_json_set(&root, "reference", ulp_json_text(forecast->reference));
     for (size_t s = 0; s < forecast->sample_count; s++)
@@ -180,6 +192,9 @@ static json_t *make_document(const struct ulp_forecast *forecast)
     for (size_t l = 0; l < forecast->lane_count; l++)
         ulp_json_append(&lanes, make_lane(&forecast->lanes[l]));
     ulp_json_set(&root, "formats", lanes);
+    for (size_t n = 0; n < forecast->place_count; n++)
+        ulp_json_append(&graph, ulp_json_place(&forecast->places[n]));
+    ulp_json_set(&root, "graph", graph);
     return root;
 }
 
@@ -189,4 +204,12 @@ enum ulp_status ulp_forecast_write(const struct ulp_forecast *forecast, const ch
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     return ulp_report_write_json(make_document(forecast), folder, "overflow.json", error);
+}
+
+enum ulp_status ulp_forecast_html(const struct ulp_forecast *forecast, const char *path,
+                                  struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("overflow", make_document(forecast), path, error);
 }

@@ -27,7 +27,8 @@ static json_t *make_node(const void *context, size_t lane, size_t n)
 
 static json_t *make_place(const void *context, size_t n)
 {
-    return ulp_json_place(context, n);
+    const struct ulp_audit *audit = context;
+    return ulp_json_place(&audit->places[n]);
 }
 
 enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,

@@ -3,6 +3,7 @@
 #include <ulpscope.h>
 
 #include "analysis/lint/lint.h"
+#include "analysis/html/html.h"
 #include "analysis/report/json_value.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -46,10 +47,19 @@ static json_t *make_finding(const struct ulp_finding *finding)
     return object;
 }
 
+static json_t *make_verdict(const struct ulp_lint_result *result)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_lint_summary(result, 1, 0, false, &text, &ignored);
+    return ulp_json_paragraph(text);
+}
+
 static json_t *make_json(const struct ulp_lint_result *result)
 {
     json_t *root = json_object(), *findings = json_array();
     ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "verdict", make_verdict(result));
     ulp_json_set(&root, "model", ulp_json_text(result->model_path));
     ulp_json_set(&root, "for", make_runtimes(result->runtimes));
     ulp_json_set(&root, "nodes", json_integer((json_int_t)result->node_count));
@@ -171,4 +181,12 @@ enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     return ulp_json_write(make_sarif(result), path, error);
+}
+
+enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *path,
+                              struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("lint", make_json(result), path, error);
 }

@@ -1,6 +1,8 @@
 /* Rules about shapes. */
 #include "analysis/lint/lint.h"
 
+#include <string.h>
+
 #include <ulpscope/run.h>
 
 #include "tensor/tensor.h"
@@ -19,15 +21,13 @@ void ulp_lint_reshape(struct ulp_lint *lint, struct ulp_lint_place place)
         }
 }
 
-/* Plan the model with that size of every free first dimension. */
-static enum ulp_status plan_with(const struct ulp_lint *lint, int64_t size,
-                                 struct ulp_dim_value *dims, size_t count, struct ulp_error *error)
+/* Plan the model with these sizes of its free dimensions. */
+static enum ulp_status plan_with(const struct ulp_lint *lint, struct ulp_dim_value *dims,
+                                 size_t count, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_plan *plan = NULL;
     const struct ulp_plan_options options = {.dims = dims, .dim_count = count};
-    for (size_t d = 0; d < count; d++)
-        dims[d].value = size;
     enum ulp_status status = ulp_arithmetic_find("model", &arithmetic, error);
     if (status == ULP_OK)
         status = ulp_plan_create(lint->model, &arithmetic, 1, &options, &plan, error);
@@ -35,25 +35,57 @@ static enum ulp_status plan_with(const struct ulp_lint *lint, int64_t size,
     return status;
 }
 
-/* The first dimension is what exporters fix: a batch of 1 in the target of a Reshape. */
+static void set_all(struct ulp_dim_value *dims, size_t count, int64_t size)
+{
+    for (size_t d = 0; d < count; d++)
+        dims[d].value = size;
+}
+
+/* The names of the inputs' dimensions at one position, which are not in the list. */
+static void add_dims(const struct ulp_lint *lint, int position, struct ulp_dim_value *dims,
+                     size_t *count)
+{
+    for (size_t i = 0; i < ulp_model_input_count(lint->model); i++) {
+        const struct ulp_value_info info = ulp_model_input(lint->model, i);
+        size_t d = 0;
+        if (position >= info.rank || info.dims[position] >= 0 || !info.dim_names[position])
+            continue;
+        while (d < *count && strcmp(dims[d].name, info.dim_names[position]) != 0)
+            d++;
+        if (d == *count)
+            dims[(*count)++].name = info.dim_names[position];
+    }
+}
+
+/* What exporters fix is a batch of 1 in the target of a Reshape. Dimensions may depend on each
+ * other, so one is named only where neither it alone nor all of them can be 2; first dimensions
+ * first. */
 void ulp_lint_shape(struct ulp_lint *lint)
 {
     const struct ulp_lint_place nowhere = {0};
-    const size_t inputs = ulp_model_input_count(lint->model);
-    struct ulp_dim_value *dims = ulp_arena_take(lint->arena, inputs + 1, sizeof *dims);
+    const size_t most = ulp_model_input_count(lint->model) * ULP_RANK_MAX;
+    struct ulp_dim_value *dims = ulp_arena_take(lint->arena, most + 1, sizeof *dims);
+    struct ulp_error two, one;
     size_t count = 0;
     if (!dims) {
         lint->failed = true;
         return;
     }
-    for (size_t i = 0; i < inputs; i++) {
-        const struct ulp_value_info info = ulp_model_input(lint->model, i);
-        if (info.rank > 0 && info.dims[0] < 0 && info.dim_names[0])
-            dims[count++].name = info.dim_names[0];
+    for (int position = 0; position < ULP_RANK_MAX; position++)
+        add_dims(lint, position, dims, &count);
+    set_all(dims, count, 2);
+    if (!count || plan_with(lint, dims, count, &two) != ULP_ERROR_INPUT)
+        return;
+    set_all(dims, count, 1);
+    if (plan_with(lint, dims, count, &one) != ULP_OK)
+        return;
+    for (size_t d = 0; d < count; d++) {
+        dims[d].value = 2;
+        if (plan_with(lint, dims, count, &two) == ULP_ERROR_INPUT) {
+            ulp_lint_add(lint, nowhere, dims[d].name, "'%s' can be 1, and cannot be 2: %.300s",
+                         dims[d].name, two.message);
+            return;
+        }
+        dims[d].value = 1;
     }
-    struct ulp_error two, one;
-    if (count && plan_with(lint, 2, dims, count, &two) == ULP_ERROR_INPUT &&
-        plan_with(lint, 1, dims, count, &one) == ULP_OK)
-        ulp_lint_add(lint, nowhere, dims[0].name, "'%s' can be 1, and cannot be 2: %.300s",
-                     dims[0].name, two.message);
 }

@@ -1,4 +1,5 @@
-/* The result of a lint as text: the verdict, then the findings of each rule. */
+/* The result of a lint as text: the verdict, then the findings of each rule, the most severe first.
+ */
 #include "analysis/lint/lint.h"
 
 #include "analysis/report/page.h"
@@ -121,9 +122,11 @@ enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t sh
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     add_verdict(&text, result);
-    for (size_t f = 0, end; f < result->finding_count; f = end) {
-        end = find_end(result, f);
-        add_rule(&page, result, f, end, shown);
-    }
+    for (int severity = ULP_SEVERITY_ERROR; severity >= ULP_SEVERITY_NOTE; severity--)
+        for (size_t f = 0, end; f < result->finding_count; f = end) {
+            end = find_end(result, f);
+            if ((int)ulp_lint_rows[result->findings[f].rule].rule.severity == severity)
+                add_rule(&page, result, f, end, shown);
+        }
     return ulp_page_take(&text, out, error);
 }

@@ -265,6 +265,7 @@ struct ranging {
     const struct ulp_tensor *base;
     const struct ulp_metrics_code *code;
     size_t piece_length;
+    struct ulp_exponents *exponents; /* NULL: not counted */
     struct range_piece pieces[RANGE_PIECES];
 };
 
@@ -294,6 +295,9 @@ static enum ulp_status range_pieces(void *context, size_t first, size_t last, in
 {
     (void)worker, (void)error;
     struct ranging *r = context;
+    struct ulp_exponents exponents;
+    if (r->exponents)
+        memset(&exponents, 0, sizeof exponents);
     for (size_t p = first; p < last; p++) {
         const size_t begin = p * r->piece_length,
                      left = r->base->count > begin ? r->base->count - begin : 0;
@@ -303,17 +307,28 @@ static enum ulp_status range_pieces(void *context, size_t first, size_t last, in
         for (size_t i = begin, count; i < end; i += count) {
             count = end - i < ULP_METRICS_STRIP ? end - i : ULP_METRICS_STRIP;
             ulp_side_read(strip, r->base, i, count);
+            if (r->exponents)
+                ulp_exponents_count(&exponents, strip, count);
             range_strip(r->code, &piece, strip, count);
         }
         r->pieces[p] = piece;
     }
+    if (r->exponents)
+        ulp_exponents_join(r->exponents, &exponents);
     return ULP_OK;
 }
 
 void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format,
                        struct ulp_pool *pool, struct ulp_range *out)
 {
+    ulp_range_count(base, format, pool, out, NULL);
+}
+
+void ulp_range_count(const struct ulp_tensor *base, const struct ulp_format *format,
+                     struct ulp_pool *pool, struct ulp_range *out, struct ulp_exponents *exponents)
+{
     struct ranging r = {.base = base,
+                        .exponents = exponents,
                         .code = ulp_metrics_code_find(),
                         .piece_length = (base->count + RANGE_PIECES - 1) / RANGE_PIECES};
     struct range_piece all = {.min = INFINITY};

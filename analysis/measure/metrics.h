@@ -4,6 +4,7 @@
 
 #include <ulpscope/analysis.h>
 
+#include "analysis/measure/histogram.h"
 #include "base/machine/thread.h"
 
 /* As ulp_metrics_measure, on a pool (may be NULL). */
@@ -15,6 +16,10 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
  * pool (may be NULL), with the same bits. */
 void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format,
                        struct ulp_pool *pool, struct ulp_range *out);
+/* The same, and the elements counted, as nearest doubles; *exponents begins with zeros. */
+void ulp_range_count(const struct ulp_tensor *base, const struct ulp_format *format,
+                     struct ulp_pool *pool, struct ulp_range *out,
+                     struct ulp_exponents *exponents);
 double ulp_range_headroom(double ref_max, const struct ulp_format *format);
 
 /* rms over the reference's; 0 where nothing differs or nothing is defined, infinity where the

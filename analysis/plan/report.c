@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/html/html.h"
 #include "analysis/plan/engine.h"
 #include "analysis/plan/picture.h"
 #include "analysis/report/json_value.h"
@@ -357,4 +358,12 @@ enum ulp_status ulp_found_write(const struct ulp_found *found, const char *folde
         status = status == ULP_OK ? closed : status;
     }
     return status;
+}
+
+enum ulp_status ulp_found_html(const struct ulp_found *found, const char *path,
+                               struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("plan", plan_json(found), path, error);
 }

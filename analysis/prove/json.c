@@ -69,12 +69,21 @@ static json_t *make_input(const struct ulp_proof_input *input)
     return json;
 }
 
+static json_t *make_verdict(const struct ulp_proof *proof)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_proof_summary(proof, 0, false, &text, &ignored);
+    return ulp_json_paragraph(text);
+}
+
 static json_t *make_document(const struct ulp_proof *proof)
 {
     json_t *root = json_object(), *inputs = json_array(), *counts = json_object(),
            *nodes = json_array();
     ulp_json_set(&root, "schema", json_integer(SCHEMA_VERSION));
     ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "verdict", make_verdict(proof));
     ulp_json_set(&root, "model", ulp_json_text(proof->model_path));
     ulp_json_set(&root, "format", ulp_json_text(proof->arithmetic));
     for (size_t i = 0; i < proof->input_count; i++)

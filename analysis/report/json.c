@@ -56,7 +56,7 @@ static json_t *make_meaning(const struct ulp_arithmetic *arithmetic)
 static json_t *make_format(const struct ulp_format *format)
 {
     json_t *object = json_object();
-    ulp_json_set(&object, "name", ulp_json_text(format->name));
+    ulp_json_set(&object, "format", ulp_json_text(format->name));
     ulp_json_set(&object, "precision", json_integer(format->precision));
     ulp_json_set(&object, "emin", json_integer(format->emin));
     ulp_json_set(&object, "emax", json_integer(format->emax));
@@ -240,8 +240,32 @@ static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *aud
             ulp_json_put(writer, NULL, ulp_json_node(audit, lane, &lane->nodes[n]));
         ulp_json_close(writer, ']');
     }
-    ulp_json_put(writer, "outputs", ulp_json_outputs(audit, &lane->outputs));
+    ulp_json_put(writer, "outputs", ulp_json_outputs(audit, lane, &lane->outputs));
     ulp_json_close(writer, '}');
+}
+
+/* Those of --fail-above, and what crosses them. */
+static void put_limits(struct ulp_json_writer *writer, const struct ulp_audit *audit)
+{
+    ulp_json_open(writer, "limits", '[');
+    for (size_t i = 0; i < audit->limit_count; i++) {
+        const struct ulp_audit_limit *limit = &audit->limits[i];
+        json_t *object = json_object(), *crossings = json_array();
+        ulp_json_set(&object, "limit", ulp_json_text(limit->limit));
+        for (size_t c = 0; c < limit->crossing_count; c++) {
+            const struct ulp_audit_crossing *crossing = &limit->crossings[c];
+            json_t *entry = json_object();
+            ulp_json_set(&entry, "arithmetic",
+                         crossing->arithmetic ? ulp_json_text(crossing->arithmetic) : json_null());
+            ulp_json_set(&entry, "output",
+                         crossing->output ? ulp_json_text(crossing->output) : json_null());
+            ulp_json_set(&entry, "text", ulp_json_text(crossing->text));
+            ulp_json_append(&crossings, entry);
+        }
+        ulp_json_set(&object, "crossings", crossings);
+        ulp_json_put(writer, NULL, object);
+    }
+    ulp_json_close(writer, ']');
 }
 
 static json_t *make_reference(const struct ulp_audit *audit)
@@ -339,6 +363,8 @@ static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, str
         ulp_json_put(&writer, NULL, ulp_json_text(audit->sample_names[s]));
     ulp_json_close(&writer, ']');
     put_nonfinite_inputs(&writer, audit);
+    if (audit->limit_count)
+        put_limits(&writer, audit);
     ulp_json_put(&writer, "seconds", ulp_json_number(audit->seconds));
     ulp_json_put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
     ulp_json_open(&writer, "arithmetics", '[');
@@ -348,7 +374,7 @@ static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, str
     if (nodes) {
         ulp_json_open(&writer, "graph", '[');
         for (size_t n = 0; n < audit->place_count; n++)
-            ulp_json_put(&writer, NULL, ulp_json_place(audit, n));
+            ulp_json_put(&writer, NULL, ulp_json_place(&audit->places[n]));
         ulp_json_close(&writer, ']');
     }
     if (audit->spread_count) {

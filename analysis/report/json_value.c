@@ -89,6 +89,19 @@ void ulp_json_append(json_t **array, json_t *value)
     *array = NULL;
 }
 
+json_t *ulp_json_paragraph(char *summary)
+{
+    if (!summary)
+        return NULL;
+    char *end = strstr(summary, "\n\n");
+    if (!end && (end = summary + strlen(summary)) > summary && end[-1] == '\n')
+        end--;
+    *end = '\0';
+    json_t *paragraph = ulp_json_text(summary);
+    free(summary);
+    return paragraph;
+}
+
 enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,
                                       struct ulp_error *error)
 {

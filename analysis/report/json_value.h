@@ -19,6 +19,8 @@ void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, 
  * NULL, and what it is put into with it. */
 void ulp_json_set(json_t **object, const char *key, json_t *value);
 void ulp_json_append(json_t **array, json_t *value);
+/* The first paragraph of a summary, which is freed, without its last line end; NULL for NULL. */
+json_t *ulp_json_paragraph(char *summary);
 /* Put the document into a text, or write it to a file, and free it. what: "plan.json", of the
  * message when there is no memory. */
 enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,

@@ -293,12 +293,12 @@ struct ulp_histogram {
     size_t *counts;
 };
 /* A node in the graph: what is the same in every lane. */
-struct ulp_audit_place {
+struct ulp_place {
     const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none */
     /* its inputs, weights included; of an If, Loop or Scan also captured values and the results of
      * its bodies */
     size_t input_count;
-    struct ulp_audit_link {
+    struct ulp_link {
         char *name;
         ptrdiff_t node; /* index of the node that computes it; -1: none before this one does */
         bool constant;
@@ -329,7 +329,17 @@ struct ulp_audit {
     size_t lane_count;
     struct ulp_audit_lane *lanes; /* without the reference */
     size_t place_count;
-    struct ulp_audit_place *places; /* of each node, by index */
+    struct ulp_place *places; /* of each node, by index */
+    /* limits that reports show (ulp_audit_keep_limits) */
+    size_t limit_count;
+    struct ulp_audit_limit {
+        char *limit;
+        size_t crossing_count;
+        struct ulp_audit_crossing {
+            const char *arithmetic, *output; /* NULL: an input, as in struct ulp_crossing */
+            char *text;                      /* ulp_crossing_text */
+        } * crossings;
+    } * limits;
     /* the reference compared with one of twice its precision; the worst sample */
     struct ulp_certificate {
         bool given;
@@ -533,6 +543,11 @@ struct ulp_crossing_list {
 ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,
                                         bool allow_nonfinite_inputs, struct ulp_crossing_list *out,
                                         struct ulp_error *error);
+/* Check the limits and keep them in the audit with what does not meet them, for its reports. Errors
+ * as of ulp_audit_check. */
+ULP_API enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const *limits,
+                                              size_t count, bool allow_nonfinite_inputs,
+                                              struct ulp_error *error);
 /* Check, before an audit is run, that the limit is written correctly and that its arithmetic and
  * output are those of the plan, which is a plan of the model. plan NULL: only how it is written.
  * ULP_ERROR_USAGE when not. */

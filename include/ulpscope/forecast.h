@@ -175,6 +175,8 @@ struct ulp_forecast {
     size_t scanned_count; /* samples of which only FP32's values were looked at */
     size_t lane_count;
     struct ulp_forecast_lane *lanes;
+    size_t place_count;
+    struct ulp_place *places; /* of each node of the plan, by index; without histograms */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };
@@ -221,6 +223,9 @@ ULP_API void ulp_forecast_free(struct ulp_forecast *forecast);
 /* Write overflow.json into the folder (made when missing); doc/overflow.md has its schema. */
 ULP_API enum ulp_status ulp_forecast_write(const struct ulp_forecast *forecast, const char *folder,
                                            struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_forecast_html(const struct ulp_forecast *forecast, const char *path,
+                                          struct ulp_error *error);
 /* The forecast as text, the verdict first. Free *out with free(). width and colour as in
  * ulp_report_summary. */
 ULP_API enum ulp_status ulp_forecast_summary(const struct ulp_forecast *forecast, int width,

@@ -85,6 +85,9 @@ ULP_API enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, s
 /* Write the result as JSON (schema: doc/lint.md), or as SARIF 2.1.0. */
 ULP_API enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
                                             struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *path,
+                                      struct ulp_error *error);
 ULP_API enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
                                              struct ulp_error *error);
 

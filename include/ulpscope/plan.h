@@ -120,5 +120,8 @@ ULP_API const char *ulp_found_file_name(size_t index);
  * made when missing. */
 ULP_API enum ulp_status ulp_found_write(const struct ulp_found *found, const char *folder,
                                         struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_found_html(const struct ulp_found *found, const char *path,
+                                       struct ulp_error *error);
 
 #endif

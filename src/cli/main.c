@@ -40,15 +40,21 @@ static const struct {
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
 
+static const char purpose[] =
+    "Which layer of an ONNX model loses accuracy in FP16, BF16, TF32 or FP8, which one overflows,\n"
+    "and what to keep in FP32: computed on a plain CPU, beside an arbitrary-precision reference.";
+static const char exit_codes[] =
+    "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
+    "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
+    "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
+    "input; 4 unsupported model; 5 out of memory or --max-memory reached; 6 the time of "
+    "--max-time is over.";
+
 static void print_help(FILE *out)
 {
-    fputs("Usage: ulpscope COMMAND [OPTION...]\n"
-          "Which layer of an ONNX model loses accuracy in FP16, BF16, TF32 or FP8, which one "
-          "overflows,\n"
-          "and what to keep in FP32: computed on a plain CPU, beside an arbitrary-precision "
-          "reference.\n\n"
-          "Commands:\n",
-          out);
+    fputs("Usage: ulpscope COMMAND [OPTION...]\n", out);
+    fputs(purpose, out);
+    fputs("\n\nCommands:\n", out);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
@@ -56,12 +62,29 @@ static void print_help(FILE *out)
           "  --max-time SECONDS        of every command: end it then, with exit code 6\n\n"
           "Start here:\n"
           "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
-          "Exit codes: 0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
-          "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
-          "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
-          "input; 4 unsupported model; 5 out of memory or --max-memory reached; 6 the time of\n"
-          "--max-time is over.\n",
+          "Exit codes: ",
           out);
+    fputs(exit_codes, out);
+    fputs("\n", out);
+}
+
+/* What manual pages and completions are made of. */
+static void describe(void)
+{
+    fputs("program", stdout);
+    describe_field(ulp_version());
+    fputs("\npurpose", stdout);
+    describe_field(purpose);
+    fputs("\nexit", stdout);
+    describe_field(exit_codes);
+    putchar('\n');
+    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
+        fputs("command", stdout);
+        describe_field(commands[c].name);
+        describe_field(commands[c].summary);
+        putchar('\n');
+    }
+    describe_values();
 }
 
 /* Memory that is freed stays the process's: a run that follows another (--repeat, samples) then
@@ -118,6 +141,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         say(stdout, "ulpscope %s\n", ulp_version());
+        return ULP_OK;
+    }
+    if (argc == 2 && strcmp(name, "--describe") == 0) {
+        describe();
         return ULP_OK;
     }
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)

@@ -7,7 +7,7 @@
 #include "tests/support/text_model.h"
 
 #define LANES 4
-static const char *const lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
+static const char *lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
 
 static const struct text_graph looped;
 static const struct text_graph unrolled = {
@@ -455,6 +455,12 @@ START_TEST(kept_nodes_leave_the_inputs)
     keeps = by_lane;
     ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
     keeps = NULL;
+    expect_whole(&audit);
+    ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
+    ulp_audit_free(&audit);
+    lanes[1] = "fp16,fuse=pointwise"; /* and where kernels read them */
+    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    lanes[1] = "fp16";
     expect_whole(&audit);
     ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
     ulp_audit_free(&audit);

@@ -382,6 +382,14 @@ const struct lint_case lint_cases[] = {
      .says = "'N' can be 1, and cannot be 2",
      .found = "(float[N,4] x) => (float y) <int64[2] s = {1, 4}> { y = Reshape(x, s) }",
      .clean = "(float[N,4] x) => (float y) <int64[2] s = {-1, 4}> { y = Reshape(x, s) }"},
+    /* time first; sizes that follow from each other are no fault */
+    {.rule = "shape-fixed",
+     .opset = 17,
+     .count = 1,
+     .says = "'N' can be 1, and cannot be 2",
+     .found = "(float[T,N,4] x) => (float y) <int64[2] s = {-1, 4}, int64[3] f = {0, 1, 4}> { a = "
+              "Reshape(x, f) y = Reshape(a, s) }",
+     .clean = "(float[N,4] x, float[M,4] z) => (float y) { y = Add(x, z) }"},
 
     {.rule = "qdq-asymmetric",
      .opset = 17,

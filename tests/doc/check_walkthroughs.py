@@ -68,10 +68,10 @@ def run(commands, options, folder):
             file.write(f'#!/bin/sh\nexec {shlex.quote(os.path.abspath(path))} "$@"\n')
         os.chmod(os.path.join(tools, name), 0o755)
     os.symlink(os.path.join(os.path.abspath(options.source), "examples"), os.path.join(folder, "examples"))
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("ULPSCOPE") and key not in ("COLUMNS", "TMPDIR")}
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "TMPDIR")}
     environment.update(PATH=tools + ":" + environment["PATH"], LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH="")
     script = "".join(f"{command.text}\nstatus=$?; printf '\\n%s %d %d\\n' '{MARK}' {i} $status; (exit $status)\n" for i, command in enumerate(commands))
-    done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False)
+    done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1800, check=False)
     part, i = [], 0
     for line in done.stdout.decode("utf-8", "replace").split("\n"):
         if line.startswith(MARK):

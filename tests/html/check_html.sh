@@ -7,6 +7,7 @@ shows out "page: page.html" "a page"
 expect 0 "a page afterwards" "$program" report report --html later.html
 expect 0 "of the file" "$program" report report/report.json --html file.html
 cmp -s later.html file.html || fail "a folder with one report gives another page than the report"
+expect 1 "a limit that is crossed" "$program" audit "$model" -i "$inputs" -a fp16,tf32 -q --fail-above logits:sqnr_db=40 --fail-above tf32:max_abs=1 -o limits --html limits.html
 expect 2 "two formats" "$program" report report --html a.html --to csv
 expect 2 "a page instead of the model" "$program" audit "$model" -i "$inputs" -q --html "$model"
 expect 3 "no report" "$program" report nowhere --html a.html
@@ -22,7 +23,7 @@ python3 - "$program" "$source" <<'END' || fail "pages"
 import copy, json, os, random, struct, subprocess, sys, zipfile
 program, source = sys.argv[1:]
 sys.path.insert(0, source + '/tests/html')
-from page import Page, check_report
+from page import Page, check_report, make_hostile
 
 def run(*arguments):
     return subprocess.run([program, *arguments], capture_output=True, timeout=120)
@@ -34,6 +35,12 @@ for path in ('page.html', 'later.html'):
     check_report(page, report)
     assert 'model.onnx' in page.text['title']
     assert len(page.bytes) < 400_000, len(page.bytes)
+
+limits = json.load(open('limits/report.json'))
+check_report(Page('limits.html').check(), limits)
+assert [(limit['limit'], [(c['arithmetic'], c['output']) for c in limit['crossings']]) for limit in limits['limits']] == \
+    [('logits:sqnr_db=40', [('fp16', 'logits')]), ('tf32:max_abs=1', [])], limits['limits']
+assert 'sqnr_db' in limits['limits'][0]['crossings'][0]['text']
 
 # the graph: every link is to a node before it, which has that output
 nodes, graph = report['arithmetics'][0]['nodes'], report['graph']
@@ -85,18 +92,33 @@ for a, b, c in zip(one, two, both):
         want[e] = want.get(e, 0) + count
     assert {e: n for e, n in want.items() if n} == {e: n for e, n in counts(c).items() if n}
 
+# other reports: the page holds the JSON
+def other(kind, path, *arguments):
+    result = run(*arguments, '--html', 'other.html')
+    assert result.returncode in (0, 1), result
+    page = Page('other.html').check()
+    assert page.data['reports'][0]['kind'] == kind
+    check_report(page, json.load(open(path)))
+    assert len(json.load(open(path))['verdict']) > 20
+model, inputs = source + '/examples/digits/model.onnx', source + '/examples/digits/inputs.npz'
+other('overflow', 'all/overflow.json', 'overflow', model, '-i', inputs, '-f', 'fp16,bf16', '-q', '-o', 'all')
+other('plan', 'all/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr_db=50', '-q', '-o', 'all')
+other('compare', 'all/compare.json', 'compare', model, '-i', inputs, source + '/examples/digits/expected.npz', '-q', '-o', 'all')
+other('lint', 'all/lint.json', 'lint', model, '--json', 'all/lint.json')
+# an engine of one layer, whose name is a node's
+json.dump({'Layers': [{'Name': 'embed/MatMul', 'LayerType': 'MatrixMultiply', 'Inputs': [{'Name': 'patches', 'Dimensions': [4, 16, 16], 'Format/Datatype': 'Row major linear FP32'}],
+                       'Outputs': [{'Name': 'embed/MatMul_out', 'Dimensions': [4, 16, 32], 'Format/Datatype': 'Row major linear FP32'}], 'TacticName': 'sm80_xmma_gemm_f32f32_f32f32_f32', 'Metadata': ''}], 'Bindings': ['patches']},
+          open('layers.json', 'w'))
+other('engine', 'all/engine.json', 'engine', model, 'layers.json', '-q', '-o', 'all')
+assert run('prove', model, '-q', '-o', 'all').returncode in (0, 1)
+assert run('report', 'all', '--html', 'all.html').returncode == 0
+page = Page('all.html').check()
+assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'compare', 'engine', 'proof', 'lint']
+for i, part in enumerate(page.data['reports']):
+    check_report(page, json.load(open(f'all/{part["kind"]}.json')), i)
+
 # hostile names: markup, ends of scripts, control characters, bidirectional overrides, line separators, a megabyte, broken UTF-8
-names = ['</script><script>alert(1)</script>', '<!-- ', ']]>', '<img src=x onerror=alert(1)>', '\x1b[31mred\x1b[0m\x07', 'a\nb\r\tc', '\u2028\u2029\u202eabc\u202c\ufeff',
-         '"&quot;&lt;\\u003c\\', "__proto__", "constructor", 'a/' * 3000, 'n' * 1_000_000, '日本/語 \U0001f600', '${alert(1)}`']
-hostile = copy.deepcopy(report)
-for lane in hostile['arithmetics']:
-    for i, name in enumerate(names):
-        lane['nodes'][i]['name'] = name
-        lane['nodes'][i]['outputs'][0]['name'] = name
-    lane['verdict'] = names[0]
-hostile['arithmetics'][0]['name'] = names[3]
-hostile['graph'][3]['formula'] = names[0]
-hostile['model']['path'] = 'x/' + names[0]
+hostile = make_hostile(report)
 json.dump(hostile, open('hostile.json', 'w'))
 assert run('report', 'hostile.json', '--html', 'hostile.html').returncode == 0
 page = Page('hostile.html').check()

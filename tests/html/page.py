@@ -1,5 +1,6 @@
 """Reads a page as anyone's parser would: html.parser for its structure, json for its data. Nothing of the page's own script is used."""
 import base64
+import copy
 import hashlib
 import html.parser
 import json
@@ -135,3 +136,21 @@ def check_report(page, report, index=0):
         for l, lane in enumerate(want['arithmetics']):
             check_same(unpack_list(part['nodes'][l]), lane.pop('nodes'), f'nodes[{l}]')
     check_same(root, want, part['kind'])
+
+
+NAMES = ['</script><script>alert(1)</script>', '<!-- ', ']]>', '<img src=x onerror=alert(1)>', '\x1b[31mred\x1b[0m\x07', 'a\nb\r\tc', '\u2028\u2029\u202eabc\u202c\ufeff',
+         '"&quot;&lt;\\u003c\\', "__proto__", "constructor", 'a/' * 3000, 'n' * 1_000_000, '日本/語 \U0001f600', '${alert(1)}`']
+
+
+def make_hostile(report):
+    """The report with names that mean something to HTML, JSON, terminals or scripts."""
+    hostile = copy.deepcopy(report)
+    for lane in hostile['arithmetics']:
+        for i, name in enumerate(NAMES):
+            lane['nodes'][i]['name'] = name
+            lane['nodes'][i]['outputs'][0]['name'] = name
+        lane['verdict'] = NAMES[0]
+    hostile['arithmetics'][0]['name'] = NAMES[3]
+    hostile['graph'][3]['formula'] = NAMES[0]
+    hostile['model']['path'] = 'x/' + NAMES[0]
+    return hostile

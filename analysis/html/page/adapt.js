@@ -56,7 +56,7 @@ class NodeList {
   }
   // whether any node has it in any arithmetic
   has(key) {
-    return this.lists.some((_, lane) => this.values(lane, key).some((v) => !Number.isNaN(v)));
+    return this.measures.some((m) => m.key === key) && this.lists.some((_, lane) => this.values(lane, key).some((v) => !Number.isNaN(v)));
   }
 }
 
@@ -71,10 +71,11 @@ function scaleOf(m, values) {
   const most = all.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
   if (m.kind === "room") return { part: (v) => (v + 1) / 13, ends: ["0 bits: overflows", "12 bits and more"], stops: "room" };
   if (m.kind === "part") return { part: (v) => Math.sqrt(Math.abs(v) / (most || 1)), ends: ["0", share(most)], stops: "size" };
-  const least = Math.max(most * 1e-6, all.reduce((a, b) => (b > 0 && b < a ? b : a), Infinity));
+  // three orders of magnitude: what is smaller still is as pale as that
+  const least = Math.max(most * 1e-3, all.reduce((a, b) => (b > 0 && b < a ? b : a), Infinity));
   if (!(most > 0) || !(least < most)) return { part: () => 0, ends: ["0", figure(most)], stops: "size" };
   const low = Math.log10(least), high = Math.log10(most);
-  return { part: (v) => (v > 0 ? (Math.log10(v) - low) / (high - low) : 0), ends: [figure(least), figure(most)], stops: "size" };
+  return { part: (v) => (v > 0 ? (Math.log10(v) - low) / (high - low) : 0), ends: [`${figure(least)} and less`, figure(most)], stops: "size" };
 }
 
 function viewOf(data) {
@@ -82,6 +83,7 @@ function viewOf(data) {
   const all = views.find((view) => view.nodes) || views[0];
   for (const view of views) {
     if (view === all) continue;
+    for (const verdict of view.verdicts) verdict.name ||= view.title;
     all.verdicts.push(...view.verdicts);
     all.outputs.push(...view.outputs);
     all.tables.push(...view.tables);

@@ -56,6 +56,9 @@ function auditLevel(lane, root) {
   return bad ? "bad" : lane.first_diverged ? "warn" : limits.length ? "good" : "plain";
 }
 
+// The limits that the output does not meet.
+const crossedBy = (root, lane, output) => (root.limits || []).filter((limit) => (limit.crossings || []).some((c) => c.arithmetic === lane.name && c.output === output.name)).map((limit) => limit.limit);
+
 const outputColumns = [
   { title: "output", text: (r) => shown(r.output.name), class: () => "name" },
   { title: "arithmetic", text: (r) => shown(r.lane) },
@@ -65,7 +68,7 @@ const outputColumns = [
   { title: "max rel", number: true, text: (r) => figure(r.output.entire?.max_rel) },
   { title: "max ulp", number: true, text: (r) => figure(r.output.entire?.max_ulp) },
   { title: "not finite", number: true, text: (r) => whole(r.output.entire?.nonfinite), class: (r) => (r.output.entire?.nonfinite ? "bad" : "") },
-  { title: "remark", text: (r) => (r.output.entire?.diverged ? "diverged" : r.output.unpaired ? "not in the reference model" : "") },
+  { title: "remark", text: (r) => (r.output.entire?.diverged ? "diverged" : r.output.unpaired ? "not in the reference model" : r.crossed.length ? `crosses ${r.crossed.map(shown).join(", ")}` : ""), class: (r) => (r.crossed.length ? "bad" : "") },
 ];
 
 const schedulesColumns = [
@@ -104,6 +107,18 @@ function overflowTable(lane) {
   };
 }
 
+// "  storage     Every ..." and lines indented further that go on with it; the first line is the name.
+function meaningLines(lines) {
+  const parts = [];
+  for (const line of lines.map(shown)) {
+    const found = /^ {2}(\S+) +(.*)$/.exec(line);
+    if (found) parts.push([found[1], found[2]]);
+    else if (/^ {3,}/.test(line) && parts.length) parts[parts.length - 1][1] += ` ${line.trim()}`;
+    else if (line.startsWith(" ")) parts.push(["", line.trim()]);
+  }
+  return parts;
+}
+
 function auditHow(root) {
   const reference = root.reference || {}, certificate = reference.certificate;
   const how = [["Model", `${shown(root.model?.path)} (opset ${root.model?.opset}, IR ${root.model?.ir_version})`]];
@@ -116,7 +131,7 @@ function auditHow(root) {
   ]);
   if (root.reference_model) how.push(["Truth", `the values of ${shown(root.reference_model.path)}: ${root.reference_model.paired} paired by name, ${root.reference_model.unpaired} not`]);
   for (const lane of root.arithmetics) {
-    how.push([shown(lane.name), (lane.meaning || []).map(shown)]);
+    how.push([shown(lane.name), meaningLines(lane.meaning || [])]);
     const shares = lane.attribution;
     if (shares?.reason) how.push([`Shares of ${shown(lane.name)}`, `none: ${shown(shares.reason)}`]);
     else if (shares) how.push([`Shares of ${shown(lane.name)}`, `add up to ${share(shares.sum)} of the error of ${shares.output ? shown(shares.output) : "the outputs"}${shares.samples > 1 ? `, means over ${shares.samples} samples` : ""}; what is missing is no first-order effect`]);
@@ -133,12 +148,12 @@ adapters.audit = (report) => {
   view.model = root.model?.path ?? "";
   view.title = "Audit";
   view.verdicts = root.arithmetics.map((lane) => ({ name: lane.name, text: lane.verdict, level: auditLevel(lane, root) }));
-  view.lanes = root.arithmetics.map((lane) => ({ name: lane.name, storage: lane.storage }));
+  view.lanes = root.arithmetics.map((lane) => ({ name: lane.name, storage: lane.storage && { ...lane.storage, name: lane.storage.format } }));
   view.outputs = [
     {
       title: "Outputs",
       columns: outputColumns,
-      rows: root.arithmetics.flatMap((lane) => (lane.outputs || []).map((output) => ({ lane: lane.name, output }))),
+      rows: root.arithmetics.flatMap((lane) => (lane.outputs || []).map((output) => ({ lane: lane.name, output, crossed: crossedBy(root, lane, output) }))),
     },
   ];
   if (root.limits?.length)

@@ -1,0 +1,183 @@
+// The reports of other commands. Their verdict is the first paragraph of what the terminal shows: a line for each result, indented
+// lines that belong to it.
+
+function lineVerdicts(text, level) {
+  const verdicts = [];
+  for (const line of String(text ?? "").split("\n")) {
+    if (/^\s/.test(line) && verdicts.length) verdicts[verdicts.length - 1].text += ` ${line.trim()}${/[.:]$/.test(line) ? "" : "."}`;
+    else if (line) verdicts.push({ name: "", text: /[.:;,]$/.test(line) ? line : `${line}.`, level: "plain" });
+  }
+  for (const [i, verdict] of verdicts.entries()) verdict.level = level(i, verdict.text);
+  return verdicts;
+}
+
+const rowsMost = 400; // of tables without a filter
+
+function longTable(title, note, columns, rows, section) {
+  const more = rows.length > rowsMost ? ` The first ${rowsMost} of ${rows.length}; the JSON has all.` : "";
+  return { title, section, note: note + more, columns, rows: rows.slice(0, rowsMost) };
+}
+
+const nodeColumn = { title: "node", text: (r) => shown(r.name ?? "–"), class: () => "name" };
+const operatorColumn = { title: "operator", text: (r) => shown(r.op ?? "") };
+const listed = (rows) => ({ length: rows.length, get: (i) => rows[i] });
+const sharedHow = (root) => [
+  ["Model", shown(root.model ?? "")],
+  ...(root.reference ? [["Reference", shown(root.reference)]] : []),
+  ...(root.samples?.length ? [["Samples", root.samples.slice(0, 20).map(shown).concat(root.samples.length > 20 ? [`and ${root.samples.length - 20} more`] : [])]] : []),
+];
+
+// ---- overflow ----
+
+const tinyPart = (o) => (o.elements ? (o.subnormal + o.zero) / o.elements : NaN);
+const overflowMeasures = [
+  measure("headroom", "headroom", "room", bits, Math.min, "log2 of the format's largest number over the largest magnitude; below 0 it overflows"),
+  measure("largest", "largest", "error", figure, Math.max, "largest magnitude"),
+  measure("tiny", "tiny", "part", share, Math.max, "part of the elements that are below the normal numbers or become zero"),
+  measure("nonfinite", "overflowed", "count", whole, sum, "elements beyond the format's largest number"),
+];
+
+adapters.overflow = (report, data) => {
+  const root = report.root, view = emptyView(), formats = root.formats;
+  view.model = root.model ?? "";
+  view.title = "Overflow forecast";
+  view.verdicts = lineVerdicts(root.verdict, (i) => (formats[i]?.harmful > 0 ? "bad" : formats[i]?.born > 0 ? "warn" : "good"));
+  view.lanes = formats.map((f) => ({ name: f.format, storage: data.formats.find((format) => format.name === f.format.split(/[,@]/)[0]) }));
+  const whole_ = formats.every((f) => f.nodes.every((node, i) => node.index === i));
+  view.nodes = new NodeList({
+    lists: formats.map((f) => listed(f.nodes)),
+    graph: whole_ && root.graph ? listed(root.graph) : null,
+    measures: overflowMeasures,
+    read: (lane, node) => {
+      const outputs = node.outputs || [], worst = outputs.reduce((a, o) => (!a || o.headroom_bits < a.headroom_bits ? o : a), null);
+      return { headroom: worst?.headroom_bits, largest: worst?.largest, tiny: worst ? tinyPart(worst) : NaN, nonfinite: outputs.reduce((a, o) => a + (o.overflowed || 0), 0) };
+    },
+  });
+  view.nodes.more = (lane, i) => {
+    const node = formats[lane].nodes[i] || {};
+    return [
+      { title: "Results", content: smallTable([{ title: "", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => bits(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.cause ?? "–") }], node.outputs || [], "Results") },
+      ...(node.hidden?.length ? [{ title: `Inside, were it computed in ${shown(formats[lane].format)}`, content: smallTable([{ title: "value", text: (h) => cut(h.words, 40) }, { title: "verdict", text: (h) => shown(h.narrow?.verdict ?? "") }, { title: "headroom", number: true, text: (h) => bits(h.narrow?.headroom_bits) }, { title: "largest", number: true, text: (h) => figure(h.largest) }], node.hidden, "Inside") }] : []),
+    ];
+  };
+  view.tables = formats
+    .filter((f) => f.remedies?.length)
+    .map((f) => longTable(`Remedies tried for ${shown(f.format)}`, "What the worst output is then.", [{ title: "remedy", text: (r) => shown(r.what), class: () => "name" }, { title: "nodes", number: true, text: (r) => whole(r.nodes) }, { title: "casts", number: true, text: (r) => whole(r.casts) }, { title: "not finite", number: true, text: (r) => whole(r.nonfinite) }, { title: "SQNR dB", number: true, text: (r) => decibels(r.sqnr_db) }, { title: "output", text: (r) => shown(r.output ?? "") }], f.remedies, "Remedies"));
+  view.how = [...sharedHow(root), ["Headroom", "from the values of one exact walk, in the reference; nothing is run in the formats themselves"], ...(root.scanned ? [["Scanned", `${whole(root.scanned)} samples in FP32, the exact walk only where a value came near a limit`]] : [])];
+  return view;
+};
+
+// ---- plan ----
+
+adapters.plan = (report) => {
+  const root = report.root, view = emptyView(), before = root.before?.samples || [], after = root.after?.samples || [];
+  view.model = root.model ?? "";
+  view.title = `Precision plan for ${shown(root.arithmetic)}`;
+  view.verdicts = [{ name: "plan", text: root.verdict, level: root.met ? "good" : "bad" }];
+  view.outputs = [
+    {
+      title: `Tolerance ${(root.tolerance || []).map(shown).join(", ")}`,
+      note: "The worst output of each sample, as it is and with the plan. Of the error allowed: 1 is the limit.",
+      columns: [
+        { title: "sample", text: (r) => shown(r.sample), class: () => "name" },
+        { title: "output", text: (r) => shown(r.output) },
+        { title: "metric", text: (r) => shown(r.metric) },
+        { title: "before", number: true, text: (r) => figure(r.value) },
+        { title: "of what is allowed", number: true, text: (r) => figure(r.ratio), class: (r) => (r.ratio > 1 ? "bad" : "") },
+        { title: "with the plan", number: true, text: (r) => figure(r.after?.value) },
+        { title: "of what is allowed", number: true, text: (r) => figure(r.after?.ratio), class: (r) => (r.after?.ratio <= 1 ? "good" : "bad") },
+      ],
+      rows: before.map((row, i) => ({ ...row, after: after[i] })),
+    },
+  ];
+  view.tables = [
+    longTable("Nodes that are kept", "Without a node: the error, in units of what is allowed, when it alone is not kept.", [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "without", number: true, text: (r) => figure(r.without) }, { title: "", text: (r) => (r.always ? "as asked" : "") }], root.nodes || [], "Plan"),
+    ...(root.mixed?.widened?.length ? [longTable("Also in FLOAT in mixed.onnx", "", [nodeColumn, operatorColumn, { title: "why", text: (r) => shown(r.why) }], root.mixed.widened, "Plan")] : []),
+  ];
+  view.how = [...sharedHow(root), ["Plan", `${shown(root.arithmetic)} with ${(root.keep || []).map((k) => `${plural(k.nodes?.length ?? 0, "node")} in ${shown(k.arithmetic)}`).join(", ")}; ${whole(root.runs)} runs of the mixed arithmetic; ${whole(root.casts?.count)} Casts`]];
+  return view;
+};
+
+// ---- compare ----
+
+adapters.compare = (report) => {
+  const root = report.root, view = emptyView(), rows = (root.tensors || []).flatMap((t) => (t.files || []).map((f) => ({ ...t, ...f })));
+  view.model = root.model ?? "";
+  view.title = "Comparison with recordings";
+  view.verdicts = lineVerdicts(root.verdict, (i) => (root.files?.[i] ? (root.files[i].explained ? "good" : "bad") : "plain"));
+  const excess = (r) => Math.max(r.ratio / r.limit || 0, r.max_ratio / r.max_limit || 0);
+  view.tables = [
+    longTable(
+      "Recorded tensors",
+      "Ratio: rms error over what the arithmetic makes there; beyond its limit a tensor is not explained. Those nearest to their limits stand first.",
+      [
+        { title: "tensor", text: (r) => shown(r.name), class: () => "name" },
+        { title: "node", text: (r) => shown(r.node ?? "–"), class: () => "name" },
+        operatorColumn,
+        { title: "recording", text: (r) => cut(String(r.file).split("/").pop(), 40) },
+        { title: "explained", text: (r) => (r.explained ? "yes" : "no"), class: (r) => (r.explained ? "good" : "bad") },
+        { title: "by", text: (r) => shown(r.arithmetic ?? "–") },
+        { title: "ref rms", number: true, text: (r) => figure(r.ref_rms) },
+        { title: "rms error", number: true, text: (r) => figure(r.rms) },
+        { title: "max abs", number: true, text: (r) => figure(r.max_abs) },
+        { title: "ratio", number: true, text: (r) => figure(r.ratio) },
+        { title: "limit", number: true, text: (r) => figure(r.limit) },
+      ],
+      rows.sort((a, b) => a.explained - b.explained || excess(b) - excess(a)),
+      "Comparison",
+    ),
+  ];
+  view.how = [...sharedHow(root), ["Arithmetics", (root.arithmetics || []).map(shown).join(", ")], ["Limits", `from ${whole(root.trials)} slightly changed problems that each arithmetic was run on`], ["Recordings", (root.files || []).map((f) => `${shown(f.file)}: ${plural(f.tensors, "tensor")}${f.unmatched?.length ? `, not compared: ${f.unmatched.slice(0, 8).map(shown).join(", ")}` : ""}`)]];
+  return view;
+};
+
+// ---- engine ----
+
+adapters.engine = (report) => {
+  const root = report.root, view = emptyView(), layers = root.layers || [], wishes = root.constraints || [], changes = root.changes?.items || [];
+  view.model = root.model ?? root.engine ?? "";
+  view.title = `Engine ${cut(String(root.engine ?? "").split("/").pop(), 60)}`;
+  view.verdicts = lineVerdicts(root.verdict, () => (wishes.some((w) => w.verdict !== "obeyed") ? "bad" : "plain"));
+  view.lanes = [{ name: "engine" }];
+  view.nodes = new NodeList({ lists: [listed(root.nodes || [])], graph: root.graph ? listed(root.graph) : null, measures: [], read: () => ({}) });
+  view.nodes.more = (lane, i) => {
+    const node = root.nodes[i] || {}, layer = layers[node.layer];
+    return [{ title: "In the engine", content: element("dl", { class: "how" }, element("dt", { text: "fate" }), element("dd", { text: shown(node.fate ?? "–") }), layer ? [["layer", layer.name], ["kernel", layer.kernel], ["input", layer.input], ["weights", layer.weights], ["output", layer.output], ["accumulates in", layer.accumulate], ["sure", layer.certainty]].filter(([, text]) => text).map(([term, text]) => [element("dt", { text: term }), element("dd", { text: cut(text, 300) })]) : null) }];
+  };
+  view.tables = [
+    ...(wishes.length ? [longTable("Constraints", "Whether each was obeyed.", [{ title: "pattern", text: (r) => shown(r.pattern), class: () => "name" }, { title: "type", text: (r) => shown(r.type) }, { title: "verdict", text: (r) => shown(r.verdict), class: (r) => (r.verdict === "obeyed" ? "good" : "bad") }, { title: "nodes", number: true, text: (r) => whole(r.nodes) }, { title: "ran", text: (r) => shown(r.ran ?? "–") }, { title: "hint", text: (r) => shown(r.hint ?? "") }], wishes, "Engine")] : []),
+    ...(changes.length ? [longTable("What differs", `Error of ${shown(root.changes.output ?? "the outputs")}: ${figure(root.changes.first_error)} and ${figure(root.changes.second_error)}. Without: the error of the second engine with this difference undone.`, [{ title: "layer", text: (r) => shown(r.layer), class: () => "name" }, { title: "was", text: (r) => shown(r.was) }, { title: "is", text: (r) => shown(r.is) }, { title: "without", number: true, text: (r) => figure(r.without) }], changes, "Engine")] : []),
+    longTable("Layers", "In the order of the engine's description.", [{ title: "layer", text: (r) => shown(r.name), class: () => "name" }, { title: "kind", text: (r) => shown(r.kind ?? "") }, { title: "nodes", number: true, text: (r) => whole(r.nodes?.length) }, { title: "input", text: (r) => shown(r.input ?? "–") }, { title: "weights", text: (r) => shown(r.weights ?? "–") }, { title: "output", text: (r) => shown(r.output ?? "–") }, { title: "accumulates in", text: (r) => shown(r.accumulate ?? "–") }, { title: "sure", text: (r) => shown(r.certainty ?? "") }, { title: "mapped by", text: (r) => shown(r.mapped_by ?? "") }], layers, "Engine"),
+  ];
+  view.how = [["Engine", shown(root.engine ?? "")], ["Version", shown(root.version ?? "not told")], ["GPU", shown(root.gpu ?? "")]];
+  return view;
+};
+
+// ---- lint ----
+
+adapters.lint = (report) => {
+  const root = report.root, view = emptyView(), order = ["error", "warning", "note"];
+  view.model = root.model ?? "";
+  view.title = "Lint";
+  view.verdicts = lineVerdicts(root.verdict, () => (root.counts?.error ? "bad" : root.counts?.warning ? "warn" : "good"));
+  const rows = [...(root.findings || [])].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  view.tables = [longTable("Findings", "", [{ title: "severity", text: (r) => shown(r.severity), class: (r) => (r.severity === "error" ? "bad" : "") }, { title: "rule", text: (r) => shown(r.rule) }, { title: "node", text: (r) => shown(r.node ?? "–"), class: () => "name" }, operatorColumn, { title: "finding", text: (r) => shown(r.text), class: () => "name" }, { title: "what to do", text: (r) => shown(r.fix), class: () => "name" }], rows, "Findings")];
+  view.how = [...sharedHow(root), ["Rules for", (root.for || []).map(shown).join(", ")], ["Nothing is computed", "findings are about the graph and its constants alone"]];
+  return view;
+};
+
+// ---- proof ----
+
+adapters.proof = (report) => {
+  const root = report.root, view = emptyView();
+  view.model = root.model ?? "";
+  view.title = "Proof";
+  view.verdicts = lineVerdicts(root.verdict, () => (root.counts?.["not proven"] ? "warn" : "good"));
+  const rows = (root.nodes || []).flatMap((node) => (node.outputs || []).map((output) => ({ ...node, output })));
+  const bound = (r) => (known(r.output.bound) ? r.output.bound : Infinity);
+  view.tables = [
+    longTable(`Bounds for every input, in ${shown(root.format)}`, `For every input within ${(root.inputs || []).slice(0, 12).map((i) => `${shown(i.name)} in [${figure(i.low)}, ${figure(i.high)}]${i.given ? "" : " (assumed)"}`).join(", ")}. The largest bounds stand first.`, [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "bound", number: true, text: (r) => (known(r.output.bound) ? figure(r.output.bound) : "none") }, { title: "low", number: true, text: (r) => figure(r.output.low) }, { title: "high", number: true, text: (r) => figure(r.output.high) }, { title: "verdict", text: (r) => shown(r.output.verdict), class: (r) => (r.output.verdict === "proven" ? "good" : "bad") }, { title: "reason", text: (r) => shown(r.reason ?? "") }], rows.sort((a, b) => bound(b) - bound(a) || a.index - b.index), "Proofs"),
+  ];
+  view.how = [...sharedHow(root), ["Proof", `bounds for all inputs in the ranges, by enclosures; ${figure(root.seconds)} s`]];
+  return view;
+};

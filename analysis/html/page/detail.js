@@ -91,15 +91,15 @@ class Detail {
     const { nodes } = view, node = nodes.node(lane, selected), place = nodes.place(selected), output = worstOutput(node.outputs);
     const remark = nodeRemark(node), histograms = place.histograms || [];
     this.host.append(
-      element("h3", { class: "name", text: shown(nodes.names[selected]).slice(0, 20000) || `node ${selected}` }),
-      element("p", {}, element("strong", { text: cut(nodes.ops[selected], 60) }), ` · node ${selected}`, (node.outputs || []).slice(0, 4).map((o) => ` · ${describeShape(o)}`).join(""), ` · ${shown(node.arithmetic || view.lanes[lane].name)}`),
+      element("h3", { class: "name" }, breakable(shown(nodes.names[selected]).slice(0, 20000) || `node ${selected}`)),
+      element("p", {}, element("strong", { text: cut(nodes.ops[selected], 60) }), ` · node ${selected}`, (node.outputs || []).filter((o) => o.type).slice(0, 4).map((o) => ` · ${describeShape(o)}`).join(""), ` · ${shown(node.arithmetic || view.lanes[lane].name)}`),
     );
     const add = (part) => part && this.host.append(part);
     if (remark) add(element("p", { class: "bad", text: remark }));
-    add(place.formula ? this.section("Formula", element("pre", { text: shown(place.formula.replaceAll("; ", ";\n")).replaceAll("\\n", "\n") })) : null);
+    add(place.formula ? this.section("Formula", element("pre", { text: shown(place.formula.replaceAll("; ", ";\n")).replaceAll("\\n", "\n") }), /\bacc\b/.test(place.formula) ? element("p", { class: "quiet", text: "acc is the sum of products." }) : null) : null);
     if (known(node.share)) add(this.section(`Causes of its share, ${share(node.share)} of the outputs' error`, causesBlock(node)));
     histograms.slice(0, 4).forEach((histogram, o) => add(this.section(histograms.length > 1 ? `Values of output ${o + 1}` : "Values", histogramTotals(histogram) ? histogramBlock(histogram, view, nodes.names[selected]) : null)));
-    add(this.section("Inputs and their whole errors", this.inherits(place)));
+    add(this.section(view.nodes.has("entire") ? "Inputs and their whole errors" : "Inputs", this.inherits(place)));
     const readers = nodes.readers[selected];
     if (readers.length) add(this.section("Read by", element("ul", { class: "links" }, readers.slice(0, 20).map((i) => element("li", {}, this.link(i))), readers.length > 20 ? element("li", { text: `and ${readers.length - 20} more` }) : null)));
     add(this.section(`Errors${output?.name && (node.outputs || []).length > 1 ? ` of ${cut(output.name, 40)}` : ""}`, this.figures(node)));

@@ -15,6 +15,9 @@ function fill(node, attributes, children) {
 const element = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const drawn = (tag, attributes, ...children) => fill(document.createElementNS(svgNamespace, tag), attributes, children);
 
+// A long name, which may be broken after its slashes and dots.
+const breakable = (text) => text.split(/(?<=[/.:])/).slice(0, 4000).flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part]));
+
 // A choice among few, as a labelled <select>; chosen is called with the option's index.
 function chooser(label, options, selected, chosen) {
   const select = element(
@@ -47,7 +50,7 @@ function smallTable(columns, rows, caption) {
             columns.map((c) => {
               const content = c.text(row);
               const cell = element("td", { class: [c.number ? "number" : "", c.class ? c.class(row) : ""].join(" ").trim() || null });
-              cell.append(content instanceof Node ? content : String(content));
+              cell.append(...(content instanceof Node ? [content] : cell.classList.contains("name") ? breakable(String(content)) : [String(content)]));
               return cell;
             }),
           ),

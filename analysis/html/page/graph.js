@@ -1,6 +1,13 @@
 // The graph: groups that open and close, coloured by a measure.
 
-const fontWidth = 6.6, boxHeight = 40, headHeight = 26, inset = 10, labelMost = 24, seenMost = 900;
+// Widths of text as it is drawn.
+const pen = document.createElement("canvas").getContext("2d");
+function textWidth(text, bold) {
+  pen.font = `${bold ? 650 : 400} 12px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
+}
+
+const boxHeight = 40, headHeight = 26, inset = 10, labelMost = 24, seenMost = 900;
 
 class Graph {
   constructor(app, host) {
@@ -8,7 +15,7 @@ class Graph {
     this.host = host;
     this.scale = 1;
     this.tree = makeTree(app.view.nodes);
-    openSome(this.tree.root, 60);
+    openSome(this.tree.root, host.clientWidth < 600 ? 30 : 60);
     this.measures = app.view.nodes.measures.filter((m) => ["share", "introduced", "carried", "entire", "headroom"].includes(m.key) && app.view.nodes.has(m.key));
     this.measure = this.measures[0];
     this.build();
@@ -42,7 +49,7 @@ class Graph {
     );
     this.host.append(tools, this.legend, this.canvas, this.status);
     this.draw();
-    this.fit();
+    this.fit(0.8);
   }
 
   // Sizes from inside out, then places.
@@ -50,12 +57,12 @@ class Graph {
     for (const child of group.children) {
       if (child.node < 0 && child.open) {
         const size = this.arrange(child);
-        child.width = Math.max(size.width + 2 * inset, fontWidth * Math.min(labelMost + 8, child.label.length + 14));
+        child.width = Math.max(size.width + 2 * inset, textWidth(this.headOf(child), true) + 44);
         child.shift = (child.width - size.width) / 2;
         child.height = size.height + headHeight + inset;
       } else {
         const label = this.labels(child);
-        child.width = 18 + fontWidth * Math.max(...label.map((line) => line.length), 7) + (child.node < 0 ? 16 : 0);
+        child.width = 19 + Math.max(textWidth(label[0], true) + (child.node < 0 ? 18 : 0), textWidth(label[1], false), 44);
         child.height = boxHeight;
       }
     }
@@ -63,6 +70,10 @@ class Graph {
     group.edges = [];
     for (const [from, row] of group.links || []) for (const [to, count] of row) if (index.has(from) && index.has(to)) group.edges.push({ from: index.get(from), to: index.get(to), count });
     return layered(group.children, group.edges);
+  }
+
+  headOf(group) {
+    return `${cut(group.label, labelMost)} · ${whole(group.count)}`;
   }
 
   labels(item) {
@@ -105,7 +116,7 @@ class Graph {
     box.item = item;
     const frame = drawn("rect", { width: item.width.toFixed(1), height: item.height.toFixed(1), rx: isGroup ? 8 : 5, class: "frame" });
     if (isGroup && item.open) {
-      box.append(frame, drawn("text", { x: 10, y: 17, class: "head", text: `${cut(item.label, labelMost)} · ${whole(item.count)}` }), drawn("text", { x: item.width - 16, y: 17, class: "head sign", text: "−" }), drawn("title", { text: `${full}; click to close` }));
+      box.append(frame, drawn("text", { x: 10, y: 17, class: "head", text: this.headOf(item) }), drawn("text", { x: item.width - 16, y: 17, class: "head sign", text: "−" }), drawn("title", { text: `${full}; click to close` }));
       box.append(this.drawGroup(item, item.shift, headHeight));
       return box;
     }
@@ -245,9 +256,10 @@ class Graph {
     this.svg.setAttribute("height", Math.round(height * this.scale));
   }
 
-  fit() {
+  // least: what can still be read at a glance
+  fit(least = 0.2) {
     const room = this.canvas.clientWidth - 4;
-    if (room > 50) this.zoom(Math.min(1.1, Math.max(0.45, room / this.size.width)));
+    if (room > 50) this.zoom(Math.min(1.1, Math.max(least, room / this.size.width)));
   }
 
   drag() {

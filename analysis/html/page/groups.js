@@ -19,7 +19,7 @@ function tidy(group) {
   group.children = group.children.map((child) => (child.node >= 0 ? child : tidy(child)));
   if (group.parent && group.children.length === 1) {
     const only = group.children[0];
-    only.label = only.node >= 0 ? only.label : `${group.label}/${only.label}`;
+    only.label = `${group.label}/${only.label}`;
     only.parent = group.parent;
     return only;
   }

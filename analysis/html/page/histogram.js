@@ -4,9 +4,9 @@
 // The formats that a picture shows: the arithmetics' own first, then those that are usual.
 function formatsShown(view) {
   const names = new Set(), rows = [];
-  const usual = ["fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "tf32"].map((name) => view.formats.find((f) => f.name === name));
+  const usual = ["fp16", "bf16", "fp8-e4m3", "fp8-e5m2"].map((name) => view.formats.find((f) => f.name === name));
   for (const format of [...view.lanes.map((lane) => lane.storage), ...usual])
-    if (format && known(format.largest) && !names.has(format.name) && rows.length < 6) {
+    if (format?.name && known(format.largest) && !names.has(format.name) && rows.length < 6) {
       names.add(format.name);
       rows.push(format);
     }
@@ -38,9 +38,9 @@ function percent(part) {
 function histogramPicture(histogram, formats, name) {
   const counts = histogram.counts, last = histogram.first + counts.length - 1;
   const low = Math.max(-150, Math.min(-26, counts.length ? histogram.first - 1 : 0)), high = Math.min(140, Math.max(18, counts.length ? last + 2 : 0));
-  const width = 360, barTop = 8, barHeight = 92, rowHeight = 19, left = 66;
+  const width = 380, barTop = 8, barHeight = 92, rowHeight = 19, left = 68, right = 66;
   const axis = barTop + barHeight, height = axis + 22 + formats.length * rowHeight + 4;
-  const x = (exponent) => left + ((Math.min(high, Math.max(low, exponent)) - low) / (high - low)) * (width - left - 6);
+  const x = (exponent) => left + ((Math.min(high, Math.max(low, exponent)) - low) / (high - low)) * (width - left - right);
   const most = Math.max(1, ...counts);
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "histogram", role: "img", "aria-label": `Magnitudes of ${cut(name, 80)} by power of two, above the ranges of ${formats.map((f) => f.name).join(", ")}` });
   counts.forEach((count, i) => {
@@ -50,7 +50,7 @@ function histogramPicture(histogram, formats, name) {
       drawn("rect", { x: from, y: axis - size, width: Math.max(0.6, to - from - 0.6), height: size, class: "bar" }, drawn("title", { text: `${whole(count)} elements from 2${raised(histogram.first + i)} to 2${raised(histogram.first + i + 1)}` })),
     );
   });
-  svg.append(drawn("line", { x1: left, x2: width - 6, y1: axis + 0.5, y2: axis + 0.5, class: "axis" }));
+  svg.append(drawn("line", { x1: left, x2: width - right, y1: axis + 0.5, y2: axis + 0.5, class: "axis" }));
   const step = high - low > 120 ? 40 : high - low > 60 ? 20 : 10;
   for (let e = Math.ceil(low / step) * step; e <= high; e += step) {
     svg.append(drawn("line", { x1: x(e), x2: x(e), y1: axis, y2: axis + 4, class: "axis" }));
@@ -62,7 +62,8 @@ function histogramPicture(histogram, formats, name) {
     svg.append(drawn("text", { x: left - 6, y: y + 10, class: bad ? "format bad" : "format", "text-anchor": "end", text: format.name }));
     svg.append(drawn("rect", { x: x(smallest), y: y + 2, width: Math.max(0, x(format.emin) - x(smallest)), height: 9, class: "subnormal" }, drawn("title", { text: `${format.name}: subnormal numbers from 2${raised(smallest)} to 2${raised(format.emin)}; ${percent(outside.tiny)} of the elements` })));
     svg.append(drawn("rect", { x: x(format.emin), y: y + 2, width: Math.max(0, x(Math.log2(format.largest)) - x(format.emin)), height: 9, class: bad ? "normal bad" : "normal" }, drawn("title", { text: `${format.name}: normal numbers from 2${raised(format.emin)} to ${figure(format.largest)}` })));
-    if (bad) svg.append(drawn("text", { x: Math.min(x(Math.log2(format.largest)) + 3, width - 4), y: y + 10, class: "format bad", "text-anchor": x(Math.log2(format.largest)) + 60 > width ? "end" : "start", text: "overflows" }));
+    const word = bad ? "overflows" : outside.lost + outside.tiny >= 0.0005 ? `${percent(outside.lost + outside.tiny)} tiny` : "holds all";
+    svg.append(drawn("text", { x: width - right + 6, y: y + 10, class: bad ? "format bad" : "tick", text: word }));
   });
   return svg;
 }

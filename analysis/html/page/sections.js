@@ -19,6 +19,6 @@ function howSection(view) {
   return element(
     "dl",
     { class: "how" },
-    view.how.map(([term, text]) => [element("dt", { text: term }), element("dd", {}, (Array.isArray(text) ? text : [text]).map((line) => element("p", { text: line })))]),
+    view.how.map(([term, text]) => [element("dt", { text: term }), element("dd", {}, (Array.isArray(text) ? text : [text]).map((line) => (Array.isArray(line) ? element("p", {}, element("strong", { text: line[0] }), ` ${line[1]}`) : element("p", { text: line }))))]),
   );
 }

@@ -1,16 +1,17 @@
 // The table of nodes: sorted, filtered, and only the rows that are seen are there.
 
-const rowHeight = 30, rowsAround = 12, rowsPrinted = 300;
+const nameMost = 110, rowHeight = 30, rowsAround = 12, rowsPrinted = 300;
 
 class NodeTable {
   constructor(app, host) {
     const { nodes } = app.view;
     this.app = app;
+    const longest = nodes.names.reduce((most, name) => Math.max(most, name.length), 8);
     this.columns = [
       { title: "#", key: "index", number: true, value: (i) => i, text: (i) => String(i), width: "4.2em" },
-      { title: "node", key: "name", value: (i) => nodes.names[i], text: (i) => cut(nodes.names[i], 300), class: "name", width: "26em" },
-      { title: "operator", key: "op", value: (i) => nodes.ops[i], text: (i) => cut(nodes.ops[i], 40), width: "11em" },
-      ...nodes.measures.filter((m) => nodes.has(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: "7.6em", bar: m.kind === "part" ? m.key : null })),
+      { title: "node", key: "name", value: (i) => nodes.names[i], text: (i) => cut(nodes.names[i], nameMost), class: "name", width: `${Math.min(nameMost, longest) * 0.53 + 2}em` },
+      { title: "operator", key: "op", value: (i) => nodes.ops[i], text: (i) => cut(nodes.ops[i], 40), width: "9.5em" },
+      ...nodes.measures.filter((m) => nodes.has(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: "7.5em", bar: m.kind === "part" ? m.key : null })),
     ];
     this.sort = { key: "index", down: false };
     this.filter = "";
@@ -34,7 +35,8 @@ class NodeTable {
     this.before = element("tr", { "aria-hidden": "true" }, element("td", { colspan: this.columns.length, class: "space" }));
     this.after = element("tr", { "aria-hidden": "true" }, element("td", { colspan: this.columns.length, class: "space" }));
     this.body = element("tbody");
-    this.table = element("table", { class: "nodes" }, element("caption", { class: "hidden", text: "All nodes; headings sort" }), element("thead", {}, element("tr", {}, this.heads)), this.body);
+    const total = this.columns.reduce((all, c) => all + parseFloat(c.width), 0);
+    this.table = element("table", { class: "nodes", style: `min-width:${total}em` }, element("caption", { class: "hidden", text: "All nodes; headings sort" }), element("thead", {}, element("tr", {}, this.heads)), this.body);
     this.frame = element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Table of nodes", onscroll: () => this.show() }, this.table);
     this.body.addEventListener("click", (event) => this.press(event));
     host.append(element("div", { class: "tools" }, element("label", { class: "chooser" }, element("span", { text: "Filter" }), this.search), this.app.view.lanes.length > 1 ? this.app.laneChooser() : null, this.count), this.frame);

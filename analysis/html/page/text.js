@@ -3,17 +3,16 @@
 // Foreign text made harmless, as the terminal shows it: control characters, line ends and characters that reverse or hide others.
 function shown(text) {
   return String(text).replace(
-    // eslint-disable-next-line no-control-regex
-    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\ud800-\udfff](?![\udc00-\udfff])/g,
+    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu,
     (c) => (c === "\n" ? "\\n" : c === "\t" ? "\\t" : c === "\r" ? "\\r" : `\\u{${c.codePointAt(0).toString(16)}}`),
   );
 }
 
 // Cut in its middle when it has more characters: names differ at their ends.
 function cut(text, most) {
-  const all = shown(text.length > 4 * most ? text.slice(0, 2 * most) + text.slice(-2 * most) : text);
+  const all = [...shown(text.length > 4 * most ? text.slice(0, 2 * most) + text.slice(-2 * most) : text)];
   const head = Math.floor(most / 3);
-  return all.length <= most ? all : `${all.slice(0, head)}…${all.slice(head + 1 - most)}`;
+  return (all.length <= most ? all : [...all.slice(0, head), "…", ...all.slice(head + 1 - most)]).join("");
 }
 
 const superscripts = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };

@@ -30,7 +30,7 @@ function colourAt(stops, part) {
 // Black or white, whichever is read more easily on the colour (WCAG 2's relative luminance).
 function inkOn(colour) {
   const [r, g, b] = channels(colour).map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#10161c" : "#ffffff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 }
 
 // Calls the function now and whenever the scheme changes, or the page is printed.

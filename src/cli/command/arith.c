@@ -8,7 +8,7 @@
 
 static const char documentation[] =
     "Explain the name of an arithmetic: formats of storage, factors and accumulator, where it "
-    "rounds, the matrix unit. Without NAME: all presets."
+    "rounds, the matrix unit. Without ARITH: all presets."
     "\vExamples:\n"
     "  ulpscope arith fp16\n"
     "  ulpscope arith tf32@a100\n"
@@ -60,14 +60,14 @@ static void describe(const struct ulp_arithmetic *arithmetic)
 
 int command_arith(int argc, char **argv)
 {
-    static const struct argp argp = {.args_doc = "[NAME...]",
+    static const struct argp argp = {.args_doc = "[ARITH...]",
                                      .doc = documentation,
                                      .help_filter = add_parts};
     struct ulp_error error;
     struct ulp_arithmetic arithmetic;
     int first = argc;
-    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, NULL) != 0)
-        return fail_memory();
+    if (parse_words(&argp, argc, argv, &first, NULL) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     for (int a = first; a < argc; a++) {
         if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
             return fail(&error);

@@ -8,11 +8,17 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_RECORDED_INPUTS, OPTION_TRIALS, OPTION_ITERATION };
+enum {
+    OPTION_REFERENCE = 512,
+    OPTION_RECORDED_INPUTS,
+    OPTION_TRIALS,
+    OPTION_ITERATION,
+    OPTION_HTML
+};
 
 struct compare_options {
     struct common_options common;
-    const char *arithmetics, *reference, *out, *recorded_inputs;
+    const char *arithmetics, *reference, *out, *html, *recorded_inputs;
     char **files;
     size_t file_count, trials, iteration;
 };
@@ -32,6 +38,7 @@ static const struct argp_option option_list[] = {
      "Number of slightly changed problems that each arithmetic is run on, to see how much its errors "
      "vary (default 8; more are sharper and slower)", 0},
     {"out", 'o', "FOLDER", 0, "Write compare.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -43,6 +50,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->out = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_RECORDED_INPUTS: options->recorded_inputs = argument; return 0;
     case OPTION_TRIALS:
@@ -208,22 +216,33 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     return status;
 }
 
-/* compare.json must be none of the files that are read. */
-static enum ulp_status spare_files(const struct compare_options *options,
+/* A file to write must be none of the files that are read. */
+static enum ulp_status spare_files(const struct compare_options *options, const char *path,
                                    const struct ulp_model *model, struct ulp_error *error)
 {
-    struct ulp_text path = {0};
     char *recorded[] = {(char *)(uintptr_t)options->recorded_inputs};
-    ulp_text_add(&path, "%s/compare.json", options->out);
-    enum ulp_status status = path.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
-                                         : spare_inputs(path.data, model, options->common.inputs,
-                                                        options->common.input_count, error);
+    enum ulp_status status =
+        spare_inputs(path, model, options->common.inputs, options->common.input_count, error);
     if (status == ULP_OK)
-        status = spare_inputs(path.data, NULL, options->files, options->file_count, error);
+        status = spare_inputs(path, NULL, options->files, options->file_count, error);
     if (status == ULP_OK && options->recorded_inputs)
-        status = spare_inputs(path.data, NULL, recorded, 1, error);
-    ulp_text_free(&path);
+        status = spare_inputs(path, NULL, recorded, 1, error);
     return status;
+}
+
+static enum ulp_status spare_outputs(const struct compare_options *options,
+                                     const struct ulp_model *model, struct ulp_error *error)
+{
+    struct ulp_text path = {0};
+    enum ulp_status status = ULP_OK;
+    if (options->out) {
+        ulp_text_add(&path, "%s/compare.json", options->out);
+        status = path.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+                             : spare_files(options, path.data, model, error);
+        ulp_text_free(&path);
+    }
+    return status == ULP_OK && options->html ? spare_files(options, options->html, model, error)
+                                             : status;
 }
 
 static void show_part(void *context, size_t part, size_t part_count)
@@ -246,6 +265,10 @@ static int report(const struct compare_options *options, const struct ulp_compar
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/compare.json\n", options->out);
+    if (options->html && ulp_comparison_html(comparison, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     for (size_t f = 0; f < comparison->file_count; f++)
         if (!comparison->files[f].explained)
             return ULP_ERROR_LIMIT;
@@ -274,8 +297,8 @@ static enum ulp_status compare(const struct compare_options *options, struct com
         status = read_recorded_inputs(options, c, error);
     if (status == ULP_OK)
         status = read_inputs(options, c, error);
-    if (status == ULP_OK && options->out)
-        status = spare_files(options, c->model, error);
+    if (status == ULP_OK)
+        status = spare_outputs(options, c->model, error);
     if (status != ULP_OK)
         return status;
     progress_init(&progress, options->common.quiet, 1);

@@ -8,14 +8,21 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_PLAN = 512, OPTION_PRECISIONS, OPTION_FAIL, OPTION_SHOW, OPTION_REFERENCE };
+enum {
+    OPTION_PLAN = 512,
+    OPTION_PRECISIONS,
+    OPTION_FAIL,
+    OPTION_SHOW,
+    OPTION_REFERENCE,
+    OPTION_HTML
+};
 
 struct engine_options {
     struct common_options common;
     struct ulp_built_options built;
     const char *paths[2]; /* of the descriptions */
     size_t path_count;
-    const char *plan, *layer_precisions, *out, *reference;
+    const char *plan, *layer_precisions, *out, *html, *reference;
     bool fail_on_disobeyed;
     size_t shown;
 };
@@ -26,12 +33,13 @@ static const struct argp_option option_list[] = {
      "Was each kept entry of this plan (ulpscope plan) obeyed?", 0},
     {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
      "Was each entry of trtexec's --layerPrecisions=TEXT obeyed? NAME:TYPE,...", 0},
-    {"fail-on", OPTION_FAIL, "WHAT", 0,
+    {"fail-on", OPTION_FAIL, "disobeyed", 0,
      "Exit with code 1 when a constraint was not obeyed in full (disobeyed)", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "With two engines: what their errors are measured against (default mpfr:128)", 0},
     {"show", OPTION_SHOW, "N", 0, "Rows to print of each table (default 12; 0: all)", 0},
     {"out", 'o', "FOLDER", 0, "Write engine.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -55,8 +63,6 @@ static void check_options(const struct argp_state *state, const struct engine_op
                       "--exportLayerInfo=FILE)");
     if (options->path_count == 2 && (options->plan || options->layer_precisions))
         refuse(state, "--plan and --layer-precisions are of one engine: leave one out");
-    if (options->fail_on_disobeyed && !options->plan && !options->layer_precisions)
-        refuse(state, "--fail-on disobeyed needs --plan or --layer-precisions");
     if (count_shapes(&options->common) > 1)
         refuse(state, "engine takes one --shape of each input");
 }
@@ -78,6 +84,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "--fail-on %s: expected disobeyed", argument);
         options->fail_on_disobeyed = true;
         return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_SHOW: options->shown = read_count(state, "--show", argument, 0); return 0;
     case 'o': options->out = argument; return 0;
@@ -133,6 +140,9 @@ static enum ulp_status open_model(struct session *session, struct ulp_error *err
         status = ulp_model_load(common->model, common->budget, &session->model, error);
     if (status == ULP_OK)
         status = set_shapes(session->model, common, 0, &shape, error);
+    if (status == ULP_OK && session->options->html)
+        status = spare_inputs(session->options->html, session->model, common->inputs,
+                              common->input_count, error);
     if (status == ULP_OK)
         status = read_samples(session->model, common, &session->samples, error);
     if (status == ULP_OK) {
@@ -150,8 +160,14 @@ static enum ulp_status judge_wishes(struct session *session, struct ulp_error *e
     const struct engine_options *options = session->options;
     struct ulp_precision_plan plan = {0};
     enum ulp_status status = ULP_OK;
-    if (!options->plan && !options->layer_precisions)
-        return ULP_OK;
+    const bool given = options->plan || options->layer_precisions;
+    if (!given && !session->engines[0].setting_count)
+        return !options->fail_on_disobeyed
+                   ? ULP_OK
+                   : ulp_fail(error, ULP_ERROR_USAGE,
+                              "--fail-on disobeyed: nothing to obey: give --plan or "
+                              "--layer-precisions, or a log of trtexec that says \"Set layer "
+                              "NAME to precision TYPE\"");
     if (options->plan)
         status = ulp_precision_plan_read(options->plan, options->common.budget, &plan, error);
     if (status == ULP_OK)
@@ -215,13 +231,18 @@ static enum ulp_status print_engine(const struct session *session, struct ulp_er
         return status;
     fputs(summary, stdout);
     free(summary);
-    if (!options->out)
-        return ULP_OK;
     const size_t last = options->path_count - 1;
-    status = ulp_built_write(&session->built[last], &session->wishes,
-                             last ? &session->changes : NULL, options->out, error);
-    if (status == ULP_OK)
+    const struct ulp_built_changes *changes = last ? &session->changes : NULL;
+    if (options->out)
+        status =
+            ulp_built_write(&session->built[last], &session->wishes, changes, options->out, error);
+    if (status == ULP_OK && options->out)
         say(stdout, "report: %s/engine.json\n", options->out);
+    if (status == ULP_OK && options->html)
+        status =
+            ulp_built_html(&session->built[last], &session->wishes, changes, options->html, error);
+    if (status == ULP_OK && options->html)
+        say(stdout, "page: %s\n", options->html);
     return status;
 }
 

@@ -16,12 +16,13 @@ enum {
     OPTION_FAIL_ON,
     OPTION_EXPLAIN,
     OPTION_LIST,
-    OPTION_SHOW
+    OPTION_SHOW,
+    OPTION_HTML
 };
 
 struct lint_options {
     struct ulp_lint_options lint;
-    const char *model, *json, *sarif, *explain;
+    const char *model, *json, *sarif, *html, *explain;
     bool list;
     size_t shown;
     int fail_on; /* a severity; -1: none */
@@ -29,16 +30,17 @@ struct lint_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "RUNTIME", 0,
+    {"for", OPTION_FOR, "trt8|trt10|trt11|ort", 0,
      "Only rules that matter for trt8, trt10, trt11 or ort (TensorRT, ONNX Runtime); may be repeated. Default: all", 0},
     {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
      "What trtexec is given as --layerPrecisions=TEXT: NAME:TYPE,...", 0},
     {"layer-output-types", OPTION_OUTPUT_TYPES, "TEXT", 0,
      "What trtexec is given as --layerOutputTypes=TEXT: NAME:TYPE[+TYPE],...", 0},
-    {"fail-on", OPTION_FAIL_ON, "SEVERITY", 0,
+    {"fail-on", OPTION_FAIL_ON, "note|warning|error", 0,
      "Exit with code 1 when there is a finding of this severity or a higher one: note, warning or error", 0},
     {"json", OPTION_JSON, "FILE", 0, "Write all findings as JSON", 0},
     {"sarif", OPTION_SARIF, "FILE", 0, "Write all findings as SARIF 2.1.0, for code review services", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
     {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
     {"list", OPTION_LIST, 0, 0, "List the rules; no model is read", 1},
@@ -70,6 +72,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_JSON: options->json = argument; return 0;
     case OPTION_SARIF: options->sarif = argument; return 0;
     case OPTION_FAIL_ON: options->fail_on = read_severity(state, argument); return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_EXPLAIN: options->explain = argument; return 0;
     case OPTION_LIST: options->list = true; return 0;
     case OPTION_SHOW:
@@ -150,6 +153,10 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
         return fail(&error);
     if (options->sarif && ulp_lint_write_sarif(result, options->sarif, &error) != ULP_OK)
         return fail(&error);
+    if (options->html && ulp_lint_html(result, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     size_t failing = 0;
     for (int s = options->fail_on; s >= 0 && s < ULP_SEVERITY_COUNT; s++)
         failing += result->counts[s];
@@ -169,6 +176,8 @@ static enum ulp_status spare_model(const struct lint_options *options,
         status = spare_inputs(options->json, model, NULL, 0, error);
     if (options->sarif && status == ULP_OK)
         status = spare_inputs(options->sarif, model, NULL, 0, error);
+    if (options->html && status == ULP_OK)
+        status = spare_inputs(options->html, model, NULL, 0, error);
     return status;
 }
 

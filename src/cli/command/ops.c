@@ -92,12 +92,12 @@ int command_ops(int argc, char **argv)
                                                  {0}};
     static const struct argp argp = {.options = options,
                                      .parser = parse_option,
-                                     .args_doc = "[NAME...]",
+                                     .args_doc = "[OPERATOR...]",
                                      .doc = documentation};
     int first = argc;
     bool coverage_only = false;
-    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, &first, &coverage_only) != 0)
-        return fail_memory();
+    if (parse_words(&argp, argc, argv, &first, &coverage_only) != ULP_OK)
+        return ULP_ERROR_MEMORY;
     if (coverage_only) {
         print_coverage(stdout);
         return ULP_OK;

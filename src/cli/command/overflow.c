@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_FAIL, OPTION_NO_REMEDIES, OPTION_SAMPLES };
+enum { OPTION_REFERENCE = 512, OPTION_FAIL, OPTION_NO_REMEDIES, OPTION_SAMPLES, OPTION_HTML };
 
 struct overflow_options {
     struct common_options common;
     struct keep_options keep;
-    const char *formats, *reference, *out, *samples_from;
+    const char *formats, *reference, *out, *html, *samples_from;
     bool no_remedies;
     int fail_on; /* the least verdict that fails; 0: none */
 };
@@ -25,7 +25,7 @@ static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", OPTION_ALIAS, 0, 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "The arithmetic of the walk that the forecast is made from (default fp64)", 0},
-    {"fail-on", OPTION_FAIL, "WHAT", 0,
+    {"fail-on", OPTION_FAIL, "overflows|1bit|3bits", 0,
      "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
      "last two only", 0},
@@ -36,6 +36,7 @@ static const struct argp_option option_list[] = {
     {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
      "Do not try remedies where something overflows (each costs a run of the model)", 0},
     {"out", 'o', "FOLDER", 0, "Write overflow.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -70,6 +71,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'f':
     case 'a': options->formats = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->out = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_SAMPLES: options->samples_from = argument; return 0;
     case OPTION_NO_REMEDIES: options->no_remedies = true; return 0;
@@ -228,6 +230,10 @@ static int report(const struct overflow_options *options, const struct ulp_forec
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/overflow.json\n", options->out);
+    if (options->html && ulp_forecast_html(forecast, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     for (size_t l = 0; l < forecast->lane_count; l++)
         if (fails(options, &forecast->lanes[l]))
             return ULP_ERROR_LIMIT;
@@ -254,6 +260,9 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
     if (status == ULP_OK && options->out)
         status = spare_inputs_of_report(options->out, model, options->common.inputs,
                                         options->common.input_count, error);
+    if (status == ULP_OK && options->html)
+        status = spare_inputs(options->html, model, options->common.inputs,
+                              options->common.input_count, error);
     if (status == ULP_OK && (options->common.input_count || !options->samples_from))
         status = read_samples(model, &options->common, &samples, error);
     if (status == ULP_OK) {

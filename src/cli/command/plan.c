@@ -15,7 +15,8 @@ enum {
     OPTION_BUDGET,
     OPTION_FRONTIER,
     OPTION_APPLY,
-    OPTION_LOWER_IO
+    OPTION_LOWER_IO,
+    OPTION_HTML
 };
 
 /* The arguments of an option that may be repeated. */
@@ -26,7 +27,7 @@ struct texts {
 
 struct plan_options {
     struct common_options common;
-    const char *arithmetic, *keep_in, *reference, *out, *apply;
+    const char *arithmetic, *keep_in, *reference, *out, *html, *apply;
     struct texts tolerances, always, never, validate;
     size_t budget;
     bool frontier, lower_io;
@@ -59,6 +60,7 @@ static const struct argp_option option_list[] = {
      "Write into FOLDER plan.json, which audit --plan reads; mixed.onnx, the model with these types and "
      "Casts, for TensorRT 11 and other runtimes; and the plan for trtexec and Polygraphy up to "
      "TensorRT 10, and for AutoCast", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {"apply", OPTION_APPLY, "FILE", 0,
      "Search nothing: write mixed.onnx of the plan in FILE (plan.json of an earlier search, or one "
      "written by hand) into --out, and check it with the inputs", 0},
@@ -81,6 +83,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
                                        : "--apply writes mixed.onnx: give --out");
         if (!options->apply && !options->tolerances.count)
             refuse(state, "give a --tolerance, as --tolerance sqnr_db=60");
+        if (options->apply && options->html)
+            refuse(state, "--apply searches nothing: it takes no --html");
         if (options->lower_io && !options->out)
             refuse(state, "--lower-io is about mixed.onnx: give --out");
         if (count_shapes(&options->common) > 1)
@@ -110,6 +114,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->budget = (size_t)count;
         return 0;
     case OPTION_FRONTIER: options->frontier = true; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_APPLY: options->apply = argument; return 0;
     case OPTION_LOWER_IO: options->lower_io = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -121,7 +126,8 @@ static const char documentation[] =
     "ARITH and every output meets a tolerance. An audit proposes the nodes, and every plan that is "
     "considered is run. In the end each kept node has been released once by itself, and the "
     "tolerance failed."
-    "\vmixed.onnx is written only when `ulpscope run -a model` gives the bits of the plan on it, for "
+    "\vmixed.onnx is written only when `ulpscope run -a model` gives the bits of the plan on it, "
+    "for "
     "every sample.\n\nExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
     "Examples:\n"
     "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
@@ -239,6 +245,10 @@ static int report(const struct plan_options *options, const struct ulp_found *fo
         if (code != ULP_OK)
             return code;
     }
+    if (options->html && ulp_found_html(found, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     return found->met && found->validated_met == found->validated_count && !(found->mixed_ratio > 1)
                ? ULP_OK
                : ULP_ERROR_LIMIT;
@@ -289,6 +299,12 @@ static int run_plan(const struct plan_options *options)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK)
         status = set_shapes(model, &options->common, 0, &shape, &error);
+    if (status == ULP_OK && options->html)
+        status = spare_inputs(options->html, model, options->common.inputs,
+                              options->common.input_count, &error);
+    if (status == ULP_OK && options->html)
+        status = spare_inputs(options->html, NULL, options->validate.items, options->validate.count,
+                              &error);
     if (status == ULP_OK && !options->apply)
         status = find(options, model, &found, &error);
     const int code = status != ULP_OK ? fail(&error)

@@ -21,7 +21,7 @@ static const struct argp_option option_list[] = {
      "The format, or any arithmetic, in which the model runs (default fp16; ulpscope arith explains "
      "them)", 0},
     {"arith", 'a', "ARITH", OPTION_ALIAS, 0, 0},
-    {"fail-on", OPTION_FAIL, "WHAT", 0,
+    {"fail-on", OPTION_FAIL, "unproven", 0,
      "Exit with code 1 when an output of a node is not proven (unproven)", 0},
     {"out", 'o', "FOLDER", 0, "Write proof.json into FOLDER", 0},
     {0},

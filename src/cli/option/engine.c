@@ -5,7 +5,7 @@
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"accumulate", 'A', "unknown=FORMAT", 0,
+    {"accumulate", 'A', "unknown=fp16|unknown=fp32", 0,
      "What kernels whose names do not tell are taken to add FP16 products in: unknown=fp16 or "
      "unknown=fp32 (default)", 0},
     {"gpu", 'G', "GPU", 0,

@@ -3,6 +3,7 @@
 #define ULP_CLI_OPTION_OPTION_H
 
 #include <argp.h>
+#include <stdio.h>
 #include <ulpscope.h>
 
 /* --shape NAME=1x77. */
@@ -41,6 +42,16 @@ int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *
                           struct common_options *common);
 /* The same for any other command. */
 int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
+/* The same; the words that are no options begin at argv[*first]. */
+int parse_words(const struct argp *argp, int argc, char **argv, int *first, void *input);
+
+/* What manual pages and completions are made of (src/cli/manual/read.awk): the options of a
+ * command, which `ulpscope COMMAND --describe` prints, and the values that options take. Neither is
+ * an option of its own, and --help does not show it. */
+void describe_options(const struct argp *argp);
+void describe_values(void);
+/* One field of such a line: a tab, and the text on one line. NULL: empty. */
+void describe_field(const char *text);
 
 void common_free(struct common_options *options);
 
@@ -76,6 +87,19 @@ extern const struct argp keep_argp;
 /* --accumulate and --gpu, a child parser of commands that read engines; its input is a struct
  * ulp_built_options of zeros. */
 extern const struct argp built_argp;
+
+/* The bytes that --max-memory names, or the command is refused. */
+size_t read_memory(const struct argp_state *state, const char *text);
+/* --max-memory, a child parser of commands that read reports; its input is a size_t. */
+extern const struct argp memory_argp;
+#define REPORT_MEMORY ((size_t)4 << 30) /* where --max-memory is not given */
+
+/* One more --fail-above, or the command is refused. */
+void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
+               const char *limit);
+/* A line for each crossing; returns an exit code. */
+int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const *limits,
+                  size_t count, bool allow_nonfinite_inputs);
 
 /* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
 struct lane_list {

@@ -44,13 +44,15 @@ static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *er
                             "shape asks for more elements than fit in memory");
     }
     if (rest >= 0 && (known == 0 || in->count % (size_t)known != 0))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not divide into shape's %lld",
-                        in->count, (long long)known);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not divide into shape's %lld%s",
+                        in->count, (long long)known,
+                        zero_is_zero && !known ? " (allowzero=1 makes a 0 in it a size)" : "");
     if (rest >= 0)
         dims[rest] = (int64_t)in->count / known;
     else if ((size_t)known != in->count)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not fit shape's %lld", in->count,
-                        (long long)known);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements do not fit shape's %lld%s", in->count,
+                        (long long)known,
+                        zero_is_zero && !known ? " (allowzero=1 makes a 0 in it a size)" : "");
     return ulp_call_describe(call, 0, in->type, (int)shape.count, dims, error);
 }
 

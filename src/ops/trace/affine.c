@@ -224,8 +224,8 @@ enum ulp_status ulp_trace_give_symbols(struct ulp_trace *trace, struct ulp_enclo
     enum giving giving = ALL_RESTS;
     uint32_t symbols;
     size_t terms = 0;
-    struct ulp_affine *forms;
-    double *row;
+    struct ulp_affine *forms = NULL;
+    double *row = NULL;
     for (; giving < GIVING_COUNT; giving++) {
         symbols = e->symbol_count;
         terms = count_terms(x, giving, &symbols);

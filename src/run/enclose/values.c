@@ -190,7 +190,7 @@ enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *w, struct ulp_slot_b
                                  const struct ulp_slot_bounds *from, int axis, size_t index,
                                  struct ulp_error *error)
 {
-    int64_t dims[ULP_RANK_MAX];
+    int64_t dims[ULP_RANK_MAX] = {0};
     const struct axis_view view = view_axis(&from->shape, axis);
     for (int d = 0; d + 1 < from->shape.rank; d++)
         dims[d] = from->shape.dims[d + (d >= axis)];

@@ -31,6 +31,7 @@ void digest_forecast(struct digest *digest)
     CALL(ulp_forecast_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
     CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
     CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
+    CALL(ulp_forecast_html(&forecast, test_folder("forecast/page.html"), e));
     add_bytes(digest, text, strlen(text));
     free(text);
     ulp_forecast_free(&forecast);
@@ -68,6 +69,7 @@ void digest_comparison(struct digest *digest)
     CALL(ulp_comparison_summary(&comparison, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_comparison_write(&comparison, test_folder("comparison"), e));
+    CALL(ulp_comparison_html(&comparison, test_folder("comparison/page.html"), e));
     add_file(digest, test_folder("comparison/compare.json"));
     free(summary);
     ulp_comparison_free(&comparison);
@@ -98,6 +100,8 @@ void digest_plan(struct digest *digest)
     CALL(ulp_found_text(&found, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_found_write(&found, test_folder("plan"), e));
+    CALL(ulp_found_html(&found, test_folder("plan/page.html"), e));
+    add_file(digest, test_folder("plan/page.html"));
     add_file(digest, test_folder("plan/plan.json"));
     add_file(digest, test_folder("plan/frontier.svg"));
     free(text);
@@ -170,6 +174,8 @@ void digest_lint(struct digest *digest)
     CALL(ulp_lint_summary(&result, 3, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_lint_write_json(&result, test_folder("lint.json"), e));
+    CALL(ulp_lint_html(&result, test_folder("lint.html"), e));
+    add_file(digest, test_folder("lint.html"));
     CALL(ulp_lint_write_sarif(&result, test_folder("lint.sarif"), e));
     add_file(digest, test_folder("lint.json"));
     add_file(digest, test_folder("lint.sarif"));

@@ -157,6 +157,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
         add_bytes(digest, &crossings.items[c].value, sizeof crossings.items[c].value);
         free(text);
     }
+    CALL(ulp_audit_keep_limits(audit, limits, 1, true, e));
     CALL(ulp_report_junit(audit, limits, 1, true, test_folder("out.xml"), e));
     add_file(digest, test_folder("out.xml"));
     free(crossings.items);
@@ -406,6 +407,7 @@ static void digest_engine(struct digest *digest)
     CALL(ulp_built_costs_summary(&built[0], &costs, 0, 0, false, &text, e));
     free(text);
     CALL(ulp_built_write(&built[1], &wishes, &changes, test_folder("engine"), e));
+    CALL(ulp_built_html(&built[1], &wishes, &changes, test_folder("engine/page.html"), e));
     ulp_built_costs_free(&costs);
     ulp_wishes_free(&wishes);
     ulp_built_changes_free(&changes);

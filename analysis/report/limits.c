@@ -1,0 +1,61 @@
+/* Limits kept in an audit, with the sentences on what crosses them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/analysis.h>
+
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
+
+static enum ulp_status keep_crossings(const struct ulp_audit *audit,
+                                      const struct ulp_crossing_list *crossings,
+                                      struct ulp_audit_limit *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    out->crossings = ulp_arena_take(audit->memory, crossings->count + 1, sizeof *out->crossings);
+    if (!out->crossings)
+        return ulp_fail_memory(error, "out of memory for limits");
+    for (size_t c = 0; c < crossings->count && status == ULP_OK; c++) {
+        char *text = NULL;
+        status = ulp_crossing_text(&crossings->items[c], out->limit, &text, error);
+        if (status == ULP_OK) {
+            out->crossings[c] =
+                (struct ulp_audit_crossing){.arithmetic = crossings->items[c].arithmetic,
+                                            .output = crossings->items[c].output,
+                                            .text =
+                                                ulp_arena_text(audit->memory, text, strlen(text))};
+            out->crossing_count++;
+            if (!out->crossings[c].text)
+                status = ulp_fail_memory(error, "out of memory for limits");
+        }
+        free(text);
+    }
+    return status;
+}
+
+enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const *limits,
+                                      size_t count, bool allow_nonfinite_inputs,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    enum ulp_status status = ULP_OK;
+    audit->limit_count = 0;
+    audit->limits = ulp_arena_take(audit->memory, count + 1, sizeof *audit->limits);
+    if (!audit->limits)
+        return ulp_fail_memory(error, "out of memory for limits");
+    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+        struct ulp_audit_limit *kept = &audit->limits[i];
+        struct ulp_crossing_list crossings;
+        status = ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, error);
+        if (status != ULP_OK)
+            break;
+        kept->limit = ulp_arena_text(audit->memory, limits[i], strlen(limits[i]));
+        status = kept->limit ? keep_crossings(audit, &crossings, kept, error)
+                             : ulp_fail_memory(error, "out of memory for limits");
+        free(crossings.items);
+        audit->limit_count += status == ULP_OK;
+    }
+    return status;
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Manual pages and completions against --usage, which argp prints: every command has a page, every long option of every command is
+# in its page and in the three completions, mandoc finds nothing, and bash completes what a person types.
+set -u
+made=${top_builddir:-.}/src/cli/manual
+source=${top_srcdir:-.}/src/cli/manual
+program=${top_builddir:-.}/ulpscope
+bad=0
+wrong() { echo "$*"; bad=1; }
+
+# The long options of a command, by its --usage.
+usage_options() { "$program" "$1" --usage | grep -oE -- '--[a-z][a-z-]*' | sort -u; }
+# What bash offers for the line $1 with the cursor at its end, COMP_WORDBREAKS being $2.
+offered() {
+    bash --norc -c 'source "$1"; COMP_WORDBREAKS=$3 COMP_LINE=$2 COMP_POINT=${#2}
+        read -ra COMP_WORDS <<<"$2"; COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_TYPE=9
+        _ulpscope ulpscope "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        [ ${#COMPREPLY[@]} -eq 0 ] || printf "%s\n" "${COMPREPLY[@]}"' - "$made/ulpscope" "$1" "$2" | sort -u
+}
+expect() {
+    local got
+    got=$(offered "$1" "${3-$default_breaks}" | tr '\n' ' ')
+    [ "$got" = "${2:+$2 }" ] || wrong "completing '$1': expected '$2', got '$got'"
+}
+default_breaks=$' \t\n"\'@><=;|&(:'
+
+commands=$("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+[ "$(wc -w <<<"$commands")" -ge 16 ] || { echo "too few commands were found"; exit 1; }
+expect 'ulpscope ' "$(tr ' ' '\n' <<<"$commands --help --version" | sort | tr '\n' ' ' | sed 's/^ *//; s/ *$//')"
+count=0
+for command in $commands; do
+    page=$made/ulpscope-$command.1
+    [ -f "$page" ] || { wrong "$command has no manual page"; continue; }
+    grep -q "manual/ulpscope-$command\.1\|%D%/ulpscope-$command\.1" "$source/local.mk" || wrong "src/cli/manual/local.mk does not name ulpscope-$command.1"
+    options=$(usage_options "$command")
+    [ "$(wc -l <<<"$options")" -ge 2 ] || wrong "$command --usage: too few options were found"
+    of_page=$(sed -n '/^\.TP/{n;p}' "$page" | sed 's/\\-/-/g; s/\\f[BIR]/ /g' | grep '^ -' | grep -oE -- ' --[a-z][a-z-]*' | tr -d ' ' | sort -u)
+    of_zsh=$(sed -n "/^        $command)/,/return ;;/p" "$made/_ulpscope" | grep -oE "^ *'\*--[a-z][a-z-]*" | grep -oE -- '--.*' | sort -u)
+    of_fish=$(grep -F -- "'__ulpscope_command $command'" "$made/ulpscope.fish" | sed "s/ -d '.*//" | grep -oE -- ' -l [a-z-]+' | sed 's/ -l /--/' | sort -u)
+    of_bash=$(offered "ulpscope $command --" "$default_breaks" | tr -d '=' | sort -u)
+    for place in page zsh fish bash; do
+        got=of_$place
+        [ "${!got}" = "$options" ] || wrong "$command: --usage and the $place differ: $(diff <(echo "$options") <(echo "${!got}") | grep '^[<>]' | tr '\n' ' ')"
+    done
+    count=$((count + $(wc -l <<<"$options")))
+done
+echo "$count options of $(wc -w <<<"$commands") commands"
+
+# what options take
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp "$made/ulpscope" "$folder/completion"
+mkdir "$folder/here" "$folder/here/sub"
+touch "$folder/here/net.onnx" "$folder/here/in.npz" "$folder/here/with space.npz"
+gpus=$("$program" arith --help | sed -n 's/^  @\([a-z0-9|]*\)$/\1/p' | tr '|' '\n' | sort | tr '\n' ' ' | sed 's/ $//')
+formats=$("$program" report --list | awk '{print $1}' | sort | tr '\n' ' ' | sed 's/ $//')
+[ -n "$gpus" ] && [ -n "$formats" ] || wrong "no GPUs or no formats were found"
+expect 'ulpscope audit m.onnx --arith fp16' 'fp16 fp16-strict'
+expect 'ulpscope audit m.onnx --arith=bf' 'bf16 bf16-strict'
+expect 'ulpscope audit m.onnx --arith=bf' '--arith=bf16 --arith=bf16-strict' $' \t\n'
+expect 'ulpscope audit m.onnx -qa tf32-t' 'tf32-trunc'
+expect 'ulpscope audit m.onnx --arith fp32,fp16@' "$gpus"
+expect 'ulpscope audit m.onnx --arith fp32,fp16@a1' 'a100'
+expect 'ulpscope audit m.onnx --arith torch:fp1' 'fp16'
+expect 'ulpscope audit m.onnx --arith fp16,order=' 'blocked: pairwise sequential'
+expect 'ulpscope audit m.onnx --keep op:Softmax=fp3' 'fp32'
+expect 'ulpscope audit m.onnx --keep op:Soft' ''
+expect 'ulpscope audit m.onnx --gpu ' "$gpus"
+expect 'ulpscope report r --to ' "$formats"
+expect 'ulpscope overflow m.onnx --fail-on ' '1bit 3bits overflows'
+expect 'ulpscope lint --explain cast-down' 'cast-down-up'
+expect 'ulpscope ops Softm' 'Softmax'
+expect 'ulpscope arith -- fp64' 'fp64'
+expect 'ulpscope mma h200.mma.f16' 'h200.mma.f16.f16 h200.mma.f16.f32'
+expect 'ulpscope audit m.onnx --seed ' ''
+made=$(cd "$made" && pwd) program=$(cd "$(dirname "$program")" && pwd)/ulpscope
+cd "$folder/here" || exit 99
+expect 'ulpscope audit ' 'net.onnx sub'
+expect 'ulpscope audit net.onnx ' ''
+expect 'ulpscope audit net.onnx -i ' "in.npz net.onnx sub with space.npz"
+expect 'ulpscope audit net.onnx --out=' 'sub'
+expect 'ulpscope mma u in' 'in.npz'
+cd "$made" || exit 99
+
+bash -n ulpscope || bad=1
+skipped=
+if command -v zsh >/dev/null; then
+    zsh -n _ulpscope || bad=1
+else
+    skipped+=' zsh'
+fi
+if command -v fish >/dev/null; then
+    fish -n ulpscope.fish || bad=1
+    fish_offers() { HOME=$folder fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$made/ulpscope.fish" "$1" | cut -f1 | sort -u | tr '\n' ' '; }
+    [ "$(fish_offers 'ulpscope audit m.onnx --arith fp32,tf')" = 'fp32,tf32 fp32,tf32-trunc ' ] || wrong "fish: $(fish_offers 'ulpscope audit m.onnx --arith fp32,tf')"
+    [ "$(fish_offers 'ulpscope report r --to ')" = "$formats " ] || wrong "fish: report --to: $(fish_offers 'ulpscope report r --to ')"
+else
+    skipped+=' fish'
+fi
+if command -v mandoc >/dev/null; then
+    found=$(mandoc -Tlint ulpscope*.1)
+    [ -z "$found" ] || wrong "mandoc: $found"
+else
+    skipped+=' mandoc'
+fi
+[ $bad -eq 0 ] && [ -n "$skipped" ] && { echo "the rest passed; not here, and skipped:$skipped"; exit 77; }
+exit $bad
