@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	%D%/certify.c %D%/limit.c %D%/limit.h %D%/schedules.h %D%/spread.c
+	%D%/certify.c %D%/limit.c %D%/limit.h %D%/schedules.h %D%/slices.c %D%/slices.h %D%/spread.c
 include analysis/measure/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Record on an NVIDIA GPU what no document tells: the functions of compiled kernels, attention, FP8 products, TF32 and FP16-accumulating convolutions.
+"""Record on an NVIDIA GPU what no document tells: the functions of compiled kernels, attention, FP8 products, FP16-accumulating products, TF32 and FP16-accumulating convolutions.
 
-    scripts/record_h200.py FOLDER [--parts info,functions,attention,fp8,conv,conv16,norms]
+    scripts/record_h200.py FOLDER [--parts functions,norms,attention,fp8,conv,conv16,gemm16,divide]
 
 Writes FOLDER/PART.npz (arrays as bit patterns where numpy has no type) and FOLDER/record.log, which has versions, kernel names and whatever failed.
 A part that fails is logged and does not stop the others. Needs PyTorch with Triton, and a GPU of compute capability 8.9 or more for FP8.
@@ -9,9 +9,11 @@ A part that fails is logged and does not stop the others. Needs PyTorch with Tri
 import argparse
 import ctypes
 import glob
+import json
 import os
 import re
 import sys
+import tempfile
 import time
 import traceback
 
@@ -50,6 +52,21 @@ def kernels(call):
         out = call()
         torch.cuda.synchronize()
     return out, sorted({event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA})
+
+
+def launches(call):
+    """What the call returns, and of each kernel it launched the name and the grid: its third number counts the slices of a sum that is cut."""
+    call()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        out = call()
+        torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profile.export_chrome_trace(path)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+    return out, [(event["name"][:160], event["args"].get("grid")) for event in events if event.get("cat") == "kernel"]
 
 
 def random(seed, *shape, scale=1.0):
@@ -125,7 +142,8 @@ def record_norms(out, log):
 
 def record_attention(out, log):
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    shapes = {"a": (1, 2, 64, 64, 64), "b": (1, 2, 200, 200, 64), "c": (1, 1, 77, 300, 128), "d": (2, 2, 256, 256, 32)}
+    shapes = {"a": (1, 2, 64, 64, 64), "b": (1, 2, 200, 200, 64), "c": (1, 1, 77, 300, 128), "d": (2, 2, 256, 256, 32), "e": (1, 1, 64, 128, 64),
+              "f": (1, 1, 64, 192, 64), "g": (1, 1, 64, 96, 128), "h": (1, 1, 16, 600, 64)}
     for label, (batch, heads, queries, keys, width) in shapes.items():
         q, k, v = (random(10 + i, batch, heads, n, width) for i, n in enumerate((queries, keys, keys)))
         for name, tensor in zip("qkv", (q, k, v)):
@@ -170,6 +188,7 @@ def record_fp8(out, log):
 CONVOLUTIONS = {  # batch, channels in, out, size, kernel, stride, padding, groups
     "3x3": (2, 32, 32, 14, 3, 1, 1, 1), "1x1": (2, 64, 48, 14, 1, 1, 0, 1), "7x7s2": (1, 3, 64, 56, 7, 2, 3, 1), "3x3s2": (2, 64, 64, 15, 3, 2, 1, 1),
     "5x5": (1, 16, 32, 20, 5, 1, 2, 1), "groups": (2, 32, 32, 14, 3, 1, 1, 4), "wide": (1, 256, 64, 10, 3, 1, 1, 1), "deep1x1": (4, 512, 128, 7, 1, 1, 0, 1),
+    "128": (1, 128, 32, 12, 3, 1, 1, 1), "96": (2, 96, 64, 12, 3, 1, 1, 1), "72": (1, 72, 32, 12, 3, 1, 1, 1), "48": (1, 48, 64, 20, 3, 2, 1, 1),
 }
 
 
@@ -179,9 +198,11 @@ def record_conv(out, log):
         out[f"{label}.x"], out[f"{label}.w"] = bits(x), bits(w)
         for kind, dtype, tf32 in (("f32", torch.float32, False), ("tf32", torch.float32, True), ("f16", torch.float16, False), ("bf16", torch.bfloat16, False)):
             torch.backends.cudnn.allow_tf32 = tf32
-            result, names = kernels(lambda: F.conv2d(x.to(dtype), w.to(dtype), None, stride, padding, 1, groups))
-            out[f"{label}.{kind}"] = bits(result)
-            log(f"conv {label} {kind}: {[name[:120] for name in names]}")
+            for layout, memory in (("", torch.contiguous_format), (".nhwc", torch.channels_last)):
+                a, b = x.to(dtype).contiguous(memory_format=memory), w.to(dtype).contiguous(memory_format=memory)
+                result, names = kernels(lambda: F.conv2d(a, b, None, stride, padding, 1, groups))
+                out[f"{label}.{kind}{layout}"] = bits(result)
+                log(f"conv {label} {kind}{layout}: {[name[:120] for name in names]}")
 
 
 def load_cudnn():
@@ -243,7 +264,66 @@ def record_conv16(out, log):
                     log(f"conv16 {label} {compute} layout {layout} algorithm {algorithm}: {[name[:140] for name in names]}")
 
 
-PARTS = {"functions": record_functions, "norms": record_norms, "attention": record_attention, "fp8": record_fp8, "conv": record_conv, "conv16": record_conv16}
+GEMMS = [(64, 64, k) for k in (128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192)] + [(16, 256, 2048), (256, 128, 1024), (8, 64, 4096), (512, 512, 1024)]
+
+
+def record_gemm16(out, log):
+    """Products that add in FP16: of each shape the first 8 rows and columns, and the kernels with their grids."""
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
+    for rows, columns, k in GEMMS:
+        a, b = random(k, rows, k).half(), random(k + 1, k, columns).half()
+        result, seen = launches(lambda: a @ b)
+        label = f"{rows}x{columns}x{k}"
+        out[f"{label}.A"], out[f"{label}.B"], out[f"{label}.D"] = bits(a[:8]), bits(b[:, :8]), bits(result[:8, :8])
+        out[f"{label}.slices"] = np.array((seen[0][1] or [1, 1, 1])[2], np.int64)
+        log(f"gemm16 {label}: {seen}")
+    torch.backends.cuda.matmul.allow_fp16_accumulation = False
+
+
+def record_divide(out, log):
+    """The instructions of compiled kernels' division: rcp.approx.ftz.f32 of every fraction, as steps from the nearest number, and div.full.f32 of pairs."""
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def reciprocal(source, target, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(source + at)
+        y = tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+        tl.store(target + at, y)
+
+    @triton.jit
+    def divide(left, right, target, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        a, b = tl.load(left + at), tl.load(right + at)
+        y = tl.inline_asm_elementwise("div.full.f32 $0, $1, $2;", "=f,f,f", [a, b], dtype=tl.float32, is_pure=True, pack=1)
+        tl.store(target + at, y)
+    x = (torch.arange(1 << 23, dtype=torch.int32) + 0x3F800000).view(torch.float32).to(DEVICE)
+    y = torch.empty_like(x)
+    reciprocal[(x.numel() // 1024,)](x, y, BLOCK=1024)
+    nearest = (1.0 / x.double()).float()
+    steps = y.view(torch.int32) - nearest.view(torch.int32)
+    out["rcp.steps"] = steps.to(torch.int8).cpu().numpy()
+    log(f"rcp: steps from the nearest {int(steps.min())} to {int(steps.max())}, {float((steps != 0).double().mean()):.4f} differ")
+    generator = np.random.default_rng(11)
+    patterns = generator.integers(0, 1 << 32, 1 << 16, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    plain = generator.normal(0, 3, 1 << 16).astype(np.float32)
+    small = generator.integers(1, 1 << 25, 1 << 14).astype(np.uint32).view(np.float32)
+    large = generator.integers(0x7D000000, 0x7F800000, 1 << 14).astype(np.uint32).view(np.float32)
+    lefts = np.concatenate([patterns, plain, small, plain[:1 << 14], large, small, large, plain[:1 << 14]])
+    rights = np.concatenate([np.roll(patterns, 1), np.roll(plain, 1), plain[:1 << 14], small, plain[:1 << 14], large, small, large])
+    a, b = torch.from_numpy(lefts).to(DEVICE), torch.from_numpy(rights).to(DEVICE)
+    y = torch.empty_like(a)
+    compiled = divide[(a.numel() // 1024,)](a, b, y, BLOCK=1024)
+    try:
+        log("div.full.f32 in machine code:\n" + "\n".join(line for line in compiled.asm["sass"].splitlines() if re.search(r"\b(MUFU|FMUL|FFMA|FSETP|FSEL|FADD)", line)))
+    except Exception as error:
+        log(f"no machine code: {error}")
+    out["div.a"], out["div.b"], out["div.y"] = lefts, rights, bits(y)
+
+
+PARTS = {"functions": record_functions, "norms": record_norms, "attention": record_attention, "fp8": record_fp8, "conv": record_conv, "conv16": record_conv16,
+         "gemm16": record_gemm16, "divide": record_divide}
 
 
 def main():

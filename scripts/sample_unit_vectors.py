@@ -3,7 +3,7 @@
 
 usage: sample_unit_vectors.py FOLDER OUT
 
-FOLDER holds h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz (recorded on an H200 for this project) and other_gpus.npz
+FOLDER holds gemm16.npz, conv.npz and conv16.npz (of scripts/record_h200.py), h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz (recorded on an H200 for this project) and other_gpus.npz
 (north-numerical-computing/MATLAB-tensor-core, BSD-2: see tests/data/unit/SOURCES.md). Members keep their names, so the
 tests read samples and whole files alike. No randomness: the same input gives the same samples.
 """
@@ -21,6 +21,11 @@ FUNCTIONS = ('f32.x', 'f32.erff', 'f32.expf', 'torch.f32.sigmoid', 'torch.f16.ge
              'torch.bf16.sigmoid')
 GEMM_SIDE = {1024: 3}
 GEMM_SIDE_DEFAULT = 6
+RENAMED = {'gemm16.npz': 'h200_gemm16.npz', 'conv.npz': 'h200_conv_channels.npz'}
+SLICED = ('64x64x128', '64x64x512', '64x64x768', '256x128x1024', '64x64x2048', '64x64x4096', '512x512x1024')
+SLICED_SIDE = 3
+PIXELS = ((0, 0), (0, 5), (4, 4), (7, 2), (9, 9), (3, 8))  # of recorded convolutions, 3x3, padded by 1
+CHANNELS = {'wide': (1, 3), '96': (1, 4), '48': (2, 4)}  # stride, features
 
 
 def sample_products(path, tiles, rows):
@@ -43,6 +48,30 @@ def sample_gemms(path):
         yield name, data[rows, columns]
 
 
+def sample_slices(path):
+    for name, data in np.load(path).items():
+        shape, part = name.split('.')
+        rows = slice(SLICED_SIDE) if part in 'AD' else slice(None)
+        columns = slice(SLICED_SIDE) if part in 'BD' else slice(None)
+        if shape in SLICED:
+            yield name, data if part == 'slices' else data[rows, columns].view(np.float16)
+
+
+def sample_channels(path):
+    """Patches of the input, as a batch, so that each gives one pixel. Kernels for channels last; FP32 operands are what TF32 rounds."""
+    data, half = np.load(path), np.load(os.path.join(os.path.dirname(path), 'conv16.npz'))
+    for name, (stride, features) in CHANNELS.items():
+        x, w = np.pad(data[name + '.x'][0], ((0, 0), (1, 1), (1, 1))), data[name + '.w'][:features]
+        label = str(w.shape[1])
+        yield label + '.x', np.stack([x[:, i * stride:i * stride + 3, j * stride:j * stride + 3] for i, j in PIXELS])
+        yield label + '.w', w
+        results = {'f16': data[name + '.f16.nhwc'].view(np.float16), 'tf32': data[name + '.tf32.nhwc']}
+        if name + '.acc16.nhwc.1' in half.files:
+            results['f16.acc16'] = half[name + '.acc16.nhwc.1'].view(np.float16)
+        for kind, y in results.items():
+            yield f'{label}.{kind}', np.stack([y[0, :features, i, j] for i, j in PIXELS]).reshape(len(PIXELS), features, 1, 1)
+
+
 def sample_functions(path):
     for name, data in np.load(path).items():
         if name in FUNCTIONS:
@@ -53,6 +82,8 @@ def main():
     folder, out = sys.argv[1:3]
     os.makedirs(out, exist_ok=True)
     samples = {
+        'gemm16.npz': sample_slices,
+        'conv.npz': sample_channels,
         'h200_mma.npz': lambda path: sample_products(path, MMA_TILES, MMA_ROWS),
         'h200_wgmma.npz': lambda path: sample_products(path, WGMMA_BLOCKS, WGMMA_ROWS),
         'h200_gemm.npz': sample_gemms,
@@ -60,7 +91,7 @@ def main():
         'other_gpus.npz': sample_dots,
     }
     for file, sample in samples.items():
-        np.savez_compressed(os.path.join(out, file), **dict(sample(os.path.join(folder, file))))
+        np.savez_compressed(os.path.join(out, RENAMED.get(file, file)), **dict(sample(os.path.join(folder, file))))
 
 
 if __name__ == '__main__':

@@ -7,7 +7,9 @@ A recorded kernel lists every ONNX node that contributes to it, those included w
 group has what the kernel computes: of what it lists, the nodes that no kernel before it has, and those they are made of
 up to results that are in memory: what a library reads or adds a bias to. A library's kernel has its product
 alone (the one it lists that no library before it did), which a fused kernel behind it has, too, where the bias is added
-there: not behind addmm. Needs onnx.
+there: not behind addmm. A kernel that adds a bias may have nothing else: when another library reads the sum with its bias,
+or where the library's factors were padded. A kernel that lists a product still to come lays its factor out: what it stores
+is that library's own copy, and other kernels compute the value again. Needs onnx.
 """
 import argparse
 import gzip
@@ -37,6 +39,8 @@ def is_library(group):
 
 def find_groups(graph, recorded):
     stored, computed, products, groups = set(), set(), set(), []
+    copied = {}   # by product: nodes whose values were stored for it alone
+    bare = set()  # products that a library stored without their bias, which no kernel has added yet
     for group in recorded:
         nodes = [name for name in group["nodes"] if name in graph.order]
         if is_library(group):
@@ -44,16 +48,26 @@ def find_groups(graph, recorded):
             own = own[-1:] if own else []
             products.update(own)
             for name in own:
-                stored.update(graph.sources[name])
+                stored.update(set(graph.sources[name]) - copied.get(name, set()))
             if group["name"].endswith("addmm"):
                 stored.update(own)
+            else:
+                bare.update(own)
             if own:
                 groups.append({"name": group["name"], "nodes": own})
             continue
-        # a kernel that lays out a factor lists the product, which is still to come
+        for name in nodes:
+            if graph.ops[name] in PRODUCTS and name not in products:
+                copied.setdefault(name, set()).update(nodes)
         nodes = [name for name in nodes if graph.ops[name] not in PRODUCTS or name in products]
         new = [name for name in nodes if name not in computed and name not in products]
-        if group["kind"].startswith("Extern") or not new:
+        if group["kind"].startswith("Extern"):
+            continue
+        if not new:
+            last = max(nodes, key=graph.order.get, default=None)
+            if last in bare:
+                bare.discard(last)
+                groups.append({"name": f"kernel {len(groups)}", "nodes": [last]})
             continue
         inside, stack = set(), list(new)
         while stack:
@@ -61,8 +75,10 @@ def find_groups(graph, recorded):
             if name in inside or name in stored or name not in nodes:
                 continue
             inside.add(name)
-            stack.extend(graph.sources[name])
+            if name not in products:
+                stack.extend(graph.sources[name])
         computed.update(inside)
+        bare -= inside
         if inside:
             groups.append({"name": f"kernel {len(groups)}", "nodes": sorted(inside, key=graph.order.get)})
     return groups

@@ -26,10 +26,21 @@ enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
     if (!recording_count || !options->arithmetic_count)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a comparison needs a recording and an arithmetic at least");
-    enum ulp_status status = ulp_comparing_measure(&comparing, error);
+    struct ulp_slices_found found;
+    struct ulp_compare_options changed;
+    enum ulp_status status = ulp_compare_find_slices(&comparing, &found, &changed, error);
+    if (found.memory)
+        comparing.options = &changed;
+    const bool measures = status == ULP_OK;
+    if (measures)
+        status = ulp_comparing_measure(&comparing, error);
+    if (status == ULP_OK && found.memory)
+        status = ulp_compare_keep_slices(&comparing, &found, error);
     for (size_t f = 0; f < recording_count && !options->no_cause && status == ULP_OK; f++)
         status = ulp_compare_cause(&comparing, f, error);
-    ulp_comparing_free(&comparing);
+    if (measures)
+        ulp_comparing_free(&comparing);
+    ulp_arena_free(found.memory);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_comparison_free(out);

@@ -118,6 +118,29 @@ static json_t *make_cause(const struct ulp_cause *cause)
     return object;
 }
 
+static json_t *make_slices(const struct ulp_comparison *comparison)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < comparison->slice_count; i++) {
+        const struct ulp_compared_slices *item = &comparison->slices[i];
+        json_t *object = json_object();
+        ulp_json_set(&object, "node", ulp_json_text(item->node));
+        ulp_json_set(&object, "op", ulp_json_text(item->op));
+        ulp_json_set(&object, "arithmetic",
+                     ulp_json_text(comparison->arithmetics[item->arithmetic]));
+        ulp_json_set(&object, "file",
+                     item->elements ? ulp_json_text(comparison->files[item->file].name)
+                                    : json_null());
+        ulp_json_set(&object, "slices", item->found ? json_integer(item->slices) : json_null());
+        ulp_json_set(&object, "nearest", json_integer(item->slices));
+        ulp_json_set(&object, "elements", json_integer((json_int_t)item->elements));
+        ulp_json_set(&object, "equal", json_integer((json_int_t)item->equal));
+        ulp_json_set(&object, "others", ulp_json_text(item->others));
+        ulp_json_append(&list, object);
+    }
+    return list;
+}
+
 static json_t *make_first(const struct ulp_comparison *comparison, ptrdiff_t first)
 {
     return first < 0 ? json_null() : ulp_json_text(comparison->tensors[first].name);
@@ -170,6 +193,8 @@ static json_t *make_document(const struct ulp_comparison *comparison)
     for (size_t t = 0; t < comparison->tensor_count; t++)
         ulp_json_append(&tensors, make_tensor(comparison, &comparison->tensors[t]));
     ulp_json_set(&root, "files", files);
+    if (comparison->slice_count)
+        ulp_json_set(&root, "slices", make_slices(comparison));
     ulp_json_set(&root, "tensors", tensors);
     return root;
 }

@@ -319,6 +319,47 @@ static void add_pair(const struct ulp_page *page, const struct ulp_comparison *c
     ulp_text_free(&text);
 }
 
+/* One product of split-k=auto, in a sentence. */
+static void say_slices(struct ulp_text *text, const struct ulp_comparison *comparison,
+                       const struct ulp_compared_slices *item)
+{
+    const double all = (double)item->elements;
+    ulp_text_show(text, "%s: '%s' (%s) ", comparison->arithmetics[item->arithmetic], item->node,
+                  item->op);
+    if (!item->elements) {
+        ulp_text_add(text, "is taken as one sum: its result was not recorded.");
+    } else if (item->found) {
+        ulp_text_add(text, "%s %d slice%s: all %zu elements have the recorded bits",
+                     item->slices == 1 ? "is in" : "is cut in", item->slices,
+                     item->slices == 1 ? "" : "s", item->elements);
+        if (*item->others)
+            ulp_text_add(text, "; so they have in %s", item->others);
+        if (item->next)
+            ulp_text_add(text, "; in the next best %.1f %%", 100 * (double)item->next / all);
+        ulp_text_add(text, ".");
+    } else {
+        ulp_text_add(text,
+                     "is taken as one sum: no count of slices tried gives the recorded bits (%d: "
+                     "%.1f %% of %zu). Are its inputs recorded, and unit and accumulator right?",
+                     item->slices, 100 * (double)item->equal / all, item->elements);
+    }
+}
+
+static void add_slices(const struct ulp_page *page, const struct ulp_comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->slice_count && i < ROWS_MAX; i++) {
+        struct ulp_text text = {0};
+        say_slices(&text, comparison, &comparison->slices[i]);
+        if (text.data)
+            add_wrapped(page, text.data, 2, 0);
+        page->out->failed |= text.failed;
+        ulp_text_free(&text);
+    }
+    if (comparison->slice_count > ROWS_MAX)
+        ulp_text_add(page->out, "  %zu more products are in compare.json (--out)\n",
+                     comparison->slice_count - ROWS_MAX);
+}
+
 enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,
                                        bool colour, char **out, struct ulp_error *error)
 {
@@ -328,6 +369,7 @@ enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, 
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     for (size_t f = 0; f < comparison->file_count; f++)
         add_verdict(&page, comparison, f);
+    add_slices(&page, comparison);
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
             add_pair(&page, comparison, f, other);

@@ -8,7 +8,7 @@
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
-static enum ulp_status prepare(struct ulp_comparing *comparing, struct ulp_error *error)
+enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     const struct ulp_compare_options *options = comparing->options;
     struct ulp_comparison *out = comparing->out;
@@ -116,7 +116,7 @@ static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     *comparing->out = (struct ulp_comparison){0};
-    enum ulp_status status = prepare(comparing, error);
+    enum ulp_status status = ulp_comparing_prepare(comparing, error);
     if (status == ULP_OK)
         status = ulp_compare_collect(comparing, error);
     if (status == ULP_OK)

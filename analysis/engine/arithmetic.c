@@ -172,8 +172,9 @@ static void say_assumed(struct ulp_text *out, const struct ulp_built_layer *laye
         ulp_text_add(out, "its sum in %d slices: taken for contiguous ones; ",
                      layer->kernel.slices);
     if (layer->kernel.slices == 0)
-        ulp_text_add(out,
-                     "its sum is cut (split-k), in how many slices is not told: taken for one; ");
+        ulp_text_add(
+            out, "its sum is cut (split-k), in how many slices is not told: taken for one (of its "
+                 "recorded result `ulpscope compare -a ...,split-k=auto` finds it); ");
     if (layer->input != ULP_TYPE_UNDEFINED && layer->output != ULP_TYPE_UNDEFINED &&
         layer->input != layer->output && layer->node_count && layer->output != ULP_TYPE_FLOAT)
         ulp_text_add(out, "its result is rounded where it is read; ");

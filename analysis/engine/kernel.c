@@ -122,8 +122,20 @@ static int find_architecture(const char *name)
     return 0;
 }
 
+/* The count behind a word for split-k, "splitK_4", "numSplitK: 12"; 0: none is there.
+ * "splitK_64x64" goes on with a tile. */
+static int count_behind(const char *word)
+{
+    word += strspn(word, "_:= ");
+    const char *end = word;
+    while (isdigit((unsigned char)*end))
+        end++;
+    return end > word && !isalpha((unsigned char)*end) ? number_at(word) : 0;
+}
+
 /* In how many sums a sum is cut: "sliced1x2" and the third number of "warpsize2x1x2" within a
- * block of threads, "splitK" between blocks. 0: it is cut, in how many is not told. */
+ * block of threads, "splitK" between blocks, where logs of builds have a count behind it. 0: it is
+ * cut, in how many is not told. */
 static int find_slices(const char *name)
 {
     const char *sliced = strstr(name, "sliced"), *warps = strstr(name, "warpsize");
@@ -137,9 +149,12 @@ static int find_slices(const char *name)
         const char *x = strchr(sliced, 'x');
         slices = x && number_at(x + 1) > 0 ? number_at(x + 1) : slices;
     }
-    if (strstr(name, "split-k") || strstr(name, "splitK") || strstr(name, "splitk") ||
-        strstr(name, "split_k"))
-        slices = 0;
+    static const char *const words[] = {"split-k", "splitK", "SplitK", "splitk", "split_k"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        const char *split = strstr(name, words[w]);
+        if (split)
+            return count_behind(split + strlen(words[w]));
+    }
     return slices;
 }
 

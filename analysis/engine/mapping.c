@@ -6,9 +6,9 @@ enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, siz
 {
     struct ulp_layer_nodes *nodes = &mapping->of_layer[layer];
     struct ulp_built_node *out = &mapping->built->nodes[node];
-    for (size_t i = nodes->count; i-- > 0;)
-        if (nodes->items[i] == node)
-            return ULP_OK;
+    /* a layer gets the nodes that it names at one go, later only nodes that no layer has */
+    if (out->layer == (ptrdiff_t)layer)
+        return ULP_OK;
     enum ulp_status status =
         ulp_grow(&nodes->items, nodes->count, &nodes->capacity, sizeof *nodes->items,
                  ulp_arena_budget(mapping->arena), "nodes of a layer", error);

@@ -128,7 +128,8 @@ static int find_node(const struct ulp_layer_map *mapping, struct part part)
 /* Is it a name of the model: of a node, or of a value such as a weight? */
 static bool is_known(const struct ulp_layer_map *mapping, struct part part)
 {
-    /* around a name: "[RELU]-[aten_ops.relu.default]-[X]", "X_clone_12", "fused X/MatMulAddFusion" */
+    /* around a name: "[RELU]-[aten_ops.relu.default]-[X]", "X_clone_12", "fused X/MatMulAddFusion"
+     */
     const size_t around = 200;
     if ((size_t)(part.end - part.at) > mapping->longest + around)
         return false;
@@ -166,20 +167,18 @@ static enum ulp_status take_metadata(struct ulp_layer_map *mapping, size_t layer
     return status;
 }
 
-/* Where the next joint of names is; its length in *length. NULL: none. */
+/* Where the next joint of names is; its length in *length. NULL: none. It looks no further than the
+ * joint, so that a name of many joints is read in time that grows with its length. */
 static const char *find_joint(struct part rest, bool myelin, size_t *length)
 {
     static const char *const joints[] = {" + ", " || ", ", ", "+"};
-    const char *first = NULL;
-    for (size_t j = 0; j < (myelin ? 4u : 3u); j++) {
-        const char *at =
-            memmem(rest.at, (size_t)(rest.end - rest.at), joints[j], strlen(joints[j]));
-        if (at && (!first || at < first)) {
-            first = at;
+    for (const char *at = rest.at; at < rest.end; at++)
+        for (size_t j = 0; j < (myelin ? 4u : 3u) && strchr(" ,+", *at); j++) {
             *length = strlen(joints[j]);
+            if ((size_t)(rest.end - at) >= *length && memcmp(at, joints[j], *length) == 0)
+                return at;
         }
-    }
-    return first;
+    return NULL;
 }
 
 /* "PWN(" and ")" around names. */

@@ -16,6 +16,7 @@ struct wishing {
     /* layers of node n: layers[first[n] .. first[n + 1]) */
     size_t *first, *layers;
     bool *chosen;
+    struct ulp_names set; /* layers that the log says were set: the number of the last setting */
 };
 
 static enum ulp_status index_layers(struct wishing *wishing, struct ulp_error *error)
@@ -96,11 +97,8 @@ static void judge_node(const struct wishing *wishing, size_t node, struct ulp_wi
         wish->verdict = ULP_WISH_PARTLY;
 }
 
-static void judge(const struct wishing *wishing, struct ulp_wish *wish)
+static void settle_verdict(struct ulp_wish *wish)
 {
-    for (size_t n = 0; n < wishing->built->node_count; n++)
-        if (wishing->chosen[n])
-            judge_node(wishing, n, wish);
     if (wish->verdict == ULP_WISH_PARTLY || (wish->obeyed && wish->disobeyed))
         wish->verdict = ULP_WISH_PARTLY;
     else if (wish->disobeyed)
@@ -109,6 +107,14 @@ static void judge(const struct wishing *wishing, struct ulp_wish *wish)
         wish->verdict = ULP_WISH_OBEYED;
     else
         wish->verdict = wish->node_count ? ULP_WISH_UNKNOWABLE : ULP_WISH_OBEYED;
+}
+
+static void judge(const struct wishing *wishing, struct ulp_wish *wish)
+{
+    for (size_t n = 0; n < wishing->built->node_count; n++)
+        if (wishing->chosen[n])
+            judge_node(wishing, n, wish);
+    settle_verdict(wish);
 }
 
 /* It names no node: is it the name of a layer of the engine, which nobody can constrain? */
@@ -148,7 +154,6 @@ static struct ulp_wish *add_wish(struct wishing *wishing, const char *pattern, c
                               .layer = -1,
                               .ran = "",
                               .hint = ""};
-    memset(wishing->chosen, 0, wishing->built->node_count * sizeof *wishing->chosen);
     return wish;
 }
 
@@ -167,6 +172,7 @@ static enum ulp_status judge_keep(struct wishing *wishing, const struct ulp_keep
     if (!pattern || !type)
         return ulp_out_of_memory(error);
     struct ulp_wish *wish = add_wish(wishing, pattern, type);
+    memset(wishing->chosen, 0, wishing->built->node_count * sizeof *wishing->chosen);
     enum ulp_status status = ulp_pattern_choose(wishing->built->plan, keep->pattern,
                                                 wishing->chosen, wishing->arena, &miss);
     if (status == ULP_ERROR_MEMORY)
@@ -180,6 +186,58 @@ static enum ulp_status judge_keep(struct wishing *wishing, const struct ulp_keep
 static const char *node_name(const void *context, size_t i)
 {
     return ulp_plan_node_name(context, i);
+}
+
+static enum ulp_status index_settings(struct wishing *wishing, struct ulp_error *error)
+{
+    const struct ulp_engine *engine = wishing->built->engine;
+    for (size_t s = 0; s < engine->setting_count; s++)
+        if (ulp_names_find(&wishing->set, engine->settings[s].layer) < 0 &&
+            !ulp_names_add(&wishing->set, engine->settings[s].layer, (int)s))
+            return ulp_out_of_memory(error);
+    return ULP_OK;
+}
+
+/* Does the log say of a chosen node that it was set to that type? */
+static bool any_set(const struct wishing *wishing, const char *type)
+{
+    const struct ulp_built *built = wishing->built;
+    for (size_t n = 0; n < built->node_count; n++) {
+        const int set = wishing->chosen[n]
+                            ? ulp_names_find(&wishing->set, ulp_plan_node_name(built->plan, n))
+                            : -1;
+        if (set >= 0 && strcmp(built->engine->settings[set].type, type) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the log says was set. A layer that is no node's is the runtime's own: of it nothing is
+ * known. */
+static enum ulp_status judge_settings(struct wishing *wishing, struct ulp_error *error)
+{
+    const struct ulp_built *built = wishing->built;
+    struct ulp_names nodes = {.budget = ulp_arena_budget(wishing->arena)};
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < built->node_count && status == ULP_OK; n++)
+        if (ulp_names_find(&nodes, ulp_plan_node_name(built->plan, n)) < 0 &&
+            !ulp_names_add(&nodes, ulp_plan_node_name(built->plan, n), (int)n))
+            status = ulp_out_of_memory(error);
+    for (size_t s = 0; s < built->engine->setting_count && status == ULP_OK; s++) {
+        const struct ulp_engine_setting *setting = &built->engine->settings[s];
+        if (ulp_names_find(&wishing->set, setting->layer) != (int)s)
+            continue; /* said before */
+        struct ulp_wish *wish = add_wish(wishing, setting->layer, setting->type);
+        const int node = ulp_names_find(&nodes, setting->layer);
+        if (node >= 0) {
+            judge_node(wishing, (size_t)node, wish);
+            settle_verdict(wish);
+        } else {
+            wish->hint = "the log says that it was set, but it is no node of the model";
+        }
+    }
+    ulp_names_free(&nodes);
+    return status;
 }
 
 /* An entry of --layerPrecisions names network layers, which are called after nodes. */
@@ -198,6 +256,10 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
             ulp_layer_option_matches(option, ulp_plan_node_name(built->plan, n));
     if (any) {
         judge(wishing, wish);
+        if (built->engine->setting_count && !any_set(wishing, type))
+            wish->hint =
+                "the log sets none of them (\"Set layer ... to precision\"): trtexec did not "
+                "apply this entry";
         return ULP_OK;
     }
     struct ulp_text near = {0};
@@ -214,19 +276,25 @@ static enum ulp_status judge_all(struct wishing *wishing, const struct ulp_preci
 {
     struct ulp_layer_options options = {0};
     const size_t kept = plan ? plan->keeps.count : 0;
+    const bool logged = !plan && !layer_precisions;
+    const size_t settings = logged ? wishing->built->engine->setting_count : 0;
     enum ulp_status status = ULP_OK;
     if (layer_precisions)
         status = ulp_layer_options_parse(layer_precisions, ULP_LAYER_PRECISIONS, wishing->arena,
                                          &options, error);
     if (status == ULP_OK) {
-        wishing->out->items =
-            ulp_arena_take(wishing->arena, kept + options.count + 1, sizeof *wishing->out->items);
+        wishing->out->items = ulp_arena_take(wishing->arena, kept + options.count + settings + 1,
+                                             sizeof *wishing->out->items);
         status = wishing->out->items ? index_layers(wishing, error) : ulp_out_of_memory(error);
     }
+    if (status == ULP_OK)
+        status = index_settings(wishing, error);
     for (size_t k = 0; k < kept && status == ULP_OK; k++)
         status = judge_keep(wishing, &plan->keeps.items[k], error);
     for (size_t o = 0; o < options.count && status == ULP_OK; o++)
         status = judge_option(wishing, &options.items[o], error);
+    if (settings && status == ULP_OK)
+        status = judge_settings(wishing, error);
     ulp_layer_options_free(&options);
     for (size_t w = 0; w < wishing->out->count; w++)
         wishing->out->counts[wishing->out->items[w].verdict]++;
@@ -247,7 +315,9 @@ enum ulp_status ulp_built_wishes(const struct ulp_built *built,
     if (status != ULP_OK)
         return status;
     out->memory = wishing.arena;
+    wishing.set.budget = ulp_arena_budget(wishing.arena);
     status = judge_all(&wishing, plan, layer_precisions, error);
+    ulp_names_free(&wishing.set);
     if (status != ULP_OK)
         ulp_wishes_free(out);
     return status;

@@ -90,6 +90,22 @@ struct ulp_compared_file {
     struct ulp_cause cause;
 };
 
+/* Of an arithmetic with split-k=auto: in how many slices one product was cut. The product is
+ * computed from what the recording has, else from what the arithmetic gives. */
+struct ulp_compared_slices {
+    char *node, *op;
+    size_t index; /* of the node in the plan */
+    size_t arithmetic, file;
+    /* the fewest that give every recorded bit; not found: those that give most bits. 1 is used then
+     */
+    int slices;
+    bool found;
+    size_t elements;    /* that were recorded; 0: none, so that nothing can be found */
+    size_t equal;       /* of them, how many have the recorded bits */
+    size_t next;        /* the most of those counts that give fewer */
+    const char *others; /* counts that give the same, "9, 10", or "any other"; "" for none */
+};
+
 /* The result of a comparison. */
 struct ulp_comparison {
     char *model_path, *reference;
@@ -100,6 +116,8 @@ struct ulp_comparison {
     struct ulp_compared_file *files;
     size_t tensor_count;
     struct ulp_compared_tensor *tensors; /* in graph order, inputs first */
+    size_t slice_count;                  /* 0: no arithmetic has split-k=auto */
+    struct ulp_compared_slices *slices;  /* of every product, in graph order */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };
@@ -107,7 +125,9 @@ struct ulp_comparison {
 /* Initialise with zeros; reference and arithmetics must be set. */
 struct ulp_compare_options {
     struct ulp_arithmetic reference;
-    const struct ulp_arithmetic *arithmetics; /* at least one */
+    /* at least one; with split-k=auto the counts are found first, product by product, in a run of
+     * its own */
+    const struct ulp_arithmetic *arithmetics;
     size_t arithmetic_count;
     const struct ulp_keeps
         *keeps;    /* nodes in other arithmetics, one for each; NULL: there are none */

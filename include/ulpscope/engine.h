@@ -43,6 +43,11 @@ struct ulp_engine_layer {
     enum ulp_type weights, bias;                      /* UNDEFINED: none, or not told */
     int profile; /* of several optimisation profiles; 0: the first, or the only one */
 };
+/* A layer of the network whose precision trtexec set: "Set layer NAME to precision fp32" in its
+ * log, which is all that tells which of its --layerPrecisions met a layer. */
+struct ulp_engine_setting {
+    const char *layer, *type; /* "fp32" */
+};
 struct ulp_engine {
     const char *path;
     enum ulp_engine_form form;
@@ -53,6 +58,8 @@ struct ulp_engine {
     const struct ulp_engine_layer
         *layers; /* in the order of the file, which is that of execution */
     const char *const *bindings;
+    size_t setting_count; /* of a log; 0: it has none, or the file is no log */
+    const struct ulp_engine_setting *settings;
     struct ulp_arena *memory; /* private: holds the rest */
 };
 /* Read a description. Charged to budget (may be NULL). ULP_ERROR_INPUT: nothing in the file is one,
@@ -67,7 +74,9 @@ ULP_API void ulp_engine_free(struct ulp_engine *engine);
 enum ulp_certainty {
     ULP_CERTAINTY_UNKNOWN,  /* the name does not tell */
     ULP_CERTAINTY_INFERRED, /* from other names, or from the machine code of a kernel so called */
-    ULP_CERTAINTY_OBSERVED, /* equal to what the layer information says beside it, in every file */
+    /* equal to what the layer information says beside it, in every file; or results of kernels so
+     * called were recorded, and are these bits */
+    ULP_CERTAINTY_OBSERVED,
     ULP_CERTAINTY_DOCUMENTED, /* by those who wrote the kernel */
 };
 /* "unknown", "inferred", "observed", "documented". */
@@ -213,7 +222,9 @@ struct ulp_wishes {
     struct ulp_arena *memory; /* private: holds the rest */
 };
 /* Was each kept entry of the plan obeyed, or each entry of trtexec's --layerPrecisions
- * (doc/engine.md)? Either may be NULL. Free with ulp_wishes_free. */
+ * (doc/engine.md)? Either may be NULL; if both are, each layer that the engine's log says was set
+ * (engine->settings) is judged. Of an entry that matches nodes none of which the log names, `hint`
+ * says so. Free with ulp_wishes_free. */
 ULP_API enum ulp_status ulp_built_wishes(const struct ulp_built *built,
                                          const struct ulp_precision_plan *plan,
                                          const char *layer_precisions, struct ulp_wishes *out,

@@ -99,6 +99,8 @@ enum ulp_order {
     ULP_ORDER_WARP,
 };
 
+#define ULP_SPLIT_AUTO (-1)
+
 /* How products are summed in MatMul, Gemm, Conv, ...: by a chain of scalar operations, or by a
  * GPU's matrix unit (src/kernels/unit/unit.c states what these compute). */
 struct ulp_schedule {
@@ -110,7 +112,8 @@ struct ulp_schedule {
      * from 0 */
     int promote;
     /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
-     * are added in order */
+     * are added in order. ULP_SPLIT_AUTO: as many as give the recorded bits: ulp_compare_recordings
+     * finds them, and plans refuse it */
     int split_k;
     /* products that have one row or one column (a matrix times a vector, a depthwise Conv) are
      * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
@@ -202,11 +205,10 @@ struct ulp_arithmetic {
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
- *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N, split-k=N,
- *   epilogue=fused|rounded, qdq=float|integer,
- *   fuse=none|pointwise|reduce|groups, fuse-inner=FORMAT (default: that of compute),
- *   fuse-constants=stored|inner,
- *   functions=rounded|cuda (cuda beside a matrix unit where compute is FP32, else rounded),
+ *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
+ * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
+ * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
+ * (cuda beside a matrix unit where compute is FP32, else rounded),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
  * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that
  * has the same format, except a unit's accumulator. A matrix unit takes neither fma nor nofma, and

@@ -273,6 +273,9 @@ struct ulp_run_options {
     /* instead of audit: lanes 1.. compute only contractions, each on the reference's inputs; events
      * show this P(r) as `entire`, and NULL for other nodes */
     bool isolated;
+    /* NULL, or floats of the main graph by name: lane 0 goes on with these in place of what it
+     * computes, rounded to its storage, where they have its shape. Events show what was computed */
+    const struct ulp_tensor_set *given;
     /* lanes 1.. take the reference's decisions: integers that a node computes from floats (indices,
      * comparisons, but not quantised numbers) are the reference's, and TopK selects by them */
     bool follow;

@@ -27,25 +27,6 @@ static enum ulp_status set_input(struct ulp_lane *lane, int slot, const struct u
                             : status;
 }
 
-enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
-                              enum ulp_type declared, struct ulp_budget *budget,
-                              struct ulp_pool *pool, struct ulp_error *error)
-{
-    struct ulp_format format;
-    *out = ulp_tensor_view(given);
-    if (given->type == declared || !ulp_type_is_float(given->type) || !ulp_type_is_float(declared))
-        return ULP_OK;
-    enum ulp_status status = ulp_format_find(ulp_type_rows[declared].format, &format, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(out, declared, ULP_ELEMENT_COUNT, 0, given->rank, given->dims,
-                                     error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    return status == ULP_OK
-               ? ulp_tensor_convert(out, given, &format, ULP_ROUND_NEAREST_EVEN, 0, pool, error)
-               : status;
-}
-
 /* Give the lanes the model's inputs. */
 static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame,
                                   const struct ulp_tensor_set *inputs, struct ulp_tensor *fitted,

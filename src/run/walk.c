@@ -114,6 +114,43 @@ static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
             ulp_tensor_free(&results[i][o]);
 }
 
+/* The values that the reference goes on with in place of its own. */
+static enum ulp_status take_given(struct ulp_walk *walk, struct ulp_lane *lane,
+                                  const struct ulp_step *step, struct ulp_error *error)
+{
+    for (size_t o = 0; o < step->output_count; o++) {
+        const int slot = step->outputs[o];
+        struct ulp_tensor *own = slot >= 0 ? &lane->values[slot] : NULL;
+        const struct ulp_tensor *given =
+            own ? ulp_tensor_set_find(walk->options->given, lane->block->slots[slot].name) : NULL;
+        if (!given || !ulp_tensor_same_shape(given, own) || !ulp_type_is_float(given->type) ||
+            !ulp_type_is_float(own->type))
+            continue;
+        struct ulp_tensor fitted, taken = {0};
+        struct ulp_format format = {0};
+        enum ulp_status status =
+            ulp_fit_input(&fitted, given, own->type, &walk->budget, walk->pool, error);
+        if (status == ULP_OK)
+            status = ulp_lane_held(lane, slot, own, &format, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_describe(&taken, own->type, own->element, own->precision, own->rank,
+                                         own->dims, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_allocate(&taken, &walk->budget, error);
+        if (status == ULP_OK)
+            status = ulp_tensor_convert(&taken, &fitted, &format, ULP_ROUND_NEAREST_EVEN, 0,
+                                        walk->pool, error);
+        ulp_tensor_free(&fitted);
+        if (status != ULP_OK) {
+            ulp_tensor_free(&taken);
+            return ulp_fail_at(error, status, "given value '%s'", lane->block->slots[slot].name);
+        }
+        ulp_tensor_free(own);
+        *own = taken;
+    }
+    return ULP_OK;
+}
+
 static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_arena *arena,
                                  struct ulp_error *error)
@@ -140,6 +177,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
         if (!frame->absent[l]) {
             keep_results(&frame->lanes[l], step, &evaluations[l],
                          status == ULP_OK && (l == 0 || !walk->options->isolated));
+            if (l == 0 && status == ULP_OK && walk->options->given && !frame->outer)
+                status = take_given(walk, &frame->lanes[l], step, error);
             ulp_lane_drop(&frame->lanes[l], step);
         }
     return status;

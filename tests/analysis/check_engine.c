@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine/file.h"
+#include "base/memory/alloc.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 
@@ -309,10 +311,10 @@ START_TEST(kernel_names)
     } cases[] = {
         {"sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize64x64x64_stage4_"
          "warpsize2x1x2_g1_tensor16x8x16_aACCESS",
-         "fp16", "fp16", "fp16", "fp16", ULP_CERTAINTY_INFERRED, 2, 80, true, false},
+         "fp16", "fp16", "fp16", "fp16", ULP_CERTAINTY_OBSERVED, 2, 80, true, false},
         {"sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize32x32x64_stage6_warpsize2x2x1_"
          "tensor16x8x16",
-         "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_INFERRED, 1, 80, true, false},
+         "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_OBSERVED, 1, 80, true, false},
         {"sm80_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_"
          "warpsize2x2x1_g1_tensor16x8x8_simple_t1r1s1",
          "tf32", "fp32", "fp32", "fp32", ULP_CERTAINTY_INFERRED, 1, 80, true, false},
@@ -346,7 +348,16 @@ START_TEST(kernel_names)
         {"sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n_tilesize128x128x128_warpgroupsize1x1x1",
          "fp8-e4m3", "fp32", "fp32", "bf16", ULP_CERTAINTY_INFERRED, 1, 90, true, false},
         {"sm80_xmma_gemm_bf16bf16_bf16f32_f32_nn_n_tilesize64x64x64 + split-k", "bf16", "fp32",
-         "fp32", "bf16", ULP_CERTAINTY_INFERRED, 0, 80, false, false}};
+         "fp32", "bf16", ULP_CERTAINTY_INFERRED, 0, 80, false, false},
+        {"nvjet_hsh_64x8_64x16_1x4_h_bz_splitK_NNT", "fp16", "fp32", "fp32", "fp16",
+         ULP_CERTAINTY_OBSERVED, 0, 0, true, false},
+        {"sm80_xmma_gemm_f16f16_f16f16_f16_nn_n_splitK_64x64_tensor16x8x16", "fp16", "fp16", "fp16",
+         "fp16", ULP_CERTAINTY_OBSERVED, 0, 80, true, false},
+        {"sm80_xmma_gemm_f16f16_f16f16_f16_nn_n_tilesize64x64x64_splitK_4", "fp16", "fp16", "fp16",
+         "fp16", ULP_CERTAINTY_OBSERVED, 4, 80, false, false},
+        {"sm75_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tensor16x8x8 numSplitK: 12 "
+         "numBuffers: 0 numKernels: 1",
+         "fp16", "fp32", "fp32", "fp16", ULP_CERTAINTY_OBSERVED, 12, 75, true, false}};
     struct ulp_kernel_name name;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         ulp_kernel_name_read(cases[c].name, &name);
@@ -671,6 +682,59 @@ START_TEST(layer_precisions)
 END_TEST
 
 /* An engine called FP16 that multiplies nothing in FP16 is said so first. */
+/* A log says which layers trtexec set: these are judged where nothing else is asked; of an entry
+ * that matches nodes of which it sets none, it says so. */
+START_TEST(settings_of_a_log)
+{
+    static const char said[] =
+        "[11/20/2026-10:00:00] [I] Set layer /fc.2/MatMul to precision fp32\n"
+        "[11/20/2026-10:00:00] [I] Set layer /fc1/MatMul to precision FP16\n"
+        "[11/20/2026-10:00:00] [I] Set layer /fc1/MatMul to precision fp32\n" /* said before */
+        "[11/20/2026-10:00:00] [I] Set layer a to precision b to precision fp16\n"
+        "[11/20/2026-10:00:00] [I] Set layer  to precision fp16\n"
+        "[11/20/2026-10:00:00] [I] Set layer x\n";
+    unsigned char *bytes;
+    size_t count;
+    struct subject subject;
+    struct ulp_wishes wishes;
+    ck_ulp_ok(ulp_file_read(test_data("engine/verbose.log"), 1 << 20, NULL, &bytes, &count, &error),
+              error);
+    char *log = malloc(sizeof said + count);
+    ck_assert_ptr_nonnull(log);
+    memcpy(log, said, sizeof said - 1);
+    memcpy(log + sizeof said - 1, bytes, count);
+    log[sizeof said - 1 + count] = 0;
+    write_file("set.log", log);
+    free(log);
+    ulp_free(bytes);
+    ck_ulp_ok(ulp_engine_read(test_folder("set.log"), NULL, &subject.engine, &error), error);
+    ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_assert_uint_eq(subject.engine.setting_count, 4);
+    ck_assert_str_eq(subject.engine.settings[1].type, "fp16");
+    ck_assert_str_eq(subject.engine.settings[3].layer, "a to precision b");
+    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_assert_uint_eq(wishes.count, 3);
+    check_wish(&wishes.items[0], ULP_WISH_DISOBEYED, "fp16", "");
+    check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "");
+    check_wish(&wishes.items[2], ULP_WISH_UNKNOWABLE, "", "no node of the model");
+    ulp_wishes_free(&wishes);
+    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, "/fc1/*:fp16,/act/Relu:fp16,/fc1/Add:fp32",
+                               &wishes, &error),
+              error);
+    check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
+    check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "did not apply");
+    check_wish(&wishes.items[2], ULP_WISH_DISOBEYED, "fp16", "did not apply");
+    ulp_wishes_free(&wishes);
+    end(&subject);
+    /* without such lines there is nothing to judge */
+    begin(&subject, "verbose.log");
+    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_assert_uint_eq(wishes.count, 0);
+    ulp_wishes_free(&wishes);
+    end(&subject);
+}
+END_TEST
+
 START_TEST(false_claim)
 {
     struct subject subject;
@@ -835,6 +899,7 @@ int main(void)
     tcase_add_test(cases, unknown_accumulators);
     tcase_add_test(cases, plans);
     tcase_add_test(cases, layer_precisions);
+    tcase_add_test(cases, settings_of_a_log);
     tcase_add_test(cases, false_claim);
     tcase_add_test(cases, two_engines);
     tcase_add_test(cases, real_kernels);

@@ -56,6 +56,18 @@ for runtime in torch ort; do
     expect 0 "the arithmetics of $runtime" "$program" audit "$model" -i "$inputs" --for $runtime -q --no-attribute
     shows out "assumed: " "the arithmetics of $runtime"
 done
+layer=$(printf '{"Name": "%s", "LayerType": "gemm", "Inputs": [{"Name": "i", "Dimensions": [1], "Format/Datatype": "Half"}], "Outputs": [{"Name": "o", "Dimensions": [1], "Format/Datatype": "Half"}], "TacticName": "sm80_xmma_gemm_f16f16_f16f16_f16_nn_n_tensor16x8x16"}' embed/MatMul)
+echo "{\"Layers\": [$layer]}" >layers.json
+expect 0 "a runtime beside its engine" "$program" audit "$model" -i "$inputs" --for trt --engine layers.json -q --no-attribute
+shows out "adds in FP16 adds in FP32   the engine" "a runtime beside its engine"
+(echo "[11/20/2026-10:00:00] [I] Set layer embed/MatMul to precision fp32"; cat layers.json) >build.log
+expect 1 "a layer that was set and ran otherwise" "$program" engine "$model" build.log --fail-on disobeyed
+shows out "not obeyed" "a layer that was set and ran otherwise"
+expect 2 "nothing to obey" "$program" engine "$model" layers.json --fail-on disobeyed
+lines err 1 "nothing to obey"
+expect 2 "slices without a recording" "$program" audit "$model" -i "$inputs" -a fp16,split-k=auto
+shows err "ulpscope compare" "slices without a recording"
+lines err 1 "slices without a recording"
 expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorrt
 shows err "known: trt, torch, ort" "no such runtime's arithmetics"
 expect 2 "a runtime and arithmetics" "$program" audit "$model" --for trt -a fp16

@@ -255,7 +255,7 @@ static wide integer_oracle(enum ulp_primitive primitive, bool is_unsigned, uint6
     case ULP_PRIMITIVE_BIT_XOR: return (wide)(ua ^ ub);
     case ULP_PRIMITIVE_BIT_NOT: return (wide)~ua;
     case ULP_PRIMITIVE_SHIFT_LEFT: return ub < 64 ? (wide)(ua << ub) : 0;
-    case ULP_PRIMITIVE_SHIFT_RIGHT: return ub < 64 ? a >> ub : 0;
+    case ULP_PRIMITIVE_SHIFT_RIGHT: return ub < 64 ? a >> ub : a < 0 ? -1 : 0;
     case ULP_PRIMITIVE_SELECT: return a != 0 ? (wide)ub : (wide)uc;
     case ULP_PRIMITIVE_POW:
         if (b < 0)

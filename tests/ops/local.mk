@@ -1,4 +1,5 @@
-test_programs += check_derivatives check_enclosures check_operators check_ops check_ops_numbers check_probe check_walk
+test_programs += check_conv_order check_derivatives check_enclosures check_operators check_ops check_ops_numbers check_probe check_walk
+check_conv_order_SOURCES = %D%/check_conv_order.c
 check_derivatives_SOURCES = %D%/check_derivatives.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h \
 	%D%/harness/hints.c
 # Every formula that any operator runs passes through the harness.

@@ -60,6 +60,16 @@ static enum ulp_status choose_runtime(struct audit_choices *out, const char *nam
     return out->count ? ULP_OK : fail_runtime(name, error);
 }
 
+/* What was built answers what is assumed: its lane, which is behind the others, beside both. */
+static void add_engine(struct audit_choices *out)
+{
+    for (size_t i = 0; i < out->count; i++) {
+        struct audit_choice *choice = &out->items[i];
+        choice->lanes[choice->count] = out->lane_count;
+        choice->words[choice->count++] = "the engine";
+    }
+}
+
 static enum ulp_status choose_fusion(struct audit_choices *out, const char *list,
                                      struct ulp_error *error)
 {
@@ -96,7 +106,9 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
     *out = (struct audit_choices){0};
     if (options->runtime)
         status = choose_runtime(out, options->runtime, error);
-    else if (options->fuse_compare)
+    if (options->runtime && options->engine && status == ULP_OK)
+        add_engine(out);
+    if (!options->runtime && options->fuse_compare)
         status = choose_fusion(out, options->arithmetics ? options->arithmetics : "fp16", error);
     for (size_t l = 0; l < out->lane_count; l++)
         ulp_text_add(&list, "%s%s", l ? "," : "", out->lanes[l]);

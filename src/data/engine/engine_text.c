@@ -67,6 +67,41 @@ static enum ulp_status note_tactic(struct log *log, const char *at, const char *
                                                                        : ulp_out_of_memory(error);
 }
 
+/* "Set layer NAME to precision fp32", of trtexec's --layerPrecisions. The last " to precision "
+ * counts: names hold anything. */
+static enum ulp_status note_setting(struct log *log, const char *at, const char *end,
+                                    struct ulp_error *error)
+{
+    static const char begin[] = "Set layer ", mark[] = " to precision ";
+    struct ulp_engine_reading *reading = log->reading;
+    struct ulp_engine *engine = reading->engine;
+    const char *last = NULL;
+    if ((size_t)(end - at) <= sizeof begin || memcmp(at, begin, sizeof begin - 1) != 0)
+        return ULP_OK;
+    at += sizeof begin - 1;
+    for (const char *next = at; (next = memmem(next, (size_t)(end - next), mark, sizeof mark - 1));
+         next++)
+        last = next;
+    if (!last || last == at || (size_t)(end - last) >= sizeof mark - 1 + 16)
+        return ULP_OK;
+    char type[17];
+    size_t length = 0;
+    for (const char *c = last + sizeof mark - 1; c < end; c++)
+        type[length++] = (char)tolower((unsigned char)*c);
+    struct ulp_engine_setting setting;
+    enum ulp_status status =
+        ulp_engine_text(reading, at, (size_t)(last - at), &setting.layer, error);
+    if (status == ULP_OK)
+        status = ulp_engine_text(reading, type, length, &setting.type, error);
+    if (status == ULP_OK)
+        status = ulp_grow(&reading->settings, engine->setting_count, &reading->setting_capacity,
+                          sizeof *reading->settings, ulp_arena_budget(reading->arena),
+                          "layers that were set", error);
+    if (status == ULP_OK)
+        reading->settings[engine->setting_count++] = setting;
+    return status;
+}
+
 /* What the log says beside the layers: "Precision: FP32+FP16", "TensorRT version: 10.4". */
 static enum ulp_status note_facts(struct log *log, const char *at, const char *end,
                                   struct ulp_error *error)
@@ -130,6 +165,8 @@ static enum ulp_status read_line(struct log *log, const char *start, const char 
     status = note_tactic(log, at, end, error);
     if (status == ULP_OK)
         status = note_facts(log, at, end, error);
+    if (status == ULP_OK)
+        status = note_setting(log, at, end, error);
     return status == ULP_OK ? read_listed(log, at, end, error) : status;
 }
 

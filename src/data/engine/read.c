@@ -110,6 +110,13 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
     }
     for (size_t b = 0; b < engine->binding_count; b++)
         bindings[b] = reading->bindings[b];
+    struct ulp_engine_setting *settings =
+        ulp_arena_take(reading->arena, engine->setting_count + 1, sizeof *settings);
+    if (!settings)
+        return ulp_fail_memory(error, "out of memory for the engine's layers");
+    for (size_t s = 0; s < engine->setting_count; s++)
+        settings[s] = reading->settings[s];
+    engine->settings = settings;
     engine->layers = layers;
     engine->bindings = bindings;
     if (!*engine->version)
@@ -135,6 +142,7 @@ enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, str
         status = finish(&reading, error);
     ulp_free(reading.layers);
     ulp_free(reading.bindings);
+    ulp_free(reading.settings);
     if (status == ULP_OK)
         return ULP_OK;
     ulp_engine_free(out);

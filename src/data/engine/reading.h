@@ -14,6 +14,8 @@ struct ulp_engine_reading {
     size_t layer_capacity;
     const char **bindings;
     size_t binding_capacity;
+    struct ulp_engine_setting *settings;
+    size_t setting_capacity;
     bool dynamic; /* some tensor's type is hidden behind dynamic shapes */
 };
 

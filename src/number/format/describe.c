@@ -284,7 +284,13 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             "After every %d products the chain's sum is added to a separate FP32 sum and the "
             "chain restarts at zero.",
             s->promote);
-    if (s->split_k)
+    if (s->split_k == ULP_SPLIT_AUTO)
+        put_paragraph(
+            page, "split",
+            "The k range of each product is cut into as many contiguous slices as give "
+            "the bits that were recorded of it (`ulpscope compare`); each is a chain from "
+            "zero, and the slices' sums are added in order.");
+    else if (s->split_k)
         put_paragraph(
             page, "split",
             "The k range is cut into %d contiguous slices; each is a chain from zero, and the "

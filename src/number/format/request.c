@@ -38,7 +38,7 @@ static const struct part_row {
     const char *key;
     /* the values, by their index in request->choice; NULL: of another kind */
     const char *const *words;
-    enum { CHOICE, ORDER, NUMBER, SEED, FORMAT } kind;
+    enum { CHOICE, ORDER, NUMBER, NUMBER_OR_AUTO, SEED, FORMAT } kind;
     const char *meaning;
     size_t place; /* in struct ulp_request: of FORMAT the format, of ORDER the block's length */
 } part_rows[ULP_PART_COUNT] = {
@@ -81,8 +81,9 @@ static const struct part_row {
                         .meaning = "whether a product and its addition are rounded once or twice"},
     [ULP_PART_PROMOTE] = {"promote=", .kind = NUMBER,
                           .meaning = "add the accumulator to one in FP32 after every N products"},
-    [ULP_PART_SPLIT] = {"split-k=", .kind = NUMBER,
-                        .meaning = "sum k in N slices, then the slices"},
+    [ULP_PART_SPLIT] = {"split-k=", .kind = NUMBER_OR_AUTO,
+                        .meaning = "sum k in N slices, then the slices; auto: in as many as give "
+                                   "the bits that were recorded (`ulpscope compare`)"},
     [ULP_PART_EPILOGUE] = {"epilogue=", epilogue_names,
                            .meaning =
                                "whether a bias is added to the sum before its rounding or after"},
@@ -153,6 +154,10 @@ static void list_words(char *text, size_t size, const char *const *words)
     }
 }
 
+/* What follows the key of a part that takes no words. */
+static const char *const kinds[] = {
+    [NUMBER] = "N", [NUMBER_OR_AUTO] = "N|auto", [SEED] = "N", [FORMAT] = "FORMAT"};
+
 static enum ulp_status read_choice(int *out, const char *key, const char *value,
                                    const char *const *words, struct ulp_error *error)
 {
@@ -217,7 +222,6 @@ static enum ulp_status read_format(struct ulp_format *out, const char *key, cons
 /* "round=rne|rna|..., seed=N, result-only, each-step, ..." */
 static void list_parts(char *text, size_t size)
 {
-    static const char *const kinds[] = {[NUMBER] = "N", [SEED] = "N", [FORMAT] = "FORMAT"};
     *text = 0;
     for (int p = ULP_PART_GPU + 1; p < ULP_PART_COUNT; p++) {
         const struct part_row *row = &part_rows[p];
@@ -274,6 +278,12 @@ static enum ulp_status read_value(struct ulp_request *request, int part, const c
         return read_order(&request->choice[part], place, row->key, value, row->words, error);
     case SEED: return read_number(&request->seed, row->key, value, 0, UINT64_MAX, error);
     case FORMAT: return read_format(place, row->key, value, error);
+    case NUMBER_OR_AUTO:
+        if (strcmp(value, "auto") == 0) {
+            request->choice[part] = ULP_SPLIT_AUTO;
+            return ULP_OK;
+        }
+        /* fall through */
     case NUMBER:
         status = read_number(&number, row->key, value, 1, NUMBER_MAX, error);
         request->choice[part] = (int)number;
@@ -366,6 +376,10 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
     case CHOICE: return row->words[choice];
     case FORMAT: return ((const struct ulp_format *)place)->name;
     case SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
+    case NUMBER_OR_AUTO:
+        if (choice == ULP_SPLIT_AUTO)
+            return "auto";
+        /* fall through */
     case NUMBER: snprintf(number, 32, "%d", choice); return number;
     case ORDER:
         if (choice != ULP_ORDER_BLOCKED)
@@ -391,12 +405,11 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
 
 const char *ulp_arithmetic_part(size_t index, char *spelled, size_t size)
 {
-    static const char *const values[] = {[NUMBER] = "N", [SEED] = "N", [FORMAT] = "FORMAT"};
     if (index >= ULP_PART_COUNT)
         return NULL;
     const struct part_row *row = &part_rows[index];
     size_t length =
-        (size_t)snprintf(spelled, size, "%s%s", row->key, row->words ? "" : values[row->kind]);
+        (size_t)snprintf(spelled, size, "%s%s", row->key, row->words ? "" : kinds[row->kind]);
     for (size_t w = 0; row->words && row->words[w] && length < size; w++)
         length +=
             (size_t)snprintf(spelled + length, size - length, "%s%s%s", w ? "|" : "", row->words[w],

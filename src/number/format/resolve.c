@@ -221,8 +221,13 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
                 out->accumulator.name);
         out->schedule.promote = request->choice[ULP_PART_PROMOTE];
     }
-    if (request->given[ULP_PART_SPLIT] && request->choice[ULP_PART_SPLIT] > 1)
+    if (request->given[ULP_PART_SPLIT] && request->choice[ULP_PART_SPLIT] != 1)
         out->schedule.split_k = request->choice[ULP_PART_SPLIT];
+    if (out->schedule.split_k == ULP_SPLIT_AUTO && request->given[ULP_PART_FUSE] &&
+        request->choice[ULP_PART_FUSE] != ULP_FUSE_NONE)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "split-k=auto looks at the result of each product, which fuse= does not "
+                        "store; take fuse=none to find the counts, then split-k=N");
     out->schedule.vectors_scalar =
         request->given[ULP_PART_VECTORS] && request->choice[ULP_PART_VECTORS];
     if (out->schedule.vectors_scalar && !has_unit)

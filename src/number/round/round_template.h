@@ -194,12 +194,31 @@ static inline __attribute__((always_inline)) void SUFFIX(choose_blocks)(
 #undef CASE
 }
 
-static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) * plan, REAL *x, size_t n,
-                                     struct draw draw)
+/* The elements of blocks whose first one has the first number of a counter. */
+static inline __attribute__((always_inline)) void SUFFIX(draw_blocks)(const struct SUFFIX(plan) *
+                                                                          plan,
+                                                                      const enum round_kind kind,
+                                                                      REAL *x, size_t block_count,
+                                                                      const struct draw *draw)
 {
-    for (size_t i = 0; i < n; i++)
-        x[i] = SUFFIX(round_element)(plan, plan->kind, ULP_ROUND_STOCHASTIC, false, x[i],
-                                     draw_uniform(&draw));
+    const struct SUFFIX(plan) own = *plan;
+    for (size_t block = 0; block < block_count; block++, x += ROUND_BLOCK) {
+        double uniform[ROUND_BLOCK];
+        ulp_draw_block(uniform, draw->seed, draw->index / 2 + block * (ROUND_BLOCK / 2),
+                       draw->stream);
+        for (int i = 0; i < ROUND_BLOCK; i++)
+            x[i] = SUFFIX(round_element)(&own, kind, ULP_ROUND_STOCHASTIC, false, x[i], uniform[i]);
+    }
+}
+
+static inline __attribute__((always_inline)) void SUFFIX(choose_draws)(
+    const struct SUFFIX(plan) * plan, REAL *x, size_t block_count, const struct draw *draw)
+{
+    switch (plan->kind) {
+    case ROUND_ALIGNED: SUFFIX(draw_blocks)(plan, ROUND_ALIGNED, x, block_count, draw); break;
+    case ROUND_FULL: SUFFIX(draw_blocks)(plan, ROUND_FULL, x, block_count, draw); break;
+    case ROUND_BITWISE: SUFFIX(draw_blocks)(plan, ROUND_BITWISE, x, block_count, draw); break;
+    }
 }
 
 /* One function an instruction set; their results are the same bits. */
@@ -208,6 +227,11 @@ static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) * plan, REAL *x, 
                                         enum ulp_rounding rounding, REAL * x, size_t block_count) \
     {                                                                                             \
         SUFFIX(choose_blocks)(plan, rounding, x, block_count);                                    \
+    }                                                                                             \
+    attributes static void SUFFIX(name##_drawn)(const struct SUFFIX(plan) * plan, REAL * x,       \
+                                                size_t block_count, const struct draw *draw)      \
+    {                                                                                             \
+        SUFFIX(choose_draws)(plan, x, block_count, draw);                                         \
     }
 INSTANCE(round_portable, )
 #ifdef ROUND_X86
@@ -236,6 +260,35 @@ static void SUFFIX(round_array)(const struct SUFFIX(plan) * plan, enum ulp_round
         run(plan, rounding, padded, 1);
         memcpy(x + n - rest, padded, rest * sizeof x[0]);
     }
+}
+
+static void SUFFIX(round_few_drawn)(const struct SUFFIX(plan) * plan, REAL *x, size_t n,
+                                    struct draw *draw)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = SUFFIX(round_element)(plan, plan->kind, ULP_ROUND_STOCHASTIC, false, x[i],
+                                     draw_uniform(draw));
+}
+
+static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) * plan, REAL *x, size_t n,
+                                     struct draw draw)
+{
+    void (*run)(const struct SUFFIX(plan) *, REAL *, size_t, const struct draw *) =
+        SUFFIX(round_portable_drawn);
+#ifdef ROUND_X86
+    const unsigned features = ulp_cpu_features();
+    if (features & ULP_CPU_AVX512)
+        run = SUFFIX(round_avx512_drawn);
+    else if (features & ULP_CPU_AVX2)
+        run = SUFFIX(round_avx2_drawn);
+#endif
+    const size_t head = n > 0 ? draw.index % 2 : 0;
+    SUFFIX(round_few_drawn)(plan, x, head, &draw);
+    const size_t block_count = (n - head) / ROUND_BLOCK, done = head + block_count * ROUND_BLOCK;
+    run(plan, x + head, block_count, &draw);
+    draw.index += block_count * ROUND_BLOCK;
+    draw.filled = false;
+    SUFFIX(round_few_drawn)(plan, x + done, n - done, &draw);
 }
 
 /* sum = F(sum + x[i]) in the order of i, ties to even. */

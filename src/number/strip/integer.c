@@ -66,7 +66,7 @@ static inline uint64_t signed_power(uint64_t u, uint64_t v)
 static inline uint64_t shift_right_signed(uint64_t u, uint64_t v)
 {
     const uint64_t sign = signed_of(u) < 0 ? UINT64_MAX : 0;
-    return v < 64 ? ((u ^ sign) >> (v & 63)) ^ sign : 0;
+    return v < 64 ? ((u ^ sign) >> (v & 63)) ^ sign : sign;
 }
 
 MAP_EXACT(ABS, 1, signed_of(u) < 0 ? -u : u)

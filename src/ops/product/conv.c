@@ -39,10 +39,19 @@ enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x
                             : status;
 }
 
-/* The order in which a matrix unit meets k: kernel position, then channel, as implicit GEMM over
- * channels-last data does (cuDNN on the H200: h200_layers conv3x3 is equal in every bit this way
- * and not with channels first). Scalar chains keep the weight tensor's order, channel then
- * position. */
+/* The order in which a matrix unit meets k, as implicit GEMM over channels-last data does: blocks
+ * of channels as deep as the kernel's tile, in each the kernel positions, in each of these the
+ * block's channels. Scalar chains keep the weight tensor's order, channel then position. Measured
+ * (cuDNN 9.19 on an H200, tests/data/unit/h200_conv_channels.npz): the tile is 32 deep, for FP16
+ * and BF16 64 where that divides the channels; every bit is equal for 16 to 256 channels whose tail
+ * is whole blocks of the unit (a shorter tail the kernels fill up with zeros, which is not done
+ * here). Of FP8 nothing is known: one block. */
+static int64_t count_tile_channels(const struct ulp_arithmetic *arithmetic, int64_t channels)
+{
+    const int bits = arithmetic->factor.storage_bits;
+    return bits == 8 ? channels : bits == 16 && channels % 64 == 0 ? 64 : 32;
+}
+
 static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_t channels,
                                   int64_t positions, struct ulp_error *error)
 {
@@ -51,9 +60,11 @@ static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_
     int64_t *ordered;
     enum ulp_status status =
         ulp_move_table(call, &ordered, (size_t)(channels * positions), 0, 0, error);
-    for (int64_t p = 0; p < positions && status == ULP_OK; p++)
-        for (int64_t c = 0; c < channels; c++)
-            ordered[p * channels + c] = (*table)[c * positions + p];
+    const int64_t tile = count_tile_channels(call->arithmetic, channels);
+    for (int64_t first = 0, at = 0; first < channels && status == ULP_OK; first += tile)
+        for (int64_t p = 0; p < positions; p++)
+            for (int64_t c = first; c < channels && c < first + tile; c++)
+                ordered[at++] = (*table)[c * positions + p];
     if (status == ULP_OK)
         *table = ordered;
     return status;

@@ -36,6 +36,18 @@ static enum ulp_status choose_nodes(const struct ulp_plan *plan, const struct ul
     return ULP_OK;
 }
 
+/* In how many slices k is cut must be known. */
+static enum ulp_status check_slices(const struct ulp_arithmetic *arithmetic,
+                                    struct ulp_error *error)
+{
+    return arithmetic->schedule.split_k != ULP_SPLIT_AUTO
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "%s: how many slices there are is found from recorded results, by "
+                          "`ulpscope compare`; here say it, as split-k=8 (1: not cut)",
+                          arithmetic->name);
+}
+
 static enum ulp_status apply_keep(const struct ulp_plan *plan, struct ulp_mix *mix,
                                   const struct ulp_keep *keep, bool *chosen,
                                   struct ulp_error *error)
@@ -44,7 +56,9 @@ static enum ulp_status apply_keep(const struct ulp_plan *plan, struct ulp_mix *m
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "nodes are to be kept in %s: plan with qdq=integer in a lane or its keeps",
                         keep->arithmetic.name);
-    enum ulp_status status = choose_nodes(plan, keep, chosen, mix->memory, error);
+    enum ulp_status status = check_slices(&keep->arithmetic, error);
+    if (status == ULP_OK)
+        status = choose_nodes(plan, keep, chosen, mix->memory, error);
     if (status != ULP_OK)
         return status;
     const size_t arithmetic = add_arithmetic(mix, &keep->arithmetic);
@@ -132,10 +146,10 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
-    enum ulp_status status = ULP_OK;
+    enum ulp_status status = check_slices(&plan->lanes[lane], error);
     const bool fuses = plan->lanes[lane].fuse != ULP_FUSE_NONE;
     const bool differs = keeps->count || plan->lanes[lane].half_as_float;
-    if (differs || fuses)
+    if ((differs || fuses) && status == ULP_OK)
         status = ulp_arena_create(&mix.memory, &plan->budget, error);
     if (differs && status == ULP_OK)
         status = fill_mix(plan, &mix, &plan->lanes[lane], keeps, error);

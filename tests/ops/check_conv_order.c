@@ -1,0 +1,106 @@
+/* The order in which a Conv on a matrix unit adds its products: recorded pixels of kernels of
+ * cuDNN's, bit for bit. */
+#include <stdio.h>
+#include <string.h>
+
+#include <ulpscope.h>
+
+#include "load/load.h"
+#include "tests/support/proto.h"
+#include "tests/support/test.h"
+
+static struct ulp_tensor_set recorded;
+
+static const struct ulp_tensor *member(const char *shape, const char *part)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s.%s", shape, part);
+    const struct ulp_tensor *found = ulp_tensor_set_find(&recorded, name);
+    ck_assert_msg(found, "%s", name);
+    return found;
+}
+
+/* Conv(x, w) -> y, without padding. */
+static struct ulp_model *make_model(const struct ulp_tensor *x, const struct ulp_tensor *w)
+{
+    struct proto graph = {0};
+    struct ulp_model *model;
+    struct ulp_error error;
+    proto_text(&graph, GRAPH_NAME, "pixels");
+    proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 4, x->dims);
+    proto_value(&graph, GRAPH_INPUT, "w", ULP_TYPE_FLOAT, 4, w->dims);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, -1, NULL);
+    struct proto node = proto_node("Conv", "conv", "x w", "y");
+    proto_message(&graph, GRAPH_NODE, &node);
+    struct proto bytes = proto_model(9, 20, &graph);
+    ck_ulp_ok(ulp_model_load_bytes("pixels.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
+    proto_free(&bytes);
+    return model;
+}
+
+static void add_copy(struct ulp_tensor_set *set, const char *name, const struct ulp_tensor *from)
+{
+    struct ulp_tensor copy;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_copy(&copy, from, NULL, &error), error);
+    ck_ulp_ok(ulp_tensor_set_add(set, name, &copy, &error), error);
+}
+
+static void expect_recorded(const char *shape, const char *result, const char *arithmetic)
+{
+    const struct ulp_tensor *x = member(shape, "x"), *w = member(shape, "w"),
+                            *y = member(shape, result);
+    struct ulp_model *model = make_model(x, w);
+    const struct ulp_arithmetic lane = test_arithmetic(arithmetic);
+    struct ulp_tensor_set inputs = {0}, outputs;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    add_copy(&inputs, "x", x);
+    add_copy(&inputs, "w", w);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    const struct ulp_tensor *ours = &outputs.items[0].tensor;
+    ck_assert_uint_eq(ours->count, y->count);
+    for (size_t i = 0; i < y->count; i++)
+        ck_assert_msg(ulp_tensor_get(ours, i) == ulp_tensor_get(y, i),
+                      "%s.%s: element %zu is %a in %s, recorded %a", shape, result, i,
+                      ulp_tensor_get(ours, i), arithmetic, ulp_tensor_get(y, i));
+    ulp_tensor_set_free(&outputs);
+    ulp_tensor_set_free(&inputs);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+
+static const struct {
+    const char *shape, *result, *arithmetic;
+} cases[] = {
+    {"256", "f16.acc16", "fp16,acc=fp16"}, /* blocks of 64 channels */
+    {"256", "f16", "fp16"},
+    {"256", "tf32", "tf32"}, /* blocks of 32 */
+    {"96", "f16", "fp16"},
+    {"96", "tf32", "tf32"},
+    {"48", "f16", "fp16"},
+    {"48", "tf32", "tf32"},
+};
+
+START_TEST(recorded_pixels)
+{
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_conv_channels.npz"), NULL, &recorded,
+                                  &error),
+              error);
+    expect_recorded(cases[_i].shape, cases[_i].result, cases[_i].arithmetic);
+    ulp_tensor_set_free(&recorded);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conv order");
+    TCase *tests = tcase_create("conv order");
+    tcase_add_loop_test(tests, recorded_pixels, 0, sizeof cases / sizeof *cases);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
