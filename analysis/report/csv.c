@@ -1,5 +1,5 @@
 /* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that
- * does not exist. */
+ * does not exist. RFC 4180, with lines that end in LF. */
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +11,8 @@ void ulp_csv_text(struct ulp_text *out, const char *value)
     const char *end = value + strlen(value);
     struct ulp_shown shown;
     ulp_text_add(out, "\"");
+    if (*value && strchr("=+-@", *value)) /* a spreadsheet would take it for a formula */
+        ulp_text_add(out, "\\x%02x", (unsigned char)*value++);
     while (value < end) {
         value = ulp_show_character(&shown, value, end);
         ulp_text_put(out, shown.text, shown.length);

@@ -240,7 +240,7 @@ static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *aud
             ulp_json_put(writer, NULL, ulp_json_node(audit, lane, &lane->nodes[n]));
         ulp_json_close(writer, ']');
     }
-    ulp_json_put(writer, "outputs", ulp_json_outputs(audit, &lane->outputs));
+    ulp_json_put(writer, "outputs", ulp_json_outputs(audit, lane, &lane->outputs));
     ulp_json_close(writer, '}');
 }
 

@@ -15,6 +15,8 @@ static json_t *make_metrics(const struct ulp_metrics *m)
         ulp_json_set(&object, ulp_figure_rows[f].name, ulp_json_number(ulp_figure_get(m, f)));
     ulp_json_set(&object, "nonfinite", json_integer((json_int_t)m->nonfinite));
     ulp_json_set(&object, "worst_index", json_integer((json_int_t)m->worst_index));
+    if (m->unmeasured)
+        ulp_json_set(&object, "unmeasured", json_integer((json_int_t)m->unmeasured));
     if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
         ulp_json_set(&object, "exact", json_true()); /* sqnr_db is infinite: null */
     if (m->diverged)
@@ -52,7 +54,23 @@ static json_t *make_divergence(const struct ulp_divergence *divergence)
     return object;
 }
 
-static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output)
+/* What limits hold against: of a node only counts of values that are not finite. */
+static json_t *make_limits(const struct ulp_audit_output *output, bool is_graphs)
+{
+    json_t *object = json_object();
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        const struct ulp_metrics *limit = ulp_view_limit_get(output, v);
+        json_t *count = is_graphs || !limit->nonfinite ? NULL : json_object();
+        if (count)
+            ulp_json_set(&count, "nonfinite", json_integer((json_int_t)limit->nonfinite));
+        if (is_graphs || limit->nonfinite)
+            ulp_json_set(&object, ulp_view_names[v], is_graphs ? make_metrics(limit) : count);
+    }
+    return object;
+}
+
+static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit_output *output,
+                           bool is_graphs)
 {
     json_t *object = json_object(), *shape = json_array(), *range = json_object();
     ulp_json_set(&object, "name", ulp_json_text(output->name));
@@ -76,17 +94,19 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
         for (int v = 0; v < ULP_VIEW_COUNT; v++)
             ulp_json_set(&mean, ulp_view_names[v], make_metrics(ulp_view_mean_get(output, v)));
         ulp_json_set(&object, "mean_over_samples", mean);
+        ulp_json_set(&object, "worst_over_samples", make_limits(output, is_graphs));
         ulp_json_set(&object, "worst_sample",
                      ulp_json_text(audit->sample_names[output->worst_sample]));
     }
     return object;
 }
 
-json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_node *node)
+json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_node *node)
 {
     json_t *array = json_array();
     for (size_t o = 0; o < node->output_count; o++)
-        ulp_json_append(&array, make_output(audit, &node->outputs[o]));
+        ulp_json_append(&array, make_output(audit, &node->outputs[o], node == &lane->outputs));
     return array;
 }
 
@@ -149,7 +169,7 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
         if (node->stops)
             ulp_json_set(&entry, "derivative_stops", json_true());
     }
-    ulp_json_set(&entry, "outputs", ulp_json_outputs(audit, node));
+    ulp_json_set(&entry, "outputs", ulp_json_outputs(audit, lane, node));
     return entry;
 }
 

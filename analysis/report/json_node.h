@@ -6,7 +6,8 @@
 
 #include "analysis/report/json_value.h"
 
-json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_node *node);
+json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_node *node);
 json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *node);
 /* What of the node is the same in every arithmetic: an entry of "graph". */

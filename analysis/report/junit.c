@@ -5,6 +5,7 @@
 
 #include <ulpscope/report.h>
 
+#include "analysis/report/report.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
@@ -130,29 +131,39 @@ static enum ulp_status add_cases(struct ulp_text *out, const struct ulp_audit *a
     return status;
 }
 
+enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
+                               size_t limit_count, bool allow_nonfinite_inputs,
+                               struct ulp_text *out, struct ulp_error *error)
+{
+    struct ulp_text cases = {0};
+    size_t failures;
+    enum ulp_status status =
+        add_cases(&cases, audit, limits, limit_count, allow_nonfinite_inputs, &failures, error);
+    if (status == ULP_OK) {
+        ulp_text_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
+        add_escaped(out, audit->model_path);
+        ulp_text_add(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n",
+                     limit_count, failures, audit->seconds);
+        ulp_text_put(out, cases.data ? cases.data : "", cases.length);
+        ulp_text_add(out, "</testsuite>\n");
+        out->failed |= cases.failed;
+    }
+    ulp_text_free(&cases);
+    return status;
+}
+
 enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *const *limits,
                                  size_t limit_count, bool allow_nonfinite_inputs, const char *path,
                                  struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_text cases = {0}, file;
-    size_t failures;
-    enum ulp_status status =
-        add_cases(&cases, audit, limits, limit_count, allow_nonfinite_inputs, &failures, error);
-    if (status == ULP_OK && cases.failed)
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    if (status == ULP_OK)
-        status = ulp_text_open(&file, path, error);
-    if (status == ULP_OK) {
-        ulp_text_add(&file, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
-        add_escaped(&file, audit->model_path);
-        ulp_text_add(&file, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n",
-                     limit_count, failures, audit->seconds);
-        ulp_text_put(&file, cases.data ? cases.data : "", cases.length);
-        ulp_text_add(&file, "</testsuite>\n");
-        status = ulp_text_close(&file, true, error);
-    }
-    ulp_text_free(&cases);
-    return status;
+    struct ulp_text file;
+    enum ulp_status status = ulp_text_open(&file, path, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_junit_text(audit, limits, limit_count, allow_nonfinite_inputs, &file, error);
+    const enum ulp_status closed =
+        ulp_text_close(&file, status == ULP_OK, status == ULP_OK ? error : NULL);
+    return status == ULP_OK ? closed : status;
 }

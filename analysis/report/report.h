@@ -28,6 +28,10 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
  */
 enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const char *name,
                                       struct ulp_error *error);
+/* junit.c: limits as JUnit's XML. */
+enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
+                               size_t limit_count, bool allow_nonfinite_inputs,
+                               struct ulp_text *out, struct ulp_error *error);
 /* verdict.c: a sentence or two about one arithmetic, on one line. */
 void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out);
 /* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */

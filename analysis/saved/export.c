@@ -1,4 +1,4 @@
-/* A saved report in the formats of other tools. */
+/* A saved report as tables, lines and data of other tools. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,74 +6,21 @@
 #include "analysis/measure/figure.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
-#include "analysis/saved/saved.h"
-#include "base/error.h"
-#include "base/machine/environment.h"
-#include "base/machine/file.h"
-#include "base/text/suggest.h"
-
-struct exporting {
-    const struct ulp_saved *saved;
-    const json_t *lane; /* of a format that takes one */
-    const char *figure; /* NULL: share or introduced */
-    struct ulp_text *out;
-};
+#include "analysis/saved/export.h"
 
 /* ---- csv ---- */
 
-static double get_share(const json_t *node)
-{
-    return ulp_saved_number(node, "share");
-}
-static double get_introduced(const json_t *node)
-{
-    return ulp_saved_worst(node, "introduced");
-}
-static double get_entire(const json_t *node)
-{
-    return ulp_saved_worst(node, "entire");
-}
-static double get_headroom(const json_t *node)
-{
-    const json_t *output;
-    size_t o;
-    double least = NAN;
-    json_array_foreach(json_object_get(node, "outputs"), o, output) least =
-        fmin(least, ulp_saved_number(json_object_get(output, "range"), "headroom_bits"));
-    return least;
-}
-static double get_nonfinite(const json_t *node)
-{
-    const json_t *output;
-    size_t o;
-    double sum = 0;
-    json_array_foreach(json_object_get(node, "outputs"), o, output) sum +=
-        fmax(0, ulp_saved_number(json_object_get(output, "entire"), "nonfinite"));
-    return sum;
-}
-
-/* Figures of a node in one arithmetic; those of outputs are of its worst. */
-static const struct node_figure {
-    const char *name;
-    double (*get)(const json_t *node);
-} node_figures[] = {{"share", get_share},
-                    {"introduced", get_introduced},
-                    {"entire", get_entire},
-                    {"headroom", get_headroom},
-                    {"nonfinite", get_nonfinite}};
-enum { NODE_FIGURES = sizeof node_figures / sizeof *node_figures };
-
-static void add_table(const struct exporting *e)
+void ulp_export_csv(const struct ulp_exporting *e)
 {
     const json_t *lanes = e->saved->arithmetics, *lane, *node;
     const json_t *nodes = json_object_get(json_array_get(lanes, 0), "nodes");
     struct ulp_text name = {0};
     size_t n, l;
     ulp_text_add(e->out, "index,name,type,output,shape,ref_rms,ref_max");
-    json_array_foreach(lanes, l, lane) for (int f = 0; f < NODE_FIGURES; f++)
+    json_array_foreach(lanes, l, lane) for (int f = 0; f < ULP_SAVED_FIGURES; f++)
     {
         name.length = 0;
-        ulp_text_show(&name, "%s %s", ulp_saved_text(lane, "name"), node_figures[f].name);
+        ulp_text_show(&name, "%s %s", ulp_saved_text(lane, "name"), ulp_saved_figures[f].name);
         ulp_text_add(e->out, ",");
         ulp_csv_text(e->out, name.data ? name.data : "");
     }
@@ -94,9 +41,9 @@ static void add_table(const struct exporting *e)
         ulp_csv_text(e->out, name.data ? name.data : "");
         ulp_csv_number(e->out, ulp_saved_number(range, "ref_rms"));
         ulp_csv_number(e->out, ulp_saved_number(range, "ref_max"));
-        json_array_foreach(lanes, l, lane) for (int f = 0; f < NODE_FIGURES; f++)
-            ulp_csv_number(e->out,
-                           node_figures[f].get(json_array_get(json_object_get(lane, "nodes"), n)));
+        json_array_foreach(lanes, l, lane) for (int f = 0; f < ULP_SAVED_FIGURES; f++)
+            ulp_csv_number(e->out, ulp_saved_figures[f].get(
+                                       json_array_get(json_object_get(lane, "nodes"), n)));
         ulp_text_add(e->out, "\n");
     }
     e->out->failed |= name.failed;
@@ -106,7 +53,7 @@ static void add_table(const struct exporting *e)
 /* ---- jsonl ---- */
 
 /* {"arithmetic", "node" (null: the graph), "op", "output", "ref_rms", "entire_rms", ...} */
-static void add_line(const struct exporting *e, const json_t *lane, const json_t *node,
+static void add_line(const struct ulp_exporting *e, const json_t *lane, const json_t *node,
                      const json_t *output)
 {
     json_t *line = json_object();
@@ -141,7 +88,7 @@ static void add_line(const struct exporting *e, const json_t *lane, const json_t
     free(text);
 }
 
-static void add_lines(const struct exporting *e)
+void ulp_export_jsonl(const struct ulp_exporting *e)
 {
     const json_t *lane, *node, *output;
     size_t l, n, o;
@@ -171,7 +118,7 @@ static void add_label(struct ulp_text *out, const char *name, const char *value)
     ulp_text_add(out, "\"");
 }
 
-static void add_samples(const struct exporting *e)
+void ulp_export_prometheus(const struct ulp_exporting *e)
 {
     static const struct {
         const char *key, *name, *help;
@@ -206,34 +153,59 @@ static void add_samples(const struct exporting *e)
 
 /* ---- Model Explorer ---- */
 
+/* A node without a name is OP_INDEX here and <node_INDEX> there, INDEX being its place in the file.
+ */
+static void add_unnamed(json_t **results, const json_t *node, json_t *result)
+{
+    const char *name = ulp_saved_text(node, "name"), *op = ulp_saved_text(node, "op");
+    const size_t length = strlen(op);
+    char key[40];
+    if (strncmp(name, op, length) != 0 || name[length] != '_' || strlen(name + length) > 20 ||
+        !name[length + 1] || strspn(name + length + 1, "0123456789") != strlen(name + length + 1))
+        return;
+    snprintf(key, sizeof key, "<node_%s>", name + length + 1);
+    if (!json_object_get(*results, key))
+        ulp_json_set(results, key, json_incref(result));
+}
+
+static const char *choose_figure(const struct ulp_exporting *e)
+{
+    const json_t *node;
+    size_t n;
+    if (e->request->figure)
+        return e->request->figure;
+    json_array_foreach(json_object_get(e->lane, "nodes"), n,
+                       node) if (!isnan(ulp_saved_number(node, "share"))) return "share";
+    return "introduced";
+}
+
 /* Keys are names of nodes, as its ONNX adapter has them; colours go from white to red over the
  * values of this report. */
-static void add_node_data(const struct exporting *e)
+void ulp_export_model_explorer(const struct ulp_exporting *e)
 {
-    const struct node_figure *figure = NULL;
+    const struct ulp_saved_figure *figure = NULL;
     const json_t *nodes = json_object_get(e->lane, "nodes"), *node;
-    const char *wanted = e->figure                                    ? e->figure
-                         : isnan(get_share(json_array_get(nodes, 0))) ? "introduced"
-                                                                      : "share";
+    const char *wanted = choose_figure(e);
     json_t *root = json_object(), *results = json_object(), *gradient = json_array();
     struct ulp_text name = {0};
     size_t n;
-    for (int f = 0; f < NODE_FIGURES; f++)
-        if (strcmp(node_figures[f].name, wanted) == 0)
-            figure = &node_figures[f];
+    for (int f = 0; f < ULP_SAVED_FIGURES; f++)
+        if (strcmp(ulp_saved_figures[f].name, wanted) == 0)
+            figure = &ulp_saved_figures[f];
     json_array_foreach(nodes, n, node)
     {
         const double value = figure->get(node);
-        json_t *result = json_object();
-        if (!isfinite(value)) {
-            json_decref(result);
+        if (!isfinite(value))
             continue;
-        }
+        json_t *result = json_object();
         ulp_json_set(&result, "value", ulp_json_number(value));
+        json_incref(result);
         ulp_json_set(&results, ulp_saved_text(node, "name"), result);
+        add_unnamed(&results, node, result);
+        json_decref(result);
     }
     for (int end = 0; end < 2; end++) {
-        const bool red = end == (figure->get != get_headroom); /* little headroom is what is bad */
+        const bool red = end == (!figure->least); /* little headroom is what is bad */
         json_t *stop = json_object();
         ulp_json_set(&stop, "stop", json_integer(end));
         ulp_json_set(&stop, "bgColor", json_string(red ? "#d32f2f" : "#ffffff"));
@@ -251,89 +223,4 @@ static void add_node_data(const struct exporting *e)
     free(text);
     json_decref(root);
     ulp_text_free(&name);
-}
-
-/* ---- the table ---- */
-
-static const struct {
-    struct ulp_saved_format format;
-    void (*add)(const struct exporting *e);
-} rows[] = {
-#define FORMAT(name, function, meaning) {{name, meaning}, function},
-#include "analysis/saved/export.def"
-#undef FORMAT
-};
-enum { ROW_COUNT = sizeof rows / sizeof *rows };
-
-const struct ulp_saved_format *ulp_saved_format_row(size_t index)
-{
-    return index < ROW_COUNT ? &rows[index].format : NULL;
-}
-
-static const char *name_format(const void *context, size_t i)
-{
-    (void)context;
-    return rows[i].format.name;
-}
-static const char *name_figure(const void *context, size_t i)
-{
-    (void)context;
-    return node_figures[i].name;
-}
-static const char *name_lane(const void *context, size_t i)
-{
-    return ulp_saved_text(json_array_get(context, i), "name");
-}
-
-/* The index of the word among the names; or "WHAT 'word' is not known; known: A, B". */
-static enum ulp_status choose(const char *what, const char *word, size_t count,
-                              const char *(*name)(const void *context, size_t i),
-                              const void *context, size_t *chosen, struct ulp_error *error)
-{
-    struct ulp_text known = {0};
-    for (*chosen = 0; *chosen < count; (*chosen)++)
-        if (strcmp(word, name(context, *chosen)) == 0)
-            return ULP_OK;
-    for (size_t i = 0; i < count; i++)
-        ulp_text_show(&known, "%s%s", i ? ", " : "", name(context, i));
-    ulp_fail(error, ULP_ERROR_USAGE, "%s '%s' is not known; known: %s", what, word,
-             known.data ? known.data : "");
-    ulp_text_free(&known);
-    return ULP_ERROR_USAGE;
-}
-
-enum ulp_status ulp_saved_export(const struct ulp_saved *saved, const char *format,
-                                 const char *arithmetic, const char *figure, char **out,
-                                 struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    struct ulp_text text = {0};
-    size_t row, lane = 0, ignored;
-    enum ulp_status status = choose("format", format, ROW_COUNT, name_format, NULL, &row, error);
-    *out = NULL;
-    if (status == ULP_OK && arithmetic)
-        status = choose("arithmetic", arithmetic, json_array_size(saved->arithmetics), name_lane,
-                        saved->arithmetics, &lane, error);
-    if (status == ULP_OK && figure)
-        status = choose("figure", figure, NODE_FIGURES, name_figure, NULL, &ignored, error);
-    if (status != ULP_OK)
-        return status;
-    rows[row].add(
-        &(struct exporting){saved, json_array_get(saved->arithmetics, lane), figure, &text});
-    return ulp_saved_give(&text, out, error);
-}
-
-enum ulp_status ulp_saved_write(const struct ulp_saved *saved, const char *format,
-                                const char *arithmetic, const char *figure, const char *path,
-                                struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    char *text = NULL;
-    enum ulp_status status = ulp_saved_export(saved, format, arithmetic, figure, &text, error);
-    if (status == ULP_OK)
-        status = ulp_file_write(path, text, strlen(text), error);
-    free(text);
-    return status;
 }

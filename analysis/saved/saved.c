@@ -82,23 +82,19 @@ enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_err
     return ulp_fail_memory(error, "out of memory for the text of a report");
 }
 
-static enum ulp_status take(void *context, const char *name, const json_t *root,
-                            struct ulp_arena *arena, struct ulp_error *error)
+static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
 {
-    struct ulp_saved *saved = context;
-    const json_t *schema = json_object_get(root, "schema"), *lane;
+    const json_t *schema = json_object_get(saved->root, "schema"), *lane;
     size_t l;
-    (void)name, (void)arena;
-    saved->arithmetics = json_object_get(root, "arithmetics");
+    saved->arithmetics = json_object_get(saved->root, "arithmetics");
     bool whole = json_is_integer(schema) && json_is_array(saved->arithmetics) &&
                  json_array_size(saved->arithmetics) > 0;
     json_array_foreach(saved->arithmetics, l, lane) whole &= json_is_object(lane);
     if (!whole)
-        return ulp_fail(error, ULP_ERROR_INPUT, "is no report of ulpscope audit");
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope audit", saved->path);
     if (json_integer_value(schema) != SCHEMA)
-        return ulp_fail(error, ULP_ERROR_INPUT, "has schema %lld, this version reads %d",
-                        (long long)json_integer_value(schema), SCHEMA);
-    saved->root = json_incref((json_t *)(uintptr_t)root);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: has schema %lld, this version reads %d",
+                        saved->path, (long long)json_integer_value(schema), SCHEMA);
     return ULP_OK;
 }
 
@@ -118,16 +114,17 @@ enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, stru
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    void *memory = NULL;
     struct ulp_saved *saved = calloc(1, sizeof *saved);
     *out = NULL;
     if (!saved || !(saved->path = find_file(path))) {
         free(saved);
         return ulp_fail_memory(error, "out of memory for a report");
     }
-    const enum ulp_status status =
-        ulp_json_file_read(saved->path, budget, take, saved, &memory, error);
-    ulp_arena_free(memory); /* nothing is in it: the document itself stays */
+    saved->budget = budget;
+    enum ulp_status status =
+        ulp_json_file_load(saved->path, budget, &saved->root, &saved->charged, error);
+    if (status == ULP_OK)
+        status = check(saved, error);
     if (status == ULP_OK)
         *out = saved;
     else
@@ -139,7 +136,8 @@ void ulp_saved_free(struct ulp_saved *saved)
 {
     if (!saved)
         return;
-    json_decref(saved->root);
+    ulp_json_file_free(saved->root, saved->budget, saved->charged);
+    ulp_arena_free(saved->arena);
     free(saved->path);
     free(saved);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/measure/figure.h"
+#include "analysis/report/json_value.h"
 #include "analysis/report/page.h"
 #include "analysis/saved/saved.h"
 #include "base/error.h"
@@ -163,11 +164,21 @@ static const char *name_node(const void *context, size_t i)
     return ulp_saved_text(json_array_get(context, i), "name");
 }
 
+static enum ulp_status fail_to_find(const struct ulp_saved *saved, const json_t *nodes,
+                                    const char *pattern, struct ulp_error *error)
+{
+    struct ulp_text hint = {0};
+    ulp_suggest_names(&hint, pattern, json_array_size(nodes), name_node, nodes);
+    ulp_fail(error, ULP_ERROR_USAGE, "%s: no node is called '%s'%s", saved->path, pattern,
+             hint.data ? hint.data : "");
+    ulp_text_free(&hint);
+    return ULP_ERROR_USAGE;
+}
+
 static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_saved *saved,
                                  const char *pattern, struct ulp_error *error)
 {
     const json_t *nodes = json_object_get(json_array_get(saved->arithmetics, 0), "nodes"), *node;
-    struct ulp_text hint = {0};
     size_t n, found = 0;
     json_array_foreach(nodes, n, node)
     {
@@ -181,13 +192,7 @@ static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_s
     }
     if (found > NODES_SHOWN)
         ulp_text_add(page->out, "\n... and %zu more nodes: ask for fewer\n", found - NODES_SHOWN);
-    if (found)
-        return ULP_OK;
-    ulp_suggest_names(&hint, pattern, json_array_size(nodes), name_node, nodes);
-    ulp_fail(error, ULP_ERROR_USAGE, "%s: no node is called '%s'%s", saved->path, pattern,
-             hint.data ? hint.data : "");
-    ulp_text_free(&hint);
-    return ULP_ERROR_USAGE;
+    return found ? ULP_OK : fail_to_find(saved, nodes, pattern, error);
 }
 
 enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern, int width,
@@ -203,6 +208,48 @@ enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *patter
         status = add_nodes(&page, saved, pattern, error);
     else
         add_whole(&page, saved);
+    if (status == ULP_OK)
+        return ulp_saved_give(&text, out, error);
+    ulp_text_free(&text);
+    return status;
+}
+
+/* The arithmetic with only the nodes that are chosen (pattern NULL: none), a new reference; NULL:
+ * out of memory. */
+static json_t *copy_lane(const json_t *lane, const char *pattern, size_t *found)
+{
+    json_t *copy = json_copy((json_t *)(uintptr_t)lane), *chosen = json_array();
+    const json_t *node;
+    size_t n;
+    json_array_foreach(json_object_get(lane, "nodes"), n,
+                       node) if (pattern && is_chosen(node, pattern))
+    {
+        ulp_json_append(&chosen, json_incref((json_t *)(uintptr_t)node));
+        (*found)++;
+    }
+    ulp_json_set(&copy, "nodes", chosen);
+    return copy;
+}
+
+enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern, char **out,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    json_t *root = json_copy(saved->root), *lanes = json_array();
+    struct ulp_text text = {0};
+    const json_t *lane;
+    size_t l, found = 0;
+    *out = NULL;
+    json_array_foreach(saved->arithmetics, l, lane)
+        ulp_json_append(&lanes, copy_lane(lane, pattern, &found));
+    ulp_json_set(&root, "arithmetics", lanes);
+    if (pattern && !found) {
+        json_decref(root);
+        return fail_to_find(saved, json_object_get(json_array_get(saved->arithmetics, 0), "nodes"),
+                            pattern, error);
+    }
+    const enum ulp_status status = ulp_json_put_document(root, &text, saved->path, error);
     if (status == ULP_OK)
         return ulp_saved_give(&text, out, error);
     ulp_text_free(&text);

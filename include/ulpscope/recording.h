@@ -23,7 +23,8 @@ ULP_API void ulp_recording_list_free(struct ulp_recording_list *list);
  *              --save-inputs (each iteration is one). Pickled torch tensors are refused
  *   X.npy      one array, named X without its folder
  *   a folder   an ONNX test_data_set_N (input_i.pb and output_i.pb, named by the model's inputs and
- *              outputs); or .npy files, each named by its path in the folder without ".npy"
+ *              outputs); what Polygraphy streams into (0000000000.json, ..., one for each
+ *              iteration); or .npy files, each named by its path in the folder without ".npy"
  * Names are not looked up in the graph. model may be NULL: a .pb file's tensor then keeps its own
  * name, or is called input_i or output_i. Charged to budget, which may be NULL. Fails with
  * ULP_ERROR_INPUT, naming file and member. Free with ulp_recording_list_free. */
@@ -36,6 +37,17 @@ ULP_API enum ulp_status ulp_recording_read(const char *path, const struct ulp_mo
 ULP_API enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
                                                  const struct ulp_tensor_set *tensors,
                                                  struct ulp_error *error);
+/* The same, iteration by iteration: open, add each, and close, which frees the writer (NULL is
+ * fine). keep false: there is no file then; else it is complete or unchanged. */
+struct ulp_recording_writer;
+ULP_API enum ulp_status ulp_recording_writer_open(const char *path, const char *runner,
+                                                  struct ulp_recording_writer **out,
+                                                  struct ulp_error *error);
+ULP_API enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,
+                                                 const struct ulp_tensor_set *tensors,
+                                                 struct ulp_error *error);
+ULP_API enum ulp_status ulp_recording_writer_close(struct ulp_recording_writer *writer, bool keep,
+                                                   struct ulp_error *error);
 
 /* Read one side of an ONNX test_data_set_N: the files PREFIX_0.pb, PREFIX_1.pb, ... of a folder, in
  * order; prefix is "input" or "output". A tensor whose own name is no input (or output) of the

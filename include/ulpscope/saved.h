@@ -5,12 +5,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <ulpscope/memory.h>
+#include <ulpscope/analysis.h>
 
 struct ulp_saved;
 
-/* Read report.json, or that in a folder, of 64 MiB at most, charged to budget (may be NULL). Not
- * such a report, or of another schema: ULP_ERROR_INPUT. Free with ulp_saved_free. */
+/* Read report.json, or that in a folder, charged to budget, which must outlive it; without a
+ * limit (or NULL): of 64 MiB at most. Not such a report, or of another schema: ULP_ERROR_INPUT.
+ * Free with ulp_saved_free. */
 ULP_API enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget,
                                        struct ulp_saved **out, struct ulp_error *error);
 ULP_API void ulp_saved_free(struct ulp_saved *saved);
@@ -23,34 +24,69 @@ ULP_API void ulp_saved_free(struct ulp_saved *saved);
 ULP_API enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern,
                                        int width, bool colour, char **out, struct ulp_error *error);
 
+/* The same as JSON: report.json with only the nodes that the pattern names, or with none. */
+ULP_API enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern,
+                                            char **out, struct ulp_error *error);
+
 /* How many outputs of how many arithmetics became what. An error that is neither `factor` times as
  * large nor that much smaller is equal. What only one of the reports has is worse: it cannot be
  * compared. */
 struct ulp_saved_changes {
     size_t worse, better, equal;
 };
-/* What became better or worse from `before` to `after`, as text, the verdict on each arithmetic
- * first. Arithmetics are paired by name, or where each report has one, those. factor above 1; 0:
- * 1.1. Free *out with free(). */
+enum ulp_saved_form {
+    ULP_FORM_TEXT,
+    ULP_FORM_JSON,    /* doc/report.md has its names */
+    ULP_FORM_MARKDOWN /* a table, for a comment on a pull request */
+};
+struct ulp_saved_comparison {
+    double factor; /* above 1; 0: 1.1 */
+    enum ulp_saved_form form;
+    int width; /* of text: both as in ulp_report_summary */
+    bool colour;
+};
+/* What became better or worse from `before` to `after`, the verdict on each arithmetic first.
+ * Arithmetics are paired by name, or where each report has one, those. Free *out with free(). */
 ULP_API enum ulp_status ulp_saved_compare(const struct ulp_saved *before,
-                                          const struct ulp_saved *after, double factor, int width,
-                                          bool colour, struct ulp_saved_changes *changes,
-                                          char **out, struct ulp_error *error);
+                                          const struct ulp_saved *after,
+                                          const struct ulp_saved_comparison *how,
+                                          struct ulp_saved_changes *changes, char **out,
+                                          struct ulp_error *error);
+
+/* The part of the audit that limits hold against: names, samples and figures of every output, for
+ * ulp_audit_check and ulp_report_junit; all other members are empty. It belongs to saved, which one
+ * thread at a time may ask. ULP_ERROR_INPUT: a report of several samples that an earlier version
+ * wrote. */
+ULP_API enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit **out,
+                                        struct ulp_error *error);
 
 /* Formats to hand a report on in: index 0, 1, ... until NULL. */
 struct ulp_saved_format {
     const char *name, *meaning;
 };
 ULP_API const struct ulp_saved_format *ulp_saved_format_row(size_t index);
-/* The report in that format. arithmetic: which, of a format that takes one (NULL: the first);
- * figure: "share", "introduced", "entire" or "headroom", of a format that takes one (NULL: shares
- * where the report has them, else introduced). Free *out with free(). */
-ULP_API enum ulp_status ulp_saved_export(const struct ulp_saved *saved, const char *format,
-                                         const char *arithmetic, const char *figure, char **out,
+struct ulp_saved_request {
+    const char *format;     /* its name */
+    const char *arithmetic; /* of a format that takes one; NULL: the first */
+    /* "share", "introduced", "entire", "headroom" or "nonfinite", of a format that takes one;
+     * NULL: shares where the report has them, else introduced */
+    const char *figure;
+    const char *const *limits; /* of junit: as of ulp_audit_check */
+    size_t limit_count;
+    bool allow_nonfinite_inputs;
+    const char *model; /* of onnx: path of the audited model; NULL: as the report has it */
+};
+/* The report in that format. Free *out with free(). ULP_ERROR_USAGE: onnx, which is written to a
+ * file. */
+ULP_API enum ulp_status ulp_saved_export(struct ulp_saved *saved,
+                                         const struct ulp_saved_request *request, char **out,
                                          struct ulp_error *error);
-/* The same into the file `path`, which is written beside it and renamed. */
-ULP_API enum ulp_status ulp_saved_write(const struct ulp_saved *saved, const char *format,
-                                        const char *arithmetic, const char *figure,
-                                        const char *path, struct ulp_error *error);
+/* The same into the file `path`, which is complete or unchanged. onnx: a copy of the model, whose
+ * nodes, also those in bodies and functions, have figures of all arithmetics in metadata_props and
+ * doc_string; without these the file, read again before it gets its name, is the model byte for
+ * byte. */
+ULP_API enum ulp_status ulp_saved_write(struct ulp_saved *saved,
+                                        const struct ulp_saved_request *request, const char *path,
+                                        struct ulp_error *error);
 
 #endif

@@ -36,9 +36,11 @@ enum ulp_status ulp_npz_parse(const char *name, const void *bytes, size_t count,
                               struct ulp_budget *budget, struct ulp_tensor_set *out,
                               struct ulp_error *error);
 
-/* polygraphy_json.c: ulp_recording_read of a .json file. */
-enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_budget *budget,
-                                    struct ulp_recording_list *list, struct ulp_error *error);
+/* polygraphy_json.c: ulp_recording_read of a .json file. Recordings are called `name`, and their
+ * iterations are counted from `first`. */
+enum ulp_status ulp_polygraphy_read(const char *path, const char *name, size_t first,
+                                    struct ulp_budget *budget, struct ulp_recording_list *list,
+                                    struct ulp_error *error);
 /* Adds a recording; *tensors is the list's then, and freed on failure. `runner` may be NULL. */
 enum ulp_status ulp_recording_add(struct ulp_recording_list *list, const char *path,
                                   const char *runner, size_t iteration,

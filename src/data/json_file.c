@@ -5,34 +5,118 @@
 #include "base/error.h"
 #include "base/machine/file.h"
 
-#define BYTES_MAX ((size_t)64 << 20)
+#define BYTES_MAX ((size_t)64 << 20) /* where no memory limit holds */
+
+/* What jansson takes on a 64-bit machine, each request with the 16 bytes that malloc may add and
+ * round up by. An object: 72 + 16, and its first 8 buckets of 16 bytes + 16. A pair: 56, its key
+ * (which is in the file) and its end, + 24, and up to 2 further buckets, or 3 while they are moved,
+ * of 16 bytes each. An array: 40 + 16, and its first 8 places + 16. An element: up to 3 places
+ * of 8 while they are moved. A value: a text of 32 + 16, its characters (which are in the file) and
+ * its end, + 24; a number of 24 + 16 is less. While a text is read, its characters are in a buffer
+ * that doubles. */
+enum {
+    OBJECT_BYTES = 88 + 144,
+    PAIR_BYTES = 56 + 25 + 48,
+    ARRAY_BYTES = 56 + 80,
+    ELEMENT_BYTES = 24,
+    VALUE_BYTES = 48 + 25
+};
+
+/* At least what the document takes, whatever the bytes are; those inside texts are no structure. */
+static size_t estimate(const unsigned char *bytes, size_t count)
+{
+    size_t objects = 0, arrays = 0, pairs = 0, commas = 0, length = 0, longest = 0, total;
+    bool quoted = false;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char c = bytes[i];
+        length++;
+        longest = length > longest ? length : longest;
+        if (quoted) {
+            length += c == '\\';
+            i += c == '\\'; /* what follows is no end */
+            quoted = c != '"';
+            continue;
+        }
+        length = 0;
+        quoted = c == '"';
+        objects += c == '{';
+        arrays += c == '[';
+        pairs += c == ':';
+        commas += c == ',';
+    }
+    const size_t values = commas + objects + arrays + 1; /* each but the first is behind one */
+    const size_t each = VALUE_BYTES + ELEMENT_BYTES;
+    size_t parts[] = {objects, OBJECT_BYTES, pairs, PAIR_BYTES, arrays, ARRAY_BYTES, values, each};
+    total = count + 3 * longest;
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p += 2) {
+        size_t more;
+        if (!ulp_size_mul(parts[p], parts[p + 1], &more) || !ulp_size_add(total, more, &total))
+            return SIZE_MAX;
+    }
+    return total;
+}
+
+enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
+                                   size_t *charged, struct ulp_error *error)
+{
+    const size_t max_bytes = ulp_budget_limit(budget) ? SIZE_MAX : BYTES_MAX;
+    unsigned char *bytes;
+    size_t count;
+    json_error_t where;
+    *root = NULL;
+    *charged = 0;
+    enum ulp_status status = ulp_file_read(path, max_bytes, budget, &bytes, &count, error);
+    if (status != ULP_OK)
+        return status;
+    *charged = budget ? estimate(bytes, count) : 0;
+    if (ulp_budget_charge(budget, *charged)) {
+        *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
+        if (!*root && json_error_code(&where) == json_error_out_of_memory)
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
+        else if (!*root)
+            status =
+                ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, where.line, where.text);
+    } else {
+        status = ulp_fail_memory(error, "%s: out of memory, about %zu MiB are needed", path,
+                                 (*charged >> 20) + 1);
+        *charged = 0;
+    }
+    ulp_free(bytes);
+    if (status == ULP_OK && !json_is_object(*root))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no JSON object", path);
+    if (status == ULP_OK)
+        return ULP_OK;
+    ulp_json_file_free(*root, budget, *charged);
+    *root = NULL;
+    *charged = 0;
+    return status;
+}
+
+void ulp_json_file_free(json_t *root, struct ulp_budget *budget, size_t charged)
+{
+    json_decref(root);
+    ulp_budget_discharge(budget, charged);
+}
 
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
                                    void *out, void **memory, struct ulp_error *error)
 {
-    unsigned char *bytes;
-    size_t count;
-    json_error_t where;
-    struct ulp_arena *arena;
+    json_t *root;
+    size_t charged;
+    struct ulp_arena *arena = NULL;
     const char *slash = strrchr(path, '/');
     *memory = NULL;
-    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &count, error);
+    enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
     if (status != ULP_OK)
         return status;
-    json_t *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
-    ulp_free(bytes);
-    if (!root)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, where.line, where.text);
     status = ulp_arena_create(&arena, budget, error);
-    if (status == ULP_OK) {
-        status = json_is_object(root) ? take(out, slash ? slash + 1 : path, root, arena, error)
-                                      : ulp_fail(error, ULP_ERROR_INPUT, "is no JSON object");
-        *memory = arena;
-    }
-    json_decref(root);
     if (status == ULP_OK)
+        status = take(out, slash ? slash + 1 : path, root, arena, error);
+    ulp_json_file_free(root, budget, charged);
+    if (status == ULP_OK) {
+        *memory = arena;
         return ULP_OK;
-    ulp_arena_free(*memory);
-    *memory = NULL;
+    }
+    ulp_arena_free(arena);
     return ulp_fail_at(error, status, "%s", path);
 }

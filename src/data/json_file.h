@@ -1,4 +1,4 @@
-/* Small JSON documents that a caller writes: plans, groups. */
+/* JSON documents that a caller writes, small ones: plans, groups; and reports. */
 #ifndef ULP_DATA_JSON_FILE_H
 #define ULP_DATA_JSON_FILE_H
 
@@ -10,9 +10,15 @@
 /* Takes what is in the document, in memory of the arena; name: the file's, without its folder. */
 typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t *root,
                                       struct ulp_arena *arena, struct ulp_error *error);
-/* Read the file, of 64 MiB at most and one object, and take it. *memory: the arena, which the
- * caller frees; NULL on failure. Errors name the file. */
+/* Read the file, one object, and take it. Where the budget has no limit the file may have 64 MiB.
+ * *memory: the arena, which the caller frees; NULL on failure. Errors name the file. */
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
                                    void *out, void **memory, struct ulp_error *error);
+
+/* The document of the file itself, one object. Before it is parsed, as much as it may take in
+ * memory is charged to the budget; *charged says how much, for ulp_json_file_free. */
+enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
+                                   size_t *charged, struct ulp_error *error);
+void ulp_json_file_free(json_t *root, struct ulp_budget *budget, size_t charged);
 
 #endif

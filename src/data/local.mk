@@ -20,6 +20,7 @@ libcore_la_SOURCES += \
 	%D%/npy.c \
 	%D%/npz.c \
 	%D%/polygraphy_json.c \
+	%D%/polygraphy_write.c \
 	%D%/precision_plan.c \
 	%D%/random_inputs.c \
 	%D%/read.c \

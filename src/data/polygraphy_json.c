@@ -5,17 +5,14 @@
  *             "polygraphy_class": "RunResults"}
  * Older versions wrote the marker "__polygraphy_encoded_ndarray", the npy file (or an npz with one
  * member) as latin-1 text, and the list of results without the object around it; keys decide what a
- * value is, so that the markers need not be read. */
+ * value is, so that the markers need not be read. A folder, as 0.53.6 streams into, has such a file
+ * for each iteration: 0000000000.json, ... */
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/memory/alloc.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/machine/file.h"
-#include "base/text/shown.h"
-#include "base/text/text.h"
 #include "data/data.h"
 
 /* The bytes of UTF-8 text whose characters stand for bytes; false: one is beyond 255. */
@@ -120,6 +117,7 @@ static enum ulp_status read_arrays(const json_t *object, struct ulp_tensor_set *
 /* Where the recordings of a file go. */
 struct reading {
     const char *path;
+    size_t first; /* iteration of the file */
     struct ulp_budget *budget;
     struct ulp_recording_list *list;
 };
@@ -131,9 +129,9 @@ static enum ulp_status add_iteration(const struct reading *to, const char *runne
     if (!json_is_object(arrays))
         return ulp_fail(error, ULP_ERROR_INPUT, "iteration %zu is no object of arrays", iteration);
     enum ulp_status status = read_arrays(arrays, &tensors, to->budget, error);
-    return status == ULP_OK
-               ? ulp_recording_add(to->list, to->path, runner, iteration, &tensors, error)
-               : ulp_fail_at(error, status, "iteration %zu", iteration);
+    return status == ULP_OK ? ulp_recording_add(to->list, to->path, runner, to->first + iteration,
+                                                &tensors, error)
+                            : ulp_fail_at(error, status, "iteration %zu", iteration);
 }
 
 static bool is_runner(const json_t *pair)
@@ -201,15 +199,16 @@ static enum ulp_status load_json(json_t **out, const char *path, struct ulp_budg
     return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, reason.line, reason.text);
 }
 
-enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_budget *budget,
-                                    struct ulp_recording_list *list, struct ulp_error *error)
+enum ulp_status ulp_polygraphy_read(const char *path, const char *name, size_t first,
+                                    struct ulp_budget *budget, struct ulp_recording_list *list,
+                                    struct ulp_error *error)
 {
     const size_t before = list->count;
     json_t *root = NULL;
     size_t charged;
     enum ulp_status status = load_json(&root, path, budget, &charged, error);
     if (status == ULP_OK) {
-        status = read_root(root, &(struct reading){path, budget, list}, error);
+        status = read_root(root, &(struct reading){name, first, budget, list}, error);
         if (status == ULP_OK && list->count == before)
             status = ulp_fail(error, ULP_ERROR_INPUT, "holds no iteration");
         if (status != ULP_OK)
@@ -217,80 +216,5 @@ enum ulp_status ulp_polygraphy_read(const char *path, struct ulp_budget *budget,
     }
     json_decref(root);
     ulp_budget_discharge(budget, charged);
-    return status;
-}
-
-static json_t *encode_array(const struct ulp_tensor *tensor, struct ulp_error *error)
-{
-    struct ulp_npy npy;
-    if (ulp_npy_encode(&npy, tensor, error) != ULP_OK)
-        return NULL;
-    const void *const parts[] = {npy.header, npy.data};
-    const size_t counts[] = {npy.header_bytes, npy.data_bytes};
-    char *text =
-        ulp_base64_encode(parts, counts, 2, tensor->owned ? ulp_charged(tensor->data) : NULL);
-    ulp_npy_free(&npy);
-    json_t *array = text ? json_pack("{s:{s:s, s:s}, s:s}", "values", "array", text,
-                                     "polygraphy_class", "ndarray", "polygraphy_class", "LazyArray")
-                         : NULL;
-    ulp_free(text);
-    if (!array)
-        ulp_out_of_memory(error);
-    return array;
-}
-
-/* In pieces that an int counts. */
-static int add_text(const char *text, size_t size, void *context)
-{
-    struct ulp_text *out = context;
-    for (const size_t piece = 1 << 20; size > 0 && !out->failed;) {
-        const size_t length = size < piece ? size : piece;
-        ulp_text_add(out, "%.*s", (int)length, text);
-        text += length;
-        size -= length;
-    }
-    return out->failed ? -1 : 0;
-}
-
-enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
-                                         const struct ulp_tensor_set *tensors,
-                                         struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    enum ulp_status status = ULP_OK;
-    json_t *outputs = json_object();
-    for (size_t i = 0; i < tensors->count && status == ULP_OK; i++) {
-        if (!ulp_is_utf8(tensors->items[i].name)) {
-            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: the name of '%.200s' is not UTF-8", path,
-                              tensors->items[i].name);
-            break;
-        }
-        json_t *array = encode_array(&tensors->items[i].tensor, error);
-        if (!array)
-            status = ulp_fail_at(error, error ? error->status : ULP_ERROR_MEMORY, "%s: '%.200s'",
-                                 path, tensors->items[i].name);
-        else if (json_object_set_new_nocheck(outputs, tensors->items[i].name, array) != 0)
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    }
-    json_t *root = status == ULP_OK ? json_pack("{s:[[s,[{s:O, s:n, s:s, s:s}]]], s:s}", "lst",
-                                                runner, "outputs", outputs, "runtime",
-                                                "runner_name", runner, "polygraphy_class",
-                                                "IterationResult", "polygraphy_class", "RunResults")
-                                    : NULL;
-    json_decref(outputs);
-    if (status != ULP_OK)
-        return status;
-    struct ulp_text text;
-    if (!root)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    status = ulp_text_open(&text, path, error);
-    if (status == ULP_OK) {
-        const bool whole = json_dump_callback(root, add_text, &text, JSON_INDENT(4)) == 0;
-        status = ulp_text_close(&text, whole, error);
-        if (status == ULP_OK && !whole)
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    }
-    json_decref(root);
     return status;
 }

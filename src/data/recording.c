@@ -16,6 +16,8 @@
 #include "data/data.h"
 
 #define FOLDER_DEPTH_MAX 16 /* of folders in a folder of .npy files: names with slashes */
+/* The folder that Polygraphy streams into has a file for each iteration, from this one on. */
+#define FIRST_ITERATION "0000000000.json"
 
 /* The file's array under the name without ".npy". */
 static enum ulp_status read_npy(const char *path, const char *name, struct ulp_budget *budget,
@@ -131,7 +133,8 @@ static enum ulp_status read_folder(const char *folder, const struct ulp_model *m
     status = read_npy_folder(folder, "", 0, budget, out, error);
     if (status == ULP_OK && out->count == 0)
         status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "%s: holds neither output_0.pb nor .npy files: nothing is recorded here",
+                          "%s: holds neither output_0.pb nor " FIRST_ITERATION
+                          " nor .npy files: nothing is recorded here",
                           folder);
     return status;
 }
@@ -140,6 +143,24 @@ static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+static enum ulp_status read_iterations(const char *folder, struct ulp_budget *budget,
+                                       struct ulp_recording_list *list, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; status == ULP_OK; i++) {
+        struct ulp_text path = {0};
+        char name[40];
+        snprintf(name, sizeof name, "%010zu.json", i);
+        if (!holds(folder, name))
+            break;
+        ulp_text_add(&path, "%s/%s", folder, name);
+        status = path.failed ? ulp_out_of_memory(error)
+                             : ulp_polygraphy_read(path.data, folder, i, budget, list, error);
+        ulp_text_free(&path);
+    }
+    return status;
 }
 
 enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *model,
@@ -152,8 +173,11 @@ enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *mod
     struct stat info;
     enum ulp_status status;
     if (ulp_text_ends(path, ".json"))
-        return ulp_polygraphy_read(path, budget, list, error);
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return ulp_polygraphy_read(path, path, 0, budget, list, error);
+    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    if (folder && holds(path, FIRST_ITERATION))
+        return read_iterations(path, budget, list, error);
+    if (folder)
         status = read_folder(path, model, budget, &tensors, error);
     else if (ulp_text_ends(path, ".npy"))
         status = read_npy(path, base_name(path), budget, &tensors, error);

@@ -1,5 +1,6 @@
 # onnx.proto is ours; protoc-c turns it into C in the build tree.
 libcore_la_SOURCES += \
+	%D%/annotate/annotate.c %D%/annotate/annotate.h %D%/annotate/strip.c %D%/annotate/wire.c %D%/annotate/wire.h %D%/annotate/write.c \
 	%D%/element.c \
 	%D%/external_data.c \
 	%D%/load.h \

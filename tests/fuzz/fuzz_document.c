@@ -46,7 +46,7 @@ const char *fuzz_polygraphy(const uint8_t *bytes, size_t count)
     struct ulp_error error = {0};
     const char *wrong = NULL;
     const enum ulp_status status =
-        ulp_polygraphy_read(fuzz_file(bytes, count), fuzz_budget(), &list, &error);
+        ulp_polygraphy_read(fuzz_file(bytes, count), "recorded", 0, fuzz_budget(), &list, &error);
     if (status != ULP_OK)
         wrong = fuzz_failure(status, FUZZ_FILE, &error);
     for (size_t r = 0; r < list.count && !wrong; r++)
@@ -74,7 +74,7 @@ static const char *check_text(enum ulp_status status, char *text, const struct u
     return wrong;
 }
 
-static const char *check_saved(const struct ulp_saved *saved)
+static const char *check_saved(struct ulp_saved *saved)
 {
     struct ulp_error error = {0};
     struct ulp_saved_changes changes;
@@ -86,11 +86,19 @@ static const char *check_saved(const struct ulp_saved *saved)
         wrong = check_text(status, text, &error);
     }
     if (!wrong) {
-        status = ulp_saved_compare(saved, saved, 0, 80, false, &changes, &text, &error);
+        status = ulp_saved_show_json(saved, "*", &text, &error);
+        wrong = check_text(status, text, &error);
+    }
+    for (int form = ULP_FORM_TEXT; !wrong && form <= ULP_FORM_MARKDOWN; form++) {
+        const struct ulp_saved_comparison how = {.form = (enum ulp_saved_form)form, .width = 80};
+        status = ulp_saved_compare(saved, saved, &how, &changes, &text, &error);
         wrong = check_text(status, text, &error);
     }
     for (size_t f = 0; !wrong && ulp_saved_format_row(f); f++) {
-        status = ulp_saved_export(saved, ulp_saved_format_row(f)->name, NULL, NULL, &text, &error);
+        const struct ulp_saved_request request = {.format = ulp_saved_format_row(f)->name,
+                                                  .limits = (const char *const[]){"sqnr_db=40"},
+                                                  .limit_count = 1};
+        status = ulp_saved_export(saved, &request, &text, &error);
         wrong = check_text(status, text, &error);
     }
     return wrong;

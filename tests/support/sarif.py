@@ -1,17 +1,28 @@
-"""Check SARIF files by the object model that sarif_om (PyPI) has from the standard's JSON schema: every object is closed but property bags,
-and has what the schema requires.
+"""Check SARIF files by what PyPI has from the standard's JSON schema: pydantic_sarif, its classes generated from it, which check every
+type, pattern and enumeration; and sarif_om, its object model: every object is closed but property bags, and has what the schema requires.
 
     sarif.py FILE...
 
-Exit code 77: sarif_om is not there."""
+Exit code 77: neither is there."""
 import json
 import sys
 
 try:
+    from pydantic_sarif import model
+except ImportError:
+    pass
+else:
+    for path in sys.argv[1:]:
+        with open(path, encoding='utf-8') as file:
+            model.StaticAnalysisResultsFormatSarifVersion210JsonSchema.model_validate(json.load(file))
+    print(f'{len(sys.argv) - 1} files are SARIF 2.1.0 by its schema')
+try:
     import attr
     import sarif_om
 except ImportError:
-    print('sarif_om is not installed: SARIF files are not checked')
+    if 'pydantic_sarif' in sys.modules:
+        sys.exit(0)
+    print('neither pydantic_sarif nor sarif_om is installed: SARIF files are not checked')
     sys.exit(77)
 
 # property: the class of its value, or of the members of its list

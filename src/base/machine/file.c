@@ -80,6 +80,21 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
     return ULP_OK;
 }
 
+/* The descriptor's bytes. */
+static enum ulp_status map(int file, const char *path, size_t count, void **address,
+                           struct ulp_error *error)
+{
+    *address = NULL;
+    if (!count)
+        return ULP_OK;
+    void *mapped = mmap(NULL, count, PROT_READ, MAP_PRIVATE, file, 0);
+    if (mapped == MAP_FAILED)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: cannot map %zu bytes: %s", path, count,
+                        strerror(errno));
+    *address = mapped;
+    return ULP_OK;
+}
+
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error)
 {
@@ -89,11 +104,7 @@ enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address,
     enum ulp_status status = open_regular(&file, path, max_bytes, count, error);
     if (status != ULP_OK)
         return status;
-    if (*count && (*address = mmap(NULL, *count, PROT_READ, MAP_PRIVATE, file, 0)) == MAP_FAILED) {
-        *address = NULL;
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: cannot map %zu bytes: %s", path, *count,
-                          strerror(errno));
-    }
+    status = map(file, path, *count, address, error);
     close(file);
     return status;
 }
@@ -154,7 +165,7 @@ static int make_beside(struct ulp_new_file *file, int (*make)(struct ulp_new_fil
 
 static int create_beside(struct ulp_new_file *file)
 {
-    return open(file->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return open(file->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
 /* Of a file without a name. */
@@ -174,7 +185,7 @@ static int open_nameless(const struct ulp_new_file *file)
 {
 #ifdef O_TMPFILE
     if (access("/proc/self/fd", X_OK) == 0)
-        return open(file->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+        return open(file->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
 #endif
     return -1;
 }
@@ -328,6 +339,22 @@ enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error)
     return text->file->code
                ? fail_to_write(text->file->path, text->file->code, error)
                : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", text->file->path);
+}
+
+enum ulp_status ulp_text_map(struct ulp_text *text, void **address, size_t *count,
+                             struct ulp_error *error)
+{
+    const struct ulp_new_file *file = text->file;
+    struct stat info;
+    *address = NULL;
+    *count = 0;
+    const enum ulp_status status = ulp_text_flush(text, error);
+    if (status != ULP_OK)
+        return status;
+    if (file->in_place || fstat(file->descriptor, &info) != 0 || !S_ISREG(info.st_mode))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: not a regular file", file->path);
+    *count = (size_t)info.st_size;
+    return map(file->descriptor, file->path, *count, address, error);
 }
 
 enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_error *error)

@@ -11,25 +11,10 @@
 static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
 {
     struct ulp_error error;
-    int code = ULP_OK;
-    for (size_t i = 0; i < options->limit_count; i++) {
-        struct ulp_crossing_list crossings;
-        if (ulp_audit_check(audit, options->limits[i], options->allow_nonfinite_inputs, &crossings,
-                            &error) != ULP_OK)
-            return fail(&error);
-        for (size_t c = 0; c < crossings.count; c++) {
-            char *text = NULL;
-            if (ulp_crossing_text(&crossings.items[c], options->limits[i], &text, &error) == ULP_OK)
-                say(stdout, "limit crossed: %s: %s\n", options->limits[i], text);
-            free(text);
-        }
-        code = crossings.count ? ULP_ERROR_LIMIT : code;
-        free(crossings.items);
-    }
-    if (options->limit_count == 1 && code == ULP_OK)
-        say(stdout, "the limit is met: %s\n", options->limits[0]);
-    else if (options->limit_count && code == ULP_OK)
-        say(stdout, "all %zu limits are met\n", options->limit_count);
+    const int code = say_crossings(stdout, audit, options->limits, options->limit_count,
+                                   options->allow_nonfinite_inputs);
+    if (code != ULP_OK && code != ULP_ERROR_LIMIT)
+        return code;
     if (options->junit &&
         ulp_report_junit(audit, options->limits, options->limit_count,
                          options->allow_nonfinite_inputs, options->junit, &error) != ULP_OK)

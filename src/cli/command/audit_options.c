@@ -11,16 +11,6 @@ enum {
 #undef OPTION
 };
 
-static void add_limit(struct argp_state *state, struct audit_options *options, const char *limit)
-{
-    struct ulp_error error;
-    if (ulp_limit_check(limit, NULL, NULL, &error) != ULP_OK)
-        refuse(state, "--fail-above: %s", error.message);
-    options->limits =
-        grow_arguments(state, options->limits, options->limit_count, sizeof *options->limits);
-    options->limits[options->limit_count++] = limit;
-}
-
 static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
 {
     if (!strchr(text, '=') || *text == '=' || !strrchr(text, '=')[1])

@@ -2,15 +2,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 
-enum { OPTION_FAIL = 512, OPTION_FACTOR };
+enum { OPTION_FAIL = 512, OPTION_FACTOR, OPTION_TO };
 
 struct diff_options {
     const char *reports[2];
     double factor;
+    enum ulp_saved_form form;
+    size_t max_memory_bytes;
     bool fail_if_worse;
 };
 
@@ -18,15 +21,29 @@ struct diff_options {
 static const struct argp_option option_list[] = {
     {"fail-if-worse", OPTION_FAIL, 0, 0, "Exit with code 1 when an output became worse, or cannot be compared", 0},
     {"factor", OPTION_FACTOR, "F", 0, "Errors less than F times as large are equal (default 1.1)", 0},
+    {"to", OPTION_TO, "text|json|markdown", 0, "text (default), json, or markdown, a table for a comment on a pull request", 0},
     {0},
 };
 /* clang-format on */
+
+static enum ulp_saved_form read_form(const struct argp_state *state, const char *text)
+{
+    static const char *const forms[] = {
+        [ULP_FORM_TEXT] = "text", [ULP_FORM_JSON] = "json", [ULP_FORM_MARKDOWN] = "markdown"};
+    for (int f = 0; f < (int)(sizeof forms / sizeof *forms); f++)
+        if (strcmp(text, forms[f]) == 0)
+            return (enum ulp_saved_form)f;
+    refuse(state, "--to %s: expected text, json or markdown", text);
+    return ULP_FORM_TEXT;
+}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct diff_options *options = state->input;
     char *end;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
+    case OPTION_TO: options->form = read_form(state, argument); return 0;
     case OPTION_FAIL: options->fail_if_worse = true; return 0;
     case OPTION_FACTOR:
         options->factor = strtod(argument, &end);
@@ -54,39 +71,47 @@ static const char documentation[] =
     "Examples:\n"
     "  ulpscope diff report-main/ report-branch/\n"
     "  ulpscope diff report-main/ report-branch/ --fail-if-worse --factor 1.5\n"
-    "      in CI";
+    "      in CI\n"
+    "  ulpscope diff report-main/ report-branch/ --to markdown >>\"$GITHUB_STEP_SUMMARY\"";
 
 static int compare(const struct diff_options *options, struct ulp_saved *const saved[2])
 {
     struct ulp_saved_changes changes;
     struct ulp_error error;
     char *text;
-    if (ulp_saved_compare(saved[0], saved[1], options->factor, terminal_width(STDOUT_FILENO),
-                          use_colour(STDOUT_FILENO), &changes, &text, &error) != ULP_OK)
+    const struct ulp_saved_comparison how = {options->factor, options->form,
+                                             terminal_width(STDOUT_FILENO),
+                                             use_colour(STDOUT_FILENO)};
+    if (ulp_saved_compare(saved[0], saved[1], &how, &changes, &text, &error) != ULP_OK)
         return fail(&error);
     fputs(text, stdout);
     free(text);
     if (!options->fail_if_worse || !changes.worse)
         return ULP_OK;
-    say(stdout, "\nFAIL --fail-if-worse: %zu output%s\n", changes.worse,
-        changes.worse == 1 ? "" : "s");
+    say(options->form == ULP_FORM_TEXT ? stdout : stderr, "\nFAIL --fail-if-worse: %zu output%s\n",
+        changes.worse, changes.worse == 1 ? "" : "s");
     return ULP_ERROR_LIMIT;
 }
 
 int command_diff(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {option_list, parse_option, "OLD NEW", documentation,
-                                     NULL,        NULL,         NULL};
-    struct diff_options options = {0};
+                                     children,    NULL,         NULL};
+    struct diff_options options = {.max_memory_bytes = REPORT_MEMORY};
+    struct ulp_budget *budget = NULL;
     struct ulp_saved *saved[2] = {NULL, NULL};
     struct ulp_error error;
-    enum ulp_status status = ULP_OK;
-    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
-        return ULP_ERROR_MEMORY;
-    for (int i = 0; i < 2 && status == ULP_OK; i++)
-        status = ulp_saved_read(options.reports[i], NULL, &saved[i], &error);
-    const int code = status == ULP_OK ? compare(&options, saved) : fail(&error);
+    int code = parse_arguments(&argp, argc, argv, &options);
+    if (code == ULP_OK &&
+        (ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK ||
+         ulp_saved_read(options.reports[0], budget, &saved[0], &error) != ULP_OK ||
+         ulp_saved_read(options.reports[1], budget, &saved[1], &error) != ULP_OK))
+        code = fail(&error);
+    if (code == ULP_OK)
+        code = compare(&options, saved);
     ulp_saved_free(saved[0]);
     ulp_saved_free(saved[1]);
+    ulp_budget_free(budget);
     return code;
 }

@@ -5,51 +5,83 @@
 
 #include "cli/command.h"
 
-enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_HTML };
+enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_ALLOW, OPTION_HTML, OPTION_MODEL };
 
 struct report_options {
-    const char *report, *format, *arithmetic, *figure, *out, *html;
+    const char *report, *out, *html;
+    struct ulp_saved_request request;
+    const char **limits;
+    size_t max_memory_bytes;
     bool list;
 };
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus or model-explorer (--list describes them)", 0},
+    {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus, model-explorer, junit or onnx (--list describes them)", 0},
     {"html", OPTION_HTML, "FILE", 0,
      "Write one HTML file to look at, of report.json, overflow.json, plan.json, compare.json, engine.json, proof.json or lint --json, or of all of these in the folder REPORT", 0},
     {"out", 'o', "FILE", 0, "Write to FILE (default: standard output)", 0},
     {"arith", 'a', "ARITH", 0, "The arithmetic, of a format that holds one (default: the report's first)", 0},
     {"figure", OPTION_FIGURE, "share|introduced|entire|headroom|nonfinite", 0,
      "share, introduced, entire, headroom or nonfinite, of a format that holds one (default: share where the report has shares, else introduced)", 0},
+    {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
+     "A limit for junit, as of ulpscope audit (its --help lists the metrics); exit with code 1 where it is crossed. May be repeated", 0},
+    {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
+     "NaN and infinities in the inputs are intended: --fail-above does not fail because of them", 0},
+    {"model", OPTION_MODEL, "MODEL.onnx", 0,
+     "The audited model, of which onnx is a copy (default: the path in the report)", 0},
     {"list", OPTION_LIST, 0, 0, "List the formats; no report is read", 0},
     {0},
 };
 /* clang-format on */
 
+static void check_options(struct argp_state *state, const struct report_options *options)
+{
+    const char *format = options->request.format;
+    if (options->list)
+        return;
+    if (!options->report)
+        refuse(state, "which report? Give report.json, or the folder of audit --out");
+    if (options->html && (format || options->out))
+        refuse(state, "--html writes a file of its own: leave out --to and --out");
+    if (!format && !options->html)
+        refuse(state, "which format? Give --to with one that ulpscope report --list names, or "
+                      "--html FILE");
+    const bool is_junit = format && strcmp(format, "junit") == 0,
+               is_onnx = format && strcmp(format, "onnx") == 0;
+    if (is_junit && !options->request.limit_count)
+        refuse(state, "--to junit writes limits: give at least one --fail-above");
+    if (!is_junit && options->request.limit_count)
+        refuse(state, "--fail-above is of --to junit");
+    if (is_onnx && !options->out)
+        refuse(state, "--to onnx writes a file: give -o FILE.onnx");
+    if (!is_onnx && options->request.model)
+        refuse(state, "--model is of --to onnx");
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct report_options *options = state->input;
     switch (key) {
-    case OPTION_TO: options->format = argument; return 0;
-    case OPTION_FIGURE: options->figure = argument; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
+    case OPTION_TO: options->request.format = argument; return 0;
+    case OPTION_FIGURE: options->request.figure = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
     case OPTION_LIST: options->list = true; return 0;
-    case 'a': options->arithmetic = argument; return 0;
+    case OPTION_FAIL:
+        add_limit(state, &options->limits, &options->request.limit_count, argument);
+        options->request.limits = options->limits;
+        return 0;
+    case OPTION_ALLOW: options->request.allow_nonfinite_inputs = true; return 0;
+    case OPTION_MODEL: options->request.model = argument; return 0;
+    case 'a': options->request.arithmetic = argument; return 0;
     case 'o': options->out = argument; return 0;
     case ARGP_KEY_ARG:
         if (options->report)
             refuse(state, "one report at a time: '%s' is another", argument);
         options->report = argument;
         return 0;
-    case ARGP_KEY_END:
-        if (!options->list && !options->report)
-            refuse(state, "which report? Give report.json, or the folder of audit --out");
-        if (!options->list && !options->format && !options->html)
-            refuse(state, "which format? Give --to csv, jsonl, prometheus or model-explorer, or "
-                          "--html FILE");
-        if (options->html && (options->format || options->out))
-            refuse(state, "--html writes a file of its own: leave out --to and --out");
-        return 0;
+    case ARGP_KEY_END: check_options(state, options); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -64,7 +96,11 @@ static const char documentation[] =
     "      pandas.read_csv('nodes.csv'): a line for each node\n"
     "  ulpscope report report/ --to prometheus -o /var/lib/node_exporter/ulpscope.prom\n"
     "  ulpscope report report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
-    "      colours the nodes in Model Explorer: --node_data_paths=headroom.json";
+    "      colours the nodes in Model Explorer: --node_data_paths=headroom.json\n"
+    "  ulpscope report report/ --to junit --fail-above sqnr_db=40 -o limits.xml\n"
+    "      limits that the audit did not know, as a CI server shows them; exit code 1\n"
+    "  ulpscope report report/ --to onnx -o annotated.onnx\n"
+    "      Netron shows each node's share, error and headroom beside its attributes";
 
 static int list_formats(void)
 {
@@ -74,31 +110,52 @@ static int list_formats(void)
     return ULP_OK;
 }
 
-int command_report(int argc, char **argv)
+/* The report in that format; with --fail-above an exit code of limits. */
+static int write_report(const struct report_options *options, struct ulp_saved *saved)
 {
-    static const struct argp argp = {option_list, parse_option, "REPORT", documentation,
-                                     NULL,        NULL,         NULL};
-    struct report_options options = {0};
-    struct ulp_saved *saved = NULL;
+    const struct ulp_saved_request *request = &options->request;
+    const struct ulp_audit *audit;
     struct ulp_error error;
     char *text = NULL;
-    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
-        return ULP_ERROR_MEMORY;
-    if (options.list)
-        return list_formats();
-    if (options.html)
-        return ulp_saved_html(options.report, NULL, options.html, &error) == ULP_OK ? ULP_OK
-                                                                                  : fail(&error);
-    enum ulp_status status = ulp_saved_read(options.report, NULL, &saved, &error);
-    if (status == ULP_OK && options.out)
-        status = ulp_saved_write(saved, options.format, options.arithmetic, options.figure,
-                                 options.out, &error);
-    else if (status == ULP_OK)
-        status = ulp_saved_export(saved, options.format, options.arithmetic, options.figure, &text,
-                                  &error);
+    enum ulp_status status = options->out ? ulp_saved_write(saved, request, options->out, &error)
+                                          : ulp_saved_export(saved, request, &text, &error);
     if (text)
         fputs(text, stdout);
     free(text);
+    if (status == ULP_OK && request->limit_count)
+        status = ulp_saved_audit(saved, &audit, &error);
+    if (status != ULP_OK)
+        return fail(&error);
+    return request->limit_count
+               ? say_crossings(options->out ? stdout : stderr, audit, request->limits,
+                               request->limit_count, request->allow_nonfinite_inputs)
+               : ULP_OK;
+}
+
+int command_report(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {option_list, parse_option, "REPORT", documentation,
+                                     children,    NULL,         NULL};
+    struct report_options options = {.max_memory_bytes = REPORT_MEMORY};
+    struct ulp_budget *budget = NULL;
+    struct ulp_saved *saved = NULL;
+    struct ulp_error error;
+    int code = parse_arguments(&argp, argc, argv, &options);
+    if (code == ULP_OK && options.list)
+        return list_formats();
+    if (code == ULP_OK && ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK)
+        code = fail(&error);
+    if (code == ULP_OK && options.html &&
+        ulp_saved_html(options.report, budget, options.html, &error) != ULP_OK)
+        code = fail(&error);
+    if (code == ULP_OK && !options.html &&
+        ulp_saved_read(options.report, budget, &saved, &error) != ULP_OK)
+        code = fail(&error);
+    if (saved)
+        code = write_report(&options, saved);
     ulp_saved_free(saved);
-    return status == ULP_OK ? ULP_OK : fail(&error);
+    ulp_budget_free(budget);
+    free(options.limits);
+    return code;
 }

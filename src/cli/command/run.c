@@ -26,7 +26,7 @@ static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
     {"outputs", 'o', "FILE", 0,
      "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
-     "--save-outputs", 0},
+     "--save-outputs, of runner ulpscope-ARITH, each sample an iteration", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
     {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr the time of loading, of planning, of every run "
                                       "and of each operator", 0},
@@ -71,6 +71,9 @@ static const char documentation[] =
     "\vExamples:\n"
     "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"
+    "  ulpscope run model.onnx -i polygraphy-inputs.json -a fp16 --outputs fp16.json\n"
+    "      polygraphy run model.onnx --trt --fp16 --load-inputs polygraphy-inputs.json "
+    "--load-outputs fp16.json\n"
     "  ulpscope run model.onnx --arith mpfr:256 --dim batch=2 --val-range -1,1 --seed 7";
 
 struct kept_values {
@@ -137,13 +140,6 @@ static enum ulp_status check_output(const char *path, struct ulp_error *error)
                           path, folder, strerror(errno));
     free(folder);
     return status;
-}
-
-static enum ulp_status write_values(const char *path, const struct ulp_tensor_set *values,
-                                    struct ulp_error *error)
-{
-    return ulp_text_ends(path, ".json") ? ulp_recording_write_json(path, "ulpscope", values, error)
-                                        : ulp_tensor_set_write_npz(path, values, error);
 }
 
 /* --timings: seconds of each phase, and of each kind of operator over all runs. */
@@ -244,16 +240,100 @@ static enum ulp_status note_borders(const struct ulp_plan *plan, struct ulp_erro
     return status;
 }
 
+struct running {
+    const struct run_options *options;
+    const struct ulp_plan *plan;
+    struct ulp_recording_writer *writer; /* of a .json; NULL: none */
+    struct timings timings;
+    struct ulp_run_cost cost; /* of all samples */
+};
+
+/* What was asked for of the values, of which the outputs are a part. */
+static enum ulp_status hand_on(struct running *running, const struct ulp_tensor_set *set,
+                               struct ulp_error *error)
+{
+    const char *path = running->options->outputs;
+    if (!path)
+        print_outputs(set);
+    else if (running->writer)
+        return ulp_recording_writer_add(running->writer, set, error);
+    else
+        return ulp_tensor_set_write_npz(path, set, error);
+    return ULP_OK;
+}
+
+static enum ulp_status run_sample(struct running *running, const struct ulp_tensor_set *inputs,
+                                  struct ulp_error *error)
+{
+    const struct run_options *options = running->options;
+    struct ulp_tensor_set outputs = {0}, values = {0};
+    struct ulp_run_cost cost = {0};
+    enum ulp_status status = run_repeatedly(options, running->plan, inputs, &outputs, &values,
+                                            &running->timings, &cost, error);
+    for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
+        if (!ulp_tensor_set_find(&values, outputs.items[i].name))
+            status =
+                ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
+    if (status == ULP_OK)
+        status = hand_on(running, options->all_values ? &values : &outputs, error);
+    running->cost.seconds += cost.seconds;
+    if (cost.peak_bytes > running->cost.peak_bytes)
+        running->cost.peak_bytes = cost.peak_bytes;
+    ulp_tensor_set_free(&values);
+    ulp_tensor_set_free(&outputs);
+    return status;
+}
+
+/* All samples; several are iterations of one .json. */
+static enum ulp_status run_samples(struct running *running, const struct sample_list *samples,
+                                   struct ulp_error *error)
+{
+    const struct run_options *options = running->options;
+    char runner[320];
+    enum ulp_status status = ULP_OK;
+    if (options->outputs && ulp_text_ends(options->outputs, ".json")) {
+        snprintf(runner, sizeof runner, "ulpscope-%s", ulp_plan_lane_name(running->plan, 0));
+        status = ulp_recording_writer_open(options->outputs, runner, &running->writer, error);
+    }
+    for (size_t s = 0; s < samples->count && status == ULP_OK; s++) {
+        if (samples->count > 1 && !options->outputs)
+            say(stdout, "sample %s\n", samples->items[s].name);
+        status = run_sample(running, &samples->items[s].inputs, error);
+    }
+    const enum ulp_status closed = ulp_recording_writer_close(running->writer, status == ULP_OK,
+                                                              status == ULP_OK ? error : NULL);
+    return status == ULP_OK ? closed : status;
+}
+
+static void note_run(const struct running *running)
+{
+    const struct run_options *options = running->options;
+    say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors, %.1f in all%s%s\n",
+        options->common.model, ulp_plan_lane_name(running->plan, 0), running->cost.seconds,
+        (double)running->cost.peak_bytes / 0x1p20,
+        (double)ulp_budget_peak(options->common.budget) / 0x1p20,
+        options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+}
+
+static enum ulp_status check_samples(const struct run_options *options,
+                                     const struct sample_list *samples, struct ulp_error *error)
+{
+    return samples->count == 1 || !options->outputs || ulp_text_ends(options->outputs, ".json")
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "an npz holds the outputs of one sample; %zu were given: write them to "
+                          "--outputs FILE.json, where each is an iteration",
+                          samples->count);
+}
+
 static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
 {
     struct lane_list lanes;
     struct ulp_model *model = NULL;
     struct ulp_plan *plan = NULL;
     struct sample_list samples = {0};
-    struct ulp_tensor_set outputs = {0}, values = {0};
-    struct ulp_run_cost cost = {0};
     char *shape = NULL;
-    struct timings timings = {.begun = ulp_seconds_now()};
+    struct running running = {.options = options, .timings = {.begun = ulp_seconds_now()}};
     enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
                                         options->common.budget, &lanes, error);
     if (status == ULP_OK && lanes.count != 2)
@@ -265,45 +345,30 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = ulp_model_load(options->common.model, options->common.budget, &model, error);
     if (status == ULP_OK)
         status = set_shapes(model, &options->common, 0, &shape, error);
-    timings.loaded = ulp_seconds_now();
+    running.timings.loaded = ulp_seconds_now();
     if (status == ULP_OK && options->outputs)
         status = spare_inputs(options->outputs, model, options->common.inputs,
                               options->common.input_count, error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, &samples, error);
-    if (status == ULP_OK && samples.count > 1)
-        status =
-            ulp_fail(error, ULP_ERROR_USAGE, "run takes one sample; %zu were given", samples.count);
+    if (status == ULP_OK)
+        status = check_samples(options, &samples, error);
     if (status == ULP_OK) {
         struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
                                                 .keeps = &lanes.keeps[1],
                                                 .groups = &lanes.groups[1]};
         status = ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error);
     }
-    timings.planned = ulp_seconds_now();
+    running.plan = plan;
+    running.timings.planned = ulp_seconds_now();
     if (status == ULP_OK)
-        status = run_repeatedly(options, plan, &samples.items[0].inputs, &outputs, &values,
-                                &timings, &cost, error);
-    for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
-        if (!ulp_tensor_set_find(&values, outputs.items[i].name))
-            status =
-                ulp_tensor_set_add(&values, outputs.items[i].name, &outputs.items[i].tensor, error);
-    if (status == ULP_OK && options->outputs)
-        status = write_values(options->outputs, options->all_values ? &values : &outputs, error);
-    if (status == ULP_OK && !options->outputs)
-        print_outputs(&outputs);
+        status = run_samples(&running, &samples, error);
     if (status == ULP_OK && !options->common.quiet)
         status = note_borders(plan, error);
     if (status == ULP_OK && !options->common.quiet)
-        say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors, %.1f in all%s%s\n",
-            options->common.model, ulp_plan_lane_name(plan, 0), cost.seconds,
-            (double)cost.peak_bytes / 0x1p20,
-            (double)ulp_budget_peak(options->common.budget) / 0x1p20,
-            options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
+        note_run(&running);
     free(shape);
-    free(timings.operators);
-    ulp_tensor_set_free(&values);
-    ulp_tensor_set_free(&outputs);
+    free(running.timings.operators);
     ulp_plan_free(plan);
     free_samples(&samples);
     ulp_model_free(model);

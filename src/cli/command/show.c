@@ -5,13 +5,30 @@
 
 #include "cli/command.h"
 
+enum { OPTION_JSON = 512 };
+
 struct show_options {
     const char *report, *pattern;
+    size_t max_memory_bytes;
+    bool json;
 };
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"json", OPTION_JSON, 0, 0, "As JSON: report.json with only these nodes, however many; without NODE, with none", 0},
+    {0},
+};
+/* clang-format on */
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct show_options *options = state->input;
+    if (key == ARGP_KEY_INIT)
+        state->child_inputs[0] = &options->max_memory_bytes;
+    if (key == OPTION_JSON)
+        options->json = true;
+    if (key == ARGP_KEY_INIT || key == OPTION_JSON)
+        return 0;
     if (key == ARGP_KEY_ARG && state->arg_num < 2) {
         *(state->arg_num ? &options->pattern : &options->report) = argument;
         return 0;
@@ -31,25 +48,37 @@ static const char documentation[] =
     "Examples:\n"
     "  ulpscope show report/\n"
     "  ulpscope show report/report.json '*/attn/MatMul'\n"
-    "  ulpscope show report/ '#71'";
+    "  ulpscope show report/ '#71'\n"
+    "  ulpscope show report/ op:Softmax --json | jq '.arithmetics[].nodes[].share'";
+
+static enum ulp_status make_text(const struct show_options *options, const struct ulp_saved *saved,
+                                 char **text, struct ulp_error *error)
+{
+    return options->json ? ulp_saved_show_json(saved, options->pattern, text, error)
+                         : ulp_saved_show(saved, options->pattern, terminal_width(STDOUT_FILENO),
+                                          use_colour(STDOUT_FILENO), text, error);
+}
 
 int command_show(int argc, char **argv)
 {
-    static const struct argp argp = {NULL, parse_option, "REPORT [NODE]", documentation, NULL,
-                                     NULL, NULL};
-    struct show_options options = {0};
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {option_list,   parse_option, "REPORT [NODE]",
+                                     documentation, children,     NULL,
+                                     NULL};
+    struct show_options options = {.max_memory_bytes = REPORT_MEMORY};
+    struct ulp_budget *budget = NULL;
     struct ulp_saved *saved = NULL;
     struct ulp_error error;
     char *text = NULL;
-    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
-        return ULP_ERROR_MEMORY;
-    enum ulp_status status = ulp_saved_read(options.report, NULL, &saved, &error);
-    if (status == ULP_OK)
-        status = ulp_saved_show(saved, options.pattern, terminal_width(STDOUT_FILENO),
-                                use_colour(STDOUT_FILENO), &text, &error);
-    if (status == ULP_OK)
+    int code = parse_arguments(&argp, argc, argv, &options);
+    if (code == ULP_OK && (ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK ||
+                           ulp_saved_read(options.report, budget, &saved, &error) != ULP_OK ||
+                           make_text(&options, saved, &text, &error) != ULP_OK))
+        code = fail(&error);
+    if (text)
         fputs(text, stdout);
     free(text);
     ulp_saved_free(saved);
-    return status == ULP_OK ? ULP_OK : fail(&error);
+    ulp_budget_free(budget);
+    return code;
 }

@@ -1,5 +1,4 @@
 /* Options that every model-running command takes, and small helpers. */
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -210,21 +209,6 @@ static void add_shape(struct argp_state *state, struct common_options *common, c
     common->shapes[common->shape_count++] = shape;
 }
 
-static void set_memory(struct argp_state *state, struct common_options *common, const char *text)
-{
-    char *end;
-    double value = strtod(text, &end);
-    const char *units = "KMGT", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (unit) {
-        value = ldexp(value, 10 * (int)(unit - units + 1));
-        end++;
-    }
-    if (end == text || *end || !(value >= 0 && value < 0x1p62))
-        refuse(state, "--max-memory %s: expected a number of bytes, such as 2G, or 0", text);
-    common->has_memory = true;
-    common->max_memory_bytes = (size_t)value;
-}
-
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct common_options *common = state->input;
@@ -244,7 +228,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "--threads %s: expected 1 to 1024", argument);
         common->threads = (int)value;
         return 0;
-    case OPTION_MEMORY: set_memory(state, common, argument); return 0;
+    case OPTION_MEMORY:
+        common->has_memory = true;
+        common->max_memory_bytes = read_memory(state, argument);
+        return 0;
     case 'q': common->quiet = true; return 0;
     case ARGP_KEY_ARG:
         if (common->model)

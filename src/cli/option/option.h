@@ -3,6 +3,7 @@
 #define ULP_CLI_OPTION_OPTION_H
 
 #include <argp.h>
+#include <stdio.h>
 #include <ulpscope.h>
 
 /* --shape NAME=1x77. */
@@ -86,6 +87,19 @@ extern const struct argp keep_argp;
 /* --accumulate and --gpu, a child parser of commands that read engines; its input is a struct
  * ulp_built_options of zeros. */
 extern const struct argp built_argp;
+
+/* The bytes that --max-memory names, or the command is refused. */
+size_t read_memory(const struct argp_state *state, const char *text);
+/* --max-memory, a child parser of commands that read reports; its input is a size_t. */
+extern const struct argp memory_argp;
+#define REPORT_MEMORY ((size_t)4 << 30) /* where --max-memory is not given */
+
+/* One more --fail-above, or the command is refused. */
+void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
+               const char *limit);
+/* A line for each crossing; returns an exit code. */
+int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const *limits,
+                  size_t count, bool allow_nonfinite_inputs);
 
 /* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
 struct lane_list {

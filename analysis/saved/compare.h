@@ -1,0 +1,54 @@
+/* What became of one audit in another: the figures that text, JSON and Markdown show alike. */
+#ifndef ULP_ANALYSIS_SAVED_COMPARE_H
+#define ULP_ANALYSIS_SAVED_COMPARE_H
+
+#include "analysis/saved/saved.h"
+
+enum ulp_change { ULP_EQUAL, ULP_BETTER, ULP_WORSE };
+extern const char *const ulp_change_names[]; /* "equal", ... */
+
+struct ulp_changed_output {
+    const char *name;
+    const json_t *before, *after; /* NULL: not there */
+    enum ulp_change change;
+    double ratio; /* of the rms errors, after over before; NaN: not known */
+};
+
+/* A node that introduces more than before, relative to the reference's rms, or newly makes Inf or
+ * NaN. */
+struct ulp_changed_node {
+    const json_t *node; /* in the later report */
+    double before, after;
+};
+
+struct ulp_changed_lane {
+    const char *before, *after; /* names; NULL: it is in the other report only */
+    struct ulp_saved_changes changes;
+    size_t output_count, grown_count, born_count, unpaired_count;
+    struct ulp_changed_output *outputs;
+    struct ulp_changed_node *grown, *born; /* the most grown first */
+};
+
+struct ulp_changed {
+    const struct ulp_saved *before, *after;
+    double factor;
+    struct ulp_saved_changes changes; /* of all */
+    size_t lane_count;
+    struct ulp_changed_lane *lanes;
+    struct ulp_arena *memory;
+};
+
+enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
+                                       const struct ulp_saved *after, double factor,
+                                       struct ulp_changed *out, struct ulp_error *error);
+
+/* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
+const char *ulp_changed_say(char text[32], const json_t *output);
+
+/* diff.c, diff_forms.c */
+void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
+                      struct ulp_text *out);
+void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out);
+void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out);
+
+#endif

@@ -1,0 +1,195 @@
+/* What changed between two saved reports, as JSON and as Markdown; doc/report.md describes both. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/json_value.h"
+#include "analysis/saved/compare.h"
+#include "base/text/shown.h"
+
+/* ---- JSON ---- */
+
+static json_t *make_name(const char *name)
+{
+    return name ? ulp_json_text(name) : json_null();
+}
+
+/* A count or an index, as such. */
+static json_t *make_count(double value)
+{
+    return value >= 0 && value < 0x1p53 ? json_integer((json_int_t)value) : json_null();
+}
+
+static json_t *make_figures(const json_t *output)
+{
+    static const char *const figures[] = {"rms", "max_abs", "sqnr_db"};
+    const json_t *entire = json_object_get(output, "entire");
+    json_t *object = json_object();
+    if (!output) {
+        json_decref(object);
+        return json_null();
+    }
+    for (size_t f = 0; f < sizeof figures / sizeof *figures; f++)
+        ulp_json_set(&object, figures[f], ulp_json_number(ulp_saved_number(entire, figures[f])));
+    ulp_json_set(&object, "nonfinite", make_count(ulp_saved_number(entire, "nonfinite")));
+    ulp_json_set(&object, "exact", json_boolean(ulp_saved_true(entire, "exact")));
+    ulp_json_set(&object, "diverged", json_boolean(ulp_saved_true(entire, "diverged")));
+    return object;
+}
+
+static json_t *make_outputs(const struct ulp_changed_lane *lane)
+{
+    json_t *list = json_array();
+    for (size_t o = 0; o < lane->output_count; o++) {
+        const struct ulp_changed_output *output = &lane->outputs[o];
+        json_t *object = json_object();
+        ulp_json_set(&object, "output", ulp_json_text(output->name));
+        ulp_json_set(&object, "change", json_string(ulp_change_names[output->change]));
+        ulp_json_set(&object, "error_ratio", ulp_json_number(output->ratio));
+        ulp_json_set(&object, "before", make_figures(output->before));
+        ulp_json_set(&object, "after", make_figures(output->after));
+        ulp_json_append(&list, object);
+    }
+    return list;
+}
+
+static json_t *make_nodes(const struct ulp_changed_node *nodes, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t n = 0; n < count; n++) {
+        json_t *object = json_object();
+        ulp_json_set(&object, "index", make_count(ulp_saved_number(nodes[n].node, "index")));
+        ulp_json_set(&object, "node", ulp_json_text(ulp_saved_text(nodes[n].node, "name")));
+        ulp_json_set(&object, "op", ulp_json_text(ulp_saved_text(nodes[n].node, "op")));
+        ulp_json_set(&object, "before", ulp_json_number(nodes[n].before));
+        ulp_json_set(&object, "after", ulp_json_number(nodes[n].after));
+        ulp_json_append(&list, object);
+    }
+    return list;
+}
+
+static void set_counts(json_t **object, const struct ulp_saved_changes *changes)
+{
+    ulp_json_set(object, "worse", json_integer((json_int_t)changes->worse));
+    ulp_json_set(object, "better", json_integer((json_int_t)changes->better));
+    ulp_json_set(object, "equal", json_integer((json_int_t)changes->equal));
+}
+
+static json_t *make_lane(const struct ulp_changed_lane *lane)
+{
+    json_t *object = json_object();
+    ulp_json_set(&object, "before", make_name(lane->before));
+    ulp_json_set(&object, "after", make_name(lane->after));
+    set_counts(&object, &lane->changes);
+    ulp_json_set(&object, "outputs", make_outputs(lane));
+    ulp_json_set(&object, "introduce_more", make_nodes(lane->grown, lane->grown_count));
+    ulp_json_set(&object, "newly_nonfinite", make_nodes(lane->born, lane->born_count));
+    ulp_json_set(&object, "unpaired_nodes", json_integer((json_int_t)lane->unpaired_count));
+    return object;
+}
+
+void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out)
+{
+    json_t *root = json_object(), *lanes = json_array();
+    for (size_t l = 0; l < changed->lane_count; l++)
+        ulp_json_append(&lanes, make_lane(&changed->lanes[l]));
+    ulp_json_set(&root, "before", ulp_json_text(changed->before->path));
+    ulp_json_set(&root, "after", ulp_json_text(changed->after->path));
+    ulp_json_set(&root, "factor", ulp_json_number(changed->factor));
+    set_counts(&root, &changed->changes);
+    ulp_json_set(&root, "arithmetics", lanes);
+    out->failed |= ulp_json_put_document(root, out, "the comparison", NULL) != ULP_OK;
+}
+
+/* ---- Markdown ---- */
+
+#define NODES_SHOWN 10
+
+/* As code in a table: nothing in it is Markdown's or HTML's, and no line ends. */
+static void add_code(struct ulp_text *out, const char *text)
+{
+    size_t run = 0, longest = 0;
+    struct ulp_text shown = {0};
+    struct ulp_shown character;
+    for (const char *end = text + strlen(text); text < end;) {
+        text = ulp_show_character(&character, text, end);
+        run = *character.text == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+        ulp_text_add(&shown, strcmp(character.text, "|") == 0 ? "\\|" : "%s", character.text);
+    }
+    out->failed |= shown.failed;
+    for (size_t i = 0; i < longest + 1; i++)
+        ulp_text_put(out, "`", 1);
+    ulp_text_put(out, longest || !shown.length ? " " : "", longest || !shown.length);
+    ulp_text_put(out, shown.data ? shown.data : "", shown.length);
+    ulp_text_put(out, longest ? " " : "", longest != 0);
+    for (size_t i = 0; i < longest + 1; i++)
+        ulp_text_put(out, "`", 1);
+    ulp_text_free(&shown);
+}
+
+static void add_lane(struct ulp_text *out, const struct ulp_changed_lane *lane)
+{
+    for (size_t o = 0; o < lane->output_count; o++) {
+        const struct ulp_changed_output *output = &lane->outputs[o];
+        char was[32], is[32];
+        ulp_text_add(out, "| ");
+        add_code(out, lane->after ? lane->after : lane->before);
+        ulp_text_add(out, " | ");
+        add_code(out, output->name);
+        ulp_text_add(out, " | %s | %s | ", ulp_changed_say(was, output->before),
+                     ulp_changed_say(is, output->after));
+        if (isfinite(output->ratio))
+            ulp_text_add(out, "%.2f", output->ratio);
+        ulp_text_add(out, " | %s |\n",
+                     output->change == ULP_WORSE ? "**worse**" : ulp_change_names[output->change]);
+    }
+}
+
+static void add_nodes(struct ulp_text *out, const struct ulp_changed_lane *lane)
+{
+    for (size_t i = 0; i < lane->born_count && i < NODES_SHOWN; i++) {
+        ulp_text_add(out, "- ");
+        add_code(out, lane->after);
+        ulp_text_add(out, ": ");
+        add_code(out, ulp_saved_text(lane->born[i].node, "name"));
+        ulp_text_add(out, " newly makes Inf or NaN\n");
+    }
+    for (size_t i = 0; i < lane->grown_count && i < NODES_SHOWN; i++) {
+        ulp_text_add(out, "- ");
+        add_code(out, lane->after);
+        ulp_text_add(out, ": ");
+        add_code(out, ulp_saved_text(lane->grown[i].node, "name"));
+        ulp_text_add(out, " introduces %.2e of its rms, before %.2e\n", lane->grown[i].after,
+                     lane->grown[i].before);
+    }
+    if (lane->grown_count > NODES_SHOWN)
+        ulp_text_add(out, "- and %zu more nodes that introduce more\n",
+                     lane->grown_count - NODES_SHOWN);
+}
+
+void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out)
+{
+    const struct ulp_saved_changes *all = &changed->changes;
+    const size_t count = all->worse + all->better + all->equal;
+    bool nodes = false;
+    if (all->worse)
+        ulp_text_add(out, "**Accuracy: worse at %zu of %zu outputs%s**\n\n", all->worse, count,
+                     all->better ? ", better at others" : "");
+    else if (all->better)
+        ulp_text_add(out, "**Accuracy: better at %zu of %zu outputs, worse at none**\n\n",
+                     all->better, count);
+    else
+        ulp_text_add(out, "**Accuracy: no change at %zu outputs**\n\n", count);
+    ulp_text_add(out, "| arithmetic | output | before | after | error × | |\n"
+                      "|---|---|--:|--:|--:|---|\n");
+    for (size_t l = 0; l < changed->lane_count; l++) {
+        const struct ulp_changed_lane *lane = &changed->lanes[l];
+        add_lane(out, lane);
+        nodes |= lane->born_count || lane->grown_count;
+    }
+    ulp_text_add(out, nodes ? "\n<details><summary>Nodes</summary>\n\n" : "");
+    for (size_t l = 0; l < changed->lane_count; l++)
+        add_nodes(out, &changed->lanes[l]);
+    ulp_text_add(out, nodes ? "\n</details>\n" : "");
+}

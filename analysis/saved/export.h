@@ -1,0 +1,22 @@
+/* The writers of a saved report in other tools' formats; export.def lists them. */
+#ifndef ULP_ANALYSIS_SAVED_EXPORT_H
+#define ULP_ANALYSIS_SAVED_EXPORT_H
+
+#include "analysis/saved/saved.h"
+
+struct ulp_exporting {
+    struct ulp_saved *saved;
+    const struct ulp_saved_request *request;
+    const json_t *lane; /* of a format that takes one */
+    struct ulp_text *out;
+};
+
+void ulp_export_csv(const struct ulp_exporting *e);
+void ulp_export_jsonl(const struct ulp_exporting *e);
+void ulp_export_prometheus(const struct ulp_exporting *e);
+void ulp_export_model_explorer(const struct ulp_exporting *e);
+/* annotate.c: the model once more, figures in its nodes' metadata. */
+enum ulp_status ulp_export_onnx(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                                const char *path, struct ulp_error *error);
+
+#endif

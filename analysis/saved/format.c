@@ -1,0 +1,149 @@
+/* The formats that a saved report is handed on in: choosing one, and what it is of. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/report.h"
+#include "analysis/saved/export.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/machine/file.h"
+
+static enum ulp_status add_junit(const struct ulp_exporting *e, struct ulp_error *error)
+{
+    const struct ulp_saved_request *request = e->request;
+    const struct ulp_audit *audit;
+    if (!request->limit_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "junit writes limits: give at least one");
+    const enum ulp_status status = ulp_saved_audit(e->saved, &audit, error);
+    return status == ULP_OK ? ulp_junit_text(audit, request->limits, request->limit_count,
+                                             request->allow_nonfinite_inputs, e->out, error)
+                            : status;
+}
+
+static const struct row {
+    struct ulp_saved_format format;
+    void (*add)(const struct ulp_exporting *e); /* NULL: try */
+    enum ulp_status (*try)(const struct ulp_exporting *e,
+                           struct ulp_error *error); /* NULL: write */
+    enum ulp_status (*write)(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                             const char *path, struct ulp_error *error);
+} rows[] = {
+#define FORMAT(name, function, meaning) {{name, meaning}, function, NULL, NULL},
+#define FORMAT_THAT_MAY_FAIL(name, function, meaning) {{name, meaning}, NULL, function, NULL},
+#define FORMAT_OF_FILES(name, function, meaning) {{name, meaning}, NULL, NULL, function},
+#include "analysis/saved/export.def"
+#undef FORMAT
+#undef FORMAT_THAT_MAY_FAIL
+#undef FORMAT_OF_FILES
+};
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+const struct ulp_saved_format *ulp_saved_format_row(size_t index)
+{
+    return index < ROW_COUNT ? &rows[index].format : NULL;
+}
+
+static const char *name_format(const void *context, size_t i)
+{
+    (void)context;
+    return rows[i].format.name;
+}
+
+static const char *name_figure(const void *context, size_t i)
+{
+    (void)context;
+    return ulp_saved_figures[i].name;
+}
+
+static const char *name_lane(const void *context, size_t i)
+{
+    return ulp_saved_text(json_array_get(context, i), "name");
+}
+
+/* The index of the word among the names; or "WHAT 'word' is not known; known: A, B". */
+static enum ulp_status choose(const char *what, const char *word, size_t count,
+                              const char *(*name)(const void *context, size_t i),
+                              const void *context, size_t *chosen, struct ulp_error *error)
+{
+    struct ulp_text known = {0};
+    for (*chosen = 0; *chosen < count; (*chosen)++)
+        if (strcmp(word, name(context, *chosen)) == 0)
+            return ULP_OK;
+    for (size_t i = 0; i < count; i++)
+        ulp_text_show(&known, "%s%s", i ? ", " : "", name(context, i));
+    ulp_fail(error, ULP_ERROR_USAGE, "%s '%s' is not known; known: %s", what, word,
+             known.data ? known.data : "");
+    ulp_text_free(&known);
+    return ULP_ERROR_USAGE;
+}
+
+/* What the request names. */
+static enum ulp_status find(const struct ulp_saved *saved, const struct ulp_saved_request *request,
+                            const struct row **row, size_t *lane, struct ulp_error *error)
+{
+    size_t chosen = 0, figure;
+    enum ulp_status status =
+        choose("format", request->format, ROW_COUNT, name_format, NULL, &chosen, error);
+    *lane = 0;
+    *row = &rows[chosen < ROW_COUNT ? chosen : 0];
+    if (status == ULP_OK && request->arithmetic)
+        status = choose("arithmetic", request->arithmetic, json_array_size(saved->arithmetics),
+                        name_lane, saved->arithmetics, lane, error);
+    if (status == ULP_OK && request->figure)
+        status =
+            choose("figure", request->figure, ULP_SAVED_FIGURES, name_figure, NULL, &figure, error);
+    return status;
+}
+
+static enum ulp_status add(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                           const struct row *row, size_t lane, struct ulp_text *out,
+                           struct ulp_error *error)
+{
+    const struct ulp_exporting e = {saved, request, json_array_get(saved->arithmetics, lane), out};
+    if (row->try)
+        return row->try(&e, error);
+    row->add(&e);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                                 char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct row *row;
+    size_t lane;
+    *out = NULL;
+    enum ulp_status status = find(saved, request, &row, &lane, error);
+    if (status == ULP_OK && row->write)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "%s is no text: give the file to write it to",
+                          request->format);
+    if (status == ULP_OK)
+        status = add(saved, request, row, lane, &text, error);
+    if (status == ULP_OK)
+        return ulp_saved_give(&text, out, error);
+    ulp_text_free(&text);
+    return status;
+}
+
+enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_request *request,
+                                const char *path, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text file;
+    const struct row *row;
+    size_t lane;
+    enum ulp_status status = find(saved, request, &row, &lane, error);
+    if (status == ULP_OK && row->write)
+        return row->write(saved, request, path, error);
+    if (status == ULP_OK)
+        status = ulp_text_open(&file, path, error);
+    if (status != ULP_OK)
+        return status;
+    status = add(saved, request, row, lane, &file, error);
+    const enum ulp_status closed =
+        ulp_text_close(&file, status == ULP_OK, status == ULP_OK ? error : NULL);
+    return status == ULP_OK ? closed : status;
+}

@@ -1,0 +1,39 @@
+/* --fail-above: limits on the figures of an audit, and what crosses them. */
+#include <stdlib.h>
+
+#include "cli/command.h"
+
+void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
+               const char *limit)
+{
+    struct ulp_error error;
+    if (ulp_limit_check(limit, NULL, NULL, &error) != ULP_OK)
+        refuse(state, "--fail-above: %s", error.message);
+    *limits = grow_arguments(state, *limits, *count, sizeof **limits);
+    (*limits)[(*count)++] = limit;
+}
+
+int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const *limits,
+                  size_t count, bool allow_nonfinite_inputs)
+{
+    struct ulp_error error;
+    int code = ULP_OK;
+    for (size_t i = 0; i < count; i++) {
+        struct ulp_crossing_list crossings;
+        if (ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, &error) != ULP_OK)
+            return fail(&error);
+        for (size_t c = 0; c < crossings.count; c++) {
+            char *text = NULL;
+            if (ulp_crossing_text(&crossings.items[c], limits[i], &text, &error) == ULP_OK)
+                say(stream, "limit crossed: %s: %s\n", limits[i], text);
+            free(text);
+        }
+        code = crossings.count ? ULP_ERROR_LIMIT : code;
+        free(crossings.items);
+    }
+    if (count == 1 && code == ULP_OK)
+        say(stream, "the limit is met: %s\n", limits[0]);
+    else if (count && code == ULP_OK)
+        say(stream, "all %zu limits are met\n", count);
+    return code;
+}

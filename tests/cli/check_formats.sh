@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# Saved reports as JUnit's XML, as JSON and Markdown, and as tables: beside what the audit itself wrote, and what Python's own
+# readers make of them. Reports of many nodes within a limit of memory.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+
+# ---- JUnit: what the audit wrote with the same limits, byte for byte: one sample, several, NaN in an input
+limits=(--fail-above sqnr_db=60 --fail-above fp16:nonfinite=0 --fail-above outputs.nonfinite=0 --fail-above introduced.max_ulp=0.1
+    --fail-above logits:max_abs=1e9 --fail-above bf16:logits:cosine=0.999 --fail-above diverged=0 --fail-above single.mean=0)
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+python3 - "$inputs" <<'END' || fail "inputs"
+import array, sys, zipfile
+def write(name, change):
+    with zipfile.ZipFile(sys.argv[1]) as old, zipfile.ZipFile(name, 'w') as new:
+        for member in old.namelist():
+            data = old.read(member)
+            end = 10 + int.from_bytes(data[8:10], 'little')
+            if b"'<f4'" in data[:end]:
+                values = array.array('f', data[end:])
+                change(values)
+                data = data[:end] + values.tobytes()
+            new.writestr(member, data)
+def shrink(values):
+    for i in range(len(values)):
+        values[i] *= 0.01
+def spoil(values):
+    values[0] = float('nan')
+write('small.npz', shrink)
+write('nan.npz', spoil)
+END
+compare_junit() { # NAME, INPUTS...: exit codes and files of both
+    local name=$1 code
+    shift
+    "$program" audit "$model" "$@" -a fp16,bf16 -q -o "$name" --junit "$name-audit.xml" "${limits[@]}" >audit.out 2>err
+    code=$?
+    [ $code -le 1 ] || { fail "$name: audit exits $code"; return; }
+    expect $code "$name: limits of a saved report" "$program" report "$name" --to junit "${limits[@]}" -o "$name-saved.xml"
+    cmp -s "$name-audit.xml" "$name-saved.xml" || { fail "$name: JUnit of the audit and of its report differ"; diff "$name-audit.xml" "$name-saved.xml" | head -5; }
+    diff <(grep '^limit crossed' audit.out) out >/dev/null || fail "$name: the crossings that are said differ"
+}
+compare_junit one -i "$inputs"
+compare_junit several -i "$inputs" -i small.npz
+compare_junit nan -i nan.npz
+compare_junit "nan-among" -i "$inputs" -i nan.npz
+expect 0 "a limit that holds" "$program" report one --to junit --fail-above max_abs=1e9 -o met.xml
+expect 2 "junit without limits" "$program" report one --to junit
+expect 2 "limits without junit" "$program" report one --to csv --fail-above sqnr_db=60
+expect 2 "a limit of nothing" "$program" report one --to junit --fail-above noise=1
+expect 2 "a limit of another output" "$program" report one --to junit --fail-above nobody:sqnr_db=60
+python3 - <<'END' >older.json || fail "an older report"
+import json
+report = json.load(open('several/report.json'))
+for lane in report['arithmetics']:
+    for outputs in [lane['outputs']] + [n['outputs'] for n in lane['nodes']]:
+        for output in outputs:
+            del output['worst_over_samples']
+print(json.dumps(report))
+END
+expect 3 "a report of several samples by an earlier version" "$program" report older.json --to junit --fail-above sqnr_db=60
+shows err "audit again" "a report of several samples by an earlier version"
+
+# ---- show --json, diff --to
+expect 0 "a node as JSON" "$program" show several 'op:MatMul' --json
+cp out node.json
+expect 0 "the whole as JSON" "$program" show several --json
+cp out whole.json
+expect 2 "no such node as JSON" "$program" show several nobody --json
+expect 0 "differences as JSON" "$program" diff one several --to json
+cp out diff.json
+expect 0 "differences as Markdown" "$program" diff one several --to markdown
+cp out diff.md
+expect 2 "an unknown form" "$program" diff one one --to html
+expect 0 "one arithmetic" "$program" audit "$model" -i "$inputs" -a tf32 -q --no-attribute -o narrow
+expect 0 "another" "$program" audit "$model" -i "$inputs" -a bf16 -q --no-attribute -o wide
+for to in json markdown; do
+    expect 1 "worse as $to" "$program" diff narrow wide --to $to --fail-if-worse
+    shows err "FAIL --fail-if-worse" "worse as $to"
+done
+
+# ---- tables
+expect 0 "a table" "$program" report several --to csv -o nodes.csv
+"$python" - "$program" "$model" <<'END' || fail "formats of saved reports"
+import copy, csv, json, re, subprocess, sys, xml.etree.ElementTree as tree
+program, model = sys.argv[1:]
+report = json.load(open('several/report.json'))
+one = json.load(open('one/report.json'))
+
+suite = tree.parse('several-saved.xml').getroot()
+assert suite.tag == 'testsuite' and int(suite.get('tests')) == len(suite) == 8 and suite.get('name') == model
+assert int(suite.get('failures')) == sum(case.find('failure') is not None for case in suite) > 0
+
+# show --json: the report's own members
+def same_but_nodes(shown, chosen):
+    assert {k: v for k, v in shown.items() if k != 'arithmetics'} == {k: v for k, v in report.items() if k != 'arithmetics'}
+    for got, lane in zip(shown['arithmetics'], report['arithmetics'], strict=True):
+        assert got == {**lane, 'nodes': [n for n in lane['nodes'] if chosen(n)]}
+same_but_nodes(json.load(open('node.json')), lambda node: node['op'] == 'MatMul')
+same_but_nodes(json.load(open('whole.json')), lambda node: False)
+
+# diff --to json
+found = json.load(open('diff.json'))
+assert found['factor'] == 1.1 and len(found['arithmetics']) == 2
+assert found['worse'] + found['better'] + found['equal'] == sum(len(lane['outputs']) for lane in found['arithmetics'])
+for got, old, new in zip(found['arithmetics'], one['arithmetics'], report['arithmetics'], strict=True):
+    assert got['before'] == got['after'] == old['name']
+    for o, a, b in zip(got['outputs'], old['outputs'], new['outputs'], strict=True):
+        ratio = b['entire']['rms'] / a['entire']['rms']
+        assert o['output'] == a['name'] and abs(o['error_ratio'] - ratio) <= 1e-12 * ratio
+        assert o['before']['rms'] == a['entire']['rms'] and o['after']['sqnr_db'] == b['entire']['sqnr_db']
+        if a['entire']['nonfinite'] == b['entire']['nonfinite']:
+            assert o['change'] == ('worse' if ratio > 1.1 else 'better' if ratio < 1 / 1.1 else 'equal'), o
+    grown = [n['node'] for n in got['introduce_more']]
+    by_name = {n['name']: n for n in old['nodes']}
+    def introduced(node):
+        return max((o['introduced']['rms'] / o['range']['ref_rms'] for o in node['outputs'] if o['introduced']['rms'] is not None), default=None)
+    expected = {n['name'] for n in new['nodes'] if introduced(n) is not None and introduced(by_name[n['name']]) is not None
+                and introduced(n) > 1.1 * introduced(by_name[n['name']])}
+    assert set(grown) == expected, (grown, expected)
+
+# Markdown: a table whose rows have as many cells, whatever the names are
+hostile = copy.deepcopy(report)
+evil = ['a|b', '`x`', '<img src=x onerror=alert(1)>', 'x\n\n# heading', '``|', '']
+for lane in hostile['arithmetics']:
+    lane['outputs'] = [dict(lane['outputs'][0], name=name) for name in evil]
+    lane['nodes'][3]['nonfinite_born'] = True
+    lane['nodes'][3]['name'] = evil[2]
+json.dump(hostile, open('hostile.json', 'w'))
+plain = copy.deepcopy(hostile)
+for lane in plain['arithmetics']:
+    del lane['nodes'][3]['nonfinite_born']
+json.dump(plain, open('plain.json', 'w'))
+result = subprocess.run([program, 'diff', 'plain.json', 'hostile.json', '--to', 'markdown'], capture_output=True, text=True, timeout=60)
+assert result.returncode == 0, result.stderr
+rows = [line for line in result.stdout.split('\n') if line.startswith('|')]
+assert len(rows) == 2 + 2 * len(evil)
+code = re.compile(r'(?<!`)(`+)(?!`)(?:.*?[^`])(\1)(?!`)')
+for row in rows:
+    assert len(re.findall(r'(?<!\\)\|', row)) == 7, row
+    assert '<' not in code.sub('', row) and '`' not in code.sub('', row), row
+assert '# heading' not in [line.strip() for line in result.stdout.split('\n')]
+assert '<img' not in code.sub('', result.stdout).replace('<details>', '')
+assert open('diff.md').read().startswith('**Accuracy: ')
+
+# the verdicts begin what the terminal shows, and are the report's
+shown = ' '.join(open('audit.out').read().split())
+for lane in json.load(open('nan-among/report.json'))['arithmetics']:
+    for part in lane['verdict'].split('. Try'):
+        assert ' '.join(part.split()) in shown, part
+assert shown.startswith(f'{one["arithmetics"][0]["name"]}: ')
+
+# CSV: RFC 4180 with lines that end in LF; a name that a spreadsheet would take for a formula is none
+for lane in hostile['arithmetics']:
+    for node, name in zip(lane['nodes'], ('=1+1', '+1', '-1', '@SUM(A1)', 'plain', 'a"b,c', 'a-b=c', '\t=x', '=')):
+        node['name'] = name
+json.dump(hostile, open('hostile.json', 'w'))
+assert subprocess.run([program, 'report', 'hostile.json', '--to', 'csv', '-o', 'hostile.csv'], timeout=60).returncode == 0
+for path, names in (('nodes.csv', [n['name'] for n in report['arithmetics'][0]['nodes']]),
+                    ('hostile.csv', ['\\x3d1+1', '\\x2b1', '\\x2d1', '\\x40SUM(A1)', 'plain', 'a"b,c', 'a-b=c', '\\t=x', '\\x3d']),
+                    ('several/layers.csv', None)):
+    text = open(path, newline='').read()
+    assert '\r' not in text and text.endswith('\n')
+    rows = list(csv.reader(text.split('\n')[:-1], strict=True))
+    assert all(len(row) == len(rows[0]) for row in rows), path
+    assert len(set(rows[0])) == len(rows[0])
+    if names:
+        assert [row[1] for row in rows[1:]][:len(names)] == names, path
+    for cell in sum(rows, []):
+        if cell[:1] in ('=', '+', '-', '@'):
+            float(cell)
+try:
+    import pandas
+except ImportError:
+    print('pandas is not installed: CSV is read by the csv module only')
+else:
+    for path in ('nodes.csv', 'several/layers.csv', 'hostile.csv'):
+        frame = pandas.read_csv(path)
+        rows = list(csv.DictReader(open(path, newline='')))
+        assert list(frame.columns) == list(rows[0]) and len(frame) == len(rows)
+        for column in frame.columns:
+            if any(word in column for word in ('rms', 'sqnr', 'share', 'entire', 'introduced', 'headroom', 'nonfinite')):
+                assert frame[column].dtype.kind in 'fi', (path, column, frame[column].dtype)
+                for got, row in zip(frame[column], rows):
+                    assert (got != got) if row[column] == '' else got == float(row[column])
+
+# a report of 10,000 nodes in three arithmetics, more than 64 MiB: read within the limit, refused below it in a line
+node = json.dumps(report['arithmetics'][0]['nodes'][0])
+wanted = 65 * 2 ** 20 // (3 * len(node)) + 1
+with open('long.json', 'w') as file:
+    head = {k: v for k, v in report.items() if k not in ('arithmetics', 'schedules')}
+    file.write(json.dumps(head)[:-1] + ', "arithmetics": [')
+    for l, name in enumerate(('fp16', 'bf16', 'tf32')):
+        file.write((', ' if l else '') + json.dumps({'name': name, 'verdict': 'v', 'outputs': report['arithmetics'][0]['outputs']})[:-1] + ', "nodes": [')
+        file.write(', '.join([node] * wanted) + ']}')
+    file.write(']}')
+result = subprocess.run([program, 'show', 'long.json'], capture_output=True, text=True, timeout=300)
+assert result.returncode == 0 and f'{wanted} nodes' in result.stdout, result.stderr
+result = subprocess.run([program, 'show', 'long.json', '--max-memory', '200M'], capture_output=True, text=True, timeout=300)
+assert result.returncode == 5 and result.stderr.count('\n') == 1 and 'raise --max-memory' in result.stderr, result.stderr
+# few bytes that ask for much, and depth: refused
+for text, code in (('{"a": [' + '{},' * 3000000 + '{}]}', 5), ('{"a":' * 100000, 3), ('[' * 100000, 3)):
+    open('greedy.json', 'w').write(text)
+    result = subprocess.run([program, 'show', 'greedy.json', '--max-memory', '500M'], capture_output=True, text=True, timeout=300)
+    assert result.returncode == code and result.stderr.count('\n') == 1, (code, result)
+END
+
+# ---- the workflow for GitHub: its commands run as they stand, and it is YAML where a reader of that is there
+workflow=$source/doc/github-workflow.yml
+mapfile -t commands < <(sed -nE 's/^ +run: ([^|].*)$/\1/p; s/^ {10}(ulpscope .*)$/\1/p' "$workflow" | grep -v diff
+    grep -oE 'ulpscope diff.*' "$workflow") # those that compare with an earlier report come last
+for command in "${commands[@]}"; do
+    MODEL=$model INPUTS=$inputs GITHUB_STEP_SUMMARY=summary.md PATH=$program_folder:$PATH bash -c "$command" >out 2>err
+    code=$? # 1: a limit is crossed, or a finding
+    [ $code -le 1 ] || { fail "the workflow's '$command' exits $code"; head -3 err; }
+done
+[ ${#commands[@]} -ge 5 ] || fail "only ${#commands[@]} commands were found in the workflow"
+shows summary.md "**Accuracy: no change" "the workflow's summary"
+for file in lint.sarif limits.xml report/report.json report-main/report.json; do [ -s "$file" ] || fail "the workflow makes no $file"; done
+"$python" - "$workflow" <<'END' || fail "the workflow is no workflow"
+import sys
+try:
+    import yaml
+except ImportError:
+    print('PyYAML is not installed: the workflow is not parsed')
+    sys.exit(0)
+steps = yaml.safe_load(open(sys.argv[1]))['jobs']['fp16']['steps']
+assert all(('run' in step) != ('uses' in step) for step in steps) and len(steps) > 5
+END
+exit $failed
