@@ -20,7 +20,7 @@ from ._library import (
 )
 from ._model import Model, Value
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Audit, Forecast, Lane, LintResult, Metrics, Node, Output, PlanResult, Proof, Tolerance
+from ._results import Audit, Comparison, Forecast, Lane, LintResult, Metrics, Node, Output, PlanResult, Proof, Tolerance
 
 __version__: str = _decode(_lib.ulp_version())
 
@@ -28,6 +28,7 @@ __all__ = [
     "Arithmetic",
     "Audit",
     "CancelledError",
+    "Comparison",
     "Error",
     "Forecast",
     "Format",

@@ -15,7 +15,7 @@ from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
 from ._library import InputError, Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
-from ._results import Audit, Forecast, LintResult, PlanResult, Proof, Tolerance
+from ._results import Audit, Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
 
 Inputs = Mapping[str, Any]
 Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
@@ -373,6 +373,39 @@ class Model:
             )
             call("ulp_tolerance_measure", self._model, byref(sample.value), byref(options), byref(result.value))
         return Tolerance.of(result)
+
+    def compare(
+        self,
+        recordings: Mapping[str, Inputs],
+        inputs: Inputs,
+        arithmetics: ArithmeticName | Sequence[ArithmeticName] = ("fp16", "tf32"),
+        *,
+        reference: ArithmeticName = "mpfr:128",
+        trials: int = 0,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Comparison:
+        """Whether tensors that other frameworks recorded (by recording, then by the graph's names) differ from the reference as an
+        arithmetic does, and if not, which is the first that does not, and why."""
+        sample, sets = self._set(inputs), [self._set(arrays) for arrays in recordings.values()]
+        names = [name.encode() for name in recordings]
+        items = (d.ulp_recording * max(len(sets), 1))()
+        for item, name, tensors in zip(items, names, sets):
+            item.name, item.tensors = name, tensors.value
+        lanes = [find_arithmetic(arithmetic).struct for arithmetic in _list(arithmetics)]
+        result = Owner(d.ulp_comparison(), "ulp_comparison_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_compare_options(
+                reference=find_arithmetic(reference).struct,
+                arithmetics=(d.ulp_arithmetic * len(lanes))(*lanes),
+                arithmetic_count=len(lanes),
+                trials=trials,
+                run=d.ulp_run_options(thread_count=threads),
+                progress=ctypes.pointer(watch.observer),
+            )
+            parts = (byref(sample.value), items, len(sets), byref(options), byref(result.value))
+            call("ulp_compare_recordings", self._model, *parts)
+        return Comparison.of(result)
 
 
 def _list(values: Any) -> list[Any]:

@@ -589,3 +589,44 @@ class Tolerance:
 
     def _repr_html_(self) -> str:
         return _table(["output", "rms", "max abs", "atol"], ((o.name, o.rms, o.max_abs, o.atol) for o in self.outputs))
+
+
+@dataclass(frozen=True)
+class ComparedFile:
+    """One recording of another framework's tensors."""
+
+    name: str
+    tensor_count: int
+    explained: bool  #: every tensor, by some arithmetic
+    by: str | None  #: the first arithmetic that explains every tensor
+    first_unexplained: str | None  #: a tensor's name
+    cause: str  #: "none", "preprocessing", "inputs", "format", "node", "shape"
+    cause_text: str
+
+
+@dataclass(frozen=True)
+class Comparison(_Written):
+    """Whether recordings differ from the reference as their arithmetic does."""
+
+    model_path: str
+    reference: str
+    files: list[ComparedFile]
+    _owner: Owner = field(repr=False, compare=False)
+    _summary = "ulp_comparison_summary"
+    _write = "ulp_comparison_write"
+
+    @classmethod
+    def of(cls, owner: Owner) -> Comparison:
+        struct, files = owner.value, []
+        for i in range(struct.file_count):
+            file = struct.files[i]
+            by = decode(struct.arithmetics[file.by]) if file.by >= 0 else None
+            first = decode(struct.tensors[file.first_unexplained].name) if file.first_unexplained >= 0 else None
+            cause = decode(lib.ulp_cause_name(file.cause.kind))
+            said = decode(file.cause.text)
+            files.append(fill(ComparedFile, file, by=by, first_unexplained=first, cause=cause, cause_text=said))
+        return fill(cls, struct, files=files, _owner=owner)
+
+    def _repr_html_(self) -> str:
+        rows = ((f.name, f.by or ("several" if f.explained else "none"), f.first_unexplained or "", f.cause_text) for f in self.files)
+        return _table(["recording", "explained by", "first unexplained", "cause"], rows)

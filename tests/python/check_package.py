@@ -198,6 +198,20 @@ class Models(unittest.TestCase):
             self.assertIn("<table>", result._repr_html_())
             self.assertGreater(len(str(result)), 40)
 
+    def test_comparison(self):
+        model = ulpscope.Model(MODEL)
+        right = model.run(INPUTS, "bf16", values="*")
+        wrong = {name: array.copy() for name, array in right.items()}
+        for name in ("block/norm1/Bias_out", "logits"):
+            wrong[name][..., 0] += 3
+        comparison = model.compare({"right": right, "wrong": wrong}, INPUTS, ["fp32", "bf16"], trials=2)
+        first, second = comparison.files
+        self.assertTrue(first.explained and first.by == "bf16" and first.first_unexplained is None)
+        self.assertTrue(not second.explained and second.first_unexplained == "block/norm1/Bias_out")
+        self.assertEqual((second.name, second.cause), ("wrong", "node"))
+        self.assertIn("block/norm1/Bias", second.cause_text)
+        self.assertIn("right", comparison.summary(100) + comparison._repr_html_())
+
     def test_frames(self):
         try:
             import pandas
