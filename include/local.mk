@@ -11,6 +11,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
 	include/ulpscope/analysis.h \
+	include/ulpscope/part.h \
 	include/ulpscope/html.h \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \

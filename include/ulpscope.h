@@ -27,6 +27,7 @@
 #include <ulpscope/schedule.h>
 #include <ulpscope/run.h>
 #include <ulpscope/analysis.h>
+#include <ulpscope/part.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>

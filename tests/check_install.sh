@@ -31,16 +31,16 @@ links=0
 while IFS=: read -r page link; do
     links=$((links + 1))
     [ -e "$(dirname "$page")/$link" ] || wrong "${page#"$docdir"/} names $link, which is not installed"
-done < <(grep -roE '\]\([^)#: ]+' --include='*.md' "$docdir" | sed 's/](//')
+done < <(grep -roE '\]\([^)# ]+' --include='*.md' "$docdir" | sed 's/](//' | grep -vE ':(https?|mailto):')
 [ $links -ge 20 ] || wrong "too few links were found"
 
 # a user's program
 export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage
-static=
-[ -e "$libdir/libulpscope.so" ] || static=--static
 [ "$(pkg-config --modversion ulpscope)" = "$(cat "$source/VERSION")" ] || wrong "the version of ulpscope.pc"
 read -ra compile <<<"$(of_make CC) $(of_make CFLAGS)"
-read -ra flags <<<"$(pkg-config $static --cflags --libs ulpscope)"
+read -ra flags <<<"$(pkg-config --cflags --libs ulpscope)"
+# a static library needs those that ulpscope.pc names; what these need in turn is in them
+[ -e "$libdir/libulpscope.so" ] || read -ra flags <<<"${flags[*]} $(pkg-config --print-requires-private ulpscope | xargs pkg-config --libs) -lm -lpthread"
 digits=$source/examples/digits
 if "${compile[@]}" "$docdir/examples/layer_error.c" "${flags[@]}" -o "$stage/layer_error"; then
     LD_LIBRARY_PATH=$libdir "$stage/layer_error" "$digits/model.onnx" "$digits/inputs.npz" fp16 block/norm1/Sum >"$stage/said" || wrong "layer_error failed"

@@ -232,12 +232,14 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
         if ((status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan,
                                       error)) == ULP_OK)
             ulp_overflow_finish(&auditor->audit.lanes[l]);
-    if (status == ULP_OK && auditor->truth)
+    if (status == ULP_OK && auditor->truth && !auditor->adds)
         status = ulp_truth_check(auditor->truth, &auditor->audit, error);
     if (status != ULP_OK)
         return status;
     if (auditor->truth)
         count_pairs(&auditor->audit);
+    if (auditor->adds)
+        ulp_auditor_finish_added(&auditor->audit);
     *out = auditor->audit;
     auditor->audit = (struct ulp_audit){0};
     free_collecting(auditor, out->lane_count);

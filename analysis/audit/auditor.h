@@ -33,6 +33,7 @@ struct ulp_auditor {
     struct ulp_pool *pool;
     size_t sample; /* the current one */
     bool diverged; /* something has, in it */
+    bool adds;     /* audits of samples are added (part.h) */
     struct ulp_given given;
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
@@ -48,6 +49,8 @@ enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_au
                                       const struct ulp_metrics views[ULP_VIEW_COUNT],
                                       const struct ulp_range *range,
                                       const struct ulp_format *format, struct ulp_error *error);
+/* All samples are added: sums of shares become means. */
+void ulp_auditor_finish_added(struct ulp_audit *audit);
 /* The sample is over: into the worst and the mean of all. */
 enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp_error *error);
 

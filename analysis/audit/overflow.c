@@ -137,6 +137,31 @@ ptrdiff_t ulp_overflow_follow(struct ulp_audit_lane *lane, struct ulp_audit_node
     return -1;
 }
 
+void ulp_overflow_add(struct ulp_audit_lane *lane, const struct ulp_audit_lane *sample,
+                      ptrdiff_t *numbers)
+{
+    for (size_t i = 0; i < sample->overflow_count; i++) {
+        const struct ulp_audit_node *node = &lane->nodes[sample->overflows[i].node];
+        begin(lane, node);
+        size_t number = 0;
+        while (lane->overflows[number].node != node->index)
+            number++;
+        numbers[i] = (ptrdiff_t)number;
+    }
+    for (size_t i = 0; i < sample->overflow_count; i++)
+        if (sample->overflows[i].joins >= 0)
+            ulp_overflow_join(lane, numbers[i], numbers[sample->overflows[i].joins]);
+    for (size_t i = 0; i < sample->overflow_count; i++) {
+        const struct ulp_audit_overflow *from = &sample->overflows[i];
+        struct ulp_audit_overflow *to = &lane->overflows[find_root(lane, numbers[i])];
+        to->absorbed_by = first_of(to->absorbed_by, from->absorbed_by);
+        to->spoils = first_of(to->spoils, from->spoils);
+        to->reaches_output |= from->reaches_output;
+        if (to->absorber_count < from->absorber_count)
+            to->absorber_count = from->absorber_count;
+    }
+}
+
 void ulp_overflow_reach(struct ulp_audit_lane *lane, ptrdiff_t overflow)
 {
     const ptrdiff_t root = find_root(lane, overflow);

@@ -23,6 +23,10 @@ ptrdiff_t ulp_overflow_follow(struct ulp_audit_lane *lane, struct ulp_audit_node
                               const struct ulp_overflow_look *look);
 /* Two that one node reads are one from there on. */
 ptrdiff_t ulp_overflow_join(struct ulp_audit_lane *lane, ptrdiff_t a, ptrdiff_t b);
+/* Those of another sample, which the lane then has, too; numbers: room for each one's index in the
+ * lane. */
+void ulp_overflow_add(struct ulp_audit_lane *lane, const struct ulp_audit_lane *sample,
+                      ptrdiff_t *numbers);
 /* An output of the graph bears it. */
 void ulp_overflow_reach(struct ulp_audit_lane *lane, ptrdiff_t overflow);
 

@@ -89,16 +89,39 @@ enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *m
     return status;
 }
 
+static enum ulp_status prepare_histograms(struct ulp_audit *audit, struct ulp_place *place,
+                                          size_t count, struct ulp_error *error)
+{
+    if (place->histograms)
+        return ULP_OK;
+    place->histograms = ulp_arena_take(audit->memory, count ? count : 1, sizeof *place->histograms);
+    place->output_count = place->histograms ? count : 0;
+    return place->histograms ? ULP_OK : refuse(error);
+}
+
 enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event *event, size_t o,
                                 const struct ulp_exponents *counts, struct ulp_error *error)
 {
     struct ulp_place *place = &audit->places[event->index];
-    if (!place->histograms) {
-        const size_t room = event->output_count ? event->output_count : 1;
-        place->histograms = ulp_arena_take(audit->memory, room, sizeof *place->histograms);
-        if (!place->histograms)
-            return refuse(error);
-        place->output_count = event->output_count;
+    const enum ulp_status status = prepare_histograms(audit, place, event->output_count, error);
+    return status == ULP_OK
+               ? ulp_histogram_add(&place->histograms[o], counts, audit->memory, error)
+               : status;
+}
+
+enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *sample,
+                               struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < sample->place_count && status == ULP_OK; n++) {
+        const struct ulp_place *from = &sample->places[n];
+        struct ulp_place *place = &audit->places[n];
+        if (!from->histograms)
+            continue;
+        status = prepare_histograms(audit, place, from->output_count, error);
+        for (size_t o = 0; o < from->output_count && status == ULP_OK; o++)
+            status = ulp_histogram_join(&place->histograms[o], &from->histograms[o], audit->memory,
+                                        error);
     }
-    return ulp_histogram_add(&place->histograms[o], counts, audit->memory, error);
+    return status;
 }

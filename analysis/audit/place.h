@@ -14,5 +14,8 @@ enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *m
 /* Add the counts of the reference's values of output o of the event's node. */
 enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event *event, size_t o,
                                 const struct ulp_exponents *counts, struct ulp_error *error);
+/* Add the counts of another audit, whose nodes have as many outputs. */
+enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *sample,
+                               struct ulp_error *error);
 
 #endif

@@ -107,3 +107,28 @@ enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp
         }
     return status;
 }
+
+void ulp_auditor_finish_added(struct ulp_audit *audit)
+{
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        struct ulp_audit_lane *lane = &audit->lanes[l];
+        struct ulp_attribution *attribution = &lane->attribution;
+        const double count = (double)attribution->sample_count;
+        if (!attribution->given && !attribution->reason)
+            continue; /* no shares were asked for */
+        attribution->sum /= count;
+        attribution->residual = 1 - attribution->sum;
+        attribution->inputs /= count;
+        attribution->decisions /= count;
+        for (size_t n = 0; n < lane->node_count && attribution->given; n++) {
+            struct ulp_audit_node *node = &lane->nodes[n];
+            node->share /= count;
+            node->gain /= count;
+            node->decision /= count;
+            node->missing /= count;
+            node->condition /= count;
+            for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+                node->causes[c] /= count;
+        }
+    }
+}

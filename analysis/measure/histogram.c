@@ -67,3 +67,17 @@ enum ulp_status ulp_histogram_add(struct ulp_histogram *all, const struct ulp_ex
         all->counts[f - ULP_EXPONENT_BIAS - all->first] += f ? counts->fields[f] : tiny;
     return status;
 }
+
+enum ulp_status ulp_histogram_join(struct ulp_histogram *all, const struct ulp_histogram *more,
+                                   struct ulp_arena *memory, struct ulp_error *error)
+{
+    all->zeros += more->zeros;
+    all->nonfinite += more->nonfinite;
+    if (!more->count)
+        return ULP_OK;
+    const enum ulp_status status =
+        widen(all, more->first, more->first + (int)more->count - 1, memory, error);
+    for (size_t i = 0; i < more->count && status == ULP_OK; i++)
+        all->counts[(size_t)(more->first - all->first) + i] += more->counts[i];
+    return status;
+}

@@ -23,5 +23,8 @@ void ulp_exponents_join(struct ulp_exponents *all, const struct ulp_exponents *p
 /* Add the counts to *all, whose counts are in memory. */
 enum ulp_status ulp_histogram_add(struct ulp_histogram *all, const struct ulp_exponents *counts,
                                   struct ulp_arena *memory, struct ulp_error *error);
+/* Add the counts of another. */
+enum ulp_status ulp_histogram_join(struct ulp_histogram *all, const struct ulp_histogram *more,
+                                   struct ulp_arena *memory, struct ulp_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "analysis/report/json_value.h"
 #include "base/error.h"
+#include "base/text/shown.h"
 #include "data/layer_options.h"
 
 /* By storage, for one GPU's FP16 is any GPU's. */
@@ -90,7 +91,7 @@ static enum ulp_status add_python(struct ulp_text *out, const char *text, struct
     json_decref(value);
     if (!written)
         return ulp_fail_memory(error, "out of memory for the report of a plan");
-    ulp_text_put(out, written, strlen(written));
+    ulp_json_put_escaped(out, written, strlen(written), true);
     free(written);
     return ULP_OK;
 }
@@ -131,19 +132,34 @@ enum ulp_status ulp_engine_polygraphy(const struct ulp_found *found, struct ulp_
     return status;
 }
 
+/* One character of an expression; bytes that are no UTF-8 are some characters to Python. */
+static void add_character(struct ulp_text *out, const char *at, const char *next)
+{
+    struct ulp_shown shown;
+    const unsigned char c = (unsigned char)*at;
+    const size_t bytes = (size_t)(next - at);
+    ulp_show_character(&shown, at, next);
+    if (c < 0x20 || c == 0x7f)
+        ulp_text_add(out, "\\x%02x", c);
+    else if (c < 0x80)
+        ulp_text_add(out, isalnum(c) || c == '_' || c == '/' ? "%c" : "\\%c", c);
+    else if (bytes == 1)
+        ulp_text_add(out, ".+?");
+    else if (shown.length == bytes && memcmp(shown.text, at, bytes) == 0)
+        ulp_text_put(out, at, bytes);
+    else
+        ulp_json_put_escaped(out, at, bytes, true);
+}
+
 /* Python's re: the name and nothing else. */
 static void add_expression(struct ulp_text *out, const char *name)
 {
     struct ulp_text text = {0};
+    struct ulp_shown ignored;
     ulp_text_add(&text, "^");
-    for (; *name; name++) {
-        const unsigned char c = (unsigned char)*name;
-        if (c < 0x20 || c == 0x7f)
-            ulp_text_add(&text, "\\x%02x", c);
-        else if (c >= 0x80 || isalnum(c) || c == '_' || c == '/')
-            ulp_text_put(&text, name, 1);
-        else
-            ulp_text_add(&text, "\\%c", c);
+    for (const char *end = name + strlen(name), *next; name < end; name = next) {
+        next = ulp_show_character(&ignored, name, end);
+        add_character(&text, name, next);
     }
     ulp_text_add(&text, "$");
     out->failed |= text.failed;

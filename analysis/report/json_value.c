@@ -30,6 +30,49 @@ json_t *ulp_json_text(const char *text)
     return value;
 }
 
+/* Of a character of UTF-8 of that many bytes. */
+static unsigned long code_point(const char *at, size_t bytes)
+{
+    unsigned long code = (unsigned char)at[0];
+    if (bytes > 1)
+        code &= 0x7ful >> bytes;
+    for (size_t i = 1; i < bytes; i++)
+        code = code << 6 | ((unsigned char)at[i] & 0x3f);
+    return code;
+}
+
+static void put_escape(struct ulp_text *out, unsigned long code, bool python)
+{
+    if (code < 0x10000)
+        ulp_text_add(out, "\\u%04lx", code);
+    else if (python)
+        ulp_text_add(out, "\\U%08lx", code);
+    else
+        ulp_text_add(out, "\\u%04lx\\u%04lx", 0xd800 + ((code - 0x10000) >> 10),
+                     0xdc00 + ((code - 0x10000) & 0x3ff));
+}
+
+void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, bool python)
+{
+    const char *end = text + count, *plain = text;
+    while (text < end) {
+        struct ulp_shown shown;
+        if ((unsigned char)*text < 0x7f) { /* jansson has escaped what is below a space */
+            text++;
+            continue;
+        }
+        const char *next = ulp_show_character(&shown, text, end);
+        const size_t bytes = (size_t)(next - text);
+        if (shown.length != bytes || memcmp(shown.text, text, bytes) != 0) {
+            ulp_text_put(out, plain, (size_t)(text - plain));
+            put_escape(out, code_point(text, bytes), python);
+            plain = next;
+        }
+        text = next;
+    }
+    ulp_text_put(out, plain, (size_t)(end - plain));
+}
+
 void ulp_json_set(json_t **object, const char *key, json_t *value)
 {
     if (json_object_set_new(*object, key, value) == 0)
@@ -66,7 +109,7 @@ enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const 
     json_decref(root);
     if (!text)
         return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", what);
-    ulp_text_put(out, text, strlen(text));
+    ulp_json_put_escaped(out, text, strlen(text), false);
     ulp_text_put(out, "\n", 1);
     free(text);
     return ULP_OK;

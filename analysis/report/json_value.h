@@ -11,6 +11,10 @@
 json_t *ulp_json_number(double value);
 /* JSON holds any characters, but a hostile model's names may not be UTF-8: such bytes are shown. */
 json_t *ulp_json_text(const char *text);
+/* What jansson wrote, `count` bytes: characters that move a terminal's cursor or hide others, which
+ * JSON allows inside strings, are written as \uXXXX; so `cat report.json` is harmless, and what a
+ * reader gets is the same. python: beyond U+FFFF as Python writes them, \UXXXXXXXX. */
+void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, bool python);
 /* Set a member, or append an element, which is freed. When there is no memory the whole becomes
  * NULL, and what it is put into with it. */
 void ulp_json_set(json_t **object, const char *key, json_t *value);

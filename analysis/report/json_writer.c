@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analysis/report/json_value.h"
+
 /* A new line, and the key when it is in an object. */
 static void start_value(struct ulp_json_writer *writer, const char *key)
 {
@@ -38,7 +40,7 @@ static int add_piece(const char *piece, size_t size, void *context)
     for (const char *end = piece + size, *line; piece < end; piece = line) {
         const char *newline = memchr(piece, '\n', (size_t)(end - piece));
         line = newline ? newline + 1 : end;
-        ulp_text_put(writer->out, piece, (size_t)(line - piece));
+        ulp_json_put_escaped(writer->out, piece, (size_t)(line - piece), false);
         for (int i = 0; newline && i < writer->depth; i++)
             ulp_text_put(writer->out, " ", 1);
     }

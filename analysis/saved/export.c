@@ -82,7 +82,7 @@ static void add_line(const struct ulp_exporting *e, const json_t *lane, const js
     char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (text)
-        ulp_text_put(e->out, text, strlen(text));
+        ulp_json_put_escaped(e->out, text, strlen(text), false);
     ulp_text_put(e->out, "\n", 1);
     e->out->failed |= !text;
     free(text);
@@ -217,7 +217,7 @@ void ulp_export_model_explorer(const struct ulp_exporting *e)
     ulp_json_set(&root, "gradient", gradient);
     char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
     if (text)
-        ulp_text_put(e->out, text, strlen(text));
+        ulp_json_put_escaped(e->out, text, strlen(text), false);
     ulp_text_put(e->out, "\n", 1);
     e->out->failed |= !text;
     free(text);

@@ -19,6 +19,7 @@ static const struct {
 } commands[] = {
     {"audit", command_audit,
      "compare arithmetics with a reference, node by node: which layer loses accuracy"},
+    {"merge", command_merge, "put the shards of an audit together"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
@@ -46,7 +47,8 @@ static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
     "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
     "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
-    "input; 4 unsupported model; 5 out of memory or --max-memory reached.";
+    "input; 4 unsupported model; 5 out of memory or --max-memory reached; 6 the time of "
+    "--max-time is over.";
 
 static void print_help(FILE *out)
 {
@@ -56,7 +58,8 @@ static void print_help(FILE *out)
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
-          "  ulpscope --version        version\n\n"
+          "  ulpscope --version        version\n"
+          "  --max-time SECONDS        of every command: end it then, with exit code 6\n\n"
           "Start here:\n"
           "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
           "Exit codes: ",
@@ -125,6 +128,10 @@ int main(int argc, char **argv)
     if (ulp_memory_reserve(RESERVE_BYTES, &error) != ULP_OK)
         return fail(&error);
     argp_err_exit_status = ULP_ERROR_USAGE;
+    watch_files();
+    const int code = watch_time(&argc, argv);
+    if (code != ULP_OK)
+        return code;
     setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 ||

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text/shown.h"
 #include "base/text/suggest.h"
 
 static const struct {
@@ -213,23 +214,36 @@ const struct ulp_layer_option *ulp_layer_options_find(const struct ulp_layer_opt
     return NULL;
 }
 
-static const char special[] = ",'*";
+/* The first part of text that cannot be written: trtexec's own characters, and those that text for
+ * a terminal or a shell's line must not hold. *end: behind it; NULL: there is none. */
+static const char *find_special(const char *text, const char **end)
+{
+    static const char special[] = ",'*";
+    for (const char *last = text + strlen(text); text < last; text = *end) {
+        struct ulp_shown shown;
+        *end = ulp_show_character(&shown, text, last);
+        const size_t bytes = (size_t)(*end - text);
+        if (strchr(special, *text) || shown.length != bytes || memcmp(shown.text, text, bytes) != 0)
+            return text;
+    }
+    return NULL;
+}
 
 bool ulp_layer_name_is_plain(const char *name)
 {
-    return !strpbrk(name, special);
+    const char *end;
+    return !find_special(name, &end);
 }
 
 void ulp_layer_option_add(struct ulp_text *out, const char *name, enum ulp_type type)
 {
-    const size_t front = strcspn(name, special);
-    size_t back = strlen(name);
+    const char *end, *rest = name, *front = find_special(name, &end);
+    for (const char *at = front; at; at = find_special(end, &end))
+        rest = end;
     ulp_text_add(out, out->length ? "," : "");
-    ulp_text_put(out, name, front);
-    if (name[front]) {
-        while (!strchr(special, name[back - 1]))
-            back--;
-        ulp_text_add(out, "*");
-    }
-    ulp_text_add(out, "%s:%s", name[front] ? name + back : "", ulp_layer_type_name(type));
+    ulp_text_put(out, name, front ? (size_t)(front - name) : 0);
+    if (front)
+        ulp_text_put(out, "*", 1);
+    ulp_text_put(out, rest, strlen(rest));
+    ulp_text_add(out, ":%s", ulp_layer_type_name(type));
 }

@@ -58,7 +58,7 @@ const struct ulp_layer_option *ulp_layer_options_find(const struct ulp_layer_opt
 /* "fp16", as trtexec spells it; NULL: it has no such type. */
 const char *ulp_layer_type_name(enum ulp_type type);
 /* Whether a name can be written so that it means this layer and no other: it holds no comma, no
- * single quote and no '*'. */
+ * single quote, no '*', and nothing but visible UTF-8. */
 bool ulp_layer_name_is_plain(const char *name);
 /* Append ",NAME:TYPE" (without the comma at the start of the text). In names that are not plain,
  * everything from the first such character to the last becomes one '*', which may match more. */

@@ -109,7 +109,7 @@ struct ulp_model {
 };
 
 /* An external data file, mapped read-only; address NULL when it is empty. It must not be changed
- * while the model lives: a page cut off the file would end the process with SIGBUS. */
+ * while the model lives: a page cut off the file raises SIGBUS (base/machine/file.h). */
 struct ulp_mapping {
     void *address;
     size_t bytes;

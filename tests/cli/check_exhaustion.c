@@ -378,7 +378,7 @@ END_TEST
 /* With the tables, in this build's own functions and GMP's. */
 START_TEST(new_processes_may_fail)
 {
-    exhaust(0, test_long() ? 3000 : 20, _i);
+    exhaust(0, test_long() ? 3000 : 26, _i);
 }
 END_TEST
 

@@ -58,7 +58,8 @@ static struct ulp_model *make_model(void)
     return out;
 }
 
-const char *fuzz_limit(const uint8_t *bytes, size_t count)
+/* The model, planned in FP64 and FP16; made once. */
+static const struct ulp_plan *get_plan(struct ulp_model **model_out)
 {
     static struct ulp_model *model;
     static struct ulp_plan *plan;
@@ -72,6 +73,46 @@ const char *fuzz_limit(const uint8_t *bytes, size_t count)
                 ULP_OK)
             abort();
     }
+    *model_out = model;
+    return plan;
+}
+
+/* Two of these are added, so that figures meet figures. */
+const char *fuzz_part(const uint8_t *bytes, size_t count)
+{
+    struct ulp_model *model;
+    struct ulp_auditor *auditor;
+    struct ulp_audit audit;
+    struct ulp_error error = {0};
+    const char *wrong = NULL;
+    if (ulp_auditor_create(get_plan(&model), &auditor, &error) != ULP_OK)
+        abort();
+    enum ulp_status status = ulp_auditor_add_part(auditor, bytes, count, &error);
+    if (status == ULP_OK && ulp_auditor_add_part(auditor, bytes, count, &error) != ULP_OK)
+        wrong = "a part that is added once only";
+    if (status != ULP_OK)
+        wrong = fuzz_failure(status, FUZZ_FILE, &error);
+    else if (!wrong && ulp_auditor_finish(auditor, &audit, &error) != ULP_OK)
+        wrong = "an audit that does not end";
+    else if (!wrong) {
+        char *summary;
+        if (audit.sample_count != 2)
+            wrong = "an audit of other than two samples";
+        else if (ulp_report_summary(&audit, 100, false, &summary, &error) != ULP_OK)
+            wrong = "an audit without a report";
+        else
+            free(summary);
+        ulp_audit_free(&audit);
+    }
+    ulp_auditor_free(auditor);
+    return wrong;
+}
+
+const char *fuzz_limit(const uint8_t *bytes, size_t count)
+{
+    struct ulp_model *model;
+    struct ulp_error error = {0};
+    const struct ulp_plan *plan = get_plan(&model);
     char *text = fuzz_text(bytes, count);
     enum ulp_status status = ulp_limit_check(text, model, plan, &error);
     const char *wrong = status == ULP_OK ? NULL : fuzz_failure(status, USAGE, &error);

@@ -13,8 +13,9 @@
 enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_budget *budget,
                               unsigned char **out, size_t *count, struct ulp_error *error);
 /* A whole file as read-only memory, which the system reads when it is used; *address is NULL for an
- * empty one. Freed with munmap. A file that is cut short by another process meanwhile ends this one
- * (SIGBUS). */
+ * empty one. Freed with munmap. Where another process cuts the file short meanwhile, reading
+ * what is gone raises SIGBUS, which a library cannot take for its host: the program does (a line and
+ * exit code 3); the host of the library does so, too, or keeps such files from being written. */
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error);
 

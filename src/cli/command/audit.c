@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command/audit.h"
+#include "cli/ranks.h"
 
 static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
 {
@@ -44,6 +45,7 @@ static int report(const struct audit_options *options, const struct audit_choice
         return fail(&error);
     if (print_choices(choices, audit, &error) != ULP_OK)
         return fail(&error);
+    watch_done("all samples were finished, and the report was being written");
     if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
         return fail(&error);
     if (folder)
@@ -80,6 +82,7 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     struct ulp_audit audit = {0};
     struct engine_lane engine = {0};
     char *shape = NULL, *folder = NULL;
+    bool whole = false;
     enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
     if (status == ULP_OK)
         status = choose_folder(options, n, &folder, &error);
@@ -87,7 +90,7 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
         status = spare_inputs_of_report(folder, model, options->common.inputs,
                                         options->common.input_count, &error);
     if (status == ULP_OK)
-        status = read_samples(model, &options->common, &samples, &error);
+        status = open_samples(model, &options->common, !options->merge, &samples, &error);
     if (status == ULP_OK) {
         if (!options->common.quiet)
             note_choices(model, &samples);
@@ -95,16 +98,17 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
             status = open_engine_lane(options, model, &samples, lanes, &engine, &error);
         if (status == ULP_OK)
             status = audit_samples(options, model, options->engine ? &engine.lanes : lanes,
-                                   &samples, &audit, &error);
+                                   &samples, &audit, &whole, &error);
     }
     if (status == ULP_OK && options->common.shape_count)
         say(stdout, "%sshape %s\n", n ? "\n" : "", shape);
-    if (status == ULP_OK && count_shapes(&options->common) > 1)
+    if (status == ULP_OK && whole && count_shapes(&options->common) > 1)
         status = add_shape_result(results, shape, &audit, &error);
     if (status != ULP_OK && count_shapes(&options->common) > 1)
         ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
-    const int code =
-        status == ULP_OK ? report(options, choices, folder, &engine, &audit) : fail(&error);
+    const int code = status != ULP_OK ? fail(&error)
+                     : whole          ? report(options, choices, folder, &engine, &audit)
+                                      : ULP_OK;
     ulp_audit_free(&audit);
     close_engine_lane(&engine);
     free_samples(&samples);
@@ -113,7 +117,7 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     return code;
 }
 
-static int run_audit(const struct audit_options *options)
+int run_audit(const struct audit_options *options)
 {
     struct ulp_error error = {0};
     struct lane_list lanes = {0};
@@ -157,8 +161,11 @@ int command_audit(int argc, char **argv)
 {
     struct audit_options options;
     int code = parse_audit_options(argc, argv, &options);
-    if (code == ULP_OK)
+    if (code == ULP_OK) {
+        ranks_join();
+        options.common.quiet |= ranks_self() > 0;
         code = run_audit(&options);
+    }
     free_audit_options(&options);
-    return code;
+    return ranks_leave(code);
 }

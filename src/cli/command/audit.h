@@ -22,6 +22,13 @@ struct audit_options {
     struct ulp_built_options built;
     const char *runtime; /* --for; NULL: not given */
     bool fuse_compare;
+    /* many samples: folders of finished ones, the first of which takes new ones */
+    char **checkpoints;
+    size_t checkpoint_count;
+    size_t shard, shard_count; /* from 1; 0: all samples */
+    bool merge;                /* every sample is finished: ulpscope merge */
+    int argc;                  /* as they were given, for ulpscope merge */
+    char **argv;
 };
 
 /* audit_choices.c: what --for and --fuse-compare ask of an audit. */
@@ -45,11 +52,34 @@ enum ulp_status print_choices(const struct audit_choices *choices, const struct 
 int parse_audit_options(int argc, char **argv, struct audit_options *out);
 void free_audit_options(struct audit_options *options);
 
+/* audit.c: audits and reports; returns an exit code. */
+int run_audit(const struct audit_options *options);
+
 /* audit_samples.c: every sample through all lanes, and what else the options ask of the runs. The
- * audit is freed also after a failure. */
+ * audit is freed also after a failure. *whole: it is of all samples; else others have the rest (a
+ * shard, a rank that is not the first). */
 enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
                               const struct lane_list *lanes, const struct sample_list *samples,
-                              struct ulp_audit *audit, struct ulp_error *error);
+                              struct ulp_audit *audit, bool *whole, struct ulp_error *error);
+
+/* audit_parts.c: samples finished one by one, kept in a folder, shared among shards and ranks. */
+struct audit_parts {
+    const struct audit_options *options;
+    const struct ulp_model *model;
+    const struct lane_list *lanes;
+    const struct sample_list *samples;
+    /* the audit of one sample, by itself */
+    enum ulp_status (*make)(void *context, size_t index, struct sample *sample,
+                            struct ulp_audit *out, struct ulp_error *error);
+    void *context;
+};
+/* Makes what is not finished, and adds all up in the order of the samples. */
+enum ulp_status audit_parts(const struct audit_parts *parts, struct ulp_auditor *sum, bool *whole,
+                            struct ulp_error *error);
+/* The arguments of the audit that made the folder: *text, freed with free(), holds *argv's words
+ * one after the other; *argv is freed, too. */
+enum ulp_status read_checkpoint_arguments(const char *folder, int *argc, char ***argv, char **text,
+                                          struct ulp_error *error);
 
 /* audit_engine.c: the lanes, and behind them that of --engine. Closed also after a failure. */
 struct engine_lane {

@@ -26,6 +26,19 @@ static const char *read_group(struct argp_state *state, const char *text)
     return text;
 }
 
+static void read_shard(struct argp_state *state, struct audit_options *options, const char *text)
+{
+    char *slash = strchr(text, '/'), first[24] = "";
+    int64_t shard = 0, count = 0;
+    if (slash && slash - text < (ptrdiff_t)sizeof first)
+        memcpy(first, text, (size_t)(slash - text));
+    if (!slash || !parse_integer(slash + 1, 1, 1000000, &count) ||
+        !parse_integer(first, 1, count, &shard))
+        refuse(state, "--shard %s: expected K/N with 1 <= K <= N, such as 3/8", text);
+    options->shard = (size_t)shard;
+    options->shard_count = (size_t)count;
+}
+
 /* What only some options together mean. */
 static void check_combinations(struct argp_state *state, const struct audit_options *options)
 {
@@ -36,6 +49,15 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
         refuse(state, "--schedules takes one arithmetic for all nodes: leave out --engine");
     if ((options->built.gpu || options->built.unknown_accumulator) && !options->engine)
         refuse(state, "--gpu and --accumulate are of --engine: give the engine's layers");
+    if (options->shard && !options->checkpoint_count)
+        refuse(state, "--shard leaves its samples in a folder: give --checkpoint FOLDER");
+    if (options->shard && options->out)
+        refuse(state, "--shard is a part of an audit: the report is written by ulpscope merge "
+                      "--out, so leave out --out here");
+    if (options->checkpoint_count > 1 && !options->merge)
+        refuse(state, "--checkpoint takes one folder");
+    if (options->checkpoint_count && count_shapes(&options->common) > 1)
+        refuse(state, "--checkpoint is of one audit: give one --shape of each input");
     if (options->runtime && (options->arithmetics || options->fuse_compare))
         refuse(state, "--for chooses the arithmetics: leave out --arith and --fuse-compare");
     if (options->junit && !options->limit_count)
@@ -107,6 +129,8 @@ static const char documentation[] =
     "      one page to look at and to hand on, with the graph and every node\n"
     "  ulpscope audit model.onnx -i test_data_set_0 -i test_data_set_1 --certify\n"
     "      two samples, and how many digits of the reference are correct\n"
+    "  ulpscope audit model.onnx -i samples/ --checkpoint done/ --out report/\n"
+    "      a folder of samples, one after the other; the same command again resumes it\n"
     "  ulpscope audit model.onnx --arith tf32 --schedules\n"
     "      which layers depend on the kernel that a library picks, and how far A100 and H200 "
     "differ\n"
@@ -143,7 +167,7 @@ int parse_audit_options(int argc, char **argv, struct audit_options *out)
                                                  {0}};
     static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
                                      children, NULL,         NULL};
-    *out = (struct audit_options){.reference = "mpfr:128"};
+    *out = (struct audit_options){.reference = "mpfr:128", .argc = argc, .argv = argv};
     common_init(&out->common);
     return parse_model_arguments(&argp, argc, argv, out, &out->common);
 }
@@ -154,4 +178,5 @@ void free_audit_options(struct audit_options *options)
     free(options->keep.rules);
     free(options->limits);
     free(options->pairs);
+    free(options->checkpoints);
 }

@@ -59,11 +59,13 @@ struct session {
     const struct ulp_model *model;
     const struct ulp_arithmetic *reference;
     struct ulp_plan *plan;
+    struct ulp_auditor *sum; /* of all samples */
+    struct original original;
+    struct progress progress;
+    /* of the current sample */
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor; /* NULL: --no-attribute */
-    struct original original;
     struct ulp_certificate certificate;
-    struct progress progress;
     double seconds;
     size_t peak_bytes;
 };
@@ -84,7 +86,6 @@ static enum ulp_status open_session(struct session *session, const struct lane_l
                                                   .keeps = lanes->keeps,
                                                   .groups = lanes->groups,
                                                   .names = lanes->names};
-    const int threads = options->common.threads;
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
     enum ulp_status status = ulp_plan_create(session->model, lanes->arithmetics, lanes->count,
@@ -92,7 +93,21 @@ static enum ulp_status open_session(struct session *session, const struct lane_l
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
         status = ulp_limit_check(options->limits[i], session->model, session->plan, error);
     if (status == ULP_OK)
-        status = ulp_auditor_create(session->plan, &session->auditor, error);
+        status = ulp_auditor_create(session->plan, &session->sum, error);
+    if (status == ULP_OK && options->reference_model)
+        status = open_original(options, &session->original, error);
+    if (status == ULP_OK && options->reference_model)
+        status = ulp_auditor_truth(session->sum, session->original.truth, options->reference_model,
+                                   error);
+    return status;
+}
+
+/* Every sample has an auditor and an attributor of its own. */
+static enum ulp_status open_sample(struct session *session, bool first, struct ulp_error *error)
+{
+    const struct audit_options *options = session->options;
+    const int threads = options->common.threads;
+    enum ulp_status status = ulp_auditor_create(session->plan, &session->auditor, error);
     if (status == ULP_OK)
         status = ulp_auditor_threads(session->auditor, threads, error);
     if (status == ULP_OK && options->attribute != ATTRIBUTE_NO)
@@ -102,22 +117,31 @@ static enum ulp_status open_session(struct session *session, const struct lane_l
         status = ulp_attributor_spill(session->attributor, spill_folder(options), error);
     if (session->attributor) {
         ulp_attributor_causes(session->attributor);
-        ulp_attributor_verify(session->attributor, options->verify);
+        ulp_attributor_verify(session->attributor, first ? options->verify : 0);
     }
-    if (status == ULP_OK && options->reference_model)
-        status = open_original(options, &session->original, error);
     if (status == ULP_OK && options->reference_model)
         status = ulp_auditor_truth(session->auditor, session->original.truth,
                                    options->reference_model, error);
     return status;
 }
 
+static void close_sample(struct session *session)
+{
+    free(session->certificate.node);
+    session->certificate = (struct ulp_certificate){0};
+    ulp_attributor_free(session->attributor);
+    ulp_auditor_free(session->auditor);
+    session->attributor = NULL;
+    session->auditor = NULL;
+    session->seconds = 0;
+    session->peak_bytes = 0;
+}
+
 static void close_session(struct session *session)
 {
     progress_clear(&session->progress);
-    free(session->certificate.node);
-    ulp_attributor_free(session->attributor);
-    ulp_auditor_free(session->auditor);
+    close_sample(session);
+    ulp_auditor_free(session->sum);
     ulp_plan_free(session->plan);
     close_original(&session->original);
 }
@@ -178,28 +202,40 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     return status;
 }
 
-/* Arithmetics that overflow: once more with what overflows kept in FP32. */
+/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples. */
+#define OVERFLOWING_SAMPLES 16
+
 static enum ulp_status attribute_overflowing(struct session *session,
                                              const struct sample_list *samples,
                                              struct ulp_audit *audit, struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    progress_init(&session->progress, options->common.quiet, samples->count);
+    const size_t count =
+        samples->count < OVERFLOWING_SAMPLES ? samples->count : OVERFLOWING_SAMPLES;
+    const struct ulp_tensor_set *inputs[OVERFLOWING_SAMPLES];
+    enum ulp_status status = ULP_OK;
+    bool any = false;
+    for (size_t l = 0; l < audit->lane_count; l++)
+        any |= !audit->lanes[l].attribution.given && audit->lanes[l].attribution.reason;
+    if (!any)
+        return ULP_OK;
+    progress_init(&session->progress, options->common.quiet, count);
     const struct ulp_observer progress = progress_observer(&session->progress);
     const struct ulp_attribution_options shares = {.output = options->output,
                                                    .folder = spill_folder(options),
                                                    .verify = options->verify,
                                                    .thread_count = options->common.threads,
                                                    .progress = &progress};
-    const struct ulp_tensor_set **inputs = calloc(samples->count, sizeof *inputs);
-    if (!inputs)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    for (size_t s = 0; s < samples->count; s++)
+    for (size_t s = 0; s < count && status == ULP_OK; s++) {
+        status = load_sample(session->model, &samples->items[s], error);
         inputs[s] = &samples->items[s].inputs;
-    const enum ulp_status status = ulp_audit_attribute_overflowing(audit, session->plan, inputs,
-                                                                   samples->count, &shares, error);
+    }
+    if (status == ULP_OK)
+        status =
+            ulp_audit_attribute_overflowing(audit, session->plan, inputs, count, &shares, error);
+    for (size_t s = 1; s < count; s++)
+        drop_sample(&samples->items[s]);
     progress_clear(&session->progress);
-    free(inputs);
     return status;
 }
 
@@ -207,20 +243,38 @@ static enum ulp_status finish_session(struct session *session, const struct samp
                                       struct ulp_audit *audit, struct ulp_error *error)
 {
     progress_clear(&session->progress);
-    enum ulp_status status = ulp_auditor_finish(session->auditor, audit, error);
-    if (status == ULP_OK && session->attributor)
-        status = ulp_attributor_finish(session->attributor, audit, error);
-    if (status == ULP_OK && session->attributor)
+    enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
+    if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
         status = attribute_overflowing(session, samples, audit, error);
     if (status == ULP_OK && session->options->group)
         status = ulp_audit_group_shares(audit, session->options->group, error);
-    if (status != ULP_OK)
-        return status;
-    audit->certificate = session->certificate;
-    session->certificate = (struct ulp_certificate){0};
-    audit->seconds = session->seconds;
-    audit->peak_bytes = session->peak_bytes;
-    return ULP_OK;
+    return status;
+}
+
+/* The audit of sample `index` alone; what the sum of all is made of. */
+static enum ulp_status audit_one(void *context, size_t index, struct sample *sample,
+                                 struct ulp_audit *out, struct ulp_error *error)
+{
+    struct session *session = context;
+    enum ulp_status status = load_sample(session->model, sample, error);
+    if (status == ULP_OK)
+        status = open_sample(session, index == 0, error);
+    if (status == ULP_OK)
+        status = run_sample(session, sample, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_finish(session->auditor, out, error);
+    if (status == ULP_OK && session->attributor)
+        status = ulp_attributor_finish(session->attributor, out, error);
+    if (status == ULP_OK) {
+        out->certificate = session->certificate;
+        session->certificate = (struct ulp_certificate){0};
+        out->seconds = session->seconds;
+        out->peak_bytes = session->peak_bytes;
+    }
+    close_sample(session);
+    if (index > 0)
+        drop_sample(sample);
+    return status;
 }
 
 /* The spread over schedules of every audited arithmetic, on the first sample. */
@@ -250,18 +304,25 @@ static enum ulp_status run_schedules(const struct audit_options *options,
 
 enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
                               const struct lane_list *lanes, const struct sample_list *samples,
-                              struct ulp_audit *audit, struct ulp_error *error)
+                              struct ulp_audit *audit, bool *whole, struct ulp_error *error)
 {
     struct session session = {.options = options,
                               .model = model,
                               .reference = &lanes->arithmetics[0]};
+    const struct audit_parts parts = {.options = options,
+                                      .model = model,
+                                      .lanes = lanes,
+                                      .samples = samples,
+                                      .make = audit_one,
+                                      .context = &session};
     enum ulp_status status = open_session(&session, lanes, samples, error);
-    for (size_t s = 0; s < samples->count && status == ULP_OK; s++)
-        status = run_sample(&session, &samples->items[s], error);
     if (status == ULP_OK)
+        status = audit_parts(&parts, session.sum, whole, error);
+    progress_clear(&session.progress);
+    if (status == ULP_OK && *whole)
         status = finish_session(&session, samples, audit, error);
     close_session(&session);
-    if (status == ULP_OK && options->schedules)
+    if (status == ULP_OK && *whole && options->schedules)
         status =
             run_schedules(options, model, lanes->arithmetics, lanes->count, samples, audit, error);
     return status;

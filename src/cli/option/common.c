@@ -11,14 +11,14 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE };
+enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE, OPTION_TIME };
 
 /* clang-format off */
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", 0,
      "One sample of inputs: an .npz with one array for each input name, an ONNX test_data_set_N "
-     "folder, a folder of such folders, or the .json of Polygraphy's --save-inputs. May be repeated "
-     "for several samples. Without it: one random sample",
+     "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
+     "Polygraphy's --save-inputs. May be repeated for several samples. Without it: one random sample",
      1},
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
      "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
@@ -36,6 +36,8 @@ static const struct argp_option options[] = {
      "more; suffixes K, M and G are understood (default: 80 % of the memory that is free, 0: no "
      "limit). External weights are mapped and do not count",
      2},
+    {"max-time", OPTION_TIME, "SECONDS", 0,
+     "End with exit code 6 when the command has taken so long; files are whole or not there", 2},
     {"quiet", 'q', 0, 0, "Print no progress and no notes on stderr", 2},
     {0},
 };

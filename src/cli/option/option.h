@@ -125,7 +125,10 @@ void free_lanes(struct lane_list *lanes);
 /* One input sample. */
 struct sample {
     char *name;
+    char *path; /* of its file or folder, which holds nothing else; NULL: it is none of its own */
     struct ulp_tensor_set inputs;
+    uint64_t fingerprint; /* of the inputs */
+    bool loaded;
 };
 struct sample_list {
     struct sample *items;
@@ -150,10 +153,18 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
                                  const struct ulp_audit *audit, struct ulp_error *error);
 void print_shape_results(const struct shape_results *results, size_t lane_count);
 void free_shape_results(struct shape_results *results);
-/* Read every --inputs (npz files, test_data_set folders, or folders of either), or make one random
- * sample when there are none. */
+/* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
+ * make one random sample when there are none. */
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
                              struct sample_list *out, struct ulp_error *error);
+/* The same, one after the other: all are read and checked (`check`; without it the first is), but
+ * only the first, and those that share a file, stay loaded. */
+enum ulp_status open_samples(const struct ulp_model *model, const struct common_options *options,
+                             bool check, struct sample_list *out, struct ulp_error *error);
+/* Have it loaded, until it is dropped. */
+enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample,
+                            struct ulp_error *error);
+void drop_sample(struct sample *sample);
 void free_samples(struct sample_list *samples);
 /* The samples of a folder one after another, each freed before the next is read. */
 typedef enum ulp_status use_sample(void *context, const struct sample *sample,

@@ -17,19 +17,22 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-static enum ulp_status add_sample(struct sample_list *list, const char *name,
+/* path: NULL, or of its own file. */
+static enum ulp_status add_sample(struct sample_list *list, const char *name, const char *path,
                                   struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct sample *items = realloc(list->items, (list->count + 1) * sizeof *items);
     if (items)
         list->items = items;
-    char *copy = strdup(name);
-    if (!items || !copy) {
+    char *copy = strdup(name), *own = path ? strdup(path) : NULL;
+    if (!items || !copy || (path && !own)) {
         free(copy);
+        free(own);
         ulp_tensor_set_free(inputs);
         return out_of_memory(error);
     }
-    items[list->count++] = (struct sample){copy, *inputs};
+    items[list->count++] =
+        (struct sample){.name = copy, .path = own, .inputs = *inputs, .loaded = true};
     return ULP_OK;
 }
 
@@ -55,7 +58,7 @@ static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
         if (name.failed) {
             status = out_of_memory(error);
         } else {
-            status = add_sample(list, name.data, &recording->tensors, error);
+            status = add_sample(list, name.data, NULL, &recording->tensors, error);
             recording->tensors = (struct ulp_tensor_set){0};
         }
         ulp_text_free(&name);
@@ -64,17 +67,22 @@ static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
     return status;
 }
 
+static enum ulp_status read_inputs(const struct ulp_model *model, const char *path,
+                                   struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    struct ulp_budget *budget = ulp_model_budget(model);
+    return holds_pb(path) ? ulp_test_data_set_read(path, "input", model, budget, out, error)
+                          : ulp_tensor_set_read(path, budget, out, error);
+}
+
 static enum ulp_status read_one(const struct ulp_model *model, const char *path,
                                 struct sample_list *list, struct ulp_error *error)
 {
-    struct ulp_budget *budget = ulp_model_budget(model);
     struct ulp_tensor_set inputs;
     if (ulp_text_ends(path, ".json"))
-        return read_json(path, budget, list, error);
-    enum ulp_status status =
-        holds_pb(path) ? ulp_test_data_set_read(path, "input", model, budget, &inputs, error)
-                       : ulp_tensor_set_read(path, budget, &inputs, error);
-    return status == ULP_OK ? add_sample(list, path, &inputs, error) : status;
+        return read_json(path, ulp_model_budget(model), list, error);
+    enum ulp_status status = read_inputs(model, path, &inputs, error);
+    return status == ULP_OK ? add_sample(list, path, path, &inputs, error) : status;
 }
 
 static int is_sample(const struct dirent *entry)
@@ -114,18 +122,88 @@ static enum ulp_status visit_folder(const char *folder, use_path *use, void *con
     return status;
 }
 
+/* The lines of a file, each a path, from the file's own folder where it is relative. Empty lines
+ * and those that begin with '#' are left out. */
+static enum ulp_status visit_list(const char *list, use_path *use, void *context,
+                                  struct ulp_error *error)
+{
+    const char *slash = strrchr(list, '/');
+    FILE *file = fopen(list, "r");
+    char *line = NULL;
+    size_t room = 0, count = 0;
+    ssize_t length;
+    enum ulp_status status = ULP_OK;
+    if (!file)
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot open: %s", list, strerror(errno));
+    for (size_t number = 1; status == ULP_OK && (length = getline(&line, &room, file)) >= 0;
+         number++) {
+        struct ulp_text path = {0};
+        line[strcspn(line, "\r\n")] = '\0';
+        if (!*line || *line == '#')
+            continue;
+        if (slash && *line != '/')
+            ulp_text_put(&path, list, (size_t)(slash + 1 - list));
+        ulp_text_put(&path, line, strlen(line));
+        status = path.failed ? out_of_memory(error) : use(context, path.data, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s: line %zu", list, number);
+        ulp_text_free(&path);
+        count++;
+    }
+    if (status == ULP_OK && (ferror(file) || !count))
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: names no sample: expected a path on each line", list);
+    free(line);
+    fclose(file);
+    return status;
+}
+
 /* Reading all of a folder, or one after another. */
 struct reading {
     const struct ulp_model *model;
     struct sample_list *list;
+    /* what read_path does with those after the first: nothing, a check, a check while it is loaded
+     */
+    enum { READ_NAMES, READ_CHECKED, READ_ALL } extent;
     use_sample *use;
     void *context;
 };
 
+static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
+                                     struct ulp_error *error);
+
+/* Samples that were added from `first` on. */
+static enum ulp_status check_added(const struct reading *reading, size_t first,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t s = first; s < reading->list->count && status == ULP_OK; s++) {
+        struct sample *sample = &reading->list->items[s];
+        status = ulp_model_check_inputs(reading->model, &sample->inputs, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", sample->name);
+        else
+            status = compare_shape(reading->list, s, error);
+        sample->fingerprint = ulp_tensor_set_fingerprint(&sample->inputs);
+        if (s > 0 && reading->extent != READ_ALL)
+            drop_sample(sample);
+    }
+    return status;
+}
+
 static enum ulp_status read_path(void *context, const char *path, struct ulp_error *error)
 {
     const struct reading *reading = context;
-    return read_one(reading->model, path, reading->list, error);
+    const size_t before = reading->list->count;
+    if (before && reading->extent == READ_NAMES && !ulp_text_ends(path, ".json")) {
+        struct ulp_tensor_set none = {0};
+        const enum ulp_status status = add_sample(reading->list, path, path, &none, error);
+        if (status == ULP_OK)
+            reading->list->items[before].loaded = false;
+        return status;
+    }
+    const enum ulp_status status = read_one(reading->model, path, reading->list, error);
+    return status == ULP_OK ? check_added(reading, before, error) : status;
 }
 
 static enum ulp_status stream_path(void *context, const char *path, struct ulp_error *error)
@@ -151,11 +229,13 @@ enum ulp_status stream_samples(const struct ulp_model *model, const char *folder
     return visit_folder(folder, stream_path, &reading, error);
 }
 
-static enum ulp_status read_folder(const struct ulp_model *model, const char *folder,
-                                   struct sample_list *list, struct ulp_error *error)
+/* A sample's file or folder, or a folder of these. */
+static enum ulp_status read_place(void *context, const char *path, struct ulp_error *error)
 {
-    struct reading reading = {.model = model, .list = list};
-    return visit_folder(folder, read_path, &reading, error);
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && !holds_pb(path)
+               ? visit_folder(path, read_path, context, error)
+               : read_path(context, path, error);
 }
 
 #define DIMS_SHOWN 16
@@ -217,7 +297,7 @@ static enum ulp_status make_random(const struct ulp_model *model,
     add_chosen_ranges(&name, model, &random);
     add_chosen_dims(&name, model, &inputs);
     if (!name.failed)
-        status = add_sample(list, name.data, &inputs, error);
+        status = add_sample(list, name.data, NULL, &inputs, error);
     else {
         ulp_tensor_set_free(&inputs);
         status = out_of_memory(error);
@@ -227,57 +307,90 @@ static enum ulp_status make_random(const struct ulp_model *model,
 }
 
 /* One plan serves all samples, so their shapes agree; said before anything runs. */
-static enum ulp_status compare_shapes(const struct sample_list *list, struct ulp_error *error)
+static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
+                                     struct ulp_error *error)
 {
-    const struct sample *first = &list->items[0];
-    for (size_t s = 1; s < list->count; s++)
-        for (size_t i = 0; i < first->inputs.count; i++) {
-            const struct ulp_named_tensor *expected = &first->inputs.items[i];
-            const struct ulp_tensor *got =
-                ulp_tensor_set_find(&list->items[s].inputs, expected->name);
-            char one[200], other[200];
-            if (got && !ulp_tensor_same_shape(got, &expected->tensor))
-                return ulp_fail(error, ULP_ERROR_INPUT,
-                                "%s: input '%s' is %s, but %s in %s; audit samples of other shapes "
-                                "by themselves",
-                                list->items[s].name, expected->name,
-                                ulp_tensor_describe_text(got, one, sizeof one),
-                                ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
-                                first->name);
-        }
+    const struct sample *first = &list->items[0], *sample = &list->items[s];
+    for (size_t i = 0; i < first->inputs.count; i++) {
+        const struct ulp_named_tensor *expected = &first->inputs.items[i];
+        const struct ulp_tensor *got = ulp_tensor_set_find(&sample->inputs, expected->name);
+        char one[200], other[200];
+        if (got && !ulp_tensor_same_shape(got, &expected->tensor))
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "%s: input '%s' is %s, but %s in %s; audit samples of other shapes "
+                            "by themselves",
+                            sample->name, expected->name,
+                            ulp_tensor_describe_text(got, one, sizeof one),
+                            ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
+                            first->name);
+    }
     return ULP_OK;
+}
+
+static enum ulp_status read_extent(struct reading *reading, const struct common_options *options,
+                                   struct ulp_error *error)
+{
+    struct sample_list *out = reading->list;
+    enum ulp_status status = ULP_OK;
+    *out = (struct sample_list){0};
+    for (size_t i = 0; i < options->input_count && status == ULP_OK; i++)
+        status = ulp_text_ends(options->inputs[i], ".txt")
+                     ? visit_list(options->inputs[i], read_place, reading, error)
+                     : read_place(reading, options->inputs[i], error);
+    if (status == ULP_OK && options->input_count == 0) {
+        status = make_random(reading->model, options, out, error);
+        if (status == ULP_OK)
+            status = check_added(reading, 0, error);
+    }
+    if (status != ULP_OK)
+        free_samples(out);
+    return status;
 }
 
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
                              struct sample_list *out, struct ulp_error *error)
 {
-    *out = (struct sample_list){0};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < options->input_count && status == ULP_OK; i++) {
-        struct stat info;
-        bool folder = stat(options->inputs[i], &info) == 0 && S_ISDIR(info.st_mode) &&
-                      !holds_pb(options->inputs[i]);
-        status = folder ? read_folder(model, options->inputs[i], out, error)
-                        : read_one(model, options->inputs[i], out, error);
-    }
-    if (status == ULP_OK && options->input_count == 0)
-        status = make_random(model, options, out, error);
-    for (size_t i = 0; i < out->count && status == ULP_OK; i++) {
-        status = ulp_model_check_inputs(model, &out->items[i].inputs, error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s", out->items[i].name);
-    }
-    if (status == ULP_OK)
-        status = compare_shapes(out, error);
-    if (status != ULP_OK)
-        free_samples(out);
+    struct reading reading = {.model = model, .list = out, .extent = READ_ALL};
+    return read_extent(&reading, options, error);
+}
+
+enum ulp_status open_samples(const struct ulp_model *model, const struct common_options *options,
+                             bool check, struct sample_list *out, struct ulp_error *error)
+{
+    struct reading reading = {.model = model,
+                              .list = out,
+                              .extent = check ? READ_CHECKED : READ_NAMES};
+    return read_extent(&reading, options, error);
+}
+
+enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample,
+                            struct ulp_error *error)
+{
+    if (sample->loaded)
+        return ULP_OK;
+    enum ulp_status status = read_inputs(model, sample->path, &sample->inputs, error);
+    sample->loaded = status == ULP_OK;
+    if (status == ULP_OK && sample->fingerprint &&
+        ulp_tensor_set_fingerprint(&sample->inputs) != sample->fingerprint)
+        status =
+            ulp_fail(error, ULP_ERROR_INPUT, "%s: has changed since it was checked", sample->name);
     return status;
+}
+
+void drop_sample(struct sample *sample)
+{
+    if (!sample->path || !sample->loaded)
+        return;
+    ulp_tensor_set_free(&sample->inputs);
+    sample->inputs = (struct ulp_tensor_set){0};
+    sample->loaded = false;
 }
 
 void free_samples(struct sample_list *samples)
 {
     for (size_t s = 0; s < samples->count; s++) {
         free(samples->items[s].name);
+        free(samples->items[s].path);
         ulp_tensor_set_free(&samples->items[s].inputs);
     }
     free(samples->items);

@@ -210,6 +210,33 @@ static void keep_some(struct ulp_plan *plan, struct digest *digest)
     ulp_group_list_free(&list);
 }
 
+/* The audit of one sample, as bytes and added up in another auditor. */
+static void digest_parts(struct digest *digest, const struct ulp_plan *plan,
+                         const struct ulp_audit *audit)
+{
+    struct ulp_auditor *sum;
+    struct ulp_audit both;
+    unsigned char *bytes, *again;
+    size_t count, length;
+    uint64_t fingerprint;
+    CALL(ulp_part_encode(audit, &bytes, &count, e));
+    add_bytes(digest, bytes, count);
+    CALL(ulp_part_write(test_folder("sample.part"), "key", bytes, count, e));
+    CALL(ulp_part_read(test_folder("sample.part"), "key", NULL, &again, &length, e));
+    ck_assert_uint_eq(length, count);
+    CALL(ulp_auditor_create(plan, &sum, e));
+    CALL(ulp_auditor_add(sum, audit, e));
+    CALL(ulp_auditor_add_part(sum, again, length, e));
+    CALL(ulp_auditor_finish(sum, &both, e));
+    ck_assert_uint_eq(both.sample_count, 2);
+    ulp_audit_free(&both);
+    ulp_auditor_free(sum);
+    free(bytes);
+    free(again);
+    if (ulp_model_is_read_from(model, ulp_model_path(model))) /* some are read from memory */
+        CALL(ulp_model_fingerprint(model, &fingerprint, e));
+}
+
 static void digest_audit(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
@@ -244,6 +271,9 @@ static void digest_audit(struct digest *digest)
     CALL(ulp_attributor_sweep(attributor, e));
     CALL(ulp_auditor_finish(auditor, &audit, e));
     CALL(ulp_attributor_finish(attributor, &audit, e));
+    audit.seconds = 0;
+    audit.peak_bytes = 0;
+    digest_parts(digest, plan, &audit);
     const struct ulp_tensor_set *const samples[] = {&inputs};
     const struct ulp_attribution_options shares = {.thread_count = 2};
     CALL(ulp_audit_attribute_overflowing(&audit, plan, samples, 1, &shares, e));

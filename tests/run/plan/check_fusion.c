@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/onnx_text.h"
 #include "tests/support/text_model.h"
 
 static struct ulp_tensor_set run_groups(const struct ulp_model *model,
@@ -216,6 +217,41 @@ START_TEST(the_epilogue_is_part_of_the_kernel)
     ulp_tensor_set_free(&apart);
     ulp_model_free(split);
     ulp_model_free(whole);
+}
+END_TEST
+
+/* A Gemm whose k is no multiple of 16 bytes has its factors padded: the bias is added behind the
+ * library, as node by node with epilogue=rounded; with another k by it. Values of a bias are
+ * FP16's. */
+START_TEST(padded_factors)
+{
+    static const struct {
+        const char *text, *as;
+    } cases[] = {
+        {"(float[5,12] x) => (float[5,8] y)\n<float[12,8] w = {0.3, -1.7, 0.9, 2.1, -0.4...},\n"
+         " float[8] b = {1000, -37, 0.5, 250...}>\n{\n  [gemm] y = Gemm(x, w, b)\n}\n",
+         "fp16,epilogue=rounded"},
+        {"(float[5,16] x) => (float[5,8] y)\n<float[16,8] w = {0.3, -1.7, 0.9, 2.1, -0.4...},\n"
+         " float[8] b = {1000, -37, 0.5, 250...}>\n{\n  [gemm] y = Gemm(x, w, b)\n}\n",
+         "fp16"},
+        {"(float[12,5] x) => (float[5,8] y)\n<float[12,8] w = {0.3, -1.7, 0.9, 2.1, -0.4...},\n"
+         " float[8] b = {1000, -37, 0.5, 250...}>\n{\n  [gemm] y = Gemm<transA=1>(x, w, b)\n}\n",
+         "fp16,epilogue=rounded"}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct ulp_model *model = onnx_text_load(17, cases[c].text);
+        struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+        struct ulp_tensor_set fused =
+                                  run(model, &inputs, "fp16,fuse=reduce,epilogue=rounded", 1, true),
+                              whole = run(model, &inputs, "fp16", 1, false),
+                              apart = run(model, &inputs, "fp16,epilogue=rounded", 1, false);
+        expect_same(&fused, strcmp(cases[c].as, "fp16") == 0 ? &whole : &apart, "y");
+        ck_assert_uint_gt(count_differences(&whole, &apart, "y"), 0);
+        ulp_tensor_set_free(&inputs);
+        ulp_tensor_set_free(&fused);
+        ulp_tensor_set_free(&whole);
+        ulp_tensor_set_free(&apart);
+        ulp_model_free(model);
+    }
 }
 END_TEST
 
@@ -556,6 +592,7 @@ int main(void)
     tcase_add_test(kernels, a_library_reads_what_is_stored);
     tcase_add_test(kernels, rows_are_one_kernel);
     tcase_add_test(kernels, the_epilogue_is_part_of_the_kernel);
+    tcase_add_test(kernels, padded_factors);
     tcase_add_loop_test(kernels, groups_are_rounded_where_they_end, 0, 4);
     tcase_add_test(kernels, a_kept_node_reads_what_a_group_stores);
     tcase_add_test(kernels, a_group_with_a_product_is_its_library);

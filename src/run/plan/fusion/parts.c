@@ -42,12 +42,18 @@ static bool reduces_rows(const struct ulp_tape *tape)
     return false;
 }
 
-static bool has_attribute(const struct ulp_step *step, const char *name)
+static const struct ulp_attribute_value *find_attribute(const struct ulp_step *step,
+                                                        const char *name)
 {
     for (size_t a = 0; a < step->bound.attribute_count; a++)
         if (strcmp(step->bound.attribute_slots[a].name, name) == 0)
-            return true;
-    return false;
+            return &step->bound.attributes[a];
+    return NULL;
+}
+
+static bool has_attribute(const struct ulp_step *step, const char *name)
+{
+    return find_attribute(step, name);
 }
 
 /* Elements of a row that the step reduces, as far as they are known from its shapes. */
@@ -273,6 +279,17 @@ static void add_product(struct ulp_kernels *kernels, int s)
     }
 }
 
+/* Are a Gemm's factors padded before a library multiplies them? Compilers do so where k is no
+ * multiple of 16 bytes; the bias is then added behind the library. */
+static bool is_padded(const struct ulp_kernels *kernels, const struct ulp_step *step)
+{
+    const struct ulp_arithmetic *arithmetic = ulp_mix_arithmetic(kernels->mix, step->number);
+    const struct ulp_tensor *a = &kernels->block->slots[step->inputs[0]].shape;
+    const struct ulp_attribute_value *turned = find_attribute(step, "transA");
+    const int64_t k = a->rank == 2 ? a->dims[turned && turned->i ? 0 : 1] : 0;
+    return k > 0 && k * arithmetic->storage.storage_bits % 128 != 0;
+}
+
 /* Of a step whose readers' parts are final. */
 static void count_readers(struct ulp_kernels *kernels, int s)
 {
@@ -294,7 +311,8 @@ static void count_readers(struct ulp_kernels *kernels, int s)
         step->part == ULP_PART_COPY && !joins_elementwise(kernels, s))
         step->part = ULP_PART_LIBRARY;
     if (step->part == ULP_PART_MEMORY && !step->read_elementwise &&
-        has_attribute(&kernels->block->steps[s], "beta")) {
+        has_attribute(&kernels->block->steps[s], "beta") &&
+        !is_padded(kernels, &kernels->block->steps[s])) {
         step->part = ULP_PART_LIBRARY;
         step->adds_bias = true;
     }

@@ -1,0 +1,292 @@
+/* Audits of one sample each, added up (ulpscope/part.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/audit/auditor.h"
+#include "analysis/audit/mixed.h"
+#include "analysis/audit/overflow.h"
+#include "analysis/audit/part.h"
+#include "analysis/audit/place.h"
+#include "base/machine/environment.h"
+
+static char *copy_text(const struct ulp_audit *audit, const char *text)
+{
+    return ulp_arena_text(audit->memory, text, strlen(text));
+}
+
+/* Of two indexes that may be -1, the first in the graph. */
+static ptrdiff_t first_of(ptrdiff_t a, ptrdiff_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static enum ulp_status add_divergence(const struct ulp_audit *audit,
+                                      struct ulp_audit_output *output,
+                                      const struct ulp_divergence *from, struct ulp_error *error)
+{
+    if (!from)
+        return ULP_OK;
+    if (!output->divergence) {
+        output->divergence = ulp_arena_take(audit->memory, 1, sizeof *output->divergence);
+        if (!output->divergence)
+            return ulp_auditor_memory(error);
+        *output->divergence = *from;
+        return ULP_OK;
+    }
+    struct ulp_followed *followed = &output->divergence->followed;
+    if (from->followed.given &&
+        (!followed->given || ulp_metrics_worse(&from->followed.metrics, &followed->metrics)))
+        *followed = from->followed;
+    return ULP_OK;
+}
+
+static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, size_t l,
+                                       struct ulp_audit_node *node,
+                                       const struct ulp_audit_node *from, struct ulp_error *error)
+{
+    const struct ulp_audit *audit = &auditor->audit;
+    struct ulp_sampled **sampled = &auditor->sampled[l][node->index];
+    if (node->outputs)
+        return node->output_count == from->output_count
+                   ? ULP_OK
+                   : ulp_fail(error, ULP_ERROR_INPUT, "node '%s' has another number of outputs",
+                              node->name);
+    node->outputs = ulp_arena_take(audit->memory, from->output_count + 1, sizeof *node->outputs);
+    *sampled = ulp_arena_take(auditor->arena, from->output_count + 1, sizeof **sampled);
+    if (!node->outputs || !*sampled)
+        return ulp_auditor_memory(error);
+    node->output_count = from->output_count;
+    for (size_t o = 0; o < from->output_count; o++) {
+        struct ulp_audit_output *output = &node->outputs[o];
+        output->type = from->outputs[o].type;
+        output->rank = from->outputs[o].rank;
+        memcpy(output->dims, from->outputs[o].dims, sizeof output->dims);
+        if (!(output->name = copy_text(audit, from->outputs[o].name)))
+            return ulp_auditor_memory(error);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status add_output(struct ulp_auditor *auditor, size_t l,
+                                  const struct ulp_audit_node *node, size_t o,
+                                  const struct ulp_audit_output *from, struct ulp_error *error)
+{
+    struct ulp_audit_output *output = &node->outputs[o];
+    const struct ulp_format format = ulp_audit_format(&auditor->audit.lanes[l], node, output);
+    struct ulp_metrics views[ULP_VIEW_COUNT];
+    for (int v = 0; v < ULP_VIEW_COUNT; v++)
+        views[v] = *ulp_view_get(from, v);
+    output->unpaired |= from->unpaired;
+    enum ulp_status status = add_divergence(&auditor->audit, output, from->divergence, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_add_round(auditor, output, &auditor->sampled[l][node->index][o], views,
+                                       &from->range, &format, error);
+    return status;
+}
+
+/* Sums; the means follow when all samples are there. */
+static void add_share(struct ulp_audit_node *node, const struct ulp_audit_node *from, bool first)
+{
+    double *const sums[] = {&node->share, &node->gain, &node->decision, &node->missing,
+                            &node->condition};
+    const double values[] = {from->share, from->gain, from->decision, from->missing,
+                             from->condition};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        *sums[i] = first ? values[i] : *sums[i] + values[i];
+    for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+        node->causes[c] = first ? from->causes[c] : node->causes[c] + from->causes[c];
+    if (first || fabs(from->share_worst) > fabs(node->share_worst))
+        node->share_worst = from->share_worst;
+    node->stops |= from->stops;
+}
+
+/* Its results are there already. */
+static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
+                                const struct ulp_audit_node *from, const ptrdiff_t *overflows,
+                                struct ulp_error *error)
+{
+    struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
+    if (!from->executions)
+        return ULP_OK;
+    enum ulp_status status = prepare_outputs(auditor, l, node, from, error);
+    for (size_t o = 0; o < from->output_count && status == ULP_OK; o++)
+        status = add_output(auditor, l, node, o, &from->outputs[o], error);
+    node->executions += from->executions;
+    node->born |= from->born;
+    node->poisoned |= from->poisoned;
+    node->reads_overflow |= from->reads_overflow;
+    node->absorbs |= from->absorbs;
+    node->decided |= from->decided;
+    node->source = from->source >= 0 ? from->source : node->source;
+    node->grew = fmax(node->grew, from->grew);
+    if (from->overflow >= 0)
+        node->overflow = overflows[from->overflow];
+    return status;
+}
+
+/* The reason that other files compare by address. */
+static const char *find_reason(const struct ulp_audit *audit, const char *reason)
+{
+    return strcmp(reason, ulp_attribution_nonfinite) == 0 ? ulp_attribution_nonfinite
+                                                          : copy_text(audit, reason);
+}
+
+static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                       const struct ulp_audit_lane *from, struct ulp_error *error)
+{
+    struct ulp_attribution *to = &lane->attribution;
+    const struct ulp_attribution *one = &from->attribution;
+    const bool first = !to->given;
+    to->reason = one->reason ? find_reason(audit, one->reason) : NULL;
+    if (one->reason && !to->reason)
+        return ulp_auditor_memory(error);
+    if (one->output && !to->output && !(to->output = copy_text(audit, one->output)))
+        return ulp_auditor_memory(error);
+    if (one->verified_count && !to->verified_count) {
+        to->verified = ulp_arena_take(audit->memory, one->verified_count, sizeof *to->verified);
+        if (!to->verified)
+            return ulp_auditor_memory(error);
+        memcpy(to->verified, one->verified, one->verified_count * sizeof *to->verified);
+        to->verified_count = one->verified_count;
+    }
+    if (!one->given)
+        return ULP_OK;
+    to->given = true;
+    to->sample_count++;
+    to->sum = first ? one->sum : to->sum + one->sum;
+    to->inputs = first ? one->inputs : to->inputs + one->inputs;
+    to->decisions = first ? one->decisions : to->decisions + one->decisions;
+    if (first || fabs(one->worst) > fabs(to->worst))
+        to->worst = one->worst;
+    for (size_t n = 0; n < lane->node_count; n++)
+        add_share(&lane->nodes[n], &from->nodes[n], first);
+    return ULP_OK;
+}
+
+static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,
+                                const struct ulp_audit_lane *from, struct ulp_error *error)
+{
+    struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
+    ptrdiff_t *overflows = calloc(from->overflow_count + 1, sizeof *overflows);
+    enum ulp_status status = overflows ? ULP_OK : ulp_auditor_memory(error);
+    if (status == ULP_OK)
+        ulp_overflow_add(lane, from, overflows);
+    for (size_t n = 0; n < lane->node_count && status == ULP_OK; n++)
+        status = add_node(auditor, l, n, &from->nodes[n], overflows, error);
+    free(overflows);
+    if (status == ULP_OK)
+        status = add_attribution(&auditor->audit, lane, from, error);
+    lane->first_decided = first_of(lane->first_decided, from->first_decided);
+    lane->qdq_divergence.first = first_of(lane->qdq_divergence.first, from->qdq_divergence.first);
+    lane->qdq_divergence.first_step =
+        first_of(lane->qdq_divergence.first_step, from->qdq_divergence.first_step);
+    lane->qdq_divergence.steps += from->qdq_divergence.steps;
+    lane->qdq_divergence.count += from->qdq_divergence.count;
+    return status;
+}
+
+static enum ulp_status add_certificate(struct ulp_certificate *to,
+                                       const struct ulp_certificate *from, struct ulp_error *error)
+{
+    if (!from->given)
+        return ULP_OK;
+    if (!to->given || from->node_digits < to->node_digits) {
+        char *node = from->node ? strdup(from->node) : NULL;
+        if (from->node && !node)
+            return ulp_auditor_memory(error);
+        free(to->node);
+        to->node = node;
+        to->node_digits = from->node_digits;
+    }
+    if (!to->given || from->output_digits < to->output_digits)
+        to->output_digits = from->output_digits;
+    to->given = true;
+    return ULP_OK;
+}
+
+static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_audit *from,
+                                  struct ulp_error *error)
+{
+    struct ulp_audit *audit = &auditor->audit;
+    for (size_t i = 0; i < from->nonfinite_input_count; i++) {
+        char *name = copy_text(audit, from->nonfinite_inputs[i].name);
+        if (!name ||
+            !ulp_plan_grow(audit->memory, &audit->nonfinite_inputs, audit->nonfinite_input_count,
+                           &auditor->given.capacity, sizeof *audit->nonfinite_inputs))
+            return ulp_auditor_memory(error);
+        audit->nonfinite_inputs[audit->nonfinite_input_count++] =
+            (struct ulp_audit_input){.name = name,
+                                     .sample = auditor->sample,
+                                     .count = from->nonfinite_inputs[i].count};
+    }
+    return ULP_OK;
+}
+
+static bool is_alike(const struct ulp_audit *audit, const struct ulp_audit *sample)
+{
+    if (audit->lane_count != sample->lane_count || sample->sample_count != 1 ||
+        audit->place_count != sample->place_count)
+        return false;
+    for (size_t n = 0; n < audit->place_count; n++)
+        if (audit->places[n].histograms && sample->places[n].histograms &&
+            audit->places[n].output_count != sample->places[n].output_count)
+            return false;
+    for (size_t l = 0; l < audit->lane_count; l++)
+        for (size_t n = 0; n < audit->lanes[l].node_count; n++) {
+            const struct ulp_audit_node *node = &audit->lanes[l].nodes[n],
+                                        *other = &sample->lanes[l].nodes[n];
+            if (audit->lanes[l].node_count != sample->lanes[l].node_count ||
+                (node->outputs && other->executions && node->output_count != other->output_count))
+                return false;
+        }
+    return true;
+}
+
+enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_audit *sample,
+                                struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_audit *audit = &auditor->audit;
+    if (!is_alike(audit, sample))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "an audit is added to one of the same model and arithmetics");
+    auditor->adds = true;
+    enum ulp_status status = ulp_auditor_sample(auditor, sample->sample_names[0], error);
+    if (status == ULP_OK)
+        status = add_inputs(auditor, sample, error);
+    if (status == ULP_OK)
+        status = ulp_places_add(audit, sample, error);
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)
+        status = add_lane(auditor, l, &sample->lanes[l], error);
+    if (status == ULP_OK)
+        status = add_certificate(&audit->certificate, &sample->certificate, error);
+    audit->seconds += sample->seconds;
+    if (audit->peak_bytes < sample->peak_bytes)
+        audit->peak_bytes = sample->peak_bytes;
+    return status;
+}
+
+enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *bytes, size_t count,
+                                     struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct ulp_audit *audit = &auditor->audit;
+    struct ulp_audit sample;
+    struct ulp_arena *arena;
+    enum ulp_status status =
+        ulp_arena_create(&arena, ulp_model_budget(auditor->plan->model), error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_part_decode(&sample, bytes, count, audit->lane_count, audit->lanes[0].node_count,
+                             arena, error);
+    if (status == ULP_OK && !is_alike(audit, &sample))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "holds figures of another model");
+    if (status == ULP_OK)
+        status = ulp_auditor_add(auditor, &sample, error);
+    ulp_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,83 @@
+/* ulpscope merge: the shards of an audit as one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command/audit.h"
+
+struct merge_options {
+    char **folders;
+    size_t folder_count;
+    const char *out;
+    bool quiet;
+};
+
+static const struct argp_option options[] = {
+    {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
+    {"quiet", 'q', 0, 0, "Print no notes on stderr", 0},
+    {0}};
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct merge_options *merge = state->input;
+    switch (key) {
+    case 'o': merge->out = argument; return 0;
+    case 'q': merge->quiet = true; return 0;
+    case ARGP_KEY_ARG:
+        add_argument(state, &merge->folders, &merge->folder_count, argument);
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        refuse(state, "expected the folders that ulpscope audit --checkpoint wrote");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Put the samples together that ulpscope audit --shard K/N --checkpoint FOLDER has finished, "
+    "and "
+    "report as one audit of all samples would: the same bytes, but for the seconds."
+    "\vThe options are those of the shards. The model and the samples' files are read again, from "
+    "where the shards' arguments say.\n\n"
+    "Examples:\n"
+    "  ulpscope audit model.onnx -i samples/ --shard 1/2 --checkpoint one/\n"
+    "  ulpscope audit model.onnx -i samples/ --shard 2/2 --checkpoint two/\n"
+    "  ulpscope merge one/ two/ --out report/";
+
+/* As the shards were called, without --shard. */
+static int merge_shards(const struct merge_options *merge)
+{
+    struct ulp_error error;
+    struct audit_options audit;
+    char **argv, *text;
+    int argc;
+    if (read_checkpoint_arguments(merge->folders[0], &argc, &argv, &text, &error) != ULP_OK)
+        return fail(&error);
+    int code = parse_audit_options(argc, argv, &audit);
+    if (code == ULP_OK) {
+        char **own = audit.checkpoints;
+        audit.checkpoints = merge->folders;
+        audit.checkpoint_count = merge->folder_count;
+        audit.shard = audit.shard_count = 0;
+        audit.merge = true;
+        audit.out = merge->out;
+        audit.common.quiet |= merge->quiet;
+        code = run_audit(&audit);
+        audit.checkpoints = own;
+    }
+    free_audit_options(&audit);
+    free(argv);
+    free(text);
+    return code;
+}
+
+int command_merge(int argc, char **argv)
+{
+    static const struct argp argp = {options, parse_option, "FOLDER...", documentation,
+                                     NULL,    NULL,         NULL};
+    struct merge_options merge = {0};
+    int code = parse_arguments(&argp, argc, argv, &merge);
+    if (code == ULP_OK)
+        code = merge_shards(&merge);
+    free(merge.folders);
+    return code;
+}

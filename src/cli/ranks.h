@@ -1,0 +1,21 @@
+/* Several processes of one audit, as mpirun starts them (configure --with-mpi). Without MPI, or
+ * when started alone, there is one. */
+#ifndef ULP_CLI_RANKS_H
+#define ULP_CLI_RANKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Of a process that mpirun started: joins the others. Called once, before the others. */
+void ranks_join(void);
+size_t ranks_count(void);
+size_t ranks_self(void); /* from 0 */
+/* Hand the bytes (malloc'd, which this frees) of sample `index` to rank 0; returns before they have
+ * arrived, but not before those before have. */
+void ranks_hand(size_t index, unsigned char *bytes, size_t count);
+/* In rank 0: those of sample `index`, made by rank `from`; freed with free(). False: no memory. */
+bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *count);
+/* The end of the process, with that exit code; after a failure it is the end of all. Returns it. */
+int ranks_leave(int code);
+
+#endif

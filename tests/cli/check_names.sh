@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# A model whose every name is hostile goes through every command: what is printed and written is visible UTF-8 in whole lines, JSON and
+# XML that parse, and no markup of a name is markup of a page.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+command -v python3 >/dev/null || { echo "no python3: hostile models cannot be made"; exit 77; }
+
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+from onnx_writer import block, number, value
+marks = '"><script>alert(1)</script><img src=x onerror=alert(2)>\'&amp;`$(x)`%s%n,;=\\'
+kinds = {
+    # an escape, a bell, a line end; C1's CSI, bidi overrides and isolates, a tag, a zero-width space, DEL
+    "utf8": (marks + '\x1b[2J\x1b]0;t\x07\nulpscope: \r\t\x7f\u009b2J\u202e\u2066\U000e0041\u200b').encode(),
+    "bytes": b'a\x1b[31m\xff\xfe\n\xc3"<b>\xed\xa0\x80\x80' + marks.encode(),
+}
+for kind, evil in kinds.items():
+    def name(n):
+        return evil + b"%d" % n
+    def one(op, inputs, output):
+        return block(1, b"".join(block(1, n) for n in inputs) + block(2, output) + block(3, name(9) + output) + block(4, op) + block(6, evil))
+    weights = number(1, 4) + number(1, 4) + number(2, 1) + block(8, name(1)) + block(4, b"\x00\x00\x80\x3f" * 15 + b"\x00\x60\xea\x49")
+    graph = (one("MatMul", [name(0), name(1)], name(2)) + one("Softmax", [name(2)], name(3)) + one("Relu", [name(3)], name(4)) +
+             block(2, evil) + block(5, weights) + block(11, value(name(0), [2, 4])) + block(12, value(name(4), [2, 4])) + block(12, value(name(2), [2, 4])))
+    model = number(1, 8) + block(2, evil) + block(3, evil) + block(6, evil) + block(7, graph) + block(8, block(1, "") + number(2, 17))
+    open(kind + ".onnx", "wb").write(model)
+END
+
+cat >harmless.py <<'END'
+"""Whether files, given with what they are called, are harmless."""
+import json, os, sys, unicodedata
+import xml.etree.ElementTree as tree
+def check(path):
+    data = open(path, 'rb').read()
+    text = data.decode()  # UTF-8, or this fails
+    for c in text:
+        if c != '\n' and (c < ' ' or c == '\x7f' or unicodedata.category(c) in ('Cc', 'Cf', 'Cs', 'Zl', 'Zp')):
+            raise ValueError('holds %r near %r' % (c, text[max(0, text.index(c) - 40):][:80]))
+    if path.endswith(('.json', '.sarif')):
+        json.loads(text)
+    if path.endswith('.jsonl'):
+        for line in text.splitlines():
+            json.loads(line)
+    if path.endswith(('.xml', '.svg')):
+        tree.fromstring(text)
+    if path.endswith('.py'):
+        compile(text, path, 'exec')
+    if path.endswith(('.html', '.svg', '.xml')) and ('<img' in text or 'alert(1)</script>' in text):
+        raise ValueError('holds markup of a name')
+bad = 0
+for path in sys.argv[1:]:
+    for folder, _, files in (os.walk(path) if os.path.isdir(path) else [('.', [], [path])]):
+        for file in files:
+            if file.endswith(('.npz', '.npy', '.onnx', '.part')):
+                continue
+            try:
+                check(os.path.join(folder, file))
+            except Exception as wrong:
+                print(f'{os.path.join(folder, file)}: {wrong}')
+                bad = 1
+sys.exit(bad)
+END
+# walk NAME CODES COMMAND...: ends in one of the exit codes; out, err and the folder "made" are harmless
+walk() {
+    local name=$1 codes=$2 got
+    shift 2
+    mkdir -p made
+    "$@" >out 2>err </dev/null
+    got=$?
+    [[ " $codes " == *" $got "* ]] || { fail "$name: exit $got, expected $codes"; head -3 err; }
+    python3 harmless.py out err made || fail "$name is not harmless"
+}
+for kind in utf8 bytes; do
+    m=$kind.onnx
+    rm -rf made
+    walk "$kind: audit" 0 "$program" audit $m -a fp16,bf16 --group-by cause --certify --schedules --verify 2 -o made/report
+    walk "$kind: audit's limits" 1 "$program" audit $m -a fp16 -q --fail-above max_abs=0 --junit made/limits.xml
+    walk "$kind: audit of a keep" 0 "$program" audit $m -a fp16 -q --keep 'op:MatMul=fp32' -o made/kept
+    walk "$kind: audit against itself" 0 "$program" audit $m -a fp16 -q --reference-model $m -o made/original
+    walk "$kind: run" 0 "$program" run $m --all-values -o values.npz
+    walk "$kind: run, printed" 0 "$program" run $m
+    walk "$kind: lint" "0 1" "$program" lint $m
+    for format in json sarif; do
+        "$program" lint $m --help 2>&1 | grep -q -- "--$format" && walk "$kind: lint to $format" "0 1" "$program" lint $m --$format made/lint.$format
+    done
+    walk "$kind: plan" "0 1" "$program" plan $m --tolerance sqnr_db=50 --frontier -o made/plan
+    walk "$kind: overflow" "0 1" "$program" overflow $m -q
+    walk "$kind: tolerance" 0 "$program" tolerance $m -a fp16 -q
+    walk "$kind: prove" "0 1" "$program" prove $m -q
+    walk "$kind: compare" "0 1 2 3" "$program" compare $m values.npz -q
+    walk "$kind: show" 0 "$program" show made/report
+    walk "$kind: show a node" 0 "$program" show made/report '*'
+    walk "$kind: diff" "0 1" "$program" diff made/report made/kept
+    for format in $("$program" report --list | cut -d" " -f1); do
+        extension=${format/model-explorer/json}
+        walk "$kind: report to $format" 0 "$program" report made/report --to "$format" -o "made/handed.${extension/prometheus/prom}"
+    done
+    walk "$kind: a checkpoint" 0 "$program" audit $m -a fp16 -q --shard 1/1 --checkpoint made/parts
+    walk "$kind: merge" 0 "$program" merge made/parts -o made/merged
+    walk "$kind: no such node" 2 "$program" show made/report nobody
+    walk "$kind: no such dimension" "0 2" "$program" audit $m -q --dim nobody=3
+    walk "$kind: an engine of it" "2 3" "$program" engine $m
+done
+exit $failed

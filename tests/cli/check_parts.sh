@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Audits of many samples: shards put together, an audit killed and resumed, ranks of mpirun, lists of samples: all give the bytes of
+# one run, whose means and worst cases are those of audits of each sample.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+
+# Seven samples from one; some overflow in FP16, one has a NaN.
+python3 - "$inputs" <<'END' || exit 99
+import io, os, random, struct, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+member = archive.namelist()[0]
+array = archive.read(member)
+head = 10 + struct.unpack('<H', array[8:10])[0]
+values = struct.unpack(f'<{(len(array) - head) // 4}f', array[head:])
+draw = random.Random(4)
+os.mkdir('samples')
+for i in range(7):
+    scale = 3e4 if i in (2, 5) else 1
+    changed = [value * draw.random() * scale for value in values]
+    if i == 5:
+        changed[3] = float('nan')
+    with zipfile.ZipFile(f'samples/s{i}.npz', 'w') as out:
+        out.writestr(member, array[:head] + struct.pack(f'<{len(changed)}f', *changed))
+END
+audit=("$program" audit "$model" -i samples -a fp16,bf16 -q)
+# the same bytes but for the seconds
+same() {
+    cmp -s <(grep -v '^ "seconds"' whole/report.json) <(grep -v '^ "seconds"' "$1/report.json") || fail "$2: report.json differs"
+    cmp -s whole/layers.csv "$1/layers.csv" || fail "$2: layers.csv differs"
+    cmp -s whole/summary.txt "$1/summary.txt" || fail "$2: summary.txt differs"
+}
+expect 0 "one run" "${audit[@]}" -o whole
+[ "$(grep -c '^ "seconds"' whole/report.json)" = 1 ] || fail "one line of seconds"
+
+for i in 0 1 2 3 4 5 6; do expect 0 "sample $i" "$program" audit "$model" -i samples/s$i.npz -a fp16,bf16 -q -o "one$i"; done
+python3 - <<'END' || fail "means and worst cases"
+import json, math
+whole = json.load(open('whole/report.json'))
+ones = [json.load(open(f'one{i}/report.json')) for i in range(7)]
+assert whole['samples'] == [f'samples/s{i}.npz' for i in range(7)]
+checked = 0
+def number(value):
+    return float(value) if value is not None else math.nan
+for l, lane in enumerate(whole['arithmetics']):
+    for n, node in enumerate(lane['nodes']):
+        for o, output in enumerate(node['outputs']):
+            each = [one['arithmetics'][l]['nodes'][n]['outputs'][o] for one in ones]
+            for view in ('entire', 'introduced'):
+                rms = [number(e[view]['rms']) for e in each]
+                mean = number(output['mean_over_samples'][view]['rms'])
+                if any(math.isnan(r) for r in rms):
+                    continue
+                # sums of 7 terms in another order: 7 roundings of 2^-53
+                assert abs(mean - math.fsum(rms) / 7) <= 8 * 2.0 ** -53 * max(rms), (node['name'], mean)
+                if view == 'entire' and not any(e[view]['nonfinite'] for e in each):
+                    assert number(output[view]['rms']) == max(rms)
+                    assert output['worst_sample'] == f"samples/s{rms.index(max(rms))}.npz"
+                checked += 1
+assert checked > 10, checked
+END
+
+for k in 1 2 3; do expect 0 "shard $k" "${audit[@]}" --shard $k/3 --checkpoint shard$k; done
+shows out "shard 3 of 3: 2 of 7 samples are finished in shard3" "a shard says what it did"
+expect 3 "a shard is missing" "$program" merge shard1 shard3 -o merged
+shows err "sample 2 of 7, samples/s1.npz, is in none of the folders" "a shard is missing"
+lines err 1 "a shard is missing"
+[ ! -e merged/report.json ] || fail "a partial report"
+expect 0 "merge" "$program" merge shard3 shard1 shard2 -o merged
+same merged "merged shards"
+expect 0 "shards in one folder" "${audit[@]}" --shard 2/2 --checkpoint both
+expect 0 "shards in one folder" "${audit[@]}" --shard 1/2 --checkpoint both
+expect 0 "shards in one folder" "$program" merge both -o together
+same together "shards in one folder"
+
+# killed when one sample is finished, and when three are
+for count in 1 3; do
+    "${audit[@]}" --checkpoint killed -o resumed >/dev/null 2>&1 &
+    process=$!
+    for ((i = 0; i < 600; i++)); do
+        [ "$(find killed -name 'sample-*.part' 2>/dev/null | wc -l)" -ge $count ] && break
+        sleep 0.01
+    done
+    kill -9 $process 2>/dev/null
+    wait $process 2>/dev/null
+done
+[ "$(find killed -name 'sample-*.part' | wc -l)" -ge 3 ] || fail "nothing was kept"
+expect 0 "resume" "${audit[@]}" --checkpoint killed -o resumed
+same resumed "killed and resumed"
+
+# what does not belong together
+expect 3 "another arithmetic" "$program" audit "$model" -i samples -a fp16,tf32 -q --checkpoint killed
+shows err "is of another audit: it has 'arithmetic bf16', this one 'arithmetic tf32'" "another arithmetic"
+lines err 1 "another arithmetic"
+expect 3 "another reference" "${audit[@]}" --reference fp64 --checkpoint killed
+expect 3 "other samples" "$program" audit "$model" -i samples/s0.npz -a fp16,bf16 -q --checkpoint killed
+cp samples/s6.npz kept.npz
+cp samples/s1.npz samples/s6.npz
+expect 3 "a changed sample" "${audit[@]}" --checkpoint killed
+shows err "has changed since it was audited" "a changed sample"
+cp kept.npz samples/s6.npz
+cp killed/sample-000002.part kept.part
+for at in 3 20 60 400 9000; do
+    cp kept.part killed/sample-000002.part
+    printf 'X' | dd of=killed/sample-000002.part bs=1 seek=$at conv=notrunc status=none
+    expect 3 "a damaged part, at $at" "${audit[@]}" --checkpoint killed
+    lines err 1 "a damaged part, at $at"
+done
+head -c 500 kept.part >killed/sample-000002.part
+expect 3 "a part that was cut" "${audit[@]}" --checkpoint killed
+rm killed/sample-000002.part
+expect 0 "a part that was removed" "${audit[@]}" --checkpoint killed -o resumed
+same resumed "a part made again"
+expect 2 "a shard without a folder" "${audit[@]}" --shard 1/2
+expect 2 "no shard" "${audit[@]}" --shard 3/2 --checkpoint z
+expect 2 "a shard with a report" "${audit[@]}" --shard 1/2 --checkpoint z -o z
+expect 2 "merge nothing" "$program" merge
+expect 3 "merge no folder" "$program" merge nowhere
+
+# lists: relative to the list, a folder in it, comments
+mkdir lists
+printf '# samples\n\n../samples/s0.npz\n../samples\n' >lists/two.txt
+expect 0 "a list" "$program" audit "$model" -i lists/two.txt -a bf16 -q -o listed
+[ "$(grep -c 's0.npz"' listed/report.json)" -ge 2 ] || fail "a list of a file and a folder"
+printf 'nothing.npz\n' >lists/wrong.txt
+expect 3 "a list of nothing" "$program" audit "$model" -i lists/wrong.txt -q
+shows err "lists/wrong.txt: line 1: lists/nothing.npz" "a list of nothing"
+: >lists/empty.txt
+expect 3 "an empty list" "$program" audit "$model" -i lists/empty.txt -q
+
+if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun >/dev/null; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    for ranks in ${ULPSCOPE_TEST_RANKS:-2}; do
+        expect 0 "$ranks ranks" mpirun --oversubscribe -n "$ranks" "${audit[@]}" -t 1 -o ranks
+        same ranks "$ranks ranks"
+        rm -rf ranks
+    done
+    cp samples/s1.npz kept.npz
+    expect 0 "ranks with a checkpoint" mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 --checkpoint of_ranks -o ranks
+    same ranks "ranks with a checkpoint"
+    mpirun --oversubscribe -n 2 "$program" audit "$model" -i samples -a fp16,e99m3 -q >out 2>err && fail "ranks that fail end well"
+else
+    echo "not configured --with-mpi, or without mpirun: ranks are not tried"
+fi
+exit $failed
