@@ -99,7 +99,7 @@ static void combine(const struct oracle *oracle, enum ulp_reduction reduction, m
     mpfr_t result;
     mpfr_init2(result, WORK_BITS);
     if (apply(primitives[reduction], result, a, b, NULL))
-        round_in_place(oracle, &oracle->arithmetic->accumulator, result);
+        round_in_place(oracle, &oracle->arithmetic->rows, result);
     mpfr_set(a, result, MPFR_RNDZ);
     mpfr_clear(result);
 }
@@ -217,7 +217,7 @@ static void find_scan(struct oracle *oracle, mpfr_t out, int index, size_t row, 
         apply(product ? ULP_PRIMITIVE_MUL : ULP_PRIMITIVE_ADD, out, oracle->reduced[index], value,
               NULL);
         round_in_place(oracle, &oracle->arithmetic->compute, out);
-        round_in_place(oracle, &oracle->arithmetic->accumulator, out);
+        round_in_place(oracle, &oracle->arithmetic->rows, out);
         mpfr_set(oracle->reduced[index], out, MPFR_RNDZ);
     }
     mpfr_set(out, oracle->reduced[index], MPFR_RNDZ);

@@ -93,6 +93,46 @@ START_TEST(a_table_is_not_copied)
 }
 END_TEST
 
+/* Scales of the model's and the same ones computed: their products with 1 are they themselves, but
+ * in 128 bits a third is not FP32's. */
+static const char *const scales =
+    "(float[2,32] x, float[1] third, float[1] one) => (float[2,3] y, float[2,3] z, float[2,3] w, "
+    "float[2,3] v)\n"
+    "<uint8[3,2,8] q = {17, 254, 3, 200...}, float[6] s = {0.1, 0.7, 3, 0.3, 1e-3, 5}>\n"
+    "{ y = com.microsoft.MatMulNBits<K=32, N=3, bits=4, block_size=16>(x, q, s)\n"
+    "  s1 = Mul(s, one)\n z = com.microsoft.MatMulNBits<K=32, N=3, bits=4, block_size=16>(x, q, "
+    "s1)\n"
+    "  s3 = Div(s, third)\n w = com.microsoft.MatMulNBits<K=32, N=3, bits=4, block_size=16>(x, q, "
+    "s3)\n"
+    "  x3 = Div(x, third)\n v = com.microsoft.MatMulNBits<K=32, N=3, bits=4, block_size=16>(x3, q, "
+    "s) }";
+
+START_TEST(computed_scales_keep_their_digits)
+{
+    static const char *const names[] = {"mpfr:128", "fp32"};
+    struct ulp_model *model = onnx_text_load(17, scales);
+    struct ulp_tensor_set inputs = {0}, outputs[2] = {0};
+    const struct ulp_input_range ranges[] = {{"third", 3, 3}, {"one", 1, 1}, {"x", -1, 1}};
+    const struct ulp_random_options options = {.seed = 7, .ranges = ranges, .range_count = 3};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_random_inputs(model, &options, &inputs, &error), error);
+    run_network(model, &inputs, names, 2, NULL, (struct ulp_observer){0}, outputs);
+    for (size_t l = 0; l < 2; l++)
+        expect_equal(&outputs[l], "y", "z", names[l]);
+    /* a third of the scales is a third of the products: 32 products whose factors are right to
+     * 2^-127, and doubles that show 2^-53 of them */
+    const struct ulp_tensor *w = ulp_tensor_set_find(&outputs[0], "w"),
+                            *v = ulp_tensor_set_find(&outputs[0], "v");
+    for (size_t i = 0; i < w->count; i++)
+        ck_assert_double_le(fabs(ulp_tensor_get(w, i) - ulp_tensor_get(v, i)),
+                            0x1p-52 * fabs(ulp_tensor_get(v, i)));
+    for (size_t l = 0; l < 2; l++)
+        ulp_tensor_set_free(&outputs[l]);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* 70 columns of 65536 are two blocks; two halves of 35 are one block each. */
 static const char *const blocks =
     "(float[2,65536] x, uint8[70,1024,32] q, float[70,1024] s, uint8[70,512] o) => (float[2,70] y, "
@@ -135,6 +175,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, chosen_rows_are_those_of_the_lowered_table);
     tcase_add_test(tests, a_table_is_not_copied);
+    tcase_add_test(tests, computed_scales_keep_their_digits);
     tcase_add_test(tests, blocks_of_columns_are_the_whole_product);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

@@ -91,7 +91,7 @@ static int64_t block_columns(const struct ulp_call *call, const struct packed *p
 }
 
 /* A wide lane holds the products in FP64, which has room for the 9 bits of q - zero times the 24 of
- * a scale. */
+ * a scale that the model has; one that is computed is as wide as the lane. */
 static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing *d,
                                       struct ulp_arithmetic *fp64, struct ulp_error *error)
 {
@@ -99,7 +99,7 @@ static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing
     const enum ulp_type type = call->in[0]->type;
     const bool integers = !d->zero || !ulp_element_is_float(d->zero->element);
     d->arithmetic = call->arithmetic;
-    if (integers && type != ULP_TYPE_DOUBLE && call->in[2]->type != ULP_TYPE_DOUBLE &&
+    if (integers && call->in[2]->element == ULP_ELEMENT_F32 &&
         ulp_storage_element(&call->arithmetic->storage) == ULP_ELEMENT_WIDE &&
         call->arithmetic->storage.precision >= 53) {
         d->arithmetic = fp64;

@@ -121,12 +121,12 @@ static const enum ulp_primitive fold_steps[ULP_REDUCTION_COUNT] = {
     [ULP_REDUCTION_MIN] = ULP_PRIMITIVE_MIN,
     [ULP_REDUCTION_PRODUCT] = ULP_PRIMITIVE_MUL};
 
-/* a = a OP b in the accumulator; next: for the result. */
+/* a = a OP b in the format of rows; next: for the result. */
 static void combine(const struct evaluation *e, enum ulp_reduction kind, struct interval *a,
                     const struct interval *b, struct interval *next)
 {
     interval_compute(fold_steps[kind], next, a, b, NULL);
-    interval_round(next, &e->arithmetic->accumulator, e->rounding);
+    interval_round(next, &e->arithmetic->rows, e->rounding);
     interval_copy(a, next);
 }
 
@@ -197,7 +197,7 @@ static void reduction(const struct evaluation *e, const struct ulp_instruction *
     if (e->count)
         interval_copy(out, &values[0]);
     /* a single element was not rounded yet */
-    interval_round(out, &e->arithmetic->accumulator, e->rounding);
+    interval_round(out, &e->arithmetic->rows, e->rounding);
     interval_round(out, &e->arithmetic->compute, e->rounding);
     for (size_t i = 0; i <= e->count; i++)
         interval_clear(&values[i]);
@@ -217,7 +217,7 @@ static void scan(const struct evaluation *e, const struct ulp_instruction *instr
     interval_compute(fold_steps[instruction->reduction], out, &before,
                      value_at(e, instruction->arguments[0], position), NULL);
     interval_round(out, &e->arithmetic->compute, e->rounding);
-    interval_round(out, &e->arithmetic->accumulator, e->rounding);
+    interval_round(out, &e->arithmetic->rows, e->rounding);
     interval_clear(&before);
 }
 
