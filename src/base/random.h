@@ -27,12 +27,12 @@ static inline __attribute__((always_inline)) void ulp_philox_round(uint32_t *c0,
 
 /* Doubles uniform in [0, 1) with 53 bits, two from each counter from counter_low on: of the words
  * 0 and 1, then of 2 and 3. To be expanded in functions of an instruction set. */
-#define ULP_DRAWS 64
-static inline __attribute__((always_inline)) void ulp_draw_block(double out[ULP_DRAWS],
+#define ULP_DRAW_BLOCK 64
+static inline __attribute__((always_inline)) void ulp_draw_block(double out[ULP_DRAW_BLOCK],
                                                                  uint64_t key, uint64_t counter_low,
                                                                  uint64_t counter_high)
 {
-    enum { COUNTERS = ULP_DRAWS / 2 };
+    enum { COUNTERS = ULP_DRAW_BLOCK / 2 };
     uint32_t c[4][COUNTERS], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int i = 0; i < COUNTERS; i++) {
         c[0][i] = (uint32_t)(counter_low + (uint64_t)i);

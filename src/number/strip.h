@@ -44,6 +44,8 @@ struct ulp_strip_rule {
     uint64_t seed;
     /* float carrier, not each_step: functions of number/function_cuda.h */
     bool cuda_functions;
+    /* integer carriers: the ends of the type, which "-inf" and "inf" stand for */
+    int64_t least, greatest;
 };
 
 /* Where in the stochastic stream a call is: element i of the strip draws number (stream, first +

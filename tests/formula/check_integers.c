@@ -38,6 +38,38 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
     return status;
 }
 
+/* ONNX: of no values ReduceMax gives the least value of the type, ReduceMin the greatest. */
+START_TEST(test_rows_of_nothing)
+{
+    static const struct {
+        enum ulp_type type;
+        int64_t least, greatest;
+    } ends[] = {{ULP_TYPE_BOOL, 0, 1},
+                {ULP_TYPE_INT4, -8, 7},
+                {ULP_TYPE_UINT4, 0, 15},
+                {ULP_TYPE_INT8, INT8_MIN, INT8_MAX},
+                {ULP_TYPE_UINT8, 0, UINT8_MAX},
+                {ULP_TYPE_INT16, INT16_MIN, INT16_MAX},
+                {ULP_TYPE_UINT16, 0, UINT16_MAX},
+                {ULP_TYPE_INT32, INT32_MIN, INT32_MAX},
+                {ULP_TYPE_UINT32, 0, UINT32_MAX},
+                {ULP_TYPE_INT64, INT64_MIN, INT64_MAX},
+                {ULP_TYPE_UINT64, 0, (int64_t)UINT64_MAX}};
+    struct ulp_error error;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int64_t out = 77;
+        ck_ulp_ok(run_integers("row_max(x)", ends[i].type, ends[i].type, 0, NULL, NULL, &out,
+                               &error),
+                  error);
+        ck_assert_int_eq(out, ends[i].least);
+        ck_ulp_ok(run_integers("row_min(x)", ends[i].type, ends[i].type, 0, NULL, NULL, &out,
+                               &error),
+                  error);
+        ck_assert_int_eq(out, ends[i].greatest);
+    }
+}
+END_TEST
+
 START_TEST(test_integers)
 {
     static const int64_t x[] = {5, -7, INT64_C(9007199254740993), INT64_MAX, 0},
@@ -120,6 +152,7 @@ Suite *integers_suite(void)
     Suite *suite = suite_create("formula_integers");
     TCase *tcase = tcase_create("integers");
     tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, test_rows_of_nothing);
     tcase_add_test(tcase, test_integers);
     tcase_add_test(tcase, test_mixed);
     suite_add_tcase(suite, tcase);

@@ -51,7 +51,7 @@ static double find_infinite(const struct ulp_format *format)
 
 /* How format and carrier lie to each other: round_template.h. */
 enum round_kind { ROUND_ALIGNED, ROUND_FULL, ROUND_BITWISE };
-enum { ROUND_BLOCK = ULP_DRAWS };
+enum { ROUND_BLOCK = ULP_DRAW_BLOCK };
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define ROUND_X86

@@ -193,7 +193,11 @@ static void constant(const struct ulp_strip_rule *rule, void *out, const char *t
     mpfr_t x;
     mpfr_custom_init_set(x, MPFR_NAN_KIND, 0, 128, limbs);
     ulp_strip_parse(x, text);
-    fill(out, truncate_mpfr(rule, x), n);
+    fill(out,
+         !mpfr_inf_p(x)    ? truncate_mpfr(rule, x)
+         : mpfr_signbit(x) ? rule->least
+                           : rule->greatest,
+         n);
 }
 
 static void spread(const struct ulp_strip_rule *rule, void *out, const void *in, size_t index,

@@ -71,8 +71,31 @@ struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmeti
     return rule;
 }
 
+/* -2^(bits - 1) to 2^(bits - 1) - 1, or 0 to 2^bits - 1 (of UINT64: as the carrier has it). */
+static struct ulp_strip_rule rule_of_bits(int bits, bool is_signed)
+{
+    const uint64_t greatest = UINT64_MAX >> (64 - bits + is_signed);
+    return (struct ulp_strip_rule){.carrier = bits == 64 && !is_signed ? ULP_STRIP_UINT64
+                                                                       : ULP_STRIP_INT64,
+                                   .least = is_signed ? -(int64_t)greatest - 1 : 0,
+                                   .greatest = (int64_t)greatest};
+}
+
 struct ulp_strip_rule ulp_strip_rule_integer(enum ulp_type type)
 {
-    return (struct ulp_strip_rule){.carrier = type == ULP_TYPE_UINT64 ? ULP_STRIP_UINT64
-                                                                      : ULP_STRIP_INT64};
+    switch (type) {
+    case ULP_TYPE_BOOL: return rule_of_bits(1, false);
+    case ULP_TYPE_UINT2: return rule_of_bits(2, false);
+    case ULP_TYPE_INT2: return rule_of_bits(2, true);
+    case ULP_TYPE_UINT4: return rule_of_bits(4, false);
+    case ULP_TYPE_INT4: return rule_of_bits(4, true);
+    case ULP_TYPE_UINT8: return rule_of_bits(8, false);
+    case ULP_TYPE_INT8: return rule_of_bits(8, true);
+    case ULP_TYPE_UINT16: return rule_of_bits(16, false);
+    case ULP_TYPE_INT16: return rule_of_bits(16, true);
+    case ULP_TYPE_UINT32: return rule_of_bits(32, false);
+    case ULP_TYPE_INT32: return rule_of_bits(32, true);
+    case ULP_TYPE_UINT64: return rule_of_bits(64, false);
+    default: return rule_of_bits(64, true);
+    }
 }
