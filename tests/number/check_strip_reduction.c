@@ -197,7 +197,7 @@ START_TEST(empty_folds)
                 mpfr_clears(got, want, (mpfr_ptr)0);
             }
     const struct ulp_strip_rule rule = ulp_strip_rule_integer(ULP_TYPE_INT32);
-    static const int64_t ends[ULP_REDUCTION_COUNT] = {0, INT64_MIN, INT64_MAX, 1};
+    static const int64_t ends[ULP_REDUCTION_COUNT] = {0, INT32_MIN, INT32_MAX, 1};
     for (int kind = 0; kind < ULP_REDUCTION_COUNT; kind++) {
         int64_t got;
         uint64_t state = 0;
