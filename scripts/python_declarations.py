@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCALARS = {
-    "bool": "c_bool", "char": "c_char", "int": "c_int", "unsigned": "c_uint", "double": "c_double", "float": "c_float",
+    "bool": "c_bool", "char": "c_char", "int": "c_int", "double": "c_double", "float": "c_float",
     "size_t": "c_size_t", "ptrdiff_t": "c_ssize_t", "int64_t": "c_int64", "uint64_t": "c_uint64", "uint32_t": "c_uint32",
 }
 
@@ -86,6 +86,8 @@ class Parser:
             result = ("struct", name)
         elif word == "void":
             result = ("void", "")
+        elif word == "unsigned":
+            result = ("scalar", "c_ubyte" if self.accept("char") else "c_uint")
         else:
             result = ("scalar", SCALARS[word])
         while self.accept("const"):

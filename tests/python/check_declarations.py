@@ -29,7 +29,7 @@ def c_type(kind):
     names = {
         ctypes.c_bool: "_Bool", ctypes.c_int: "int", ctypes.c_double: "double", ctypes.c_size_t: "size_t",
         ctypes.c_int64: "int64_t", ctypes.c_uint64: "uint64_t", ctypes.c_uint: "unsigned", ctypes.c_uint32: "uint32_t",
-        ctypes.c_ssize_t: "ptrdiff_t", ctypes.c_float: "float", ctypes.c_char: "char",
+        ctypes.c_ssize_t: "ptrdiff_t", ctypes.c_float: "float", ctypes.c_char: "char", ctypes.c_ubyte: "unsigned char",
     }
     return names[kind]
 
