@@ -69,8 +69,9 @@ static const char documentation[] =
     "  ulpscope prove model.onnx --input-range x=-3,3 --format fp8-e4m3 --fail-on unproven\n"
     "      in CI";
 
-static enum ulp_status run_proof(const struct prove_options *options, struct ulp_proof *proof,
-                                 struct ulp_error *error)
+/* The proof has names of the model, which is freed after it. */
+static enum ulp_status run_proof(const struct prove_options *options, struct ulp_model **out,
+                                 struct ulp_proof *proof, struct ulp_error *error)
 {
     const struct common_options *common = &options->common;
     struct ulp_arithmetic arithmetic;
@@ -102,6 +103,7 @@ static enum ulp_status run_proof(const struct prove_options *options, struct ulp
     free(shape);
     free_samples(&samples);
     ulp_plan_free(plan);
+    *out = model;
     return status;
 }
 
@@ -129,14 +131,16 @@ int command_prove(int argc, char **argv)
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct prove_options options = {.format = "fp16"};
+    struct ulp_model *model = NULL;
     struct ulp_proof proof = {0};
     struct ulp_error error = {0};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
-        code =
-            run_proof(&options, &proof, &error) == ULP_OK ? report(&options, &proof) : fail(&error);
+        code = run_proof(&options, &model, &proof, &error) == ULP_OK ? report(&options, &proof)
+                                                                     : fail(&error);
     ulp_proof_free(&proof);
+    ulp_model_free(model);
     common_free(&options.common);
     return code;
 }
