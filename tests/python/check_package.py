@@ -262,6 +262,8 @@ class Errors(unittest.TestCase):
 
     def test_interrupt(self):
         """A signal during a run ends it at the next node, and the handler is Python's again."""
+        # a shell starts what runs in its background with the signal ignored
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         seen = []
 
         def kill(_share, name):
