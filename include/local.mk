@@ -22,4 +22,4 @@ pkginclude_HEADERS = \
 	include/ulpscope/forecast.h \
 	include/ulpscope/engine.h \
 	include/ulpscope/prove.h \
-	include/ulpscope/report.h
+	include/ulpscope/outputs.h include/ulpscope/report.h

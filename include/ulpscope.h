@@ -8,7 +8,8 @@
  * in a wider arithmetic), engine.h (what a runtime built, and computing exactly that), forecast.h
  * (what will overflow), prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h
  * (what an arithmetic can meet), report.h (writing it down), saved.h (reading that again),
- * html.h (as a page to look at). The library never prints, aborts or exits.
+ * html.h (as a page to look at), outputs.h (several files or none). The library never prints,
+ * aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
  * settings or locale: functions that compute set their own and put the caller's back, also while
@@ -39,6 +40,7 @@
 #include <ulpscope/prove.h>
 #include <ulpscope/report.h>
 #include <ulpscope/html.h>
+#include <ulpscope/outputs.h>
 
 /* The library's version, "MAJOR.MINOR.PATCH". A constant string. */
 ULP_API const char *ulp_version(void);

@@ -24,7 +24,9 @@ EXTRA_DIST += %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attr
 EXTRA_PROGRAMS += fuzz_targets
 fuzz_targets_SOURCES = %D%/fuzz/fuzz_entry.c
 fuzz_targets_LDFLAGS = -fsanitize=fuzzer
-EXTRA_DIST += %D%/fuzz/corpus
+# make all makes BUILT_SOURCES first; this is for scripts/fuzz, which makes fuzz_targets alone.
+$(libtest_a_OBJECTS): | src/load/onnx.pb-c.h
+EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
 
 check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check

@@ -72,9 +72,11 @@ enum ulp_status ulp_part_write(const char *path, const char *key, const void *by
     put_number(&text, hash_bytes(hash_bytes(HASH_START, key, strlen(key)), bytes, count));
     ulp_text_put(&text, key, strlen(key));
     ulp_text_put(&text, bytes, count);
+    const bool holding = ulp_files_pause(); /* it stays whatever becomes of the audit */
     const enum ulp_status status = text.failed
                                        ? ulp_fail_memory(error, "%s: out of memory", path)
                                        : ulp_file_write(path, text.data, text.length, error);
+    ulp_files_resume(holding);
     ulp_text_free(&text);
     return status;
 }

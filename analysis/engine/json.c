@@ -123,8 +123,7 @@ static json_t *make_counts(const struct ulp_built *built)
     for (int k = ULP_BUILT_MAPPED; k <= ULP_BUILT_LOST; k++) {
         struct ulp_text name = {0};
         ulp_text_add(&name, "nodes_%s", ulp_built_kind_name((enum ulp_built_kind)k));
-        if (!name.failed)
-            ulp_json_set(&json, name.data, make_count(built->kinds[k]));
+        ulp_json_set(&json, name.failed ? NULL : name.data, make_count(built->kinds[k]));
         ulp_text_free(&name);
     }
     return json;

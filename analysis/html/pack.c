@@ -168,6 +168,8 @@ static bool add_scalar(struct column *column, const json_t *value)
 {
     const size_t start = column->text.length;
     const bool whole = put_scalar(value, &column->text);
+    if (column->text.failed)
+        return false;
     const size_t length = column->text.length - start;
     if (!start)
         column->first_length = length;

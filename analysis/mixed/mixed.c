@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/machine/environment.h"
+#include "base/machine/file.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "number/format/request.h"
@@ -151,9 +152,11 @@ static enum ulp_status move_files(const char *from, const char *folder, struct u
     for (int f = 0; f < FILES; f++) {
         if (!join(here, from, tops[f]) || !join(there, folder, tops[f]))
             return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        if (rename(here, there) != 0 && (errno != ENOENT || f == FILES - 1))
-            return ulp_fail(error, ulp_status_of(errno), "%s: cannot write: %s", there,
-                            strerror(errno));
+        if (f < FILES - 1 && access(here, F_OK) != 0)
+            continue; /* a model without external data */
+        const enum ulp_status status = ulp_file_move(here, there, error);
+        if (status != ULP_OK)
+            return status;
     }
     return ULP_OK;
 }
@@ -209,10 +212,13 @@ static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
     if (!mkdtemp(aside))
         return ulp_fail(error, ulp_status_of(errno), "%s: cannot make a folder in it: %s", folder,
                         strerror(errno));
+    const bool holding = ulp_files_pause(); /* the model is read again to check it */
     enum ulp_status status = write_and_check(job, aside, out, error);
+    ulp_files_resume(holding);
     if (status == ULP_OK)
         status = move_files(aside, folder, error);
-    remove_folder(aside);
+    if (status != ULP_OK)
+        remove_folder(aside);
     if (status == ULP_OK && !(out->path = copy_text(out, path)))
         status = ulp_out_of_memory(error);
     return status;

@@ -337,27 +337,32 @@ const char *ulp_found_file_name(size_t index)
     return index < sizeof files / sizeof *files ? files[index].name : NULL;
 }
 
+static enum ulp_status write_file(const struct ulp_found *found, const char *folder, size_t index,
+                                  struct ulp_error *error)
+{
+    struct ulp_text text;
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, files[index].name) >= (int)sizeof path)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    enum ulp_status status = ulp_text_open(&text, path, error);
+    if (status != ULP_OK)
+        return status;
+    status = files[index].write(found, &text, error);
+    const enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
+    return status == ULP_OK ? closed : status;
+}
+
 enum ulp_status ulp_found_write(const struct ulp_found *found, const char *folder,
                                 struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     enum ulp_status status = ulp_report_prepare(folder, error);
-    for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++) {
-        struct ulp_text text;
-        char path[4096];
-        if (!files[f].applies(found))
-            continue;
-        if (snprintf(path, sizeof path, "%s/%s", folder, files[f].name) >= (int)sizeof path)
-            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        status = ulp_text_open(&text, path, error);
-        if (status != ULP_OK)
-            return status;
-        status = files[f].write(found, &text, error);
-        const enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
-        status = status == ULP_OK ? closed : status;
-    }
-    return status;
+    const bool begun = ulp_files_hold();
+    for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++)
+        if (files[f].applies(found))
+            status = write_file(found, folder, f, error);
+    return ulp_files_release(begun, status, error);
 }
 
 enum ulp_status ulp_found_html(const struct ulp_found *found, const char *path,

@@ -85,14 +85,19 @@ const char *ulp_report_file_name(size_t index)
     return index < FILE_COUNT ? report_files[index].name : NULL;
 }
 
-/* Others that write a report into this folder wait; closing the descriptor lets them go on. A file
- * system that cannot lock goes without. */
-static int lock_folder(const char *folder)
+static enum ulp_status write_file(const struct ulp_audit *audit, const char *folder, size_t index,
+                                  struct ulp_error *error)
 {
-    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0)
-        flock(descriptor, LOCK_EX);
-    return descriptor;
+    struct ulp_text text;
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, report_files[index].name) >= (int)sizeof path)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    enum ulp_status status = ulp_text_open(&text, path, error);
+    if (status != ULP_OK)
+        return status;
+    status = report_files[index].write(audit, &text, error);
+    const enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
+    return status == ULP_OK ? closed : status;
 }
 
 enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
@@ -100,29 +105,11 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_text texts[FILE_COUNT];
-    size_t open = 0;
     enum ulp_status status = ulp_report_prepare(folder, error);
-    for (; open < FILE_COUNT && status == ULP_OK; open++) {
-        char path[4096];
-        if (snprintf(path, sizeof path, "%s/%s", folder, report_files[open].name) >=
-            (int)sizeof path)
-            status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        if (status != ULP_OK || (status = ulp_text_open(&texts[open], path, error)) != ULP_OK)
-            break;
-        status = report_files[open].write(audit, &texts[open], error);
-        if (status == ULP_OK)
-            status = ulp_text_flush(&texts[open], error);
-    }
-    /* all are whole before one gets its name */
-    const int lock = status == ULP_OK ? lock_folder(folder) : -1;
-    for (size_t f = 0; f < open; f++) {
-        enum ulp_status closed = ulp_text_close(&texts[f], status == ULP_OK, error);
-        status = status == ULP_OK ? closed : status;
-    }
-    if (lock >= 0)
-        close(lock);
-    return status;
+    const bool begun = ulp_files_hold();
+    for (size_t f = 0; f < FILE_COUNT && status == ULP_OK; f++)
+        status = write_file(audit, folder, f, error);
+    return ulp_files_release(begun, status, error);
 }
 
 enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,

@@ -118,6 +118,15 @@ static void *end_without_memory(size_t size)
 
 #define RESERVE_BYTES ((size_t)4 << 20)
 
+/* When memory ends nothing is written; what is whole when something else fails stays. */
+static int run_command(int (*run)(int argc, char **argv), int argc, char **argv)
+{
+    struct ulp_error error;
+    ulp_outputs_hold();
+    const int code = run(argc, argv);
+    return ulp_outputs_release(code != ULP_ERROR_MEMORY, &error) == ULP_OK ? code : fail(&error);
+}
+
 int main(int argc, char **argv)
 {
     struct ulp_error error;
@@ -152,7 +161,7 @@ int main(int argc, char **argv)
             char title[64];
             snprintf(title, sizeof title, "ulpscope %s", name);
             argv[1] = title;
-            return commands[c].run(argc - 1, argv + 1);
+            return run_command(commands[c].run, argc - 1, argv + 1);
         }
     say(stderr, "ulpscope: there is no command '%s'; commands are", name);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)

@@ -8,7 +8,7 @@ layer_error_LDADD = libulpscope.la
 # into those of tests/support/exhaust.c, which libraries' calls find as well.
 check_PROGRAMS += check_exhaustion
 TESTS += check_exhaustion
-check_exhaustion_SOURCES = %D%/check_exhaustion.c tests/support/exhaust.c tests/support/exhaust.h $(ulpscope_SOURCES)
+check_exhaustion_SOURCES = %D%/check_exhaustion.c %D%/exhaust_files.c %D%/exhaust_files.h tests/support/exhaust.c tests/support/exhaust.h $(ulpscope_SOURCES)
 check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main
 check_exhaustion_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 check_exhaustion_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free,--wrap=strdup \

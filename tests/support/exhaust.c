@@ -1,6 +1,7 @@
 /* The linker turns the calls of our own objects into those of __wrap_NAME (tests/cli/local.mk).
- * Calls of other libraries find these definitions of malloc and its like before libc's; not under
- * AddressSanitizer, which has its own. */
+ * Calls of other libraries (jansson, GMP, protobuf-c, zlib, and libc's own in fopen or scandir)
+ * find these definitions of malloc and its like before libc's, or before AddressSanitizer's, whose
+ * own functions they then call. */
 #define _GNU_SOURCE
 #include "tests/support/exhaust.h"
 
@@ -79,20 +80,15 @@ static void forget(void *block)
 }
 
 #ifdef SANITIZED
-#define REAL(NAME) __real_##NAME
+#define REAL(NAME) __interceptor_##NAME
 #else
 #define REAL(NAME) __libc_##NAME
 #endif
 void *REAL(malloc)(size_t size);
 void *REAL(calloc)(size_t number, size_t size);
 void *REAL(realloc)(void *block, size_t size);
+void *REAL(memalign)(size_t alignment, size_t size);
 void REAL(free)(void *block);
-#ifdef SANITIZED
-void *__real_aligned_alloc(size_t alignment, size_t size);
-#else
-void *__libc_memalign(size_t alignment, size_t size);
-#define __real_aligned_alloc __libc_memalign
-#endif
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *context);
 void *__real_mmap(void *address, size_t length, int protection, int flags, int file, off_t offset);
@@ -120,7 +116,7 @@ void *__wrap_calloc(size_t number, size_t size)
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return fails() ? NULL : note(__real_aligned_alloc(alignment, size));
+    return fails() ? NULL : note(REAL(memalign)(alignment, size));
 }
 
 void *__wrap_realloc(void *block, size_t size)
@@ -171,12 +167,12 @@ void *__wrap_mmap(void *address, size_t length, int protection, int flags, int f
     return fails() ? MAP_FAILED : __real_mmap(address, length, protection, flags, file, offset);
 }
 
-#ifndef SANITIZED
 /* Under other names here, for the linker turns the plain ones into those above. */
 void *other_malloc(size_t size) __asm__("malloc");
 void *other_calloc(size_t number, size_t size) __asm__("calloc");
 void *other_realloc(void *block, size_t size) __asm__("realloc");
 void *other_aligned_alloc(size_t alignment, size_t size) __asm__("aligned_alloc");
+int other_posix_memalign(void **out, size_t alignment, size_t size) __asm__("posix_memalign");
 void other_free(void *block) __asm__("free");
 
 void *other_malloc(size_t size)
@@ -199,8 +195,16 @@ void *other_aligned_alloc(size_t alignment, size_t size)
     return __wrap_aligned_alloc(alignment, size);
 }
 
+int other_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    void *block = __wrap_aligned_alloc(alignment, size);
+    if (!block)
+        return ENOMEM;
+    *out = block;
+    return 0;
+}
+
 void other_free(void *block)
 {
     __wrap_free(block);
 }
-#endif

@@ -14,16 +14,34 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
                               unsigned char **out, size_t *count, struct ulp_error *error);
 /* A whole file as read-only memory, which the system reads when it is used; *address is NULL for an
  * empty one. Freed with munmap. Where another process cuts the file short meanwhile, reading
- * what is gone raises SIGBUS, which a library cannot take for its host: the program does (a line and
- * exit code 3); the host of the library does so, too, or keeps such files from being written. */
+ * what is gone raises SIGBUS, which a library cannot take for its host: the program does (a line
+ * and exit code 3); the host of the library does so, too, or keeps such files from being written.
+ */
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error);
+
+/* The bytes of an open file of that path, as ulp_file_map gives them. */
+enum ulp_status ulp_descriptor_map(int file, const char *path, size_t count, void **address,
+                                   struct ulp_error *error);
 
 /* A new file has no name until it is whole and on the disk, so that nothing of it stays when the
  * process is killed; where the file system cannot do that, it has a name beside path
  * (PATH.tmpXXXXXX). A symbolic link is followed. A device or a pipe is written directly. */
 enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count,
                                struct ulp_error *error);
+/* What is whole at `from` gets the name `path`; the folder it was in is removed when it is empty
+ * then. */
+enum ulp_status ulp_file_move(const char *from, const char *path, struct ulp_error *error);
+
+/* Several together: from ulp_files_hold to ulp_files_release all that this thread writes gets no
+ * name, though it is on the disk (no memory is taken any more): at the release each file gets its
+ * own, or with a status other than ULP_OK none does. ulp_files_hold is true, and its release does
+ * something, where it is the outermost. Between ulp_files_pause, whose result ulp_files_resume
+ * takes, and the latter files get their names at once: those that are read again. */
+bool ulp_files_hold(void);
+enum ulp_status ulp_files_release(bool begun, enum ulp_status status, struct ulp_error *error);
+bool ulp_files_pause(void);
+void ulp_files_resume(bool holding);
 
 /* A text that goes to a file as it grows. Closing it frees it and reports any failure to add or to
  * write; keep false: there is no file then. */
