@@ -11,6 +11,7 @@
 #include <gmp.h>
 
 #include "cli/command.h"
+#include "cli/sandbox/sandbox.h"
 
 static const struct {
     const char *name;
@@ -59,7 +60,8 @@ static void print_help(FILE *out)
         say(out, "  %-13s%s\n", commands[c].name, commands[c].summary);
     fputs("\n  ulpscope COMMAND --help   options and examples of a command\n"
           "  ulpscope --version        version\n"
-          "  --max-time SECONDS        of every command: end it then, with exit code 6\n\n"
+          "  --max-time SECONDS        of every command: end it then, with exit code 6\n"
+          "  --sandbox                 of every command: open no files but those it names\n\n"
           "Start here:\n"
           "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
           "Exit codes: ",
@@ -138,7 +140,10 @@ int main(int argc, char **argv)
         return fail(&error);
     argp_err_exit_status = ULP_ERROR_USAGE;
     watch_files();
-    const int code = watch_time(&argc, argv);
+    int code = watch_time(&argc, argv);
+    if (code != ULP_OK)
+        return code;
+    code = sandbox_ask(&argc, argv);
     if (code != ULP_OK)
         return code;
     setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */

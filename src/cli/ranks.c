@@ -27,14 +27,14 @@ static struct {
 
 /* Of mpirun of Open MPI, MPICH and Slurm: MPI_Init of a process started alone would start a daemon.
  */
-static bool is_started_by_mpirun(void)
+bool ranks_are_several(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
 }
 
 void ranks_join(void)
 {
-    if (!is_started_by_mpirun())
+    if (!ranks_are_several())
         return;
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &self);
@@ -103,6 +103,11 @@ size_t ranks_self(void)
 }
 
 #else
+
+bool ranks_are_several(void)
+{
+    return false;
+}
 
 void ranks_join(void) {}
 

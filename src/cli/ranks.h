@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Whether mpirun started this process, among others. */
+bool ranks_are_several(void);
 /* Of a process that mpirun started: joins the others. Called once, before the others. */
 void ranks_join(void);
 size_t ranks_count(void);

@@ -15,6 +15,11 @@ check_exhaustion_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap
 	-Wl,--wrap=strndup,--wrap=mmap,--wrap=pthread_create
 check_exhaustion_LDADD = $(test_libs)
 
+test_programs += check_sandbox
+check_sandbox_SOURCES = %D%/check_sandbox.c src/cli/sandbox/landlock.c src/cli/sandbox/landlock.h
+dist_check_SCRIPTS += %D%/check_sandbox.sh
+TESTS += %D%/check_sandbox.sh
+
 EXTRA_DIST += tests/support/program.sh
 dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_ends.sh %D%/check_host.sh %D%/check_names.sh %D%/check_parts.sh %D%/check_saved.sh
 TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_ends.sh %D%/check_host.sh %D%/check_names.sh %D%/check_parts.sh %D%/check_saved.sh

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/command/audit.h"
+#include "cli/sandbox/sandbox.h"
 
 struct merge_options {
     char **folders;
@@ -75,6 +76,7 @@ int command_merge(int argc, char **argv)
     static const struct argp argp = {options, parse_option, "FOLDER...", documentation,
                                      NULL,    NULL,         NULL};
     struct merge_options merge = {0};
+    sandbox_wait();
     int code = parse_arguments(&argp, argc, argv, &merge);
     if (code == ULP_OK)
         code = merge_shards(&merge);

@@ -10,8 +10,17 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/sandbox/sandbox.h"
 
-enum { OPTION_DIM = 256, OPTION_RANGE, OPTION_SEED, OPTION_MEMORY, OPTION_SHAPE, OPTION_TIME };
+enum {
+    OPTION_DIM = 256,
+    OPTION_RANGE,
+    OPTION_SEED,
+    OPTION_MEMORY,
+    OPTION_SHAPE,
+    OPTION_TIME,
+    OPTION_SANDBOX
+};
 
 /* clang-format off */
 static const struct argp_option options[] = {
@@ -38,6 +47,10 @@ static const struct argp_option options[] = {
      2},
     {"max-time", OPTION_TIME, "SECONDS", 0,
      "End with exit code 6 when the command has taken so long; files are whole or not there", 2},
+    {"sandbox", OPTION_SANDBOX, "try", OPTION_ARG_OPTIONAL,
+     "Open no files but those that the command line names: to read, the inputs, and of a model its whole "
+     "folder; to write, the folders of outputs. For models of strangers; needs Linux's Landlock "
+     "(=try: go on where the kernel has none)", 2},
     {"quiet", 'q', 0, 0, "Print no progress and no notes on stderr", 2},
     {0},
 };
@@ -72,7 +85,8 @@ static int parse(const struct argp *argp, int argc, char **argv, unsigned flags,
         describe_options(argp);
         exit(ULP_OK);
     }
-    return argp_parse(argp, argc, argv, flags, first, input) == 0 ? ULP_OK : fail_memory();
+    return argp_parse(argp, argc, argv, flags, first, input) == 0 ? sandbox_enter(argp, argc, argv)
+                                                                  : fail_memory();
 }
 
 int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
