@@ -80,6 +80,7 @@ struct read_report {
 struct reading {
     struct ulp_html_report reports[KNOWN];
     struct read_report parts[KNOWN];
+    size_t charged[KNOWN]; /* for the documents, until the page is written */
     size_t count;
 };
 
@@ -120,32 +121,27 @@ static void part_audit(struct ulp_html_report *report, struct read_report *parts
     }
 }
 
-static enum ulp_status take(void *context, const char *name, const json_t *root,
-                            struct ulp_arena *arena, struct ulp_error *error)
+static enum ulp_status read_one(struct reading *reading, const char *path,
+                                struct ulp_budget *budget, struct ulp_error *error)
 {
-    struct reading *reading = context;
-    size_t k = 0;
-    (void)name, (void)arena;
+    json_t *root;
+    size_t k = 0, charged;
+    const enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
+    if (status != ULP_OK)
+        return status;
     while (k < KNOWN && !json_object_get(root, known[k].member))
         k++;
-    if (k == KNOWN)
-        return ulp_fail(error, ULP_ERROR_INPUT, "is no report of ulpscope");
+    if (k == KNOWN) {
+        ulp_json_file_free(root, budget, charged);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope", path);
+    }
     struct ulp_html_report *report = &reading->reports[reading->count];
-    *report = (struct ulp_html_report){.kind = known[k].kind,
-                                       .root = json_incref((json_t *)(uintptr_t)root)};
+    *report = (struct ulp_html_report){.kind = known[k].kind, .root = root};
+    reading->charged[reading->count] = charged;
     if (strcmp(report->kind, "audit") == 0)
         part_audit(report, &reading->parts[reading->count]);
     reading->count++;
     return ULP_OK;
-}
-
-static enum ulp_status read_one(struct reading *reading, const char *path,
-                                struct ulp_budget *budget, struct ulp_error *error)
-{
-    void *memory = NULL;
-    const enum ulp_status status = ulp_json_file_read(path, budget, take, reading, &memory, error);
-    ulp_arena_free(memory); /* nothing is in it: the document itself stays */
-    return status;
 }
 
 static enum ulp_status read_folder(struct reading *reading, const char *folder,
@@ -183,10 +179,10 @@ enum ulp_status ulp_saved_html(const char *report, struct ulp_budget *budget, co
     if (status == ULP_OK)
         status = ulp_html_write(reading->reports, reading->count, path, error);
     for (size_t r = 0; r < reading->count; r++) {
-        json_decref(reading->reports[r].root);
         json_decref(reading->parts[r].graph);
         for (size_t l = 0; l < reading->reports[r].lane_count; l++)
             json_decref(reading->parts[r].lanes[l]);
+        ulp_json_file_free(reading->reports[r].root, budget, reading->charged[r]);
     }
     free(reading);
     return status;

@@ -112,8 +112,34 @@ same resumed "a part made again"
 expect 2 "a shard without a folder" "${audit[@]}" --shard 1/2
 expect 2 "no shard" "${audit[@]}" --shard 3/2 --checkpoint z
 expect 2 "a shard with a report" "${audit[@]}" --shard 1/2 --checkpoint z -o z
+expect 2 "a shard with a page" "${audit[@]}" --shard 1/2 --checkpoint z --html z.html
+expect 0 "merge to a page" "$program" merge both --html page.html
+grep -q '</html>' page.html || fail "merge to a page"
 expect 2 "merge nothing" "$program" merge
 expect 3 "merge no folder" "$program" merge nowhere
+
+# what a file of kernels holds is of the audit, not what it is called
+names=$(python3 -c "import json; print(*[node['name'] for node in json.load(open('whole/report.json'))['arithmetics'][0]['nodes']][:2])")
+read -r one two <<<"$names"
+grouped=("$program" audit "$model" -i samples/s0.npz -a fp16,fuse=./groups.json -q --checkpoint grouped)
+echo "{\"groups\": [{\"nodes\": [\"$one\"]}]}" >groups.json
+expect 0 "a file of kernels" "${grouped[@]}"
+expect 0 "the same file of kernels" "${grouped[@]}"
+echo "{\"groups\": [{\"nodes\": [\"$two\"]}]}" >groups.json
+expect 3 "another file of kernels" "${grouped[@]}"
+shows err "is of another audit: it has 'groups " "another file of kernels"
+
+# shares of an arithmetic that overflows are of 16 samples that lie evenly among all: those between them are not looked at
+for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    printf 'samples/s2.npz\nsamples/s0.npz\n' >>every.txt
+    printf 'samples/s2.npz\n' >>half.txt
+done
+for list in every half; do expect 0 "$list" "$program" audit "$model" -i $list.txt -a fp16 -q -o $list; done
+python3 - <<'END' || fail "shares of samples that lie evenly"
+import json
+every, half = ([node.get('share') for node in json.load(open(f'{name}/report.json'))['arithmetics'][0]['nodes']] for name in ('every', 'half'))
+assert every == half and any(share for share in every), (every, half)
+END
 
 # lists: relative to the list, a folder in it, comments
 mkdir lists

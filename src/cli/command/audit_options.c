@@ -51,9 +51,9 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
         refuse(state, "--gpu and --accumulate are of --engine: give the engine's layers");
     if (options->shard && !options->checkpoint_count)
         refuse(state, "--shard leaves its samples in a folder: give --checkpoint FOLDER");
-    if (options->shard && options->out)
+    if (options->shard && (options->out || options->html))
         refuse(state, "--shard is a part of an audit: the report is written by ulpscope merge "
-                      "--out, so leave out --out here");
+                      "--out and --html, so leave them out here");
     if (options->checkpoint_count > 1 && !options->merge)
         refuse(state, "--checkpoint takes one folder");
     if (options->checkpoint_count && count_shapes(&options->common) > 1)

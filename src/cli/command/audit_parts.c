@@ -27,6 +27,22 @@ static void add_arithmetics_of_keeps(struct ulp_text *key, const struct ulp_keep
                       keeps->items[k].arithmetic.name);
 }
 
+/* The kernels that a file of fuse=FILE names, whatever the file is called. */
+static void add_groups(struct ulp_text *key, const struct ulp_groups *groups)
+{
+    unsigned long long hash = 0;
+    for (size_t g = 0; groups && g < groups->count; g++) {
+        const struct ulp_group *group = &groups->items[g];
+        for (size_t n = 0; n < group->node_count; n++)
+            hash = hash * 31 + ulp_hash(group->nodes[n], strlen(group->nodes[n]));
+        for (size_t n = 0; n < group->rounded_count; n++)
+            hash = hash * 37 + ulp_hash(group->rounded[n], strlen(group->rounded[n]));
+        hash = hash * 41 + group->node_count;
+    }
+    if (groups && groups->count)
+        ulp_text_add(key, "groups %016llx\n", hash);
+}
+
 static enum ulp_status add_model(struct ulp_text *key, const char *what,
                                  const struct ulp_model *model, struct ulp_error *error)
 {
@@ -63,6 +79,7 @@ static enum ulp_status make_key(const struct audit_parts *parts, struct ulp_text
     for (size_t l = 0; l < lanes->count; l++) {
         ulp_text_show(key, l ? "arithmetic %s\n" : "reference %s\n", lanes->arithmetics[l].name);
         add_arithmetics_of_keeps(key, lanes->keeps ? &lanes->keeps[l] : NULL);
+        add_groups(key, lanes->groups ? &lanes->groups[l] : NULL);
         if (lanes->names && lanes->names[l])
             ulp_text_show(key, "named %s\n", lanes->names[l]);
     }

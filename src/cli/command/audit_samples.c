@@ -202,7 +202,8 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     return status;
 }
 
-/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples. */
+/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples, which
+ * lie evenly among all: a data set may be in the order of its classes. */
 #define OVERFLOWING_SAMPLES 16
 
 static enum ulp_status attribute_overflowing(struct session *session,
@@ -227,14 +228,15 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                                    .thread_count = options->common.threads,
                                                    .progress = &progress};
     for (size_t s = 0; s < count && status == ULP_OK; s++) {
-        status = load_sample(session->model, &samples->items[s], error);
-        inputs[s] = &samples->items[s].inputs;
+        struct sample *sample = &samples->items[s * samples->count / count];
+        status = load_sample(session->model, sample, error);
+        inputs[s] = &sample->inputs;
     }
     if (status == ULP_OK)
         status =
             ulp_audit_attribute_overflowing(audit, session->plan, inputs, count, &shares, error);
     for (size_t s = 1; s < count; s++)
-        drop_sample(&samples->items[s]);
+        drop_sample(&samples->items[s * samples->count / count]);
     progress_clear(&session->progress);
     return status;
 }

@@ -8,12 +8,16 @@
 struct merge_options {
     char **folders;
     size_t folder_count;
-    const char *out;
+    const char *out, *html;
     bool quiet;
 };
 
+enum { OPTION_HTML = 256 };
+
 static const struct argp_option options[] = {
     {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", 0,
+     "Write the report as one HTML file, to look at and to hand on; it needs no network", 0},
     {"quiet", 'q', 0, 0, "Print no notes on stderr", 0},
     {0}};
 
@@ -22,6 +26,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct merge_options *merge = state->input;
     switch (key) {
     case 'o': merge->out = argument; return 0;
+    case OPTION_HTML: merge->html = argument; return 0;
     case 'q': merge->quiet = true; return 0;
     case ARGP_KEY_ARG:
         add_argument(state, &merge->folders, &merge->folder_count, argument);
@@ -61,6 +66,7 @@ static int merge_shards(const struct merge_options *merge)
         audit.shard = audit.shard_count = 0;
         audit.merge = true;
         audit.out = merge->out;
+        audit.html = merge->html;
         audit.common.quiet |= merge->quiet;
         code = run_audit(&audit);
         audit.checkpoints = own;
