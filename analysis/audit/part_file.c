@@ -129,6 +129,8 @@ static bool copy_halves(const unsigned char *file, size_t length, char **key, un
     }
     free(*key);
     free(*bytes);
+    *key = NULL;
+    *bytes = NULL;
     return false;
 }
 

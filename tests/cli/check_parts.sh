@@ -162,6 +162,35 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
     cp samples/s1.npz kept.npz
     expect 0 "ranks with a checkpoint" mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 --checkpoint of_ranks -o ranks
     same ranks "ranks with a checkpoint"
+
+    # A rank killed at random moments (when as many samples are finished): mpirun names it and ends the others, no more than the
+    # sample of each is lost, and the same command goes on, to the bytes of one run.
+    for ((i = 0; i < 40; i++)); do echo "samples/s$((i % 5)).npz"; done >forty.txt
+    many=("$program" audit "$model" -i forty.txt -a fp16,bf16 -t 1)
+    expect 0 "forty samples" "${many[@]}" -q -o whole
+    RANDOM=7
+    kills=2
+    [ -z "${ULPSCOPE_TEST_LONG:-}" ] || kills=20
+    for ((k = 0; k < kills; k++)); do
+        rm -rf of_killed ranks
+        victim=$((RANDOM % 3)) after=$((1 + RANDOM % 25))
+        mpirun --oversubscribe -n 3 "${many[@]}" --checkpoint of_killed -o ranks >out 2>err &
+        process=$!
+        for ((i = 0; i < 3000; i++)); do
+            [ "$(find of_killed -name 'sample-*.part' 2>/dev/null | wc -l)" -ge $after ] && break
+            sleep 0.01
+        done
+        for child in $(pgrep -P $process); do
+            tr '\0' '\n' <"/proc/$child/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$victim" && kill -9 "$child"
+        done
+        wait $process && fail "rank $victim, killed after $after samples: the audit ends well"
+        shows err "rank $victim" "rank $victim, killed after $after samples"
+        [ ! -e ranks/report.json ] || fail "a report of a part of the samples"
+        finished=$(find of_killed -name 'sample-*.part' | wc -l)
+        expect 0 "resumed after rank $victim was killed" mpirun --oversubscribe -n 2 "${many[@]}" --checkpoint of_killed -o ranks
+        same ranks "resumed after rank $victim was killed"
+        echo "rank $victim killed after $after: $finished of 40 samples were kept"
+    done
     mpirun --oversubscribe -n 2 "$program" audit "$model" -i samples -a fp16,e99m3 -q >out 2>err && fail "ranks that fail end well"
 else
     echo "not configured --with-mpi, or without mpirun: ranks are not tried"
