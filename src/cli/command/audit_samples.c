@@ -101,11 +101,13 @@ static enum ulp_status open_session(struct session *session, const struct sample
     const struct audit_options *options = session->options;
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
+    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
     enum ulp_status status = make_plan(session, &samples->items[0], &session->first, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
         status = ulp_limit_check(options->limits[i], session->model, session->first, error);
     if (status == ULP_OK)
         status = ulp_auditor_create(session->first, &session->sum, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
     if (status == ULP_OK && options->reference_model)
@@ -149,10 +151,12 @@ static enum ulp_status choose_plan(struct session *session, struct sample *sampl
     }
     if (!session->other.sample || other_shape(session->other.sample, sample)) {
         close_other(session);
+        ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
         status = make_plan(session, sample, &session->other.plan, error);
         session->other.sample = sample;
         if (status == ULP_OK)
             status = compare_nodes(session->first, session->other.plan, error);
+        ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     }
     session->plan = session->other.plan;
     return status;
@@ -208,27 +212,36 @@ static enum ulp_status run_lanes(struct session *session, const struct sample *s
                                  struct ulp_error *error)
 {
     const int threads = session->options->common.threads;
+    struct ulp_timer *timer = session->options->timer;
     const struct ulp_run_options run = {.thread_count = threads, .audit = true},
                                  follow = {.thread_count = threads, .follow = true};
     struct ulp_attributor *attributor = session->attributor;
-    struct ulp_observer observers[3] = {ulp_auditor_observer(session->auditor),
+    struct ulp_observer auditing = ulp_auditor_observer(session->auditor), attributing;
+    struct ulp_observer observers[4] = {ulp_timer_observer(timer, session->plan),
+                                        ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing),
                                         progress_observer(&session->progress)};
     struct ulp_run_cost cost = {0};
     enum ulp_status status = ulp_auditor_sample(session->auditor, sample->name, error);
     if (status == ULP_OK && attributor) {
-        observers[2] = ulp_attributor_observer(attributor);
+        attributing = ulp_attributor_observer(attributor);
+        observers[3] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
         status = ulp_attributor_sample(attributor, &sample->inputs, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK)
-        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 3 : 2,
+        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 4 : 3,
                               NULL, &cost, error);
+    ulp_timer_phase(timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && attributor)
         status = ulp_attributor_sweep(attributor, error);
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK && ulp_auditor_has_diverged(session->auditor)) {
-        observers[0] = ulp_auditor_follower(session->auditor);
+        auditing = ulp_auditor_follower(session->auditor);
+        observers[1] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
         status =
-            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 2, NULL, NULL, error);
+            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 3, NULL, NULL, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     session->seconds += cost.seconds;
     session->peak_bytes =
         cost.peak_bytes > session->peak_bytes ? cost.peak_bytes : session->peak_bytes;
@@ -244,6 +257,7 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     const struct ulp_observer progress = progress_observer(&session->progress);
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
+        ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
         status = run_original(&session->original, &session->lanes->arithmetics[0], &sample->inputs,
                               &run, &progress, error);
         session->progress.part++;
@@ -252,10 +266,12 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
         status = run_lanes(session, sample, error);
     session->progress.part++;
     if (status == ULP_OK && options->certify) {
+        ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
         status = ulp_certify(session->model, &session->lanes->arithmetics[0], &sample->inputs, &run,
                              &progress, &session->certificate, error);
         session->progress.part++;
     }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -309,10 +325,12 @@ static enum ulp_status finish_session(struct session *session, const struct samp
     progress_clear(&session->progress);
     close_other(session);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
         status = attribute_overflowing(session, samples, audit, error);
     if (status == ULP_OK && session->options->group)
         status = ulp_audit_group_shares(audit, session->options->group, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -321,7 +339,9 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
                                  struct ulp_audit *out, struct ulp_error *error)
 {
     struct session *session = context;
+    ulp_timer_phase(session->options->timer, ULP_TIMED_LOADING);
     enum ulp_status status = load_sample(session->model, sample, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = choose_plan(session, sample, error);
     if (status == ULP_OK)
@@ -390,8 +410,11 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
     if (status == ULP_OK && *whole)
         status = finish_session(&session, samples, audit, error);
     close_session(&session);
-    if (status == ULP_OK && *whole && options->schedules)
+    if (status == ULP_OK && *whole && options->schedules) {
+        ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
         status =
             run_schedules(options, model, lanes->arithmetics, lanes->count, samples, audit, error);
+    }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
