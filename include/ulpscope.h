@@ -32,6 +32,7 @@
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>
+#include <ulpscope/study.h>
 #include <ulpscope/tolerance.h>
 #include <ulpscope/mixed.h>
 #include <ulpscope/plan.h>

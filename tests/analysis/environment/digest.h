@@ -41,5 +41,6 @@ void digest_lint(struct digest *digest);
 void digest_plan(struct digest *digest);
 void digest_proof(struct digest *digest);
 void digest_tolerance(struct digest *digest);
+void digest_study(struct digest *digest);
 
 #endif
