@@ -23,6 +23,7 @@ int command_lint(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_arith(int argc, char **argv);
 int command_mma(int argc, char **argv);
+int command_study(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);
 

@@ -31,6 +31,8 @@ static const struct {
     {"engine", command_engine,
      "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
+    {"study", command_study,
+     "sweep bits, rounding or orders: how the error follows them, and what is enough"},
     {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
     {"show", command_show, "look nodes up in the report of an audit"},
     {"diff", command_diff, "say what became better or worse between two audits"},

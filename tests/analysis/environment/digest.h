@@ -42,5 +42,6 @@ void digest_plan(struct digest *digest);
 void digest_bits(struct digest *digest);
 void digest_proof(struct digest *digest);
 void digest_tolerance(struct digest *digest);
+void digest_study(struct digest *digest);
 
 #endif
