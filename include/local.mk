@@ -6,6 +6,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
 	include/ulpscope/array.h \
+	include/ulpscope/bits.h \
 	include/ulpscope/schedule.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \

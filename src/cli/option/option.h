@@ -171,6 +171,17 @@ typedef enum ulp_status use_sample(void *context, const struct sample *sample,
                                    struct ulp_error *error);
 enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
                                void *context, struct ulp_error *error);
+/* What a search goes by, and what is held out to judge its result (--validate, read like
+ * --inputs). */
+struct search_samples {
+    struct sample_list given, held_out;
+    struct ulp_find_sample *searched, *validated; /* the same, as the library takes them */
+};
+enum ulp_status read_search_samples(const struct ulp_model *model,
+                                    const struct common_options *options, char **validate,
+                                    size_t validate_count, struct search_samples *out,
+                                    struct ulp_error *error);
+void free_search_samples(struct search_samples *samples);
 /* Plans of a model and its lanes for samples of any shapes; all zero but for these at first. */
 struct sample_plans {
     const struct ulp_model *model;

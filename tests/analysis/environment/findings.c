@@ -108,6 +108,37 @@ void digest_plan(struct digest *digest)
     ulp_found_free(&found);
 }
 
+void digest_bits(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_bits bits;
+    char *text;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
+    const struct ulp_find_sample sample = {"one", &inputs};
+    const char *const tolerance = "sqnr_db=30.5";
+    /* few formats, for few runs */
+    static const char *const formats[] = {"e5m4", "bf16", "fp16", "fp32"};
+    find_lanes(lanes);
+    const struct ulp_bits_options options = {.reference = lanes[0],
+                                             .formats = formats,
+                                             .format_count = 4,
+                                             .tolerances = &tolerance,
+                                             .tolerance_count = 1,
+                                             .headroom = 0.5,
+                                             .thread_count = 1,
+                                             .progress = &observer};
+    CALL(ulp_bits_find(model, &options, &sample, 1, &sample, 1, &bits, e));
+    ck_assert_uint_ge(told, 10);
+    CALL(ulp_bits_text(&bits, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_bits_write(&bits, test_folder("bits"), e));
+    add_file(digest, test_folder("bits/bits.json"));
+    add_file(digest, test_folder("bits/frontier.csv"));
+    free(text);
+    ulp_bits_free(&bits);
+}
+
 void digest_proof(struct digest *digest)
 {
     struct ulp_arithmetic arithmetic;

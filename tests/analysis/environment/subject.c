@@ -476,6 +476,7 @@ const struct subject subjects[] = {
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
+    {"the bits", digest_bits},
     {"engines", digest_engine},
     {"the proof", digest_proof},
     {"the tolerance", digest_tolerance},
