@@ -66,6 +66,15 @@ enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const ch
     return status;
 }
 
+enum ulp_status ulp_report_open(const char *folder, const char *name, struct ulp_text *out,
+                                struct ulp_error *error)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    return ulp_text_open(out, path, error);
+}
+
 static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
                                      struct ulp_error *error)
 {
@@ -89,10 +98,7 @@ static enum ulp_status write_file(const struct ulp_audit *audit, const char *fol
                                   struct ulp_error *error)
 {
     struct ulp_text text;
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s/%s", folder, report_files[index].name) >= (int)sizeof path)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-    enum ulp_status status = ulp_text_open(&text, path, error);
+    enum ulp_status status = ulp_report_open(folder, report_files[index].name, &text, error);
     if (status != ULP_OK)
         return status;
     status = report_files[index].write(audit, &text, error);
