@@ -175,8 +175,8 @@ static bool allow_system(void)
 
 static bool allow_option(const char *name, const char *placeholder, const char *value)
 {
-    static const char *const outputs[] = {"out",   "outputs", "html",      "json",
-                                          "sarif", "junit",   "checkpoint"};
+    static const char *const outputs[] = {"out",   "outputs", "html",  "json",
+                                          "sarif", "csv",     "junit", "checkpoint"};
     if (strcmp(name, "attribute") == 0)
         return make_scratch();
     if (!value || !placeholder)
