@@ -7,6 +7,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/model.h \
 	include/ulpscope/array.h \
 	include/ulpscope/schedule.h \
+	include/ulpscope/fit.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
