@@ -7,6 +7,7 @@ include analysis/compare/local.mk
 include analysis/fit/local.mk
 include analysis/lint/local.mk
 include analysis/mixed/local.mk
+include analysis/emulation/local.mk
 include analysis/plan/local.mk
 include analysis/forecast/local.mk
 include analysis/tolerance/local.mk
@@ -15,3 +16,4 @@ include analysis/engine/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk
+include analysis/timings/local.mk

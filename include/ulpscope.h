@@ -3,8 +3,13 @@
  * Umbrella header. Read in this order: status.h (errors), memory.h (limiting memory), format.h
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
+<<<<<<< HEAD
  * units by themselves), schedule.h (in how many slices k was cut), fit.h (which unit and
  * schedule gave these bits), run.h (plan and run lanes side by side), analysis.h (the audit), compare.h (recordings beside the truth), plan.h (what to keep
+=======
+ * units by themselves), schedule.h (which schedule gave these bits), run.h (plan and run lanes side
+ * by side), timings.h (where the time goes), analysis.h (the audit), compare.h (recordings beside the truth), plan.h (what to keep
+>>>>>>> main
  * in a wider arithmetic), engine.h (what a runtime built, and computing exactly that), forecast.h
  * (what will overflow), prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h
  * (what an arithmetic can meet), report.h (writing it down), saved.h (reading that again),
@@ -27,6 +32,7 @@
 #include <ulpscope/schedule.h>
 #include <ulpscope/fit.h>
 #include <ulpscope/run.h>
+#include <ulpscope/timings.h>
 #include <ulpscope/analysis.h>
 #include <ulpscope/part.h>
 #include <ulpscope/compare.h>

@@ -84,9 +84,9 @@ struct ulp_fit_probe {
     size_t *classes;
     struct ulp_arena *memory; /* private */
 };
-/* Make a probe of the product's shape (libraries choose by shape) and compute it in every consistent
- * candidate. Its types are the product's, whose elements say of which format its numbers must be.
- * Free *out with ulp_fit_probe_free. */
+/* Make a probe of the product's shape (libraries choose by shape) and compute it in every
+ * consistent candidate. Its types are the product's, whose elements say of which format its numbers
+ * must be. Free *out with ulp_fit_probe_free. */
 ULP_API enum ulp_status ulp_fit_probe_make(const struct ulp_fit *fit,
                                            const struct ulp_fit_product *product,
                                            const struct ulp_fit_options *options,
