@@ -182,7 +182,7 @@ void digest_fit(struct digest *digest)
     CALL(ulp_arithmetic_find("tf32,split-k=2", &arithmetic, e));
     CALL(ulp_array_matmul(&c, &arithmetic, &a, &b, 1, e));
     const struct ulp_fit_product product = {.a = &a, .b = &b, .c = &c};
-    const struct ulp_fit_options options = {.thread_count = 2};
+    const struct ulp_fit_options options = {.gpu = "h200", .operands = "tf32", .thread_count = 2};
     CALL(ulp_fit_find(&product, 1, &options, &fit, e));
     ck_assert_uint_ge(fit.consistent, 1);
     CALL(ulp_fit_probe_make(&fit, &product, &options, &probe, e));
