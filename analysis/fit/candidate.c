@@ -279,6 +279,28 @@ static enum ulp_status add_way(struct ulp_fit_ways *ways, size_t first,
     return status;
 }
 
+/* Slices that are whole tiles of a kernel, not of the unit's blocks: sums of so many products,
+ * added in FP32 in order, which is what promote=N says. */
+static enum ulp_status add_tiles(struct ulp_fit_ways *ways, size_t base_index, size_t first,
+                                 const struct ulp_fit_shape *shapes, size_t count,
+                                 struct ulp_error *error)
+{
+    static const size_t tiles[] = {32, 64, 128};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; ulp_slices_tried(i); i++)
+        for (size_t t = 0; t < COUNT(tiles) && status == ULP_OK; t++) {
+            const size_t length =
+                ulp_size_round_up(ulp_size_divide_up(shapes[0].k, (size_t)ulp_slices_tried(i)),
+                                  tiles[t]);
+            if (length < shapes[0].k && length <= UINT16_MAX)
+                status =
+                    add_way(ways, first,
+                            &(struct ulp_fit_way){(uint32_t)base_index, 1, (uint16_t)length, 0},
+                            shapes, count, error);
+        }
+    return status;
+}
+
 /* Libraries promote FP8's sums and cut others: that name stands first. */
 static enum ulp_status add_ways(struct ulp_fit_ways *ways, size_t base_index,
                                 const struct ulp_fit_shape *shapes, size_t count,
@@ -311,7 +333,8 @@ static enum ulp_status add_ways(struct ulp_fit_ways *ways, size_t base_index,
         if (!base->unit || inner[p] % base->unit->block == 0)
             status = add_way(ways, first, &way, shapes, count, error);
     }
-    return status;
+    return status == ULP_OK && base->unit ? add_tiles(ways, base_index, first, shapes, count, error)
+                                          : status;
 }
 
 enum ulp_status ulp_fit_ways_make(struct ulp_fit_ways *out, const struct ulp_fit_case *cases,
