@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "analysis/compare/comparing.h"
+#include "number/function/math.h"
 
 /* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method: about
  * sqrt(max(a, b)) steps. */
@@ -30,33 +31,28 @@ static double beta_fraction(double a, double b, double x)
     return value;
 }
 
-static double log_gamma(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
-}
-
-/* The regularised incomplete beta function I_x(a, b). */
-static double beta(double a, double b, double x)
+/* The regularised incomplete beta function I_x(a, b), given the logarithm of 1 / B(a, b). */
+static double beta(double a, double b, double x, double log_scale)
 {
     if (!(x > 0))
         return 0;
     if (!(x < 1))
         return 1;
-    const double front =
-        exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
+    const double front = ulp_math_exp(log_scale + a * ulp_math_log(x) + b * ulp_math_log1p(-x));
     return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
                                      : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
 double ulp_ratio_limit(double freedom, size_t trials, double probability)
 {
-    const double above = freedom, below = freedom * (double)trials;
+    const double above = freedom, below = freedom * (double)trials, a = below / 2, b = above / 2;
+    const double log_scale =
+        ulp_math_log_gamma(a + b) - ulp_math_log_gamma(a) - ulp_math_log_gamma(b);
     double low = 0, high = 200; /* of log F; P(F > f) = I_{below / (below + above f)} */
     for (int step = 0; step < 60; step++) {
         const double middle = (low + high) / 2;
-        const double tail = beta(below / 2, above / 2, below / (below + above * exp(middle)));
+        const double tail = beta(a, b, below / (below + above * ulp_math_exp(middle)), log_scale);
         *(tail > probability ? &low : &high) = middle;
     }
-    return exp(high / 2);
+    return ulp_math_exp(high / 2);
 }

@@ -12,6 +12,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "number/function/math.h"
 
 #define RESAMPLES 1000
 /* Below this the shape is 0, Gumbel's distribution, whose formulas are the limits. */
@@ -34,15 +35,15 @@ static void fit(const double *sorted, size_t count, struct ulp_extreme *out)
         b1 += j / (n - 1) * sorted[i] / n;
         b2 += j * (j - 1) / ((n - 1) * (n - 2)) * sorted[i] / n;
     }
-    const double c = (2 * b1 - b0) / (3 * b2 - b0) - log(2) / log(3);
+    const double c = (2 * b1 - b0) / (3 * b2 - b0) - ulp_math_log(2) / ulp_math_log(3);
     const double k = fmax(-0.95, 7.8590 * c + 2.9554 * c * c);
     out->shape = k;
     if (fabs(k) < SHAPE_LEAST) {
-        out->scale = (2 * b1 - b0) / log(2);
+        out->scale = (2 * b1 - b0) / ulp_math_log(2);
         out->location = b0 - 0.57721566490153286 * out->scale;
     } else {
-        const double gamma = tgamma(1 + k);
-        out->scale = (2 * b1 - b0) * k / (gamma * (1 - exp2(-k)));
+        const double gamma = ulp_math_gamma(1 + k);
+        out->scale = (2 * b1 - b0) * k / (gamma * (1 - ulp_math_exp2(-k)));
         out->location = b0 + out->scale * (gamma - 1) / k;
     }
 }
@@ -52,18 +53,19 @@ static double exceed(const struct ulp_extreme *fitted, double x)
 {
     const double z = (x - fitted->location) / fitted->scale, k = fitted->shape;
     if (fabs(k) < SHAPE_LEAST)
-        return -expm1(-exp(-z));
+        return -ulp_math_expm1(-ulp_math_exp(-z));
     const double y = 1 - k * z;
     if (y <= 0)
         return k > 0 ? 0 : 1; /* beyond the end of the distribution */
-    return -expm1(-exp(log(y) / k));
+    return -ulp_math_expm1(-ulp_math_exp(ulp_math_log(y) / k));
 }
 
 static double draw(const struct ulp_extreme *fitted, double u)
 {
-    const double e = -log(u), k = fitted->shape;
-    return fitted->location +
-           fitted->scale * (fabs(k) < SHAPE_LEAST ? -log(e) : -expm1(k * log(e)) / k);
+    const double e = -ulp_math_log(u), k = fitted->shape;
+    return fitted->location + fitted->scale * (fabs(k) < SHAPE_LEAST
+                                                   ? -ulp_math_log(e)
+                                                   : -ulp_math_expm1(k * ulp_math_log(e)) / k);
 }
 
 /* Values of samples like those that were seen, fitted in their turn. */

@@ -1,0 +1,20 @@
+/* What <math.h> has, correctly rounded: a libm's last bit depends on the machine, and figures of
+ * reports and bounds must not. Of finite and other doubles; to nearest, ties to even. */
+#ifndef ULP_NUMBER_FUNCTION_MATH_H
+#define ULP_NUMBER_FUNCTION_MATH_H
+
+/* By ulp_function_binary64: well below a microsecond for most arguments. */
+double ulp_math_exp(double x);
+double ulp_math_expm1(double x);
+double ulp_math_log(double x);
+double ulp_math_log1p(double x);
+/* By MPFR: a microsecond or a few, the two of gamma's up to a hundred. */
+double ulp_math_exp2(double x);
+double ulp_math_gamma(double x);
+double ulp_math_hypot(double x, double y);
+double ulp_math_log10(double x);
+double ulp_math_log2(double x);
+double ulp_math_log_gamma(double x); /* of the magnitude */
+double ulp_math_pow(double x, double y);
+
+#endif
