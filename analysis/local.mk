@@ -15,3 +15,4 @@ include analysis/engine/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk
+include analysis/timings/local.mk

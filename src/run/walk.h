@@ -13,14 +13,14 @@ struct ulp_walk {
     /* what each lane computes the node in that observers are told of */
     struct ulp_arithmetic *arithmetics;
     const struct ulp_arithmetic **shown; /* what those are copies of; NULL: of none yet */
-    struct ulp_budget root; /* when the model has no budget */
+    struct ulp_budget root;              /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
     struct ulp_kept *left; /* of the plan; NULL: its first run, and packed is the walk's own */
     size_t reserve_draws;  /* before the walk */
     size_t *executions;    /* how often each node has been shown, by number */
-    double seconds_shown;  /* sum of what observers were told */
+    double seconds_shown;  /* sum of what observers were told, and of what they took themselves */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 
@@ -48,6 +48,7 @@ struct ulp_evaluation {
     struct ulp_tensor *entire, *single, *here;
     bool single_is_entire, here_is_reference; /* views of others: inputs were equal */
     bool skipped;                             /* nothing was computed */
+    struct ulp_lane_seconds seconds;
 };
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
                                       struct ulp_arena *arena, struct ulp_error *error);

@@ -88,12 +88,14 @@ static enum ulp_status open_session(struct session *session, const struct lane_l
                                                   .names = lanes->names};
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
+    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
     enum ulp_status status = ulp_plan_create(session->model, lanes->arithmetics, lanes->count,
                                              &plan_options, &session->plan, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
         status = ulp_limit_check(options->limits[i], session->model, session->plan, error);
     if (status == ULP_OK)
         status = ulp_auditor_create(session->plan, &session->sum, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
     if (status == ULP_OK && options->reference_model)
@@ -151,27 +153,36 @@ static enum ulp_status run_lanes(struct session *session, const struct sample *s
                                  struct ulp_error *error)
 {
     const int threads = session->options->common.threads;
+    struct ulp_timer *timer = session->options->timer;
     const struct ulp_run_options run = {.thread_count = threads, .audit = true},
                                  follow = {.thread_count = threads, .follow = true};
     struct ulp_attributor *attributor = session->attributor;
-    struct ulp_observer observers[3] = {ulp_auditor_observer(session->auditor),
+    struct ulp_observer auditing = ulp_auditor_observer(session->auditor), attributing;
+    struct ulp_observer observers[4] = {ulp_timer_observer(timer, session->plan),
+                                        ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing),
                                         progress_observer(&session->progress)};
     struct ulp_run_cost cost = {0};
     enum ulp_status status = ulp_auditor_sample(session->auditor, sample->name, error);
     if (status == ULP_OK && attributor) {
-        observers[2] = ulp_attributor_observer(attributor);
+        attributing = ulp_attributor_observer(attributor);
+        observers[3] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
         status = ulp_attributor_sample(attributor, &sample->inputs, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK)
-        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 3 : 2,
+        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 4 : 3,
                               NULL, &cost, error);
+    ulp_timer_phase(timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && attributor)
         status = ulp_attributor_sweep(attributor, error);
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK && ulp_auditor_has_diverged(session->auditor)) {
-        observers[0] = ulp_auditor_follower(session->auditor);
+        auditing = ulp_auditor_follower(session->auditor);
+        observers[1] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
         status =
-            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 2, NULL, NULL, error);
+            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 3, NULL, NULL, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     session->seconds += cost.seconds;
     session->peak_bytes =
         cost.peak_bytes > session->peak_bytes ? cost.peak_bytes : session->peak_bytes;
@@ -187,6 +198,7 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     const struct ulp_observer progress = progress_observer(&session->progress);
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
+        ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
         status = run_original(&session->original, session->reference, &sample->inputs, &run,
                               &progress, error);
         session->progress.part++;
@@ -195,10 +207,12 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
         status = run_lanes(session, sample, error);
     session->progress.part++;
     if (status == ULP_OK && options->certify) {
+        ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
         status = ulp_certify(session->model, session->reference, &sample->inputs, &run, &progress,
                              &session->certificate, error);
         session->progress.part++;
     }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -244,10 +258,12 @@ static enum ulp_status finish_session(struct session *session, const struct samp
 {
     progress_clear(&session->progress);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
         status = attribute_overflowing(session, samples, audit, error);
     if (status == ULP_OK && session->options->group)
         status = ulp_audit_group_shares(audit, session->options->group, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -256,7 +272,9 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
                                  struct ulp_audit *out, struct ulp_error *error)
 {
     struct session *session = context;
+    ulp_timer_phase(session->options->timer, ULP_TIMED_LOADING);
     enum ulp_status status = load_sample(session->model, sample, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = open_sample(session, index == 0, error);
     if (status == ULP_OK)
@@ -322,8 +340,11 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
     if (status == ULP_OK && *whole)
         status = finish_session(&session, samples, audit, error);
     close_session(&session);
-    if (status == ULP_OK && *whole && options->schedules)
+    if (status == ULP_OK && *whole && options->schedules) {
+        ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
         status =
             run_schedules(options, model, lanes->arithmetics, lanes->count, samples, audit, error);
+    }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
