@@ -79,7 +79,7 @@ struct ulp_divergence {
 struct ulp_audit_output {
     char *name;
     enum ulp_type type;
-    int rank;
+    int rank; /* of the worst sample's first execution, as dims */
     int64_t dims[ULP_RANK_MAX];
     /* of the worst sample: diverged before non-finite before largest entire.rms */
     struct ulp_metrics single, entire, introduced, carried;
