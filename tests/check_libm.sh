@@ -7,7 +7,9 @@ exact='ceil copysign fabs fdim floor fma fmax fmin fmod frexp ilogb ldexp llrint
     remainder rint round roundeven scalbln scalbn sqrt trunc'
 rounded='acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp10 exp2 expm1 hypot j0 j1 jn lgamma lgamma_r log log10
     log1p log2 pow sin sincos sinh tan tanh tgamma y0 y1 yn'
-mapfile -t objects < <(find . -name '*.o' ! -path './tests/*' ! -path './conf*')
+# By the sources: a build folder may hold objects of files that are gone.
+mapfile -t objects < <(cd "${top_srcdir:-.}" && find src analysis -name '*.c' ! -path 'src/cli/*' | sed 's/c$/o/' | while read -r o; do
+    [ ! -f "$OLDPWD/$o" ] || echo "$o"; done; cd "$OLDPWD" && find src -name 'ulpscope-*.o')
 [ "${#objects[@]}" -gt 100 ] || { echo "only ${#objects[@]} object files were found: is top_builddir right?"; exit 1; }
 called=$(${NM:-nm} -A -P "${objects[@]}" 2>/dev/null | awk '$(NF) == "U" || $3 == "U" { print $2, $1 }')
 found() { for name in $1; do grep -E "^${name}[fl]? " <<<"$called"; done; }

@@ -12,6 +12,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "number/function/estimate.h"
 #include "number/function/math.h"
 
 #define RESAMPLES 1000
@@ -22,6 +23,18 @@ static int compare_numbers(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
+}
+
+/* Gamma's function for x > 0 by Stirling's series 12 further on: within 10^-13. (MPFR's takes ten
+ * times as long as all else here.) */
+static double gamma_of(double x)
+{
+    const double y = x + 12, r = 1 / y, s = r * r;
+    double product = 1;
+    for (int i = 0; i < 12; i++)
+        product *= x + i;
+    const double series = r / 12 * (1 - s / 30 * (1 - s * 2 / 7 * (1 - s * 3 / 4)));
+    return ulp_math_exp((y - 0.5) * ulp_math_log(y) - y + 0.91893853320467274 + series) / product;
 }
 
 /* Of sorted values. Shape by Hosking's approximation, within 9e-4 for shapes of -0.5 to 0.5. */
@@ -42,7 +55,7 @@ static void fit(const double *sorted, size_t count, struct ulp_extreme *out)
         out->scale = (2 * b1 - b0) / ulp_math_log(2);
         out->location = b0 - 0.57721566490153286 * out->scale;
     } else {
-        const double gamma = ulp_math_gamma(1 + k);
+        const double gamma = gamma_of(1 + k);
         out->scale = (2 * b1 - b0) * k / (gamma * (1 - ulp_math_exp2(-k)));
         out->location = b0 + out->scale * (gamma - 1) / k;
     }
@@ -60,12 +73,38 @@ static double exceed(const struct ulp_extreme *fitted, double x)
     return -ulp_math_expm1(-ulp_math_exp(ulp_math_log(y) / k));
 }
 
-static double draw(const struct ulp_extreme *fitted, double u)
+/* y[i] = f(x[i]), n <= ULP_STRIP, by the estimates of formulas: within 2^-44, and the same on every
+ * machine. */
+static void apply(enum ulp_primitive primitive, double *y, const double *x, size_t n)
 {
-    const double e = -ulp_math_log(u), k = fitted->shape;
-    return fitted->location + fitted->scale * (fabs(k) < SHAPE_LEAST
-                                                   ? -ulp_math_log(e)
-                                                   : -ulp_math_expm1(k * ulp_math_log(e)) / k);
+    ulp_estimate(primitive, y, x, n);
+    for (size_t i = 0; i < n; i++)
+        if (isnan(y[i]))
+            ulp_function_binary64(primitive, &y[i], &x[i], NULL, 1);
+}
+
+/* Quantiles at uniform numbers, number and those behind it. */
+static void draw(const struct ulp_extreme *fitted, double *values, size_t count, uint64_t key,
+                 uint64_t number)
+{
+    const double k = fitted->shape;
+    for (size_t done = 0, n; done < count; done += n, number += n) {
+        double u[ULP_STRIP], e[ULP_STRIP], *y = values + done;
+        n = count - done < ULP_STRIP ? count - done : ULP_STRIP;
+        for (size_t i = 0; i < n; i++)
+            u[i] = fmax(ulp_random_uniform(key, number + i), 0x1p-54);
+        apply(ULP_PRIMITIVE_LOG, e, u, n);
+        for (size_t i = 0; i < n; i++)
+            e[i] = -e[i];
+        apply(ULP_PRIMITIVE_LOG, u, e, n);
+        const bool gumbel = fabs(k) < SHAPE_LEAST;
+        for (size_t i = 0; i < n; i++)
+            u[i] *= gumbel ? -1 : k;
+        if (!gumbel)
+            apply(ULP_PRIMITIVE_EXPM1, e, u, n);
+        for (size_t i = 0; i < n; i++)
+            y[i] = fitted->location + fitted->scale * (gumbel ? u[i] : -e[i] / k);
+    }
 }
 
 /* Values of samples like those that were seen, fitted in their turn. */
@@ -74,10 +113,7 @@ static void resample(struct ulp_extreme *out, double limit, uint64_t seed, doubl
 {
     for (size_t r = 0; r < RESAMPLES; r++) {
         struct ulp_extreme again;
-        for (size_t i = 0; i < out->count; i++) {
-            const double u = ulp_random_uniform(ulp_mix(seed), r * out->count + i);
-            values[i] = draw(out, u > 0 ? u : 0x1p-54);
-        }
+        draw(out, values, out->count, ulp_mix(seed), r * out->count);
         qsort(values, out->count, sizeof *values, compare_numbers);
         fit(values, out->count, &again);
         chances[r] = again.scale > 0 ? exceed(&again, limit) : 0;

@@ -24,7 +24,6 @@ static const struct function {
     {"log1p", ulp_math_log1p, log1pl, -1, 10},
     {"log2", ulp_math_log2, log2l, 0, 5},
     {"log10", ulp_math_log10, log10l, 0, 1e4},
-    {"gamma", ulp_math_gamma, tgammal, 0.05, 171},
     {"log_gamma", ulp_math_log_gamma, lgammal, 3, 1e6},
 };
 

@@ -73,10 +73,6 @@ double ulp_math_exp2(double x)
 {
     return by_mpfr(mpfr_exp2, x);
 }
-double ulp_math_gamma(double x)
-{
-    return by_mpfr(mpfr_gamma, x);
-}
 double ulp_math_hypot(double x, double y)
 {
     return by_mpfr_of_two(mpfr_hypot, x, y);

@@ -8,9 +8,8 @@ double ulp_math_exp(double x);
 double ulp_math_expm1(double x);
 double ulp_math_log(double x);
 double ulp_math_log1p(double x);
-/* By MPFR: a microsecond or a few, the two of gamma's up to a hundred. */
+/* By MPFR: a microsecond or a few, log_gamma up to a hundred. */
 double ulp_math_exp2(double x);
-double ulp_math_gamma(double x);
 double ulp_math_hypot(double x, double y);
 double ulp_math_log10(double x);
 double ulp_math_log2(double x);
