@@ -24,6 +24,7 @@ static json_t *make_time(const struct ulp_timings *timings, const struct ulp_tim
     }
     ulp_json_set(&json, "executions", json_integer((json_int_t)time->executions));
     ulp_json_set(&json, "seconds", ulp_json_number(time->seconds));
+    ulp_json_set(&json, "fastest", ulp_json_number(time->fastest));
     ulp_json_set(&json, "lanes", make_lanes(time->lanes, timings->lane_count));
     ulp_json_set(&json, "measuring", ulp_json_number(time->measuring));
     ulp_json_set(&json, "attributing", ulp_json_number(time->attributing));

@@ -7,7 +7,7 @@
 #include "base/machine/environment.h"
 
 #define SLOWEST_SHOWN 10
-#define OPERATORS_SHOWN 20
+#define OPERATORS_SHOWN 40
 
 struct sheet {
     const struct ulp_timings *timings;
@@ -67,7 +67,10 @@ static void add_row(const struct sheet *sheet, const char *label, const struct u
         ulp_text_add(sheet->out, "%12.6f%12.6f%12.6f", time->lanes[0] / sheet->runs,
                      sum_arithmetics(timings, time) / sheet->runs,
                      (time->measuring + time->attributing) / sheet->runs);
-    ulp_text_add(sheet->out, "%12.6f s\n", time->seconds / sheet->runs);
+    ulp_text_add(sheet->out, "%12.6f s", time->seconds / sheet->runs);
+    if (sheet->runs > 1)
+        ulp_text_add(sheet->out, "%12.6f s", time->fastest / sheet->runs);
+    ulp_text_add(sheet->out, "\n");
 }
 
 static void add_head(const struct sheet *sheet, const char *label, const char *second, int columns)
@@ -75,7 +78,7 @@ static void add_head(const struct sheet *sheet, const char *label, const char *s
     ulp_text_add(sheet->out, "\n  %-30s%*s", label, columns, second);
     if (sheet->timings->lane_count > 1)
         ulp_text_add(sheet->out, "%12s%12s%12s", "reference", "arithmetics", "observing");
-    ulp_text_add(sheet->out, "%12s\n", "in all");
+    ulp_text_add(sheet->out, sheet->runs > 1 ? "%12s%14s\n" : "%12s\n", "in all", "fastest");
 }
 
 static void add_tables(const struct sheet *sheet)

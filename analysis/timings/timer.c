@@ -114,7 +114,10 @@ static enum ulp_status add_node(void *context, const struct ulp_event *event,
         lanes[0] += seconds->reference;
         sum += seconds->own + seconds->reference;
     }
-    node->rest += event->seconds > sum ? event->seconds - sum : 0;
+    const double rest = event->seconds > sum ? event->seconds - sum : 0;
+    node->rest += rest;
+    if (node->executions == 1 || sum + rest < node->fastest)
+        node->fastest = sum + rest;
     return ULP_OK;
 }
 

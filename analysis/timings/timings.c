@@ -63,6 +63,7 @@ static bool read_nodes(const struct ulp_timer *timer, struct ulp_arena *memory,
                                 .nodes = 1,
                                 .executions = from->executions,
                                 .seconds = from->rest,
+                                .fastest = from->fastest * (double)from->executions,
                                 .lanes = ulp_arena_take(memory, out->lane_count, sizeof *lanes),
                                 .measuring = from->watched[ULP_TIMED_MEASURING],
                                 .attributing = from->watched[ULP_TIMED_ATTRIBUTING]};
@@ -99,6 +100,7 @@ static bool join_operators(struct ulp_arena *memory, struct ulp_timings *out)
         row->nodes++;
         row->executions += node->executions;
         row->seconds += node->seconds;
+        row->fastest += node->fastest;
         row->measuring += node->measuring;
         row->attributing += node->attributing;
         for (size_t l = 0; l < out->lane_count; l++)

@@ -12,7 +12,8 @@
 struct ulp_timed_node {
     char *name, *op;
     size_t executions;
-    double rest; /* of no single lane */
+    double rest;    /* of no single lane */
+    double fastest; /* of the executions, all lanes */
     double watched[ULP_TIMED_COUNT];
 };
 

@@ -55,6 +55,9 @@ struct ulp_time {
     /* by lane. Lane 0 has all that is computed in the reference's arithmetic: R(r), and R(p) for
      * each other lane; these have P(p) and P(r) */
     double *lanes;
+    /* as `seconds` if every execution of each node had taken no longer than its fastest: what other
+     * work on the machine disturbs least; without observers */
+    double fastest;
     double measuring, attributing; /* of watched observers */
 };
 
@@ -76,7 +79,8 @@ ULP_API enum ulp_status ulp_timings_read(struct ulp_timer *timer, struct ulp_tim
 ULP_API void ulp_timings_free(struct ulp_timings *timings);
 /* Tables of phases and lanes, of kinds of operators and of the slowest nodes, and where most of the
  * time goes in a sentence. Figures of nodes and lanes are divided by runs (at least 1), the number
- * of runs of the plan when the mean is asked for. *out is freed with free(). */
+ * of runs of the plan when the mean is asked for; of several the fastest is shown, too. *out is
+ * freed with free(). */
 ULP_API enum ulp_status ulp_timings_text(const struct ulp_timings *timings, size_t runs, char **out,
                                          struct ulp_error *error);
 

@@ -101,6 +101,9 @@ START_TEST(times_add_up)
         phases += t->lane_seconds[l];
     expect_sum(phases, t->seconds, t->seconds, "phases and lanes");
     for (size_t i = 0; i < t->node_count; i++) {
+        ck_assert(t->nodes[i].fastest >= 0);
+        ck_assert(t->nodes[i].fastest <=
+                  t->nodes[i].seconds - t->nodes[i].measuring + 1e-12 * t->seconds);
         nodes += t->nodes[i].seconds;
         measuring += t->nodes[i].measuring;
         ck_assert(i == 0 || t->nodes[i].seconds <= t->nodes[i - 1].seconds);
