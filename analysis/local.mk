@@ -8,6 +8,7 @@ include analysis/lint/local.mk
 include analysis/mixed/local.mk
 include analysis/emulation/local.mk
 include analysis/plan/local.mk
+include analysis/bits/local.mk
 include analysis/forecast/local.mk
 include analysis/tolerance/local.mk
 include analysis/prove/local.mk
@@ -15,4 +16,5 @@ include analysis/engine/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk
+include analysis/study/local.mk
 include analysis/timings/local.mk

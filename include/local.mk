@@ -6,6 +6,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
 	include/ulpscope/array.h \
+	include/ulpscope/bits.h \
 	include/ulpscope/schedule.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
@@ -17,6 +18,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \
+	include/ulpscope/study.h \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
 	include/ulpscope/plan.h \

@@ -8,12 +8,15 @@ double ulp_math_exp(double x);
 double ulp_math_expm1(double x);
 double ulp_math_log(double x);
 double ulp_math_log1p(double x);
-/* By MPFR: a microsecond or a few, log_gamma up to a hundred. */
+/* By MPFR: a microsecond or a few. */
+double ulp_math_erfc(double x);
 double ulp_math_exp2(double x);
 double ulp_math_hypot(double x, double y);
 double ulp_math_log10(double x);
 double ulp_math_log2(double x);
-double ulp_math_log_gamma(double x); /* of the magnitude */
 double ulp_math_pow(double x, double y);
+/* For x > 0, not correctly rounded: within 10^-12 (1 + |x log x| / 1000), with the same bits
+ * everywhere. */
+double ulp_math_log_gamma(double x);
 
 #endif

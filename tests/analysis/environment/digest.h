@@ -39,7 +39,9 @@ void digest_comparison(struct digest *digest);
 void digest_forecast(struct digest *digest);
 void digest_lint(struct digest *digest);
 void digest_plan(struct digest *digest);
+void digest_bits(struct digest *digest);
 void digest_proof(struct digest *digest);
 void digest_tolerance(struct digest *digest);
+void digest_study(struct digest *digest);
 
 #endif
