@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/study/studying.h"
+#include "number/function/math.h"
 
 /* Errors within this of each other are not told apart. */
 #define ALIKE 1.05
@@ -68,7 +69,7 @@ static void add_law_of_bits(const struct concluding *c, const struct ulp_study_f
         break;
     default:
         ulp_text_show(c->out, "each further bit changes the error of %s by a factor of %.2f (",
-                      c->name, exp2(fit->slope));
+                      c->name, ulp_math_exp2(fit->slope));
         add_slope(c, fit);
         ulp_text_add(c->out, ")");
     }
