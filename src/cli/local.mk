@@ -13,4 +13,14 @@ ulpscope_SOURCES = \
 ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/text/shown.c src/base/text/shown.h src/base/text/text.c src/base/text/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 ulpscope_LDADD = libulpscope.la $(GMP_LIBS) $(MPI_LIBS)
+# What runs the program here: itself or, compiled for another processor, a script that names the emulator.
+if EMULATED
+program_here = emulated/ulpscope
+emulated/ulpscope: Makefile
+	$(AM_V_GEN)$(MKDIR_P) emulated && { echo '#!/bin/sh' && echo "exec $(ULPSCOPE_EMULATOR) '$(abs_builddir)/ulpscope$(EXEEXT)' \"\$$@\""; } >$@.new && \
+	chmod +x $@.new && mv $@.new $@
+CLEANFILES += emulated/ulpscope
+else
+program_here = ulpscope$(EXEEXT)
+endif
 include src/cli/manual/local.mk

@@ -16,8 +16,8 @@ EXTRA_DIST += %D%/describe.sh %D%/description %D%/read.awk %D%/man.awk %D%/bash.
 	%D%/overview.man %D%/completion.bash %D%/completion.zsh %D%/completion.fish
 
 if ASK_PROGRAM
-%D%/description: ulpscope$(EXEEXT) %D%/describe.sh
-	$(AM_V_GEN)$(MKDIR_P) %D% && $(SHELL) $(srcdir)/%D%/describe.sh ./ulpscope$(EXEEXT) >%D%/description.new && mv %D%/description.new %D%/description
+%D%/description: ulpscope$(EXEEXT) $(program_here) %D%/describe.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(SHELL) $(srcdir)/%D%/describe.sh ./$(program_here) >%D%/description.new && mv %D%/description.new %D%/description
 else
 %D%/description: %D%/describe.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && if test -n "$(ULPSCOPE_NATIVE)"; then $(SHELL) $(srcdir)/%D%/describe.sh "$(ULPSCOPE_NATIVE)"; \
