@@ -70,8 +70,8 @@ static void write_model(void)
     float values[64];
     for (size_t i = 0; i < 64; i++)
         values[i] = (float)ulp_random_uniform(1, i) - 0.5f;
-    proto_bytes(&w, TENSOR_RAW, values, sizeof values);
-    proto_bytes(&rounds, TENSOR_RAW, &three, sizeof three);
+    proto_numbers(&w, TENSOR_RAW, values, sizeof values);
+    proto_numbers(&rounds, TENSOR_RAW, &three, sizeof three);
     proto_message(&graph, GRAPH_INITIALIZER, &w);
     proto_message(&graph, GRAPH_INITIALIZER, &rounds);
     for (size_t i = 0; i < 4; i++) {
@@ -107,7 +107,7 @@ static void write_inputs(void)
     ck_ulp_ok(ulp_recording_write_json(test_folder("inputs.json"), "test", &set, &error), error);
     ulp_tensor_set_free(&set);
     struct proto tensor = proto_tensor("x", ULP_TYPE_FLOAT, 2, dims);
-    proto_bytes(&tensor, TENSOR_RAW, values, sizeof values);
+    proto_numbers(&tensor, TENSOR_RAW, values, sizeof values);
     ck_assert_int_eq(mkdir(test_folder("test_data_set_0"), 0777), 0);
     write_file(test_folder("test_data_set_0/input_0.pb"), &tensor);
     ck_assert_int_eq(mkdir(test_folder("out"), 0777), 0);
