@@ -304,7 +304,7 @@ static void exhaust(size_t command, long processes, bool all_after)
             check_resumed(*line, &all, what);
         failures += code != ULP_OK;
     }
-    ck_assert_int_gt(failures, 2);
+    ck_assert_int_gt(failures, 0);
 }
 
 /* Most requests are for the tables of functions that a process makes when it first needs them. */
