@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write a decoder of real shape with random weights as ONNX, as onnxruntime-genai's and Hugging Face's exporters lay it out:
 
-    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|fp32|int4] [--layers N] [--tokens N] [--past N]
+    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|bf16|fp32|int4] [--layers N] [--tokens N] [--past N]
 
 FOLDER gets model.onnx, its weights in several external files, and inputs.npz. GroupQueryAttention turns the positions and
 appends to the caches; int4 weights are MatMulNBits, blocks of 32. Sizes from the models' configurations (config.json)."""
@@ -20,11 +20,20 @@ MODELS = {  # hidden, layers, heads, heads of keys and values, head size, inner 
     "llama-3.2-1b": (2048, 16, 32, 8, 64, 8192, 128256, 500000.0, False),
     "qwen2.5-7b": (3584, 28, 28, 4, 128, 18944, 152064, 1000000.0, True),
 }
-TYPES = {np.dtype("f4"): 1, np.dtype("u1"): 2, np.dtype("i4"): 6, np.dtype("i8"): 7, np.dtype("f2"): 10}
+TYPES = {np.dtype("f4"): 1, np.dtype("u1"): 2, np.dtype("i4"): 6, np.dtype("i8"): 7, np.dtype("f2"): 10,
+         np.dtype("u2"): 16}  # numpy has no BFLOAT16: its codes
 MICROSOFT = "com.microsoft"
 FILE_BYTES = 2 << 30  # of one external file: the next begins beyond it
 BLOCK = 32
 DRAWN = 1 << 22
+
+
+def encode(part, dtype):
+    """numbers as a tensor of that type has them"""
+    if np.dtype(dtype) != np.dtype("u2"):
+        return np.ascontiguousarray(part, dtype=dtype)
+    codes = np.ascontiguousarray(part, dtype="f4").view("u4")
+    return ((codes + 0x7fff + (codes >> 16 & 1)) >> 16).astype("u2")  # to nearest, ties to even
 
 
 class Weights:
@@ -51,7 +60,7 @@ class Weights:
         first = self.at
         self.files[-1].seek(first)
         for part in parts:
-            data = np.ascontiguousarray(part, dtype=dtype)
+            data = encode(part, dtype)
             self.files[-1].write(data.data)
             self.at += data.nbytes
         entries = {"location": os.path.basename(self.files[-1].name), "offset": first, "length": self.at - first}
@@ -69,7 +78,7 @@ class Decoder:
     def __init__(self, args):
         (self.hidden, self.layers, self.heads, self.kv, self.size, self.inner, self.words, self.base, self.bias) = MODELS[args.model]
         self.layers = args.layers or self.layers
-        self.int4, self.type = args.weights == "int4", np.dtype("f4" if args.weights == "fp32" else "f2")
+        self.int4, self.type = args.weights == "int4", np.dtype({"fp32": "f4", "bf16": "u2"}.get(args.weights, "f2"))
         self.weights, self.nodes, self.args = Weights(args.folder, args.seed), [], args
 
     def node(self, op, inputs, outputs, domain="", **attributes):
@@ -164,7 +173,7 @@ class Decoder:
         arrays = {"input_ids": turn.integers(0, self.words, (1, self.args.tokens)), "attention_mask": np.ones((1, total), np.int64)}
         for i in range(self.layers):
             for what in ("key", "value"):
-                arrays[f"past_key_values.{i}.{what}"] = turn.standard_normal((1, self.kv, self.args.past, self.size)).astype(self.type)
+                arrays[f"past_key_values.{i}.{what}"] = turn.standard_normal((1, self.kv, self.args.past, self.size)).astype("f4" if self.type == np.dtype("u2") else self.type)
         np.savez(os.path.join(self.args.folder, "inputs.npz"), **arrays)
 
 
@@ -172,7 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--model", choices=MODELS, default="llama-3.2-1b")
-    parser.add_argument("--weights", choices=("fp16", "fp32", "int4"), default="fp16")
+    parser.add_argument("--weights", choices=("fp16", "bf16", "fp32", "int4"), default="fp16")
     parser.add_argument("--layers", type=int, help="fewer than the model has")
     parser.add_argument("--tokens", type=int, default=16)
     parser.add_argument("--past", type=int, default=0, help="tokens in the caches")
