@@ -6,6 +6,7 @@ include analysis/attribution/local.mk
 include analysis/compare/local.mk
 include analysis/lint/local.mk
 include analysis/mixed/local.mk
+include analysis/emulation/local.mk
 include analysis/plan/local.mk
 include analysis/forecast/local.mk
 include analysis/tolerance/local.mk
@@ -14,3 +15,4 @@ include analysis/engine/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk
+include analysis/timings/local.mk

@@ -10,6 +10,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
+	include/ulpscope/timings.h \
 	include/ulpscope/analysis.h \
 	include/ulpscope/part.h \
 	include/ulpscope/html.h \

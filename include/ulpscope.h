@@ -4,7 +4,7 @@
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
  * units by themselves), schedule.h (which schedule gave these bits), run.h (plan and run lanes side
- * by side), analysis.h (the audit), compare.h (recordings beside the truth), plan.h (what to keep
+ * by side), timings.h (where the time goes), analysis.h (the audit), compare.h (recordings beside the truth), plan.h (what to keep
  * in a wider arithmetic), engine.h (what a runtime built, and computing exactly that), forecast.h
  * (what will overflow), prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h
  * (what an arithmetic can meet), report.h (writing it down), saved.h (reading that again),
@@ -26,6 +26,7 @@
 #include <ulpscope/unit.h>
 #include <ulpscope/schedule.h>
 #include <ulpscope/run.h>
+#include <ulpscope/timings.h>
 #include <ulpscope/analysis.h>
 #include <ulpscope/part.h>
 #include <ulpscope/compare.h>

@@ -229,6 +229,12 @@ struct ulp_lane_value {
     const struct ulp_tensor *here;   /* R(p), in the reference's arithmetic */
 };
 
+/* Seconds that one lane spent on one node. */
+struct ulp_lane_seconds {
+    double own;       /* P(p) and P(r), of the reference lane R(r) */
+    double reference; /* R(p): for this lane, in the reference's arithmetic */
+};
+
 /* What an observer is shown when a node has been computed. Valid during the call only; copy what is
  * needed later (ulp_tensor_copy). */
 struct ulp_event {
@@ -253,7 +259,10 @@ struct ulp_event {
     const char *const *input_names;
     /* inputs[lane * input_count + input]; only entire is set */
     const struct ulp_lane_value *inputs;
-    double seconds;  /* spent on this node, all lanes */
+    /* spent on this node, all lanes; without observers, and of an If, Loop or Scan without the
+     * nodes inside */
+    double seconds;
+    const struct ulp_lane_seconds *lane_seconds; /* by lane; zeros where it was not computed */
     double progress; /* estimated share of the run's work done, 0 to 1 */
 };
 

@@ -5,7 +5,7 @@ ulpscope_SOURCES = \
 	%D%/command/audit_choice.def %D%/command/audit_choices.c %D%/command/audit_parts.c %D%/command/audit_samples.c %D%/command/compare.c %D%/command/conformance.c %D%/command/lint.c %D%/command/merge.c %D%/command/mma.c \
 	%D%/command/diff.c %D%/command/engine.c %D%/command/ops.c %D%/command/overflow.c %D%/command/plan.c %D%/command/prove.c %D%/command/report.c %D%/command/run.c %D%/command/show.c %D%/command/tolerance.c \
 	%D%/option/common.c %D%/option/describe.c %D%/option/engine.c %D%/option/lanes.c %D%/option/limits.c %D%/option/memory.c %D%/option/option.h %D%/option/outputs.c %D%/option/samples.c %D%/option/shapes.c \
-	%D%/terminal/notes.c %D%/terminal/print.c %D%/terminal/progress.c %D%/terminal/terminal.h %D%/terminal/watch.c \
+	%D%/terminal/notes.c %D%/terminal/print.c %D%/terminal/progress.c %D%/terminal/terminal.h %D%/terminal/timings.c %D%/terminal/watch.c \
 	%D%/conformance/case.c %D%/conformance/conformance.h %D%/conformance/coverage.c %D%/conformance/coverage.h \
 	%D%/conformance/onnx_operators.def %D%/conformance/scope.c
 # The program is a user of the library, by its public headers; what it prints with are functions of src/base

@@ -172,8 +172,10 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     walk->cost_done = done;
     if (status == ULP_OK) {
         double seconds = ulp_seconds_now() - started - (walk->seconds_shown - shown_before);
+        const double told = ulp_seconds_now();
         walk->seconds_shown += seconds;
         status = ulp_notify(walk, frame, step, evaluations, &inputs, seconds, arena, error);
+        walk->seconds_shown += ulp_seconds_now() - told;
     }
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {

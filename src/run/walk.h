@@ -23,7 +23,7 @@ struct ulp_walk {
     bool streams;          /* weights go through memory (stream.c): */
     size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */
     size_t fetched_bytes;  /* asked for: so many since the walk was there last */
-    double seconds_shown;  /* sum of what observers were told */
+    double seconds_shown;  /* sum of what observers were told, and of what they took themselves */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 
@@ -51,6 +51,7 @@ struct ulp_evaluation {
     struct ulp_tensor *entire, *single, *here;
     bool single_is_entire, here_is_reference; /* views of others: inputs were equal */
     bool skipped;                             /* nothing was computed */
+    struct ulp_lane_seconds seconds;
 };
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
                                       struct ulp_arena *arena, struct ulp_error *error);

@@ -3,7 +3,7 @@
 # one run, whose means and worst cases are those of audits of each sample.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
-# Seven samples from one; some overflow in FP16, one has a NaN.
+# Seven samples from one, of four shapes; some overflow in FP16, one has a NaN.
 python3 - "$inputs" <<'END' || exit 99
 import io, os, random, struct, sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
@@ -11,25 +11,27 @@ member = archive.namelist()[0]
 array = archive.read(member)
 head = 10 + struct.unpack('<H', array[8:10])[0]
 values = struct.unpack(f'<{(len(array) - head) // 4}f', array[head:])
+assert b"'shape': (4, 16, 4)" in array[:head]
 draw = random.Random(4)
 os.mkdir('samples')
-for i in range(7):
+for i, batch in enumerate((4, 1, 3, 3, 2, 4, 1)):
     scale = 3e4 if i in (2, 5) else 1
-    changed = [value * draw.random() * scale for value in values]
+    changed = [value * draw.random() * scale for value in values[:batch * 64]]
     if i == 5:
         changed[3] = float('nan')
     with zipfile.ZipFile(f'samples/s{i}.npz', 'w') as out:
-        out.writestr(member, array[:head] + struct.pack(f'<{len(changed)}f', *changed))
+        out.writestr(member, array[:head].replace(b'(4,', b'(%d,' % batch) + struct.pack(f'<{len(changed)}f', *changed))
 END
 audit=("$program" audit "$model" -i samples -a fp16,bf16 -q)
-# the same bytes but for the seconds
+# the same bytes but for the costs
+costs='^ "(seconds|peak_tensor_bytes)"'
 same() {
-    cmp -s <(grep -v '^ "seconds"' whole/report.json) <(grep -v '^ "seconds"' "$1/report.json") || fail "$2: report.json differs"
+    cmp -s <(grep -vE "$costs" whole/report.json) <(grep -vE "$costs" "$1/report.json") || fail "$2: report.json differs"
     cmp -s whole/layers.csv "$1/layers.csv" || fail "$2: layers.csv differs"
     cmp -s whole/summary.txt "$1/summary.txt" || fail "$2: summary.txt differs"
 }
 expect 0 "one run" "${audit[@]}" -o whole
-[ "$(grep -c '^ "seconds"' whole/report.json)" = 1 ] || fail "one line of seconds"
+[ "$(grep -cE "$costs" whole/report.json)" = 2 ] || fail "two lines of costs"
 
 for i in 0 1 2 3 4 5 6; do expect 0 "sample $i" "$program" audit "$model" -i samples/s$i.npz -a fp16,bf16 -q -o "one$i"; done
 python3 - <<'END' || fail "means and worst cases"
@@ -53,7 +55,9 @@ for l, lane in enumerate(whole['arithmetics']):
                 assert abs(mean - math.fsum(rms) / 7) <= 8 * 2.0 ** -53 * max(rms), (node['name'], mean)
                 if view == 'entire' and not any(e[view]['nonfinite'] for e in each):
                     assert number(output[view]['rms']) == max(rms)
-                    assert output['worst_sample'] == f"samples/s{rms.index(max(rms))}.npz"
+                    worst = rms.index(max(rms))
+                    assert output['worst_sample'] == f"samples/s{worst}.npz"
+                    assert output['shape'] == each[worst]['shape']
                 checked += 1
 assert checked > 10, checked
 END

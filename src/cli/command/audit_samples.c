@@ -57,12 +57,18 @@ static enum ulp_status run_original(const struct original *original,
 struct session {
     const struct audit_options *options;
     const struct ulp_model *model;
-    const struct ulp_arithmetic *reference;
-    struct ulp_plan *plan;
+    const struct lane_list *lanes;
+    const struct sample_list *samples;
+    struct ulp_plan *first; /* of the first sample's shapes */
+    struct {                /* of the last sample's that has other shapes; stays loaded */
+        struct ulp_plan *plan;
+        struct sample *sample;
+    } other;
     struct ulp_auditor *sum; /* of all samples */
     struct original original;
     struct progress progress;
     /* of the current sample */
+    const struct ulp_plan *plan;
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor; /* NULL: --no-attribute */
     struct ulp_certificate certificate;
@@ -78,27 +84,81 @@ static const char *spill_folder(const struct audit_options *options)
                                                : "/tmp";
 }
 
-static enum ulp_status open_session(struct session *session, const struct lane_list *lanes,
-                                    const struct sample_list *samples, struct ulp_error *error)
+static enum ulp_status make_plan(const struct session *session, const struct sample *sample,
+                                 struct ulp_plan **out, struct ulp_error *error)
+{
+    const struct lane_list *lanes = session->lanes;
+    const struct ulp_plan_options options = {.inputs = &sample->inputs,
+                                             .keeps = lanes->keeps,
+                                             .groups = lanes->groups,
+                                             .names = lanes->names};
+    return ulp_plan_create(session->model, lanes->arithmetics, lanes->count, &options, out, error);
+}
+
+static enum ulp_status open_session(struct session *session, const struct sample_list *samples,
+                                    struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                                  .keeps = lanes->keeps,
-                                                  .groups = lanes->groups,
-                                                  .names = lanes->names};
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
-    enum ulp_status status = ulp_plan_create(session->model, lanes->arithmetics, lanes->count,
-                                             &plan_options, &session->plan, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
+    enum ulp_status status = make_plan(session, &samples->items[0], &session->first, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
-        status = ulp_limit_check(options->limits[i], session->model, session->plan, error);
+        status = ulp_limit_check(options->limits[i], session->model, session->first, error);
     if (status == ULP_OK)
-        status = ulp_auditor_create(session->plan, &session->sum, error);
+        status = ulp_auditor_create(session->first, &session->sum, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
     if (status == ULP_OK && options->reference_model)
         status = ulp_auditor_truth(session->sum, session->original.truth, options->reference_model,
                                    error);
+    return status;
+}
+
+static void close_other(struct session *session)
+{
+    ulp_plan_free(session->other.plan);
+    session->other.plan = NULL;
+    if (session->other.sample)
+        drop_sample(session->other.sample);
+    session->other.sample = NULL;
+}
+
+/* Figures are added up node by node. */
+static enum ulp_status compare_nodes(const struct ulp_plan *first, const struct ulp_plan *other,
+                                     struct ulp_error *error)
+{
+    const size_t count = ulp_plan_node_count(first);
+    bool same = ulp_plan_node_count(other) == count;
+    for (size_t n = 0; n < count && same; n++)
+        same = strcmp(ulp_plan_node_name(first, n), ulp_plan_node_name(other, n)) == 0 &&
+               strcmp(ulp_plan_node_op(first, n), ulp_plan_node_op(other, n)) == 0;
+    return same ? ULP_OK
+                : ulp_fail(error, ULP_ERROR_INPUT,
+                           "its shapes leave other nodes to compute than the first sample's; "
+                           "audit samples of such shapes by themselves");
+}
+
+/* A plan for the sample's shapes, which is loaded. */
+static enum ulp_status choose_plan(struct session *session, struct sample *sample,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (!other_shape(&session->samples->items[0], sample)) {
+        session->plan = session->first;
+        return ULP_OK;
+    }
+    if (!session->other.sample || other_shape(session->other.sample, sample)) {
+        close_other(session);
+        ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
+        status = make_plan(session, sample, &session->other.plan, error);
+        session->other.sample = sample;
+        if (status == ULP_OK)
+            status = compare_nodes(session->first, session->other.plan, error);
+        ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
+    }
+    session->plan = session->other.plan;
     return status;
 }
 
@@ -142,7 +202,8 @@ static void close_session(struct session *session)
     progress_clear(&session->progress);
     close_sample(session);
     ulp_auditor_free(session->sum);
-    ulp_plan_free(session->plan);
+    close_other(session);
+    ulp_plan_free(session->first);
     close_original(&session->original);
 }
 
@@ -151,27 +212,36 @@ static enum ulp_status run_lanes(struct session *session, const struct sample *s
                                  struct ulp_error *error)
 {
     const int threads = session->options->common.threads;
+    struct ulp_timer *timer = session->options->timer;
     const struct ulp_run_options run = {.thread_count = threads, .audit = true},
                                  follow = {.thread_count = threads, .follow = true};
     struct ulp_attributor *attributor = session->attributor;
-    struct ulp_observer observers[3] = {ulp_auditor_observer(session->auditor),
+    struct ulp_observer auditing = ulp_auditor_observer(session->auditor), attributing;
+    struct ulp_observer observers[4] = {ulp_timer_observer(timer, session->plan),
+                                        ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing),
                                         progress_observer(&session->progress)};
     struct ulp_run_cost cost = {0};
     enum ulp_status status = ulp_auditor_sample(session->auditor, sample->name, error);
     if (status == ULP_OK && attributor) {
-        observers[2] = ulp_attributor_observer(attributor);
+        attributing = ulp_attributor_observer(attributor);
+        observers[3] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
         status = ulp_attributor_sample(attributor, &sample->inputs, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK)
-        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 3 : 2,
+        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 4 : 3,
                               NULL, &cost, error);
+    ulp_timer_phase(timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && attributor)
         status = ulp_attributor_sweep(attributor, error);
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK && ulp_auditor_has_diverged(session->auditor)) {
-        observers[0] = ulp_auditor_follower(session->auditor);
+        auditing = ulp_auditor_follower(session->auditor);
+        observers[1] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
         status =
-            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 2, NULL, NULL, error);
+            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 3, NULL, NULL, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     session->seconds += cost.seconds;
     session->peak_bytes =
         cost.peak_bytes > session->peak_bytes ? cost.peak_bytes : session->peak_bytes;
@@ -187,22 +257,26 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     const struct ulp_observer progress = progress_observer(&session->progress);
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
-        status = run_original(&session->original, session->reference, &sample->inputs, &run,
-                              &progress, error);
+        ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
+        status = run_original(&session->original, &session->lanes->arithmetics[0], &sample->inputs,
+                              &run, &progress, error);
         session->progress.part++;
     }
     if (status == ULP_OK)
         status = run_lanes(session, sample, error);
     session->progress.part++;
     if (status == ULP_OK && options->certify) {
-        status = ulp_certify(session->model, session->reference, &sample->inputs, &run, &progress,
-                             &session->certificate, error);
+        ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
+        status = ulp_certify(session->model, &session->lanes->arithmetics[0], &sample->inputs, &run,
+                             &progress, &session->certificate, error);
         session->progress.part++;
     }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
-/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples. */
+/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples of the
+ * first one's shapes. */
 #define OVERFLOWING_SAMPLES 16
 
 static enum ulp_status attribute_overflowing(struct session *session,
@@ -210,15 +284,25 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                              struct ulp_audit *audit, struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    const size_t count =
-        samples->count < OVERFLOWING_SAMPLES ? samples->count : OVERFLOWING_SAMPLES;
+    struct sample *taken[OVERFLOWING_SAMPLES];
     const struct ulp_tensor_set *inputs[OVERFLOWING_SAMPLES];
+    size_t count = 0;
     enum ulp_status status = ULP_OK;
     bool any = false;
     for (size_t l = 0; l < audit->lane_count; l++)
         any |= !audit->lanes[l].attribution.given && audit->lanes[l].attribution.reason;
     if (!any)
         return ULP_OK;
+    for (size_t s = 0; s < samples->count && count < OVERFLOWING_SAMPLES && status == ULP_OK; s++) {
+        struct sample *sample = &samples->items[s];
+        status = load_sample(session->model, sample, error);
+        if (other_shape(&samples->items[0], sample)) {
+            drop_sample(sample);
+        } else {
+            inputs[count] = &sample->inputs;
+            taken[count++] = sample;
+        }
+    }
     progress_init(&session->progress, options->common.quiet, count);
     const struct ulp_observer progress = progress_observer(&session->progress);
     const struct ulp_attribution_options shares = {.output = options->output,
@@ -226,15 +310,11 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                                    .verify = options->verify,
                                                    .thread_count = options->common.threads,
                                                    .progress = &progress};
-    for (size_t s = 0; s < count && status == ULP_OK; s++) {
-        status = load_sample(session->model, &samples->items[s], error);
-        inputs[s] = &samples->items[s].inputs;
-    }
     if (status == ULP_OK)
         status =
-            ulp_audit_attribute_overflowing(audit, session->plan, inputs, count, &shares, error);
+            ulp_audit_attribute_overflowing(audit, session->first, inputs, count, &shares, error);
     for (size_t s = 1; s < count; s++)
-        drop_sample(&samples->items[s]);
+        drop_sample(taken[s]);
     progress_clear(&session->progress);
     return status;
 }
@@ -243,11 +323,14 @@ static enum ulp_status finish_session(struct session *session, const struct samp
                                       struct ulp_audit *audit, struct ulp_error *error)
 {
     progress_clear(&session->progress);
+    close_other(session);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
         status = attribute_overflowing(session, samples, audit, error);
     if (status == ULP_OK && session->options->group)
         status = ulp_audit_group_shares(audit, session->options->group, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -256,7 +339,11 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
                                  struct ulp_audit *out, struct ulp_error *error)
 {
     struct session *session = context;
+    ulp_timer_phase(session->options->timer, ULP_TIMED_LOADING);
     enum ulp_status status = load_sample(session->model, sample, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
+    if (status == ULP_OK)
+        status = choose_plan(session, sample, error);
     if (status == ULP_OK)
         status = open_sample(session, index == 0, error);
     if (status == ULP_OK)
@@ -272,7 +359,7 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
         out->peak_bytes = session->peak_bytes;
     }
     close_sample(session);
-    if (index > 0)
+    if (index > 0 && sample != session->other.sample)
         drop_sample(sample);
     return status;
 }
@@ -308,22 +395,26 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
 {
     struct session session = {.options = options,
                               .model = model,
-                              .reference = &lanes->arithmetics[0]};
+                              .lanes = lanes,
+                              .samples = samples};
     const struct audit_parts parts = {.options = options,
                                       .model = model,
                                       .lanes = lanes,
                                       .samples = samples,
                                       .make = audit_one,
                                       .context = &session};
-    enum ulp_status status = open_session(&session, lanes, samples, error);
+    enum ulp_status status = open_session(&session, samples, error);
     if (status == ULP_OK)
         status = audit_parts(&parts, session.sum, whole, error);
     progress_clear(&session.progress);
     if (status == ULP_OK && *whole)
         status = finish_session(&session, samples, audit, error);
     close_session(&session);
-    if (status == ULP_OK && *whole && options->schedules)
+    if (status == ULP_OK && *whole && options->schedules) {
+        ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
         status =
             run_schedules(options, model, lanes->arithmetics, lanes->count, samples, audit, error);
+    }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }

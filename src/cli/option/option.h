@@ -154,17 +154,19 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
 void print_shape_results(const struct shape_results *results, size_t lane_count);
 void free_shape_results(struct shape_results *results);
 /* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
- * make one random sample when there are none. */
+ * make one random sample when there are none. All have the same shapes. */
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
                              struct sample_list *out, struct ulp_error *error);
-/* The same, one after the other: all are read and checked (`check`; without it the first is), but
- * only the first, and those that share a file, stay loaded. */
+/* The same, of any shapes and one after the other: all are read and checked (`check`; without it
+ * the first is), but only the first, and those that share a file, stay loaded. */
 enum ulp_status open_samples(const struct ulp_model *model, const struct common_options *options,
                              bool check, struct sample_list *out, struct ulp_error *error);
 /* Have it loaded, until it is dropped. */
 enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample,
                             struct ulp_error *error);
 void drop_sample(struct sample *sample);
+/* NULL, or an input of which they have other shapes: one plan does not serve both. */
+const char *other_shape(const struct sample *a, const struct sample *b);
 void free_samples(struct sample_list *samples);
 /* The samples of a folder one after another, each freed before the next is read. */
 typedef enum ulp_status use_sample(void *context, const struct sample *sample,

@@ -182,7 +182,7 @@ static enum ulp_status check_added(const struct reading *reading, size_t first,
         status = ulp_model_check_inputs(reading->model, &sample->inputs, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "%s", sample->name);
-        else
+        else if (reading->extent == READ_ALL)
             status = compare_shape(reading->list, s, error);
         sample->fingerprint = ulp_tensor_set_fingerprint(&sample->inputs);
         if (s > 0 && reading->extent != READ_ALL)
@@ -306,25 +306,34 @@ static enum ulp_status make_random(const struct ulp_model *model,
     return status;
 }
 
-/* One plan serves all samples, so their shapes agree; said before anything runs. */
+const char *other_shape(const struct sample *a, const struct sample *b)
+{
+    for (size_t i = 0; i < a->inputs.count; i++) {
+        const struct ulp_named_tensor *one = &a->inputs.items[i];
+        const struct ulp_tensor *other = ulp_tensor_set_find(&b->inputs, one->name);
+        if (other && !ulp_tensor_same_shape(other, &one->tensor))
+            return one->name;
+    }
+    return NULL;
+}
+
+/* Said before anything runs. */
 static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
                                      struct ulp_error *error)
 {
     const struct sample *first = &list->items[0], *sample = &list->items[s];
-    for (size_t i = 0; i < first->inputs.count; i++) {
-        const struct ulp_named_tensor *expected = &first->inputs.items[i];
-        const struct ulp_tensor *got = ulp_tensor_set_find(&sample->inputs, expected->name);
-        char one[200], other[200];
-        if (got && !ulp_tensor_same_shape(got, &expected->tensor))
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "%s: input '%s' is %s, but %s in %s; audit samples of other shapes "
-                            "by themselves",
-                            sample->name, expected->name,
-                            ulp_tensor_describe_text(got, one, sizeof one),
-                            ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
-                            first->name);
-    }
-    return ULP_OK;
+    const char *input = other_shape(first, sample);
+    char one[200], other[200];
+    if (!input)
+        return ULP_OK;
+    return ulp_fail(
+        error, ULP_ERROR_INPUT,
+        "%s: input '%s' is %s, but %s in %s; this command takes samples of one shape, `ulpscope "
+        "audit` of any",
+        sample->name, input,
+        ulp_tensor_describe_text(ulp_tensor_set_find(&sample->inputs, input), one, sizeof one),
+        ulp_tensor_describe_text(ulp_tensor_set_find(&first->inputs, input), other, sizeof other),
+        first->name);
 }
 
 static enum ulp_status read_extent(struct reading *reading, const struct common_options *options,
