@@ -370,3 +370,19 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
     const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE;
     return ulp_parallel_for(pool, in->count, ulp_grain(wide ? 20 : 1), convert_range, &job, error);
 }
+
+enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_tensor *tensor,
+                                     struct ulp_budget *budget, struct ulp_pool *pool,
+                                     struct ulp_error *error)
+{
+    *out = ulp_tensor_view(tensor);
+    if (tensor->element != ULP_ELEMENT_STORED)
+        return ULP_OK;
+    enum ulp_status status = ulp_tensor_describe(out, tensor->type, ULP_ELEMENT_COUNT, 0,
+                                                 tensor->rank, tensor->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, budget, error);
+    return status == ULP_OK
+               ? ulp_tensor_convert(out, tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error)
+               : status;
+}

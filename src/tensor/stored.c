@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-
 /* What the codes with the largest exponent field mean. */
 enum top_codes {
     TOP_IEEE,   /* infinity and NaN */
@@ -119,9 +117,9 @@ static void decode_bytes(enum ulp_type type, const unsigned char *raw, size_t co
 
 void ulp_stored_decode(enum ulp_type type, const unsigned char *raw, size_t count, float *out)
 {
-    if (ulp_type_rows[type].file_bits == 16)
+    if (type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16)
         decode_halves(type, raw, count, out);
-    else if (ulp_type_rows[type].file_bits == 8)
+    else if (type != ULP_TYPE_FLOAT4E2M1)
         decode_bytes(type, raw, count, out);
     else
         for (size_t i = 0; i < count; i++)
@@ -143,20 +141,4 @@ float ulp_stored_get(const struct ulp_tensor *tensor, size_t i)
     float x;
     ulp_floats_read(tensor, i, 1, &x);
     return x;
-}
-
-enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_tensor *tensor,
-                                     struct ulp_budget *budget, struct ulp_pool *pool,
-                                     struct ulp_error *error)
-{
-    *out = ulp_tensor_view(tensor);
-    if (tensor->element != ULP_ELEMENT_STORED)
-        return ULP_OK;
-    enum ulp_status status = ulp_tensor_describe(out, tensor->type, ULP_ELEMENT_COUNT, 0,
-                                                 tensor->rank, tensor->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    return status == ULP_OK
-               ? ulp_tensor_convert(out, tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error)
-               : status;
 }
