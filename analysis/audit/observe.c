@@ -13,6 +13,7 @@
 #include "base/machine/environment.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
+#include "number/function/math.h"
 
 /* The truth of one output; NULL: the reference model has none. */
 static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
@@ -25,7 +26,8 @@ static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
 }
 
 /* The four views of one output in one lane, single of the model's own reference, the others of the
- * truth. Views of the same pair of tensors are measured once. */
+ * truth. Views of the same pair of tensors are measured once; those of what a run without audit
+ * does not compute are not defined. */
 static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
                                      const struct ulp_tensor *own, const struct ulp_tensor *truth,
                                      const struct ulp_format *format,
@@ -43,7 +45,9 @@ static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct u
         int same = 0;
         while (same < v && (pairs[same][0] != pairs[v][0] || pairs[same][1] != pairs[v][1]))
             same++;
-        if (same < v)
+        if (!pairs[v][0] || !pairs[v][1])
+            views[v] = ulp_metrics_undefined();
+        else if (same < v)
             views[v] = views[same];
         else
             status = ulp_metrics_measure_on(pairs[v][0], pairs[v][1], format, auditor->pool,
@@ -238,7 +242,7 @@ static enum ulp_status keep_looked(struct ulp_auditor *auditor, const struct ulp
         clear_unpaired(round->views);
     round->range = *range;
     round->range.headroom_bits =
-        range->ref_max > 0 ? log2(round->format.max_finite / range->ref_max) : INFINITY;
+        range->ref_max > 0 ? ulp_math_log2(round->format.max_finite / range->ref_max) : INFINITY;
     return ulp_auditor_add_round(auditor, output, &auditor->sampled[l][event->index][o], round,
                                  error);
 }

@@ -369,7 +369,9 @@ ULP_API const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_no
 
 /* Collecting an audit. Create an auditor; for each sample call ulp_auditor_sample and then
  * ulp_plan_run with options.audit set and ulp_auditor_observer() among the observers; at the end
- * call ulp_auditor_finish. The plan must outlive the auditor. Charged to the model's budget. */
+ * call ulp_auditor_finish. Without options.audit, which is quicker, single, introduced and carried
+ * are not defined, and entire is the same bits. The plan must outlive the auditor. Charged to the
+ * model's budget. */
 struct ulp_auditor;
 ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                            struct ulp_error *error);

@@ -56,14 +56,7 @@ static enum ulp_status run_original(const struct original *original,
 /* What the samples of one audit share. */
 struct session {
     const struct audit_options *options;
-    const struct ulp_model *model;
-    const struct lane_list *lanes;
-    const struct sample_list *samples;
-    struct ulp_plan *first; /* of the first sample's shapes */
-    struct {                /* of the last sample's that has other shapes; stays loaded */
-        struct ulp_plan *plan;
-        struct sample *sample;
-    } other;
+    struct sample_plans plans;
     struct ulp_auditor *sum; /* of all samples */
     struct original original;
     struct progress progress;
@@ -84,17 +77,6 @@ static const char *spill_folder(const struct audit_options *options)
                                                : "/tmp";
 }
 
-static enum ulp_status make_plan(const struct session *session, const struct sample *sample,
-                                 struct ulp_plan **out, struct ulp_error *error)
-{
-    const struct lane_list *lanes = session->lanes;
-    const struct ulp_plan_options options = {.inputs = &sample->inputs,
-                                             .keeps = lanes->keeps,
-                                             .groups = lanes->groups,
-                                             .names = lanes->names};
-    return ulp_plan_create(session->model, lanes->arithmetics, lanes->count, &options, out, error);
-}
-
 static enum ulp_status open_session(struct session *session, const struct sample_list *samples,
                                     struct ulp_error *error)
 {
@@ -102,63 +84,18 @@ static enum ulp_status open_session(struct session *session, const struct sample
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
     ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
-    enum ulp_status status = make_plan(session, &samples->items[0], &session->first, error);
+    enum ulp_status status =
+        choose_plan(&session->plans, &samples->items[0].inputs, &session->plan, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
-        status = ulp_limit_check(options->limits[i], session->model, session->first, error);
+        status = ulp_limit_check(options->limits[i], session->plans.model, session->plan, error);
     if (status == ULP_OK)
-        status = ulp_auditor_create(session->first, &session->sum, error);
+        status = ulp_auditor_create(session->plans.first, &session->sum, error);
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
     if (status == ULP_OK && options->reference_model)
         status = ulp_auditor_truth(session->sum, session->original.truth, options->reference_model,
                                    error);
-    return status;
-}
-
-static void close_other(struct session *session)
-{
-    ulp_plan_free(session->other.plan);
-    session->other.plan = NULL;
-    if (session->other.sample)
-        drop_sample(session->other.sample);
-    session->other.sample = NULL;
-}
-
-/* Figures are added up node by node. */
-static enum ulp_status compare_nodes(const struct ulp_plan *first, const struct ulp_plan *other,
-                                     struct ulp_error *error)
-{
-    const size_t count = ulp_plan_node_count(first);
-    bool same = ulp_plan_node_count(other) == count;
-    for (size_t n = 0; n < count && same; n++)
-        same = strcmp(ulp_plan_node_name(first, n), ulp_plan_node_name(other, n)) == 0 &&
-               strcmp(ulp_plan_node_op(first, n), ulp_plan_node_op(other, n)) == 0;
-    return same ? ULP_OK
-                : ulp_fail(error, ULP_ERROR_INPUT,
-                           "its shapes leave other nodes to compute than the first sample's; "
-                           "audit samples of such shapes by themselves");
-}
-
-/* A plan for the sample's shapes, which is loaded. */
-static enum ulp_status choose_plan(struct session *session, struct sample *sample,
-                                   struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    if (!other_shape(&session->samples->items[0], sample)) {
-        session->plan = session->first;
-        return ULP_OK;
-    }
-    if (!session->other.sample || other_shape(session->other.sample, sample)) {
-        close_other(session);
-        ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
-        status = make_plan(session, sample, &session->other.plan, error);
-        session->other.sample = sample;
-        if (status == ULP_OK)
-            status = compare_nodes(session->first, session->other.plan, error);
-        ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
-    }
-    session->plan = session->other.plan;
     return status;
 }
 
@@ -202,8 +139,7 @@ static void close_session(struct session *session)
     progress_clear(&session->progress);
     close_sample(session);
     ulp_auditor_free(session->sum);
-    close_other(session);
-    ulp_plan_free(session->first);
+    free_plans(&session->plans);
     close_original(&session->original);
 }
 
@@ -258,8 +194,8 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
         ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
-        status = run_original(&session->original, &session->lanes->arithmetics[0], &sample->inputs,
-                              &run, &progress, error);
+        status = run_original(&session->original, &session->plans.lanes->arithmetics[0],
+                              &sample->inputs, &run, &progress, error);
         session->progress.part++;
     }
     if (status == ULP_OK)
@@ -267,8 +203,8 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     session->progress.part++;
     if (status == ULP_OK && options->certify) {
         ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
-        status = ulp_certify(session->model, &session->lanes->arithmetics[0], &sample->inputs, &run,
-                             &progress, &session->certificate, error);
+        status = ulp_certify(session->plans.model, &session->plans.lanes->arithmetics[0],
+                             &sample->inputs, &run, &progress, &session->certificate, error);
         session->progress.part++;
     }
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
@@ -295,12 +231,12 @@ static enum ulp_status attribute_overflowing(struct session *session,
         return ULP_OK;
     for (size_t s = 0; s < samples->count && count < OVERFLOWING_SAMPLES && status == ULP_OK; s++) {
         struct sample *sample = &samples->items[s];
-        status = load_sample(session->model, sample, error);
-        if (other_shape(&samples->items[0], sample)) {
-            drop_sample(sample);
-        } else {
+        status = load_sample(session->plans.model, sample, error);
+        if (status == ULP_OK && ulp_plan_takes(session->plans.first, &sample->inputs)) {
             inputs[count] = &sample->inputs;
             taken[count++] = sample;
+        } else {
+            drop_sample(sample);
         }
     }
     progress_init(&session->progress, options->common.quiet, count);
@@ -311,8 +247,8 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                                    .thread_count = options->common.threads,
                                                    .progress = &progress};
     if (status == ULP_OK)
-        status =
-            ulp_audit_attribute_overflowing(audit, session->first, inputs, count, &shares, error);
+        status = ulp_audit_attribute_overflowing(audit, session->plans.first, inputs, count,
+                                                 &shares, error);
     for (size_t s = 1; s < count; s++)
         drop_sample(taken[s]);
     progress_clear(&session->progress);
@@ -323,7 +259,7 @@ static enum ulp_status finish_session(struct session *session, const struct samp
                                       struct ulp_audit *audit, struct ulp_error *error)
 {
     progress_clear(&session->progress);
-    close_other(session);
+    free_other_plans(&session->plans);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
@@ -340,10 +276,11 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
 {
     struct session *session = context;
     ulp_timer_phase(session->options->timer, ULP_TIMED_LOADING);
-    enum ulp_status status = load_sample(session->model, sample, error);
-    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
+    enum ulp_status status = load_sample(session->plans.model, sample, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
     if (status == ULP_OK)
-        status = choose_plan(session, sample, error);
+        status = choose_plan(&session->plans, &sample->inputs, &session->plan, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = open_sample(session, index == 0, error);
     if (status == ULP_OK)
@@ -359,7 +296,7 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
         out->peak_bytes = session->peak_bytes;
     }
     close_sample(session);
-    if (index > 0 && sample != session->other.sample)
+    if (index > 0)
         drop_sample(sample);
     return status;
 }
@@ -393,10 +330,7 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
                               const struct lane_list *lanes, const struct sample_list *samples,
                               struct ulp_audit *audit, bool *whole, struct ulp_error *error)
 {
-    struct session session = {.options = options,
-                              .model = model,
-                              .lanes = lanes,
-                              .samples = samples};
+    struct session session = {.options = options, .plans = {.model = model, .lanes = lanes}};
     const struct audit_parts parts = {.options = options,
                                       .model = model,
                                       .lanes = lanes,

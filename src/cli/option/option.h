@@ -165,14 +165,36 @@ enum ulp_status open_samples(const struct ulp_model *model, const struct common_
 enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample,
                             struct ulp_error *error);
 void drop_sample(struct sample *sample);
-/* NULL, or an input of which they have other shapes: one plan does not serve both. */
-const char *other_shape(const struct sample *a, const struct sample *b);
 void free_samples(struct sample_list *samples);
 /* The samples of a folder one after another, each freed before the next is read. */
 typedef enum ulp_status use_sample(void *context, const struct sample *sample,
                                    struct ulp_error *error);
 enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
                                void *context, struct ulp_error *error);
+/* What a search goes by, and what is held out to judge its result (--validate, read like
+ * --inputs). */
+struct search_samples {
+    struct sample_list given, held_out;
+    struct ulp_find_sample *searched, *validated; /* the same, as the library takes them */
+};
+enum ulp_status read_search_samples(const struct ulp_model *model,
+                                    const struct common_options *options, char **validate,
+                                    size_t validate_count, struct search_samples *out,
+                                    struct ulp_error *error);
+void free_search_samples(struct search_samples *samples);
+/* Plans of a model and its lanes for samples of any shapes; all zero but for these at first. */
+struct sample_plans {
+    const struct ulp_model *model;
+    const struct lane_list *lanes;
+    struct ulp_plan *first; /* of the first sample's shapes; stays */
+    struct ulp_plan *others[2];
+    int last; /* of the others, the one chosen last */
+};
+/* The plan for these inputs, with the nodes of the first; stays until two of others are made. */
+enum ulp_status choose_plan(struct sample_plans *plans, const struct ulp_tensor_set *inputs,
+                            const struct ulp_plan **out, struct ulp_error *error);
+void free_other_plans(struct sample_plans *plans);
+void free_plans(struct sample_plans *plans);
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
  * of the inputs, or an array file in a folder of inputs. Asked before the work. */
 enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,

@@ -306,34 +306,25 @@ static enum ulp_status make_random(const struct ulp_model *model,
     return status;
 }
 
-const char *other_shape(const struct sample *a, const struct sample *b)
-{
-    for (size_t i = 0; i < a->inputs.count; i++) {
-        const struct ulp_named_tensor *one = &a->inputs.items[i];
-        const struct ulp_tensor *other = ulp_tensor_set_find(&b->inputs, one->name);
-        if (other && !ulp_tensor_same_shape(other, &one->tensor))
-            return one->name;
-    }
-    return NULL;
-}
-
-/* Said before anything runs. */
+/* One plan serves all samples, so their shapes agree; said before anything runs. */
 static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
                                      struct ulp_error *error)
 {
     const struct sample *first = &list->items[0], *sample = &list->items[s];
-    const char *input = other_shape(first, sample);
-    char one[200], other[200];
-    if (!input)
-        return ULP_OK;
-    return ulp_fail(
-        error, ULP_ERROR_INPUT,
-        "%s: input '%s' is %s, but %s in %s; this command takes samples of one shape, `ulpscope "
-        "audit` of any",
-        sample->name, input,
-        ulp_tensor_describe_text(ulp_tensor_set_find(&sample->inputs, input), one, sizeof one),
-        ulp_tensor_describe_text(ulp_tensor_set_find(&first->inputs, input), other, sizeof other),
-        first->name);
+    for (size_t i = 0; i < first->inputs.count; i++) {
+        const struct ulp_named_tensor *expected = &first->inputs.items[i];
+        const struct ulp_tensor *got = ulp_tensor_set_find(&sample->inputs, expected->name);
+        char one[200], other[200];
+        if (got && !ulp_tensor_same_shape(got, &expected->tensor))
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "%s: input '%s' is %s, but %s in %s; this command takes samples of one "
+                            "shape, `audit` and `overflow` of any",
+                            sample->name, expected->name,
+                            ulp_tensor_describe_text(got, one, sizeof one),
+                            ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
+                            first->name);
+    }
+    return ULP_OK;
 }
 
 static enum ulp_status read_extent(struct reading *reading, const struct common_options *options,
