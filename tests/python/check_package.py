@@ -36,7 +36,7 @@ def same(a, b):
 class Examples(unittest.TestCase):
     def test_modules(self):
         count = 0
-        for name in ("ulpscope", "ulpscope._numbers"):
+        for name in ("ulpscope", "ulpscope._fit", "ulpscope._numbers"):
             result = doctest.testmod(importlib.import_module(name))
             self.assertEqual(result.failed, 0)
             count += result.attempted
