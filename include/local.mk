@@ -6,16 +6,20 @@ pkginclude_HEADERS = \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
 	include/ulpscope/array.h \
+	include/ulpscope/bits.h \
 	include/ulpscope/schedule.h \
+	include/ulpscope/fit.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
+	include/ulpscope/timings.h \
 	include/ulpscope/analysis.h \
 	include/ulpscope/part.h \
 	include/ulpscope/html.h \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \
+	include/ulpscope/study.h \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
 	include/ulpscope/plan.h \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/attribution/audited.h"
 #include "analysis/audit/keep.h"
 #include "analysis/report/report.h"
 #include "base/error.h"
@@ -16,7 +17,7 @@ static const char not_helped[] = "a value is not finite, nor with what overflows
 
 struct fix {
     struct ulp_audit *audit;
-    const struct ulp_tensor_set *const *samples;
+    struct ulp_find_sample *samples;
     size_t sample_count;
     const struct ulp_attribution_options *options;
     struct ulp_alone alone; /* beside the reference */
@@ -53,50 +54,21 @@ static enum ulp_status keep_nodes(struct fix *fix, struct ulp_error *error)
     return status == ULP_OK ? ulp_plan_keep(alone->plan, 1, &keeps, error) : status;
 }
 
-static enum ulp_status run_sample(const struct fix *fix, size_t sample, struct ulp_auditor *auditor,
-                                  struct ulp_attributor *attributor, struct ulp_error *error)
-{
-    const struct ulp_run_options run = {.thread_count = fix->options->thread_count, .audit = true};
-    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                             ulp_attributor_observer(attributor),
-                                             fix->options->progress ? *fix->options->progress
-                                                                    : (struct ulp_observer){0}};
-    enum ulp_status status = ulp_auditor_sample(auditor, "", error);
-    if (status == ULP_OK)
-        status = ulp_attributor_sample(attributor, fix->samples[sample], error);
-    if (status == ULP_OK)
-        status = ulp_plan_run(fix->alone.plan, fix->samples[sample], &run, observers, 3, NULL, NULL,
-                              error);
-    return status == ULP_OK ? ulp_attributor_sweep(attributor, error) : status;
-}
-
 static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,
                                   struct ulp_error *error)
 {
     const struct ulp_attribution_options *options = fix->options;
-    struct ulp_auditor *auditor = NULL;
-    struct ulp_attributor *attributor = NULL;
-    enum ulp_status status = ulp_auditor_create(fix->alone.plan, &auditor, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_threads(auditor, options->thread_count, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_create(fix->alone.plan, options->output, options->thread_count,
-                                       &attributor, error);
-    if (status == ULP_OK)
-        ulp_attributor_causes(attributor);
-    if (status == ULP_OK)
-        ulp_attributor_verify(attributor, options->verify);
-    if (status == ULP_OK && options->folder)
-        status = ulp_attributor_spill(attributor, options->folder, error);
-    for (size_t s = 0; s < fix->sample_count && status == ULP_OK; s++)
-        status = run_sample(fix, s, auditor, attributor, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_finish(auditor, out, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_finish(attributor, out, error);
-    ulp_attributor_free(attributor);
-    ulp_auditor_free(auditor);
-    return status;
+    const struct ulp_audited audited = {.plan = fix->alone.plan,
+                                        .samples = fix->samples,
+                                        .sample_count = fix->sample_count,
+                                        .output = options->output,
+                                        .folder = options->folder,
+                                        .verify = options->verify,
+                                        .causes = true,
+                                        .thread_count = options->thread_count,
+                                        .observers = options->progress,
+                                        .observer_count = options->progress != NULL};
+    return ulp_audited_run(&audited, out, error);
 }
 
 static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, size_t bytes,
@@ -177,6 +149,29 @@ static bool needs_fix(const struct ulp_audit_lane *lane)
            ulp_audit_fp32_helps(lane);
 }
 
+/* A lane that has no shares yet, beside the reference alone. */
+static enum ulp_status fix_alone(struct fix *fix, const struct ulp_plan *plan, size_t l,
+                                 const struct ulp_tensor_set *const *samples,
+                                 struct ulp_error *error)
+{
+    struct ulp_alone *alone = &fix->alone;
+    enum ulp_status status = ulp_alone_create(plan, l + 1, true, samples[0], alone, error);
+    if (status == ULP_OK) {
+        fix->kept = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->kept);
+        fix->nodes = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->nodes);
+        fix->samples = ulp_arena_take(alone->memory, fix->sample_count, sizeof *fix->samples);
+        if (!fix->kept || !fix->nodes || !fix->samples)
+            status = ulp_fail_memory(error, "out of memory for the attribution");
+    }
+    for (size_t s = 0; s < fix->sample_count && status == ULP_OK; s++)
+        fix->samples[s] = (struct ulp_find_sample){"", samples[s]};
+    if (status == ULP_OK)
+        status = fix_lane(fix, l, error);
+    ulp_alone_free(alone);
+    /* planned with other nodes: it stays without */
+    return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
+}
+
 enum ulp_status ulp_audit_attribute_overflowing(struct ulp_audit *audit,
                                                 const struct ulp_plan *plan,
                                                 const struct ulp_tensor_set *const *samples,
@@ -188,23 +183,9 @@ enum ulp_status ulp_audit_attribute_overflowing(struct ulp_audit *audit,
     ulp_environment_enter(&caller);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < audit->lane_count && sample_count && status == ULP_OK; l++) {
-        struct fix fix = {.audit = audit,
-                          .samples = samples,
-                          .sample_count = sample_count,
-                          .options = options};
-        if (!needs_fix(&audit->lanes[l]))
-            continue;
-        status = ulp_alone_create(plan, l + 1, true, samples[0], &fix.alone, error);
-        if (status == ULP_OK) {
-            fix.kept = ulp_arena_take(fix.alone.memory, plan->node_count + 1, sizeof *fix.kept);
-            fix.nodes = ulp_arena_take(fix.alone.memory, plan->node_count + 1, sizeof *fix.nodes);
-            status = fix.kept && fix.nodes
-                         ? fix_lane(&fix, l, error)
-                         : ulp_fail_memory(error, "out of memory for the attribution");
-        }
-        ulp_alone_free(&fix.alone);
-        if (status == ULP_ERROR_UNSUPPORTED) /* planned with other nodes: it stays without */
-            status = ULP_OK;
+        struct fix fix = {.audit = audit, .sample_count = sample_count, .options = options};
+        if (needs_fix(&audit->lanes[l]))
+            status = fix_alone(&fix, plan, l, samples, error);
     }
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares without what overflows");
 }

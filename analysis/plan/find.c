@@ -18,18 +18,19 @@ static bool computes(const struct ulp_plan_node *node)
 static enum ulp_status choose(struct ulp_search *search, struct ulp_error *error)
 {
     const struct ulp_find_options *options = search->options;
-    const size_t nodes = search->plan->node_count;
-    bool *chosen = ulp_arena_take(search->memory, nodes + 1, sizeof *chosen);
+    const size_t nodes = search->emulation.plan->node_count;
+    bool *chosen = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *chosen);
     enum ulp_status status = chosen ? ULP_OK : ulp_search_memory(error);
     for (size_t n = 0; n < nodes; n++)
-        search->free[n] = computes(&search->plan->nodes[n]);
+        search->free[n] = computes(&search->emulation.plan->nodes[n]);
     for (size_t p = 0; p < options->never_count + options->always_count && status == ULP_OK; p++) {
         const bool never = p < options->never_count;
         const char *pattern = never ? options->never[p] : options->always[p - options->never_count];
         memset(chosen, 0, nodes * sizeof *chosen);
-        status = ulp_pattern_choose(search->plan, pattern, chosen, search->memory, error);
+        status = ulp_pattern_choose(search->emulation.plan, pattern, chosen,
+                                    search->emulation.memory, error);
         for (size_t n = 0; n < nodes && status == ULP_OK; n++)
-            if (chosen[n] && computes(&search->plan->nodes[n])) {
+            if (chosen[n] && computes(&search->emulation.plan->nodes[n])) {
                 search->free[n] = false;
                 search->always[n] = !never;
             }
@@ -37,74 +38,32 @@ static enum ulp_status choose(struct ulp_search *search, struct ulp_error *error
     return status;
 }
 
-static enum ulp_status open_search(struct ulp_search *search, const struct ulp_model *model,
-                                   struct ulp_error *error)
+static enum ulp_status take_memory(struct ulp_search *search, struct ulp_error *error)
 {
-    const struct ulp_find_options *options = search->options;
-    const struct ulp_arithmetic lanes[] = {options->reference, options->arithmetic};
-    const struct ulp_plan_options plan_options = {.inputs = search->samples[0].inputs};
-    enum ulp_status status = ulp_plan_create(model, lanes, 2, &plan_options, &search->plan, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&search->memory, ulp_model_budget(model), error);
-    if (status != ULP_OK)
-        return status;
-    const size_t nodes = search->plan->node_count + 1;
+    struct ulp_arena *memory = search->emulation.memory;
+    const size_t nodes = search->emulation.plan->node_count + 1,
+                 samples = search->emulation.given.sample_count + 1;
     bool **const flags[] = {&search->always, &search->free, &search->required, &search->kept,
                             &search->passes};
     double **const numbers[] = {&search->without, &search->seen};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (!(*flags[i] = ulp_arena_take(search->memory, nodes, sizeof **flags[i])))
+        if (!(*flags[i] = ulp_arena_take(memory, nodes, sizeof **flags[i])))
             return ulp_search_memory(error);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!(*numbers[i] = ulp_arena_take(search->memory, nodes, sizeof **numbers[i])))
+        if (!(*numbers[i] = ulp_arena_take(memory, nodes, sizeof **numbers[i])))
             return ulp_search_memory(error);
     for (size_t e = 0; e < ULP_ESTIMATE_COUNT; e++) {
-        search->own[e] = ulp_arena_take(search->memory, nodes, sizeof **search->own);
-        search->stored[e] = ulp_arena_take(search->memory, nodes, sizeof **search->stored);
+        search->own[e] = ulp_arena_take(memory, nodes, sizeof **search->own);
+        search->stored[e] = ulp_arena_take(memory, nodes, sizeof **search->stored);
         if (!search->own[e] || !search->stored[e])
             return ulp_search_memory(error);
     }
     for (size_t n = 0; n < nodes; n++)
         search->without[n] = search->seen[n] = NAN;
-    const size_t samples = search->sample_count + 1;
-    search->truths = ulp_arena_take(search->memory, samples, sizeof *search->truths);
-    search->before = ulp_arena_take(search->memory, samples, sizeof *search->before);
-    search->after = ulp_arena_take(search->memory, samples, sizeof *search->after);
-    search->integers = ulp_arena_take(search->memory, samples, sizeof *search->integers);
-    if (!search->truths || !search->before || !search->after || !search->integers)
-        return ulp_search_memory(error);
-    for (size_t s = 0; s < search->sample_count; s++) {
-        search->integers[s] = ulp_arena_take(search->memory, search->plan->main->slot_count + 1,
-                                             sizeof **search->integers);
-        if (!search->integers[s])
-            return ulp_search_memory(error);
-    }
-    status = ulp_search_limits(search, error);
-    if (status == ULP_OK)
-        status = choose(search, error);
-    return status;
-}
-
-static void close_search(struct ulp_search *search)
-{
-    for (size_t s = 0; search->truths && s < search->sample_count; s++)
-        ulp_tensor_set_free(&search->truths[s]);
-    for (size_t s = 0; search->integers && s < search->sample_count; s++)
-        for (size_t v = 0; search->integers[s] && v < search->plan->main->slot_count; v++)
-            ulp_tensor_free(&search->integers[s][v]);
-    ulp_trial_free(search->trial);
-    ulp_plan_free(search->plan);
-    ulp_arena_free(search->memory);
-}
-
-static enum ulp_status open_trial(struct ulp_search *search, struct ulp_error *error)
-{
-    enum ulp_status status =
-        ulp_trial_create(search->plan, 1, &search->options->keep_in, search->sample_count,
-                         search->options->thread_count, &search->trial, error);
-    for (size_t s = 0; s < search->sample_count && status == ULP_OK; s++)
-        status = ulp_trial_add(search->trial, search->samples[s].inputs, error);
-    return status;
+    search->runs_with = ulp_arena_take(memory, nodes, sizeof *search->runs_with);
+    search->before = ulp_arena_take(memory, samples, sizeof *search->before);
+    search->after = ulp_arena_take(memory, samples, sizeof *search->after);
+    return search->runs_with && search->before && search->after ? ULP_OK : ulp_search_memory(error);
 }
 
 /* ---- the report ---- */
@@ -117,7 +76,7 @@ static char *copy_text(struct ulp_found *found, const char *text)
 static enum ulp_status report_nodes(const struct ulp_search *search, struct ulp_found *found,
                                     struct ulp_error *error)
 {
-    const struct ulp_plan *plan = search->plan;
+    const struct ulp_plan *plan = search->emulation.plan;
     found->kept = ulp_arena_take(found->memory, plan->node_count + 1, sizeof *found->kept);
     if (!found->kept)
         return ulp_search_memory(error);
@@ -137,12 +96,31 @@ static enum ulp_status report_nodes(const struct ulp_search *search, struct ulp_
     return ULP_OK;
 }
 
+/* The set as patterns. */
+static enum ulp_status report_entries(const struct ulp_search *search, struct ulp_found *found,
+                                      struct ulp_error *error)
+{
+    struct ulp_entry *entries;
+    size_t count = 0;
+    enum ulp_status status =
+        ulp_emulation_entries(&search->emulation, ulp_search_as_run(search, search->kept),
+                              found->memory, &entries, &count, error);
+    found->entries = ulp_arena_take(found->memory, count + 1, sizeof *found->entries);
+    if (status == ULP_OK && !found->entries)
+        status = ulp_search_memory(error);
+    for (size_t e = 0; e < count && status == ULP_OK; e++)
+        found->entries[found->entry_count++] =
+            (struct ulp_found_entry){entries[e].pattern, entries[e].kept != 0};
+    return status;
+}
+
 /* What the plan's lane, which keeps what was found, converts. */
 static enum ulp_status report_casts(const struct ulp_search *search, struct ulp_found *found,
                                     struct ulp_error *error)
 {
     struct ulp_border *borders;
-    enum ulp_status status = ulp_plan_borders(search->plan, 1, &borders, &found->cast_count, error);
+    enum ulp_status status =
+        ulp_plan_borders(search->emulation.plan, 1, &borders, &found->cast_count, error);
     found->casts = ulp_arena_take(found->memory, found->cast_count + 1, sizeof *found->casts);
     if (status == ULP_OK && !found->casts)
         status = ulp_search_memory(error);
@@ -167,13 +145,13 @@ static enum ulp_status report_samples(const struct ulp_search *search, struct ul
                                       struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    found->samples =
-        ulp_arena_take(found->memory, search->sample_count + 1, sizeof *found->samples);
+    found->samples = ulp_arena_take(found->memory, search->emulation.given.sample_count + 1,
+                                    sizeof *found->samples);
     if (!found->samples)
         return ulp_search_memory(error);
-    for (size_t s = 0; s < search->sample_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++) {
         struct ulp_found_sample *to = &found->samples[found->sample_count++];
-        if (!(to->name = copy_text(found, search->samples[s].name)))
+        if (!(to->name = copy_text(found, search->emulation.given.samples[s].name)))
             return ulp_search_memory(error);
         status = ulp_found_figure_set(&to->before, &search->before[s], found->memory, error);
         if (status == ULP_OK)
@@ -187,11 +165,11 @@ static enum ulp_status report_frontier(const struct ulp_search *search, struct u
                                        struct ulp_error *error)
 {
     double least = INFINITY;
-    found->frontier =
-        ulp_arena_take(found->memory, search->plan->node_count + 2, sizeof *found->frontier);
+    found->frontier = ulp_arena_take(found->memory, search->emulation.plan->node_count + 2,
+                                     sizeof *found->frontier);
     if (!found->frontier)
         return ulp_search_memory(error);
-    for (size_t n = 0; n <= search->plan->node_count; n++)
+    for (size_t n = 0; n <= search->emulation.plan->node_count; n++)
         if (search->seen[n] < least || (!found->frontier_count && !isnan(search->seen[n]))) {
             least = search->seen[n];
             found->frontier[found->frontier_count++] = (struct ulp_frontier_point){n, least};
@@ -229,27 +207,25 @@ static enum ulp_status report(struct ulp_search *search, struct ulp_found *found
     if (status == ULP_OK)
         status = report_nodes(search, found, error);
     if (status == ULP_OK)
-        status = ulp_search_entries(search, found, error);
+        status = report_entries(search, found, error);
     if (status == ULP_OK)
         status = report_casts(search, found, error);
     if (status == ULP_OK)
         status = report_samples(search, found, error);
     if (status == ULP_OK && search->options->frontier)
         status = report_frontier(search, found, error);
-    found->runs = search->runs;
-    found->follows = search->follows;
-    found->work = ulp_trial_work(search->trial);
+    found->runs = search->emulation.runs;
+    found->follows = search->emulation.follows;
+    found->work = ulp_trial_work(search->emulation.trial);
     found->audit_seconds = search->audit_seconds;
     return status;
 }
 
 /* ---- all of it ---- */
 
-static enum ulp_status check_options(const struct ulp_find_options *options, size_t sample_count,
+static enum ulp_status check_options(const struct ulp_find_options *options,
                                      struct ulp_error *error)
 {
-    if (!sample_count)
-        return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs a sample");
     if (options->arithmetic.half_as_float || options->arithmetic.schedule.qdq_integer ||
         options->keep_in.half_as_float || options->keep_in.schedule.qdq_integer)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -261,25 +237,30 @@ static enum ulp_status check_options(const struct ulp_find_options *options, siz
     return ULP_OK;
 }
 
-static enum ulp_status find(struct ulp_search *search, const struct ulp_model *model,
+static enum ulp_status find(struct ulp_search *search, const struct ulp_emulated *given,
                             const struct ulp_find_sample *held_out, size_t held_count,
                             struct ulp_found *out, struct ulp_error *error)
 {
-    enum ulp_status status = check_options(search->options, search->sample_count, error);
+    const struct ulp_find_options *options = search->options;
+    enum ulp_status status = check_options(options, error);
     if (status == ULP_OK)
-        status = open_search(search, model, error);
+        status = ulp_emulation_open(&search->emulation, given, error);
+    if (status == ULP_OK)
+        status = take_memory(search, error);
+    if (status == ULP_OK)
+        status = choose(search, error);
     if (status == ULP_OK)
         status = ulp_search_audit(search, error);
     if (status == ULP_OK)
-        status = open_trial(search, error);
+        status = ulp_emulation_choices(&search->emulation, &options->keep_in, 1, error);
     if (status == ULP_OK)
         status = ulp_search_run(search, out, error);
     if (status == ULP_OK)
         status = report(search, out, error);
     if (status == ULP_OK)
         status = ulp_search_validate(search, held_out, held_count, out, error);
-    return status == ULP_OK && search->options->mixed_folder ? ulp_search_mixed(search, out, error)
-                                                             : status;
+    return status == ULP_OK && options->mixed_folder ? ulp_search_mixed(search, out, error)
+                                                     : status;
 }
 
 enum ulp_status ulp_plan_find(const struct ulp_model *model, const struct ulp_find_options *options,
@@ -290,13 +271,21 @@ enum ulp_status ulp_plan_find(const struct ulp_model *model, const struct ulp_fi
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     const double started = ulp_seconds_now();
-    struct ulp_search search = {.options = options,
-                                .samples = samples,
-                                .sample_count = sample_count};
+    struct ulp_search search = {.options = options};
+    const struct ulp_emulated given = {.model = model,
+                                       .reference = &options->reference,
+                                       .arithmetic = &options->arithmetic,
+                                       .samples = samples,
+                                       .sample_count = sample_count,
+                                       .tolerances = options->tolerances,
+                                       .tolerance_count = options->tolerance_count,
+                                       .thread_count = options->thread_count,
+                                       .progress = options->progress,
+                                       .what = "a plan"};
     enum ulp_status status = report_options(model, options, out, error);
     if (status == ULP_OK)
-        status = find(&search, model, held_out, held_count, out, error);
-    close_search(&search);
+        status = find(&search, &given, held_out, held_count, out, error);
+    ulp_emulation_close(&search.emulation);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_found_free(out);

@@ -19,24 +19,6 @@ enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
     return out->output && out->metric ? ULP_OK : ulp_search_memory(error);
 }
 
-/* The lane keeps what was found. */
-static enum ulp_status run_held_out(struct ulp_search *search, const struct ulp_find_sample *sample,
-                                    struct ulp_judgement *out, struct ulp_error *error)
-{
-    struct ulp_tensor_set outputs[2];
-    const struct ulp_run_options run = {.thread_count = search->options->thread_count,
-                                        .follow = search->follows};
-    enum ulp_status status =
-        ulp_plan_run(search->plan, sample->inputs, &run, search->options->progress,
-                     search->options->progress != NULL, outputs, NULL, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", sample->name);
-    status = ulp_search_judge(search, &outputs[1], &outputs[0], out, error);
-    ulp_tensor_set_free(&outputs[0]);
-    ulp_tensor_set_free(&outputs[1]);
-    return status;
-}
-
 enum ulp_status ulp_search_validate(struct ulp_search *search,
                                     const struct ulp_find_sample *held_out, size_t count,
                                     struct ulp_found *found, struct ulp_error *error)
@@ -51,7 +33,7 @@ enum ulp_status ulp_search_validate(struct ulp_search *search,
         to->name = ulp_arena_text(found->memory, held_out[s].name, strlen(held_out[s].name));
         if (!to->name)
             return ulp_search_memory(error);
-        status = run_held_out(search, &held_out[s], &after, error);
+        status = ulp_emulation_held_out(&search->emulation, &held_out[s], &after, error);
         if (status == ULP_OK)
             status = ulp_found_figure_set(&to->after, &after, found->memory, error);
         found->validated_count += status == ULP_OK;

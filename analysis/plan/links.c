@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "number/function/math.h"
 
 /* Links are found by walking on from each node through those that add nothing. */
 #define REQUIRED 1e100 /* more than any error: what overflows goes last */
@@ -69,7 +70,7 @@ static void add_link(struct links *links, double weight, size_t depth)
 
 static void follow(struct links *links, const struct ulp_step *step, double weight, size_t depth)
 {
-    const struct ulp_block *block = links->search->plan->main;
+    const struct ulp_block *block = links->search->emulation.plan->main;
     size_t ways = 0;
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
@@ -96,7 +97,7 @@ static void follow(struct links *links, const struct ulp_step *step, double weig
 
 static enum ulp_status find_readers(struct links *links, struct ulp_arena *arena)
 {
-    const struct ulp_block *block = links->search->plan->main;
+    const struct ulp_block *block = links->search->emulation.plan->main;
     size_t *first = ulp_arena_take(arena, block->slot_count + 2, sizeof *first), total = 0;
     links->is_output = ulp_arena_take(arena, block->slot_count + 1, sizeof *links->is_output);
     if (!first || !links->is_output)
@@ -135,14 +136,15 @@ static void find_links(struct links *links)
     const struct ulp_search *search = links->search;
     const bool random = links->start >= ULP_ESTIMATE_COUNT;
     const size_t estimate = random ? ULP_ESTIMATE_CONDITION : links->start;
-    for (size_t n = 0; n < search->plan->node_count && links->status == ULP_OK; n++) {
-        const double factor = random ? exp2(6 * ulp_random_uniform(links->start, n) - 3) : 1,
+    for (size_t n = 0; n < search->emulation.plan->node_count && links->status == ULP_OK; n++) {
+        const double factor =
+                         random ? ulp_math_exp2(6 * ulp_random_uniform(links->start, n) - 3) : 1,
                      stored = factor * search->stored[estimate][n];
         links->path[0] = n;
         links->made = 0;
         add_link(links, factor * search->own[estimate][n], 1);
-        if (stored > 0 && search->plan->nodes[n].block == search->plan->main)
-            follow(links, search->plan->nodes[n].step, stored, 1);
+        if (stored > 0 && search->emulation.plan->nodes[n].block == search->emulation.plan->main)
+            follow(links, search->emulation.plan->nodes[n].step, stored, 1);
         else
             add_link(links, stored, 1);
     }
@@ -153,7 +155,7 @@ static enum ulp_status peel(struct links *links, const bool *kept, size_t *out, 
                             struct ulp_arena *arena)
 {
     const struct ulp_search *search = links->search;
-    const size_t nodes = search->plan->node_count;
+    const size_t nodes = search->emulation.plan->node_count;
     double *weight = ulp_arena_take(arena, nodes + 1, sizeof *weight);
     size_t *first = ulp_arena_take(arena, nodes + 2, sizeof *first),
            *of_node = ulp_arena_take(arena, links->node_count + 1, sizeof *of_node);
@@ -203,7 +205,7 @@ enum ulp_status ulp_search_order(const struct ulp_search *search, const bool *ke
 {
     struct links links = {.search = search,
                           .start = start,
-                          .budget = ulp_model_budget(search->plan->model),
+                          .budget = ulp_model_budget(search->emulation.plan->model),
                           .error = error};
     struct ulp_arena *arena;
     enum ulp_status status = ulp_arena_create(&arena, links.budget, error);

@@ -9,10 +9,11 @@
 static enum ulp_status judge_widened(struct ulp_search *search, struct ulp_found *found,
                                      struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count;
-    bool *kept = ulp_arena_take(search->memory, nodes + 1, sizeof *kept);
+    const size_t nodes = search->emulation.plan->node_count;
+    bool *kept = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *kept);
     struct ulp_judgement *judgements =
-        ulp_arena_take(search->memory, search->sample_count + 1, sizeof *judgements);
+        ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
+                       sizeof *judgements);
     if (!kept || !judgements)
         return ulp_fail_memory(error, "out of memory for a plan");
     memcpy(kept, search->kept, nodes * sizeof *kept);
@@ -24,11 +25,12 @@ static enum ulp_status judge_widened(struct ulp_search *search, struct ulp_found
 enum ulp_status ulp_search_mixed(struct ulp_search *search, struct ulp_found *found,
                                  struct ulp_error *error)
 {
-    size_t *nodes = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *nodes);
+    size_t *nodes = ulp_arena_take(search->emulation.memory, search->emulation.plan->node_count + 1,
+                                   sizeof *nodes);
     if (!nodes)
         return ulp_fail_memory(error, "out of memory for a plan");
     struct ulp_keep keep = {.nodes = nodes, .arithmetic = search->options->keep_in};
-    for (size_t n = 0; n < search->plan->node_count; n++)
+    for (size_t n = 0; n < search->emulation.plan->node_count; n++)
         if (search->kept[n])
             nodes[keep.node_count++] = n;
     const struct ulp_mixed_options options = {.arithmetic = search->options->arithmetic,
@@ -38,8 +40,9 @@ enum ulp_status ulp_search_mixed(struct ulp_search *search, struct ulp_found *fo
                                               .thread_count = search->options->thread_count,
                                               .progress = search->options->progress};
     enum ulp_status status =
-        ulp_mixed_write(search->plan->model, &options, search->samples, search->sample_count,
-                        search->options->mixed_folder, &found->mixed, error);
+        ulp_mixed_write(search->emulation.plan->model, &options, search->emulation.given.samples,
+                        search->emulation.given.sample_count, search->options->mixed_folder,
+                        &found->mixed, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "mixed.onnx");
     if (!found->mixed.widened_count)

@@ -8,82 +8,6 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
-/* What the reference decides. */
-struct decisions {
-    const struct ulp_search *search;
-    struct ulp_tensor *integers;
-};
-
-static enum ulp_status note_decisions(void *context, const struct ulp_event *event,
-                                      struct ulp_error *error)
-{
-    const struct decisions *decisions = context;
-    const struct ulp_plan *plan = decisions->search->plan;
-    const struct ulp_plan_node *node = &plan->nodes[event->index];
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && node->block == plan->main && status == ULP_OK;
-         o++) {
-        const struct ulp_tensor *value = event->values[o].entire;
-        struct ulp_tensor *to =
-            &decisions->integers[node->step->outputs[event->output_positions[o]]];
-        if (value && !ulp_element_is_float(value->element) && !to->data)
-            status = ulp_tensor_copy(to, value, ulp_model_budget(plan->model), error);
-    }
-    return status;
-}
-
-static enum ulp_status run_sample(struct ulp_search *search, size_t sample,
-                                  struct ulp_auditor *auditor, struct ulp_attributor *attributor,
-                                  struct ulp_error *error)
-{
-    const struct ulp_find_sample *given = &search->samples[sample];
-    const struct ulp_run_options run = {.thread_count = search->options->thread_count,
-                                        .audit = true};
-    struct decisions decisions = {search, search->integers[sample]};
-    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                             ulp_attributor_observer(attributor),
-                                             {.context = &decisions, .node_done = note_decisions},
-                                             search->options->progress ? *search->options->progress
-                                                                       : (struct ulp_observer){0}};
-    struct ulp_tensor_set outputs[2];
-    enum ulp_status status = ulp_auditor_sample(auditor, given->name, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_sample(attributor, given->inputs, error);
-    if (status == ULP_OK)
-        status =
-            ulp_plan_run(search->plan, given->inputs, &run, observers, 4, outputs, NULL, error);
-    if (status != ULP_OK)
-        return status;
-    if (!search->truths[sample].count)
-        search->truths[sample] = outputs[0];
-    else
-        ulp_tensor_set_free(&outputs[0]);
-    ulp_tensor_set_free(&outputs[1]);
-    return ulp_attributor_sweep(attributor, error);
-}
-
-static enum ulp_status audit_once(struct ulp_search *search, struct ulp_audit *out,
-                                  struct ulp_error *error)
-{
-    struct ulp_auditor *auditor = NULL;
-    struct ulp_attributor *attributor = NULL;
-    enum ulp_status status = ulp_auditor_create(search->plan, &auditor, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_threads(auditor, search->options->thread_count, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_create(search->plan, NULL, search->options->thread_count,
-                                       &attributor, error);
-    for (size_t s = 0; s < search->sample_count && status == ULP_OK; s++)
-        status = run_sample(search, s, auditor, attributor, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_finish(auditor, out, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_finish(attributor, out, error);
-    ulp_attributor_free(attributor);
-    ulp_auditor_free(auditor);
-    return status;
-}
-
 static bool is_beyond(const struct ulp_audit_node *node)
 {
     for (size_t o = 0; o < node->output_count; o++)
@@ -135,7 +59,7 @@ static void set_powers(struct ulp_search *search, const struct ulp_audit_lane *l
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
         const double whole = introduced_power(node),
-                     rounding = fmin(rounding_power(&search->plan->lanes[1]), whole),
+                     rounding = fmin(rounding_power(&search->emulation.plan->lanes[1]), whole),
                      condition = given && isfinite(node->condition) ? node->condition : !given,
                      share = given && node->share > 0 ? node->share : 0,
                      gain = given && node->gain > 0 ? fmin(node->gain, share) : 0;
@@ -152,26 +76,28 @@ static void set_powers(struct ulp_search *search, const struct ulp_audit_lane *l
 enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
                                 struct ulp_error *error)
 {
-    size_t *nodes = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *nodes),
+    size_t *nodes = ulp_arena_take(search->emulation.memory, search->emulation.plan->node_count + 1,
+                                   sizeof *nodes),
            count = 0;
     if (!nodes)
         return ulp_search_memory(error);
-    for (size_t n = 0; n < search->plan->node_count; n++)
+    for (size_t n = 0; n < search->emulation.plan->node_count; n++)
         if (kept[n])
             nodes[count++] = n;
     const struct ulp_keep keep = {.nodes = nodes,
                                   .node_count = count,
                                   .arithmetic = search->options->keep_in};
     const struct ulp_keeps keeps = {.count = count > 0, .items = &keep};
-    return ulp_plan_keep(search->plan, 1, &keeps, error);
+    return ulp_plan_keep(search->emulation.plan, 1, &keeps, error);
 }
 
 static enum ulp_status keep_required(struct ulp_search *search, struct ulp_error *error)
 {
-    bool *kept = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *kept);
+    bool *kept = ulp_arena_take(search->emulation.memory, search->emulation.plan->node_count + 1,
+                                sizeof *kept);
     if (!kept)
         return ulp_search_memory(error);
-    for (size_t n = 0; n < search->plan->node_count; n++)
+    for (size_t n = 0; n < search->emulation.plan->node_count; n++)
         kept[n] = search->always[n] || search->required[n];
     return ulp_search_keep(search, kept, error);
 }
@@ -189,7 +115,7 @@ enum ulp_status ulp_search_audit(struct ulp_search *search, struct ulp_error *er
         bool again = false;
         status = keep_required(search, error);
         if (status == ULP_OK)
-            status = audit_once(search, &audit, error);
+            status = ulp_emulation_audit(&search->emulation, NULL, &audit, error);
         if (status == ULP_OK) {
             set_powers(search, &audit.lanes[0]);
             again = require(search, &audit.lanes[0]) > 0 && !audit.lanes[0].attribution.given;

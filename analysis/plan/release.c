@@ -18,7 +18,7 @@ bool ulp_search_leave(const struct ulp_search *search, const bool *from, const s
                       size_t first, size_t last, bool *out)
 {
     bool changes = false;
-    memcpy(out, from, search->plan->node_count * sizeof *out);
+    memcpy(out, from, search->emulation.plan->node_count * sizeof *out);
     for (size_t i = first; i < last; i++) {
         changes |= out[order[i]];
         out[order[i]] = false;
@@ -30,9 +30,9 @@ bool ulp_search_leave(const struct ulp_search *search, const bool *from, const s
 static enum ulp_status release_first(struct ulp_search *search, const size_t *order, size_t count,
                                      bool *work, struct ulp_error *error)
 {
-    const size_t bytes = search->plan->node_count * sizeof *work;
+    const size_t bytes = search->emulation.plan->node_count * sizeof *work;
     size_t low = 0, high = count + 1; /* so many can go, so many cannot */
-    bool *all = ulp_arena_take(search->memory, bytes + 1, 1);
+    bool *all = ulp_arena_take(search->emulation.memory, bytes + 1, 1);
     enum ulp_status status = all ? ULP_OK : ulp_search_memory(error);
     if (status == ULP_OK)
         memcpy(all, search->kept, bytes);
@@ -72,7 +72,7 @@ static enum ulp_status release_groups(struct ulp_search *search, const size_t *o
         *failed = ratio <= 1 ? 0 : *failed + (group == 1);
         *released |= ratio <= 1;
         if (ratio <= 1)
-            memcpy(search->kept, work, search->plan->node_count * sizeof *work);
+            memcpy(search->kept, work, search->emulation.plan->node_count * sizeof *work);
     }
     return status;
 }
@@ -98,10 +98,11 @@ static enum ulp_status release_each(struct ulp_search *search, const size_t *ord
 enum ulp_status ulp_search_release_to(struct ulp_search *search, size_t budget, bool *work,
                                       struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count;
+    const size_t nodes = search->emulation.plan->node_count;
     enum ulp_status status = ULP_OK;
     struct ulp_judgement *judgements =
-        ulp_arena_take(search->memory, search->sample_count + 1, sizeof *judgements);
+        ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
+                       sizeof *judgements);
     if (!judgements)
         return ulp_search_memory(error);
     while (count_left(search) > budget && status == ULP_OK) {
@@ -127,7 +128,8 @@ enum ulp_status ulp_search_release_to(struct ulp_search *search, size_t budget, 
 enum ulp_status ulp_search_release(struct ulp_search *search, size_t start, bool *work,
                                    struct ulp_error *error)
 {
-    size_t *order = ulp_arena_take(search->memory, search->plan->node_count + 1, sizeof *order),
+    size_t *order = ulp_arena_take(search->emulation.memory, search->emulation.plan->node_count + 1,
+                                   sizeof *order),
            count = 0;
     if (!order)
         return ulp_search_memory(error);
@@ -161,7 +163,7 @@ static enum ulp_status try_candidates(struct ulp_search *search, struct candidat
                                       struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    memcpy(work, search->kept, search->plan->node_count * sizeof *work);
+    memcpy(work, search->kept, search->emulation.plan->node_count * sizeof *work);
     for (size_t c = 0; c < count && status == ULP_OK; c++) {
         work[candidates[c].node] = true;
         status = ulp_search_judge_all(search, work, judgements, &candidates[c].ratio, error);
@@ -174,10 +176,12 @@ static enum ulp_status try_candidates(struct ulp_search *search, struct candidat
 enum ulp_status ulp_search_add(struct ulp_search *search, size_t than, bool *work, bool *found,
                                struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count;
-    struct candidate *candidates = ulp_arena_take(search->memory, nodes + 1, sizeof *candidates);
+    const size_t nodes = search->emulation.plan->node_count;
+    struct candidate *candidates =
+        ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *candidates);
     struct ulp_judgement *judgements =
-        ulp_arena_take(search->memory, search->sample_count + 1, sizeof *judgements);
+        ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
+                       sizeof *judgements);
     size_t count = 0;
     if (!candidates || !judgements)
         return ulp_search_memory(error);

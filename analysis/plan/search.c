@@ -42,13 +42,14 @@ struct best {
 
 static double find_work(const struct ulp_search *search)
 {
-    return ulp_trial_work(search->trial) / (double)search->sample_count;
+    return ulp_trial_work(search->emulation.trial) / (double)search->emulation.given.sample_count;
 }
 
 static enum ulp_status note_best(struct ulp_search *search, struct best *best,
                                  struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count, count = ulp_search_count(search, search->kept);
+    const size_t nodes = search->emulation.plan->node_count,
+                 count = ulp_search_count(search, search->kept);
     struct ulp_border *borders = NULL;
     size_t casts = 0;
     double ratio = 0;
@@ -56,7 +57,7 @@ static enum ulp_status note_best(struct ulp_search *search, struct best *best,
         return ULP_OK;
     enum ulp_status status = ulp_search_keep(search, search->kept, error);
     if (status == ULP_OK)
-        status = ulp_plan_borders(search->plan, 1, &borders, &casts, error);
+        status = ulp_plan_borders(search->emulation.plan, 1, &borders, &casts, error);
     ulp_borders_free(borders);
     if (status == ULP_OK)
         status = ulp_search_judge_all(search, search->kept, search->after, &ratio, error);
@@ -77,7 +78,7 @@ static enum ulp_status note_best(struct ulp_search *search, struct best *best,
 static enum ulp_status search_from_below(struct ulp_search *search, struct best *best, bool *work,
                                          struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count;
+    const size_t nodes = search->emulation.plan->node_count;
     bool found = false;
     for (size_t n = 0; n < nodes; n++)
         search->kept[n] =
@@ -91,9 +92,10 @@ static enum ulp_status search_from_below(struct ulp_search *search, struct best 
 static enum ulp_status search_all(struct ulp_search *search, const bool *all, bool *work,
                                   struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count, bytes = nodes * sizeof *work;
-    struct best best = {.kept = ulp_arena_take(search->memory, bytes + 1, 1),
-                        .without = ulp_arena_take(search->memory, nodes + 1, sizeof(double))};
+    const size_t nodes = search->emulation.plan->node_count, bytes = nodes * sizeof *work;
+    struct best best = {.kept = ulp_arena_take(search->emulation.memory, bytes + 1, 1),
+                        .without =
+                            ulp_arena_take(search->emulation.memory, nodes + 1, sizeof(double))};
     enum ulp_status status = best.kept && best.without ? ULP_OK : ulp_search_memory(error);
     size_t free_count = 0;
     for (size_t n = 0; n < nodes; n++)
@@ -118,10 +120,10 @@ static enum ulp_status search_all(struct ulp_search *search, const bool *all, bo
 static enum ulp_status release(struct ulp_search *search, struct ulp_found *found,
                                struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count, budget = search->options->budget;
-    bool *work = ulp_arena_take(search->memory, nodes + 1, sizeof *work);
-    bool *all = ulp_arena_take(search->memory, nodes + 1, sizeof *all);
-    size_t *order = ulp_arena_take(search->memory, nodes + 1, sizeof *order), count = 0;
+    const size_t nodes = search->emulation.plan->node_count, budget = search->options->budget;
+    bool *work = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *work);
+    bool *all = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *all);
+    size_t *order = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *order), count = 0;
     if (!work || !all || !order)
         return ulp_search_memory(error);
     memcpy(all, search->kept, nodes * sizeof *all);
@@ -142,29 +144,19 @@ static enum ulp_status release(struct ulp_search *search, struct ulp_found *foun
     return status;
 }
 
-static bool has_diverged(const struct ulp_search *search, const struct ulp_judgement *judgements)
-{
-    bool any = false;
-    for (size_t s = 0; s < search->sample_count; s++)
-        any |= judgements[s].metric && strcmp(judgements[s].metric, "diverged") == 0;
-    return any;
-}
-
 /* With every node kept. Where even so something is decided otherwise, figures are those with the
  * reference's decisions, as everywhere. */
 static enum ulp_status run_whole(struct ulp_search *search, struct ulp_found *found,
                                  struct ulp_error *error)
 {
-    for (size_t n = 0; n < search->plan->node_count; n++)
+    for (size_t n = 0; n < search->emulation.plan->node_count; n++)
         search->kept[n] = search->always[n] || search->free[n];
     enum ulp_status status =
         ulp_search_judge_all(search, search->kept, search->after, &found->full, error);
-    if (status != ULP_OK || !has_diverged(search, search->after))
+    if (status != ULP_OK || !ulp_emulation_diverged(&search->emulation, search->after))
         return status;
-    search->follows = true;
-    for (size_t s = 0; s < search->sample_count; s++)
-        ulp_trial_follow(search->trial, s, search->integers[s]);
-    for (size_t n = 0; n <= search->plan->node_count; n++)
+    ulp_emulation_follow(&search->emulation);
+    for (size_t n = 0; n <= search->emulation.plan->node_count; n++)
         search->seen[n] = NAN;
     status = ulp_search_judge_all(search, search->always, search->before, &found->before, error);
     return status == ULP_OK
@@ -175,7 +167,7 @@ static enum ulp_status run_whole(struct ulp_search *search, struct ulp_found *fo
 enum ulp_status ulp_search_run(struct ulp_search *search, struct ulp_found *found,
                                struct ulp_error *error)
 {
-    const size_t nodes = search->plan->node_count;
+    const size_t nodes = search->emulation.plan->node_count;
     memcpy(search->kept, search->always, nodes * sizeof *search->kept);
     enum ulp_status status =
         ulp_search_judge_all(search, search->kept, search->before, &found->before, error);

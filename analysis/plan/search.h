@@ -4,21 +4,13 @@
 
 #include <ulpscope/plan.h>
 
-#include "analysis/limit.h"
+#include "analysis/emulation/emulation.h"
 #include "base/memory/alloc.h"
-#include "run/pass/trial.h"
 
 static inline enum ulp_status ulp_search_memory(struct ulp_error *error)
 {
     return ulp_fail_memory(error, "out of memory for a plan");
 }
-
-/* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance. */
-struct ulp_judgement {
-    double ratio;
-    const char *output, *metric;
-    double value;
-};
 
 /* Estimates of how much a node matters, as relative powers. */
 enum ulp_estimate {
@@ -30,17 +22,8 @@ enum ulp_estimate {
 };
 
 struct ulp_search {
-    struct ulp_plan *plan; /* lanes: the reference, the arithmetic */
+    struct ulp_emulation emulation;
     const struct ulp_find_options *options;
-    const struct ulp_find_sample *samples;
-    size_t sample_count;
-    struct ulp_arena *memory;
-    struct ulp_trial *trial;
-    struct ulp_limit *limits;
-    size_t limit_count;
-    struct ulp_tensor_set *truths; /* of each sample */
-    struct ulp_tensor **integers;  /* of each sample, by slot of the main graph: the reference's */
-    bool follows;                  /* runs take the reference's decisions */
     /* by node */
     bool *always, *free; /* free: may be kept and released */
     bool *required;      /* what overflows, with what reads it */
@@ -50,19 +33,11 @@ struct ulp_search {
     /* What it adds to the error of the outputs by computing, and by storing its result: one
      * estimate of several (enum ulp_estimate) for each */
     double *own[ULP_ESTIMATE_COUNT], *stored[ULP_ESTIMATE_COUNT];
-    size_t first_sample; /* the one that failed last is tried first */
-    size_t runs;
+    uint16_t *runs_with; /* of a set that is being run: struct ulp_trial's form of it */
     double audit_seconds;
     double *seen;                         /* by count of kept nodes: the least ratio; NaN: none */
     struct ulp_judgement *before, *after; /* by sample */
 };
-
-/* tolerance.c */
-enum ulp_status ulp_search_limits(struct ulp_search *search, struct ulp_error *error);
-enum ulp_status ulp_search_judge(const struct ulp_search *search,
-                                 const struct ulp_tensor_set *outputs,
-                                 const struct ulp_tensor_set *truth, struct ulp_judgement *out,
-                                 struct ulp_error *error);
 
 /* powers.c: the plan's lane keeps the nodes. */
 enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
@@ -89,16 +64,14 @@ enum ulp_status ulp_search_validate(struct ulp_search *search,
 enum ulp_status ulp_search_mixed(struct ulp_search *search, struct ulp_found *found,
                                  struct ulp_error *error);
 
-/* entries.c: the set of nodes as patterns. */
-enum ulp_status ulp_search_entries(const struct ulp_search *search, struct ulp_found *found,
-                                   struct ulp_error *error);
-
 /* try.c. All samples with a set of nodes, each judgement (may be NULL) and the worst ratio. */
 enum ulp_status ulp_search_judge_all(struct ulp_search *search, const bool *kept,
                                      struct ulp_judgement *judgements, double *ratio,
                                      struct ulp_error *error);
 enum ulp_status ulp_search_try(struct ulp_search *search, const bool *kept, double *ratio,
                                struct ulp_error *error);
+/* The set in the form in which it is run; valid until the next call. */
+const uint16_t *ulp_search_as_run(const struct ulp_search *search, const bool *kept);
 size_t ulp_search_count(const struct ulp_search *search, const bool *kept);
 
 /* release.c: nodes leave search->kept, which meets the tolerance, until no single one can; `work`

@@ -14,6 +14,7 @@
 #include "analysis/report/json_node.h"
 #include "analysis/report/json_writer.h"
 #include "analysis/report/report.h"
+#include "analysis/timings/timings.h"
 
 #define SCHEMA_VERSION 1
 #define SET(object, values, NAME) ulp_json_set(object, #NAME, ulp_json_number((values)->NAME))
@@ -367,6 +368,8 @@ static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, str
         put_limits(&writer, audit);
     ulp_json_put(&writer, "seconds", ulp_json_number(audit->seconds));
     ulp_json_put(&writer, "peak_tensor_bytes", json_integer((json_int_t)audit->peak_bytes));
+    if (audit->timings)
+        ulp_json_put(&writer, "timings", ulp_timings_json(audit->timings));
     ulp_json_open(&writer, "arithmetics", '[');
     for (size_t l = 0; l < audit->lane_count; l++)
         put_lane(&writer, audit, &audit->lanes[l], nodes);

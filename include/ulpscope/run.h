@@ -115,6 +115,11 @@ ULP_API void ulp_plan_free(struct ulp_plan *plan);
 ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
+/* Was the plan made for inputs of these shapes? Those that only one of both has do not matter. */
+ULP_API bool ulp_plan_takes(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs);
+/* Have both, of one model and its inputs' shapes apart alike, the same nodes and values under the
+ * same indexes? Then what runs of one give can be put together with what those of the other do. */
+ULP_API bool ulp_plan_same_nodes(const struct ulp_plan *a, const struct ulp_plan *b);
 
 /* A precision plan: an arithmetic and its kept nodes, read from a JSON file (doc/plan.md). Charged
  * to budget (may be NULL). */
@@ -229,6 +234,12 @@ struct ulp_lane_value {
     const struct ulp_tensor *here;   /* R(p), in the reference's arithmetic */
 };
 
+/* Seconds that one lane spent on one node. */
+struct ulp_lane_seconds {
+    double own;       /* P(p) and P(r), of the reference lane R(r) */
+    double reference; /* R(p): for this lane, in the reference's arithmetic */
+};
+
 /* What an observer is shown when a node has been computed. Valid during the call only; copy what is
  * needed later (ulp_tensor_copy). */
 struct ulp_event {
@@ -253,7 +264,10 @@ struct ulp_event {
     const char *const *input_names;
     /* inputs[lane * input_count + input]; only entire is set */
     const struct ulp_lane_value *inputs;
-    double seconds;  /* spent on this node, all lanes */
+    /* spent on this node, all lanes; without observers, and of an If, Loop or Scan without the
+     * nodes inside */
+    double seconds;
+    const struct ulp_lane_seconds *lane_seconds; /* by lane; zeros where it was not computed */
     double progress; /* estimated share of the run's work done, 0 to 1 */
 };
 

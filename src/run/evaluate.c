@@ -1,6 +1,7 @@
 /* Evaluating one step in one lane: P(p), P(r) and R(p) (ulpscope/run.h). */
 #include <string.h>
 
+#include "base/machine/clock.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "run/walk.h"
@@ -144,19 +145,21 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
         out->here_is_reference = equal;
     }
     if (!out->here_is_reference) {
+        const double started = ulp_seconds_now();
         status = foreign_inputs(reference, lane, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
             status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);
+        out->seconds.reference = ulp_seconds_now() - started;
     }
     return status;
 }
 
-enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
-                             const struct ulp_step *step, size_t lane_index,
-                             const struct ulp_tensor *const *reference_inputs,
-                             const struct ulp_tensor *results, struct ulp_evaluation *out,
-                             struct ulp_arena *arena, struct ulp_error *error)
+static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
+                                const struct ulp_step *step, size_t lane_index,
+                                const struct ulp_tensor *const *reference_inputs,
+                                const struct ulp_tensor *results, struct ulp_evaluation *out,
+                                struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
     struct ulp_inputs own = {0};
@@ -181,5 +184,18 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
         status = evaluate_views(lane, reference, reference_inputs, own.at, step, temporaries,
                                 foreign, out, error);
     ulp_inputs_free(&own);
+    return status;
+}
+
+enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
+                             const struct ulp_step *step, size_t lane,
+                             const struct ulp_tensor *const *reference_inputs,
+                             const struct ulp_tensor *results, struct ulp_evaluation *out,
+                             struct ulp_arena *arena, struct ulp_error *error)
+{
+    const double started = ulp_seconds_now();
+    const enum ulp_status status =
+        evaluate(walk, frame, step, lane, reference_inputs, results, out, arena, error);
+    out->seconds.own = ulp_seconds_now() - started - out->seconds.reference;
     return status;
 }

@@ -62,7 +62,8 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
     int *positions = ulp_arena_take(arena, step->output_count + 1, sizeof *positions);
     struct ulp_lane_value *values =
         ulp_arena_take(arena, lanes * step->output_count + 1, sizeof *values);
-    if (!output_names || !positions || !values)
+    struct ulp_lane_seconds *lane_seconds = ulp_arena_take(arena, lanes, sizeof *lane_seconds);
+    if (!output_names || !positions || !values || !lane_seconds)
         return ulp_out_of_memory(error);
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0) {
@@ -74,6 +75,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         if (walk->shown[l] != shown)
             walk->arithmetics[l] = *shown;
         walk->shown[l] = shown;
+        lane_seconds[l] = evaluations[l].seconds;
     }
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
@@ -96,6 +98,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .input_names = inputs->names,
         .inputs = inputs->values,
         .seconds = seconds,
+        .lane_seconds = lane_seconds,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
     };
     enum ulp_status status = ULP_OK;

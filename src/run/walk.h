@@ -13,14 +13,17 @@ struct ulp_walk {
     /* what each lane computes the node in that observers are told of */
     struct ulp_arithmetic *arithmetics;
     const struct ulp_arithmetic **shown; /* what those are copies of; NULL: of none yet */
-    struct ulp_budget root; /* when the model has no budget */
+    struct ulp_budget root;              /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
     struct ulp_kept *left; /* of the plan; NULL: its first run, and packed is the walk's own */
     size_t reserve_draws;  /* before the walk */
     size_t *executions;    /* how often each node has been shown, by number */
-    double seconds_shown;  /* sum of what observers were told */
+    bool streams;          /* weights go through memory (stream.c): */
+    size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */
+    size_t fetched_bytes;  /* asked for: so many since the walk was there last */
+    double seconds_shown;  /* sum of what observers were told, and of what they took themselves */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 
@@ -48,6 +51,7 @@ struct ulp_evaluation {
     struct ulp_tensor *entire, *single, *here;
     bool single_is_entire, here_is_reference; /* views of others: inputs were equal */
     bool skipped;                             /* nothing was computed */
+    struct ulp_lane_seconds seconds;
 };
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
                                       struct ulp_arena *arena, struct ulp_error *error);
@@ -65,6 +69,13 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
                            const struct ulp_tensor *const *inputs,
                            const struct ulp_tensor *reference, struct ulp_tensor *outputs,
                            struct ulp_error *error);
+
+/* stream.c: before a walk; before the step of that number in the block; and after a step, when the
+ * lanes have dropped what is dead. */
+void ulp_stream_begin(struct ulp_walk *walk);
+void ulp_stream_ahead(struct ulp_walk *walk, const struct ulp_frame *frame, size_t step);
+void ulp_stream_behind(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                       const struct ulp_step *step);
 
 /* What observers are told of a node's inputs: values[lane * count + input]. */
 struct ulp_event_inputs {

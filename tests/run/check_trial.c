@@ -11,17 +11,22 @@
 
 /* The oracle: the plan itself, told to keep the nodes. */
 static void expect_plain(struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                         const bool *kept, const struct ulp_arithmetic *keep_in,
+                         const uint16_t *kept, const struct ulp_arithmetic *keep_in,
                          const struct ulp_tensor_set *outputs)
 {
     size_t *nodes = calloc(ulp_plan_node_count(plan) + 1, sizeof *nodes), count = 0;
+    struct ulp_keep *keep = calloc(ulp_plan_node_count(plan) + 1, sizeof *keep);
     struct ulp_tensor_set plain;
     struct ulp_error error;
     for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
-        if (kept[n])
-            nodes[count++] = n;
-    const struct ulp_keep keep = {.nodes = nodes, .node_count = count, .arithmetic = *keep_in};
-    const struct ulp_keeps keeps = {count > 0, &keep, NULL};
+        if (kept[n]) {
+            nodes[count] = n;
+            keep[count] = (struct ulp_keep){.nodes = &nodes[count],
+                                            .node_count = 1,
+                                            .arithmetic = keep_in[kept[n] - 1]};
+            count++;
+        }
+    const struct ulp_keeps keeps = {count, keep, NULL};
     ck_ulp_ok(ulp_plan_keep(plan, 0, &keeps, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, &plain, NULL, &error), error);
     ck_assert_uint_eq(plain.count, outputs->count);
@@ -29,35 +34,41 @@ static void expect_plain(struct ulp_plan *plan, const struct ulp_tensor_set *inp
         ck_assert_msg(test_same_bits(&plain.items[o].tensor, &outputs->items[o].tensor),
                       "%s with %zu nodes kept", plain.items[o].name, count);
     ulp_tensor_set_free(&plain);
+    free(keep);
     free(nodes);
 }
 
-/* Random sets, each from the one before by a few nodes or from none, accepted or forgotten. */
+/* Random sets, each from the one before by a few nodes or from none, accepted or forgotten.
+ * also_in: a second arithmetic to keep nodes in; NULL: only one. */
 static void expect_random_sets(const struct ulp_model *model, const struct ulp_tensor_set *samples,
                                size_t sample_count, const char *base, const char *kept_in,
-                               int rounds)
+                               const char *also_in, int rounds)
 {
-    const struct ulp_arithmetic lane = test_arithmetic(base), keep_in = test_arithmetic(kept_in);
+    const struct ulp_arithmetic lane = test_arithmetic(base),
+                                keep_in[] = {test_arithmetic(kept_in),
+                                             test_arithmetic(also_in ? also_in : kept_in)};
+    const unsigned choices = also_in ? 3 : 2;
     const struct ulp_plan_options options = {.inputs = &samples[0]};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
     struct ulp_error error;
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, sample_count, 2, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 0, keep_in, choices - 1, sample_count, 2, &trial, &error),
+              error);
     for (size_t s = 0; s < sample_count; s++)
         ck_ulp_ok(ulp_trial_add(trial, &samples[s], &error), error);
     const size_t nodes = ulp_plan_node_count(plan);
-    bool *kept = calloc(nodes + 1, sizeof *kept);
+    uint16_t *kept = calloc(nodes + 1, sizeof *kept);
     for (int round = 0; round < rounds; round++) {
         const uint64_t seed = (uint64_t)round + 7;
         const double change = round % 4 == 0 ? 0.5 : 1.5 / (double)nodes;
         for (size_t n = 0; n < nodes; n++)
             if (ulp_random_uniform(seed, n) < change)
-                kept[n] = !kept[n];
+                kept[n] = (uint16_t)((kept[n] + 1 + n % (choices - 1)) % choices);
         const size_t sample = (size_t)round % sample_count;
         struct ulp_tensor_set outputs;
         ck_ulp_ok(ulp_trial_run(trial, sample, kept, &outputs, &error), error);
-        expect_plain(plan, &samples[sample], kept, &keep_in, &outputs);
+        expect_plain(plan, &samples[sample], kept, keep_in, &outputs);
         ulp_tensor_set_free(&outputs);
         if (round % 3)
             ulp_trial_accept(trial);
@@ -73,11 +84,11 @@ START_TEST(trials_are_plain_runs)
     struct ulp_tensor_set inputs;
     if (!network_load(_i, &model, &inputs))
         return;
-    expect_random_sets(model, &inputs, 1, "fp16", "fp32", 6);
+    expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 6);
     if (_i == 0)
-        expect_random_sets(model, &inputs, 1, "tf32", "fp32", 6);
+        expect_random_sets(model, &inputs, 1, "tf32", "fp32", NULL, 6);
     if (_i == 0)
-        expect_random_sets(model, &inputs, 1, "fp16", "bf16", 6);
+        expect_random_sets(model, &inputs, 1, "fp16", "bf16", "e5m3", 6);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -88,7 +99,8 @@ START_TEST(bodies_too)
     struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set samples[] = {text_inputs(model, 1, 0, false),
                                        text_inputs(model, 2, 0, true)};
-    expect_random_sets(model, samples, 2, "fp16", "fp32", 40);
+    expect_random_sets(model, samples, 2, "fp16", "fp32", NULL, 40);
+    expect_random_sets(model, samples, 2, "e8m20", "e5m6", "e6m3", 40);
     ulp_tensor_set_free(&samples[0]);
     ulp_tensor_set_free(&samples[1]);
     ulp_model_free(model);
@@ -105,10 +117,10 @@ START_TEST(only_what_a_change_reaches_is_computed)
     struct ulp_plan *plan;
     struct ulp_trial *trial;
     struct ulp_error error;
-    bool kept[6] = {false};
+    uint16_t kept[6] = {false};
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
     ck_assert_uint_eq(ulp_plan_node_count(plan), 6);
-    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1, 1, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
     ulp_trial_accept(trial);
@@ -116,7 +128,7 @@ START_TEST(only_what_a_change_reaches_is_computed)
     ck_assert_double_eq_tol(ulp_trial_work(trial), 1, 1e-12);
     for (size_t n = 0; n < 6; n++) {
         const double before = ulp_trial_work(trial);
-        kept[n] = true;
+        kept[n] = 1;
         ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
         ulp_tensor_set_free(&outputs);
         kept[n] = false;
@@ -170,13 +182,13 @@ START_TEST(decisions_can_be_the_reference_s)
     struct ulp_error error;
     ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, &inputs, &follow, &observer, 1, plain, NULL, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 1, &keep_in, 1, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 1, &keep_in, 1, 1, 1, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     struct ulp_tensor *integers = calloc(plan->main->slot_count, sizeof *integers);
     for (size_t n = 0; n < plan->node_count; n++)
         if (strcmp(ulp_plan_node_name(plan, n), "compare") == 0)
             integers[plan->nodes[n].step->outputs[0]] = compared;
-    const bool none[8] = {false};
+    const uint16_t none[8] = {0};
     for (int follows = 0; follows < 2; follows++) {
         if (follows)
             ulp_trial_follow(trial, 0, integers);
@@ -205,14 +217,14 @@ START_TEST(without_room_nothing_is_held)
     ck_ulp_ok(ulp_budget_create((size_t)256 << 20, &budget, &error), error);
     struct ulp_model *model = text_load_within(&text_chain, budget);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
-    expect_random_sets(model, &inputs, 1, "fp16", "fp32", 8);
+    expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 8);
     const struct ulp_arithmetic lane = test_arithmetic("fp16"), keep_in = test_arithmetic("fp32");
     const struct ulp_plan_options options = {.inputs = &inputs};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
-    bool kept[6] = {true};
+    uint16_t kept[6] = {1};
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1000000, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1000000, 1, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     for (int round = 0; round < 3; round++) {
         struct ulp_tensor_set outputs;

@@ -23,8 +23,9 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
     return code;
 }
 
-static int report(const struct audit_options *options, const struct audit_choices *choices,
-                  const char *folder, const struct engine_lane *engine, struct ulp_audit *audit)
+static int write_report(const struct audit_options *options, const struct audit_choices *choices,
+                        const char *folder, const struct engine_lane *engine,
+                        struct ulp_audit *audit)
 {
     struct ulp_error error;
     char *summary;
@@ -57,6 +58,24 @@ static int report(const struct audit_options *options, const struct audit_choice
     return check_limits(options, audit);
 }
 
+static int report(const struct audit_options *options, const struct audit_choices *choices,
+                  const char *folder, const struct engine_lane *engine, struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    struct ulp_timings timings = {0};
+    enum ulp_status status = ulp_timings_read(options->timer, &timings, &error);
+    ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
+    if (status == ULP_OK && options->timer)
+        audit->timings = &timings;
+    const int code =
+        status == ULP_OK ? write_report(options, choices, folder, engine, audit) : fail(&error);
+    audit->timings = NULL;
+    ulp_timings_free(&timings);
+    if (code == ULP_OK || code == ULP_ERROR_LIMIT)
+        status = print_timings(options->timer, 1, &error);
+    return status == ULP_OK ? code : fail(&error);
+}
+
 /* The n-th of several shapes has a folder of its own. */
 static enum ulp_status choose_folder(const struct audit_options *options, size_t n, char **out,
                                      struct ulp_error *error)
@@ -83,6 +102,9 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     struct engine_lane engine = {0};
     char *shape = NULL, *folder = NULL;
     bool whole = false;
+    if (n > 0)
+        ulp_timer_restart(options->timer);
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
     if (status == ULP_OK)
         status = choose_folder(options, n, &folder, &error);
@@ -134,6 +156,7 @@ int run_audit(const struct audit_options *options)
         status = ulp_certify_check(&lanes.arithmetics[0], &error);
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, &error);
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK && options->junit)

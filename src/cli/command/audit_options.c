@@ -169,7 +169,11 @@ int parse_audit_options(int argc, char **argv, struct audit_options *out)
                                      children, NULL,         NULL};
     *out = (struct audit_options){.reference = "mpfr:128", .argc = argc, .argv = argv};
     common_init(&out->common);
-    return parse_model_arguments(&argp, argc, argv, out, &out->common);
+    const int code = parse_model_arguments(&argp, argc, argv, out, &out->common);
+    struct ulp_error error;
+    if (code == ULP_OK && out->timings && ulp_timer_create(&out->timer, &error) != ULP_OK)
+        return fail(&error);
+    return code;
 }
 
 void free_audit_options(struct audit_options *options)
@@ -179,4 +183,5 @@ void free_audit_options(struct audit_options *options)
     free(options->limits);
     free(options->pairs);
     free(options->checkpoints);
+    ulp_timer_free(options->timer);
 }

@@ -56,13 +56,12 @@ static enum ulp_status run_original(const struct original *original,
 /* What the samples of one audit share. */
 struct session {
     const struct audit_options *options;
-    const struct ulp_model *model;
-    const struct ulp_arithmetic *reference;
-    struct ulp_plan *plan;
+    struct sample_plans plans;
     struct ulp_auditor *sum; /* of all samples */
     struct original original;
     struct progress progress;
     /* of the current sample */
+    const struct ulp_plan *plan;
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor; /* NULL: --no-attribute */
     struct ulp_certificate certificate;
@@ -78,22 +77,20 @@ static const char *spill_folder(const struct audit_options *options)
                                                : "/tmp";
 }
 
-static enum ulp_status open_session(struct session *session, const struct lane_list *lanes,
-                                    const struct sample_list *samples, struct ulp_error *error)
+static enum ulp_status open_session(struct session *session, const struct sample_list *samples,
+                                    struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                                  .keeps = lanes->keeps,
-                                                  .groups = lanes->groups,
-                                                  .names = lanes->names};
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
-    enum ulp_status status = ulp_plan_create(session->model, lanes->arithmetics, lanes->count,
-                                             &plan_options, &session->plan, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
+    enum ulp_status status =
+        choose_plan(&session->plans, &samples->items[0].inputs, &session->plan, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
-        status = ulp_limit_check(options->limits[i], session->model, session->plan, error);
+        status = ulp_limit_check(options->limits[i], session->plans.model, session->plan, error);
     if (status == ULP_OK)
-        status = ulp_auditor_create(session->plan, &session->sum, error);
+        status = ulp_auditor_create(session->plans.first, &session->sum, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
     if (status == ULP_OK && options->reference_model)
@@ -142,7 +139,7 @@ static void close_session(struct session *session)
     progress_clear(&session->progress);
     close_sample(session);
     ulp_auditor_free(session->sum);
-    ulp_plan_free(session->plan);
+    free_plans(&session->plans);
     close_original(&session->original);
 }
 
@@ -151,27 +148,36 @@ static enum ulp_status run_lanes(struct session *session, const struct sample *s
                                  struct ulp_error *error)
 {
     const int threads = session->options->common.threads;
+    struct ulp_timer *timer = session->options->timer;
     const struct ulp_run_options run = {.thread_count = threads, .audit = true},
                                  follow = {.thread_count = threads, .follow = true};
     struct ulp_attributor *attributor = session->attributor;
-    struct ulp_observer observers[3] = {ulp_auditor_observer(session->auditor),
+    struct ulp_observer auditing = ulp_auditor_observer(session->auditor), attributing;
+    struct ulp_observer observers[4] = {ulp_timer_observer(timer, session->plan),
+                                        ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing),
                                         progress_observer(&session->progress)};
     struct ulp_run_cost cost = {0};
     enum ulp_status status = ulp_auditor_sample(session->auditor, sample->name, error);
     if (status == ULP_OK && attributor) {
-        observers[2] = ulp_attributor_observer(attributor);
+        attributing = ulp_attributor_observer(attributor);
+        observers[3] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
         status = ulp_attributor_sample(attributor, &sample->inputs, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK)
-        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 3 : 2,
+        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 4 : 3,
                               NULL, &cost, error);
+    ulp_timer_phase(timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && attributor)
         status = ulp_attributor_sweep(attributor, error);
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK && ulp_auditor_has_diverged(session->auditor)) {
-        observers[0] = ulp_auditor_follower(session->auditor);
+        auditing = ulp_auditor_follower(session->auditor);
+        observers[1] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
         status =
-            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 2, NULL, NULL, error);
+            ulp_plan_run(session->plan, &sample->inputs, &follow, observers, 3, NULL, NULL, error);
     }
+    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     session->seconds += cost.seconds;
     session->peak_bytes =
         cost.peak_bytes > session->peak_bytes ? cost.peak_bytes : session->peak_bytes;
@@ -187,22 +193,26 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     const struct ulp_observer progress = progress_observer(&session->progress);
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
-        status = run_original(&session->original, session->reference, &sample->inputs, &run,
-                              &progress, error);
+        ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
+        status = run_original(&session->original, &session->plans.lanes->arithmetics[0],
+                              &sample->inputs, &run, &progress, error);
         session->progress.part++;
     }
     if (status == ULP_OK)
         status = run_lanes(session, sample, error);
     session->progress.part++;
     if (status == ULP_OK && options->certify) {
-        status = ulp_certify(session->model, session->reference, &sample->inputs, &run, &progress,
-                             &session->certificate, error);
+        ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
+        status = ulp_certify(session->plans.model, &session->plans.lanes->arithmetics[0],
+                             &sample->inputs, &run, &progress, &session->certificate, error);
         session->progress.part++;
     }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
-/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples. */
+/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples of the
+ * first one's shapes. */
 #define OVERFLOWING_SAMPLES 16
 
 static enum ulp_status attribute_overflowing(struct session *session,
@@ -210,15 +220,25 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                              struct ulp_audit *audit, struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    const size_t count =
-        samples->count < OVERFLOWING_SAMPLES ? samples->count : OVERFLOWING_SAMPLES;
+    struct sample *taken[OVERFLOWING_SAMPLES];
     const struct ulp_tensor_set *inputs[OVERFLOWING_SAMPLES];
+    size_t count = 0;
     enum ulp_status status = ULP_OK;
     bool any = false;
     for (size_t l = 0; l < audit->lane_count; l++)
         any |= !audit->lanes[l].attribution.given && audit->lanes[l].attribution.reason;
     if (!any)
         return ULP_OK;
+    for (size_t s = 0; s < samples->count && count < OVERFLOWING_SAMPLES && status == ULP_OK; s++) {
+        struct sample *sample = &samples->items[s];
+        status = load_sample(session->plans.model, sample, error);
+        if (status == ULP_OK && ulp_plan_takes(session->plans.first, &sample->inputs)) {
+            inputs[count] = &sample->inputs;
+            taken[count++] = sample;
+        } else {
+            drop_sample(sample);
+        }
+    }
     progress_init(&session->progress, options->common.quiet, count);
     const struct ulp_observer progress = progress_observer(&session->progress);
     const struct ulp_attribution_options shares = {.output = options->output,
@@ -226,15 +246,11 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                                    .verify = options->verify,
                                                    .thread_count = options->common.threads,
                                                    .progress = &progress};
-    for (size_t s = 0; s < count && status == ULP_OK; s++) {
-        status = load_sample(session->model, &samples->items[s], error);
-        inputs[s] = &samples->items[s].inputs;
-    }
     if (status == ULP_OK)
-        status =
-            ulp_audit_attribute_overflowing(audit, session->plan, inputs, count, &shares, error);
+        status = ulp_audit_attribute_overflowing(audit, session->plans.first, inputs, count,
+                                                 &shares, error);
     for (size_t s = 1; s < count; s++)
-        drop_sample(&samples->items[s]);
+        drop_sample(taken[s]);
     progress_clear(&session->progress);
     return status;
 }
@@ -243,11 +259,14 @@ static enum ulp_status finish_session(struct session *session, const struct samp
                                       struct ulp_audit *audit, struct ulp_error *error)
 {
     progress_clear(&session->progress);
+    free_other_plans(&session->plans);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
         status = attribute_overflowing(session, samples, audit, error);
     if (status == ULP_OK && session->options->group)
         status = ulp_audit_group_shares(audit, session->options->group, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -256,7 +275,12 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
                                  struct ulp_audit *out, struct ulp_error *error)
 {
     struct session *session = context;
-    enum ulp_status status = load_sample(session->model, sample, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_LOADING);
+    enum ulp_status status = load_sample(session->plans.model, sample, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
+    if (status == ULP_OK)
+        status = choose_plan(&session->plans, &sample->inputs, &session->plan, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = open_sample(session, index == 0, error);
     if (status == ULP_OK)
@@ -306,24 +330,25 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
                               const struct lane_list *lanes, const struct sample_list *samples,
                               struct ulp_audit *audit, bool *whole, struct ulp_error *error)
 {
-    struct session session = {.options = options,
-                              .model = model,
-                              .reference = &lanes->arithmetics[0]};
+    struct session session = {.options = options, .plans = {.model = model, .lanes = lanes}};
     const struct audit_parts parts = {.options = options,
                                       .model = model,
                                       .lanes = lanes,
                                       .samples = samples,
                                       .make = audit_one,
                                       .context = &session};
-    enum ulp_status status = open_session(&session, lanes, samples, error);
+    enum ulp_status status = open_session(&session, samples, error);
     if (status == ULP_OK)
         status = audit_parts(&parts, session.sum, whole, error);
     progress_clear(&session.progress);
     if (status == ULP_OK && *whole)
         status = finish_session(&session, samples, audit, error);
     close_session(&session);
-    if (status == ULP_OK && *whole && options->schedules)
+    if (status == ULP_OK && *whole && options->schedules) {
+        ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
         status =
             run_schedules(options, model, lanes->arithmetics, lanes->count, samples, audit, error);
+    }
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/machine/clock.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
@@ -28,8 +27,8 @@ static const struct argp_option option_list[] = {
      "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
      "--save-outputs, of runner ulpscope-ARITH, each sample an iteration", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
-    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr the time of loading, of planning, of every run "
-                                      "and of each operator", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, every run, "
+                                      "each kind of operator, the slowest nodes", 0},
     {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings. All runs give equal results", 0},
     {0},
 };
@@ -142,68 +141,18 @@ static enum ulp_status check_output(const char *path, struct ulp_error *error)
     return status;
 }
 
-/* --timings: seconds of each phase, and of each kind of operator over all runs. */
-struct timings {
-    double begun, loaded, planned;
-    struct operator_time {
-        char name[48];
-        double seconds;
-        size_t count;
-    } * operators;
-    size_t operator_count;
-};
-
-static enum ulp_status add_time(void *context, const struct ulp_event *event,
-                                struct ulp_error *error)
-{
-    struct timings *timings = context;
-    size_t i = 0;
-    while (i < timings->operator_count && strncmp(timings->operators[i].name, event->op,
-                                                  sizeof timings->operators[i].name - 1) != 0)
-        i++;
-    if (i == timings->operator_count) {
-        struct operator_time *grown = realloc(timings->operators, (i + 1) * sizeof *grown);
-        if (!grown)
-            return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-        timings->operators = grown;
-        grown[i] = (struct operator_time){0};
-        snprintf(grown[i].name, sizeof grown[i].name, "%s", event->op);
-        timings->operator_count++;
-    }
-    timings->operators[i].seconds += event->seconds;
-    timings->operators[i].count++;
-    return ULP_OK;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    double x = ((const struct operator_time *)a)->seconds,
-           y = ((const struct operator_time *)b)->seconds;
-    return (x < y) - (x > y);
-}
-
-static void print_operators(struct timings *timings, int repeat)
-{
-    qsort(timings->operators, timings->operator_count, sizeof *timings->operators, compare_times);
-    for (size_t i = 0; i < timings->operator_count; i++)
-        say(stderr, "  %-28s %6zu nodes %10.6f s\n", timings->operators[i].name,
-            timings->operators[i].count / (size_t)repeat, timings->operators[i].seconds / repeat);
-}
-
 /* The run, as often as asked; what an earlier one gave is dropped. */
 static enum ulp_status run_repeatedly(const struct run_options *options,
                                       const struct ulp_plan *plan,
                                       const struct ulp_tensor_set *inputs,
                                       struct ulp_tensor_set *outputs, struct ulp_tensor_set *values,
-                                      struct timings *timings, struct ulp_run_cost *cost,
+                                      struct ulp_timer *timer, struct ulp_run_cost *cost,
                                       struct ulp_error *error)
 {
     struct ulp_run_options run = {.thread_count = options->common.threads};
     struct kept_values kept = {values, options->common.budget};
     enum ulp_status status = ULP_OK;
-    if (options->timings)
-        say(stderr, "load %.6f s, plan %.6f s\n", timings->loaded - timings->begun,
-            timings->planned - timings->loaded);
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     for (int i = 0; i < options->repeat && status == ULP_OK; i++) {
         struct progress progress;
         struct ulp_observer observers[3] = {progress_observer(&progress)};
@@ -211,19 +160,17 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
         if (options->all_values)
             observers[observer_count++] =
                 (struct ulp_observer){.context = &kept, .node_done = keep_values};
-        if (options->timings)
-            observers[observer_count++] =
-                (struct ulp_observer){.context = timings, .node_done = add_time};
+        if (timer)
+            observers[observer_count++] = ulp_timer_observer(timer, plan);
         ulp_tensor_set_free(outputs);
         ulp_tensor_set_free(values);
         progress_init(&progress, options->common.quiet, 1);
         status = ulp_plan_run(plan, inputs, &run, observers, observer_count, outputs, cost, error);
         progress_clear(&progress);
-        if (status == ULP_OK && options->timings)
+        if (status == ULP_OK && timer)
             say(stderr, "run %.6f s\n", cost->seconds);
     }
-    if (status == ULP_OK && options->timings)
-        print_operators(timings, options->repeat);
+    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -244,8 +191,8 @@ struct running {
     const struct run_options *options;
     const struct ulp_plan *plan;
     struct ulp_recording_writer *writer; /* of a .json; NULL: none */
-    struct timings timings;
-    struct ulp_run_cost cost; /* of all samples */
+    struct ulp_timer *timer;             /* NULL: no --timings */
+    struct ulp_run_cost cost;            /* of all samples */
 };
 
 /* What was asked for of the values, of which the outputs are a part. */
@@ -253,6 +200,7 @@ static enum ulp_status hand_on(struct running *running, const struct ulp_tensor_
                                struct ulp_error *error)
 {
     const char *path = running->options->outputs;
+    ulp_timer_phase(running->timer, ULP_TIMED_WRITING);
     if (!path)
         print_outputs(set);
     else if (running->writer)
@@ -269,7 +217,7 @@ static enum ulp_status run_sample(struct running *running, const struct ulp_tens
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
     enum ulp_status status = run_repeatedly(options, running->plan, inputs, &outputs, &values,
-                                            &running->timings, &cost, error);
+                                            running->timer, &cost, error);
     for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
         if (!ulp_tensor_set_find(&values, outputs.items[i].name))
             status =
@@ -333,9 +281,12 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     struct ulp_plan *plan = NULL;
     struct sample_list samples = {0};
     char *shape = NULL;
-    struct running running = {.options = options, .timings = {.begun = ulp_seconds_now()}};
+    struct running running = {.options = options};
     enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
                                         options->common.budget, &lanes, error);
+    if (status == ULP_OK && options->timings)
+        status = ulp_timer_create(&running.timer, error);
+    ulp_timer_phase(running.timer, ULP_TIMED_LOADING);
     if (status == ULP_OK && lanes.count != 2)
         status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
                           lanes.count - 1);
@@ -345,7 +296,6 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = ulp_model_load(options->common.model, options->common.budget, &model, error);
     if (status == ULP_OK)
         status = set_shapes(model, &options->common, 0, &shape, error);
-    running.timings.loaded = ulp_seconds_now();
     if (status == ULP_OK && options->outputs)
         status = spare_inputs(options->outputs, model, options->common.inputs,
                               options->common.input_count, error);
@@ -353,6 +303,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = read_samples(model, &options->common, &samples, error);
     if (status == ULP_OK)
         status = check_samples(options, &samples, error);
+    ulp_timer_phase(running.timer, ULP_TIMED_PLANNING);
     if (status == ULP_OK) {
         struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
                                                 .keeps = &lanes.keeps[1],
@@ -360,15 +311,17 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error);
     }
     running.plan = plan;
-    running.timings.planned = ulp_seconds_now();
+    ulp_timer_phase(running.timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = run_samples(&running, &samples, error);
+    if (status == ULP_OK)
+        status = print_timings(running.timer, (size_t)options->repeat * samples.count, error);
     if (status == ULP_OK && !options->common.quiet)
         status = note_borders(plan, error);
     if (status == ULP_OK && !options->common.quiet)
         note_run(&running);
     free(shape);
-    free(running.timings.operators);
+    ulp_timer_free(running.timer);
     ulp_plan_free(plan);
     free_samples(&samples);
     ulp_model_free(model);

@@ -42,6 +42,9 @@ void progress_init(struct progress *progress, bool quiet, size_t part_count);
 struct ulp_observer progress_observer(struct progress *progress);
 void progress_clear(struct progress *progress);
 
+/* --timings: the tables on stderr, figures of nodes the mean of so many runs. NULL: nothing. */
+enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_error *error);
+
 /* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
 bool use_colour(int descriptor);
 /* Columns of the terminal, at least 60; 0: the stream is none, and names need not be cut. */

@@ -11,9 +11,6 @@
 #include "run/kept.h"
 #include "run/walk.h"
 
-/* The nodes' arithmetics in struct ulp_mix. */
-enum { OWN, KEPT };
-
 /* What a sample's last accepted run has left. */
 struct held {
     const struct ulp_tensor_set *inputs;
@@ -30,8 +27,7 @@ struct ulp_trial {
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
-    struct ulp_arithmetic items[2];
-    struct ulp_mix mix;
+    struct ulp_mix mix; /* of the lane first, then those that nodes are kept in */
     struct ulp_lane lane;
     uint16_t *of_node;   /* of the run */
     const bool **inside; /* by step: which nodes its bodies have; NULL: it has none */
@@ -86,12 +82,29 @@ static bool fits(const struct ulp_plan *plan, size_t sample_count)
     return !limit || bytes * (double)sample_count < (double)limit / 3;
 }
 
-static enum ulp_status prepare(struct ulp_trial *trial, const struct ulp_arithmetic *keep_in,
-                               size_t sample_count, struct ulp_error *error)
+/* What the nodes may be computed in. */
+static enum ulp_status take_arithmetics(struct ulp_trial *trial, const struct ulp_arithmetic *own,
+                                        const struct ulp_arithmetic *keep_in, size_t keep_count,
+                                        struct ulp_error *error)
+{
+    if (keep_count >= UINT16_MAX)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%zu arithmetics in one trial: at most %d",
+                        keep_count, UINT16_MAX - 1);
+    struct ulp_arithmetic *items =
+        ulp_arena_take(trial->memory, keep_count + 1, sizeof *trial->mix.items);
+    if (!items)
+        return ulp_out_of_memory(error);
+    items[0] = *own;
+    memcpy(items + 1, keep_in, keep_count * sizeof *items);
+    trial->mix = (struct ulp_mix){.count = keep_count + 1, .items = items};
+    return ULP_OK;
+}
+
+static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
+                               struct ulp_error *error)
 {
     const struct ulp_plan *plan = trial->plan;
     const size_t slots = plan->main->slot_count;
-    trial->items[KEPT] = *keep_in;
     trial->of_node = ulp_arena_take(trial->memory, plan->node_count + 1, sizeof *trial->of_node);
     trial->changed = take_flags(trial, slots);
     trial->before = ulp_arena_take(trial->memory, slots + 1, sizeof *trial->before);
@@ -100,11 +113,11 @@ static enum ulp_status prepare(struct ulp_trial *trial, const struct ulp_arithme
         return ulp_out_of_memory(error);
     trial->sample_room = sample_count;
     trial->holds = fits(plan, sample_count);
-    trial->mix = (struct ulp_mix){.count = 2, .items = trial->items, .of_node = trial->of_node};
+    trial->mix.of_node = trial->of_node;
     enum ulp_status status = find_inside(trial, error);
     if (status == ULP_OK)
-        status = ulp_packed_create(&trial->packed, &trial->budget,
-                                   ulp_kept_limit(&trial->budget), error);
+        status = ulp_packed_create(&trial->packed, &trial->budget, ulp_kept_limit(&trial->budget),
+                                   error);
     if (status == ULP_OK)
         status = ulp_lane_create(&trial->lane, &trial->mix, plan->main, &trial->budget, trial->pool,
                                  error);
@@ -115,8 +128,9 @@ static enum ulp_status prepare(struct ulp_trial *trial, const struct ulp_arithme
 }
 
 enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
-                                 const struct ulp_arithmetic *keep_in, size_t sample_count,
-                                 int thread_count, struct ulp_trial **out, struct ulp_error *error)
+                                 const struct ulp_arithmetic *keep_in, size_t keep_count,
+                                 size_t sample_count, int thread_count, struct ulp_trial **out,
+                                 struct ulp_error *error)
 {
     struct ulp_budget *root = ulp_model_budget(plan->model);
     struct ulp_trial *trial = calloc(1, sizeof *trial);
@@ -124,7 +138,6 @@ enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
     if (!trial)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for trials");
     trial->plan = plan;
-    trial->items[OWN] = plan->lanes[lane];
     trial->budget.keeps_blocks = true;
     ulp_budget_open(&trial->budget, root);
     enum ulp_status status = ulp_pool_create(&trial->pool, thread_count, error);
@@ -133,7 +146,9 @@ enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
     if (status == ULP_OK)
         status = ulp_arena_create(&trial->memory, &trial->budget, error);
     if (status == ULP_OK)
-        status = prepare(trial, keep_in, sample_count, error);
+        status = take_arithmetics(trial, &plan->lanes[lane], keep_in, keep_count, error);
+    if (status == ULP_OK)
+        status = prepare(trial, sample_count, error);
     if (status == ULP_OK)
         *out = trial;
     else
@@ -298,7 +313,7 @@ static enum ulp_status compare_input(struct ulp_trial *trial, const struct ulp_s
     enum ulp_status status = ulp_lane_input(lane, step, i, &converted, &now, error);
     if (status == ULP_OK && ulp_element_is_float(old->element) &&
         was != trial->of_node[step->number]) {
-        status = ulp_lane_format(&trial->items[was], old->type, &from, error);
+        status = ulp_lane_format(&trial->mix.items[was], old->type, &from, error);
         if (status == ULP_OK)
             status = ulp_adapt(&adapted, old, &from, ulp_lane_arithmetic(lane, step),
                                ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
@@ -402,15 +417,14 @@ static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *ste
     return status == ULP_OK ? status : ulp_fail_at(error, status, "node '%s'", step->name);
 }
 
-enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const bool *kept,
+enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint16_t *kept,
                               struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     const struct ulp_block *block = trial->plan->main;
     forget(trial);
-    for (size_t n = 0; n < trial->plan->node_count; n++)
-        trial->of_node[n] = kept[n] ? KEPT : OWN;
+    memcpy(trial->of_node, kept, trial->plan->node_count * sizeof *kept);
     load(trial, &trial->samples[sample]);
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {

@@ -179,6 +179,25 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     CALL(ulp_saved_html(test_folder("report"), NULL, test_folder("report/page.html"), e));
     add_file(digest, test_folder("report/page.html"));
     free(summary);
+    double lanes[] = {1.0 / 3};
+    char name[] = "fp32", *names[] = {name};
+    struct ulp_timings timings = {.seconds = 0.7, .lane_count = 1, .lanes = names};
+    timings.lane_seconds = lanes;
+    timings.phases[ULP_TIMED_WRITING] = 0.1;
+    CALL(ulp_timings_text(&timings, 3, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+}
+
+/* A timer's clock enters no figure, but its sums are formed in the library's environment. */
+static void read_timer(void)
+{
+    struct ulp_timer *timer;
+    struct ulp_timings timings;
+    CALL(ulp_timer_create(&timer, e));
+    CALL(ulp_timings_read(timer, &timings, e));
+    ulp_timings_free(&timings);
+    ulp_timer_free(timer);
 }
 
 /* Some nodes of the second lane in another arithmetic, from a file. */
@@ -256,6 +275,7 @@ static void digest_audit(struct digest *digest)
     CALL(ulp_plan_constants(plan, 1, &changed, e));
     add_bytes(digest, &changed.count, sizeof changed.count);
     ulp_changed_constants_free(&changed);
+    read_timer();
     CALL(ulp_auditor_create(plan, &auditor, e));
     CALL(ulp_auditor_threads(auditor, 2, e));
     CALL(ulp_auditor_sample(auditor, "sample", e));
@@ -456,9 +476,12 @@ const struct subject subjects[] = {
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
+    {"the bits", digest_bits},
     {"engines", digest_engine},
     {"the proof", digest_proof},
     {"the tolerance", digest_tolerance},
+    {"the fit", digest_fit},
+    {"the study", digest_study},
     {"the lint", digest_lint},
     {"the graph with types", digest_mixed},
 };

@@ -1,27 +1,28 @@
 /* Judging outputs by the tolerances. */
 #include "analysis/measure/metrics.h"
-#include "analysis/plan/search.h"
+#include "analysis/emulation/emulation.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "run/lane.h"
+#include "number/function/math.h"
 
-enum ulp_status ulp_search_limits(struct ulp_search *search, struct ulp_error *error)
+enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp_error *error)
 {
-    const struct ulp_find_options *options = search->options;
-    search->limits =
-        ulp_arena_take(search->memory, options->tolerance_count + 1, sizeof *search->limits);
-    if (!search->limits)
+    const struct ulp_emulated *given = &emulation->given;
+    emulation->limits =
+        ulp_arena_take(emulation->memory, given->tolerance_count + 1, sizeof *emulation->limits);
+    if (!emulation->limits)
         return ulp_fail_memory(error, "out of memory for tolerances");
-    if (!options->tolerance_count)
-        return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs a tolerance, as sqnr_db=60");
+    if (!given->tolerance_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
     enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < options->tolerance_count && status == ULP_OK; t++)
-        status =
-            ulp_limit_read(options->tolerances[t], search->plan->model, &search->limits[t], error);
-    search->limit_count = options->tolerance_count;
+    for (size_t t = 0; t < given->tolerance_count && status == ULP_OK; t++)
+        status = ulp_limit_read(given->tolerances[t], emulation->plan->model, &emulation->limits[t],
+                                error);
+    emulation->limit_count = given->tolerance_count;
     return status;
 }
 
@@ -30,7 +31,7 @@ static double find_ratio(const struct ulp_limit *limit, double value)
 {
     double ratio;
     if (limit->figure == ULP_FIGURE_sqnr_db)
-        ratio = pow(10, (limit->value - value) / 20);
+        ratio = ulp_math_pow(10, (limit->value - value) / 20);
     else if (limit->figure == ULP_FIGURE_cosine)
         ratio = sqrt(fmax(1 - value, 0) / (1 - limit->value)); /* 1 - cosine goes by its square */
     else
@@ -50,7 +51,7 @@ static void add(struct ulp_judgement *out, double ratio, const char *output, con
     *out = (struct ulp_judgement){ratio, output, metric, value};
 }
 
-static enum ulp_status judge_output(const struct ulp_search *search, const char *name,
+static enum ulp_status judge_output(const struct ulp_emulation *emulation, const char *name,
                                     const struct ulp_limit *limit, const struct ulp_tensor *value,
                                     const struct ulp_tensor *truth, struct ulp_judgement *out,
                                     struct ulp_error *error)
@@ -59,9 +60,9 @@ static enum ulp_status judge_output(const struct ulp_search *search, const char 
     struct ulp_format format = {0};
     enum ulp_status status = ULP_OK;
     if (ulp_element_is_float(truth->element))
-        status = ulp_lane_format(&search->plan->lanes[1], truth->type, &format, error);
+        status = ulp_lane_format(&emulation->plan->lanes[1], truth->type, &format, error);
     if (status == ULP_OK)
-        status = ulp_metrics_measure_on(value, truth, &format, ulp_trial_pool(search->trial),
+        status = ulp_metrics_measure_on(value, truth, &format, ulp_trial_pool(emulation->trial),
                                         &metrics, error);
     if (status != ULP_OK)
         return status;
@@ -77,20 +78,29 @@ static enum ulp_status judge_output(const struct ulp_search *search, const char 
     return ULP_OK;
 }
 
-enum ulp_status ulp_search_judge(const struct ulp_search *search,
-                                 const struct ulp_tensor_set *outputs,
-                                 const struct ulp_tensor_set *truth, struct ulp_judgement *out,
-                                 struct ulp_error *error)
+enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
+                                    const struct ulp_tensor_set *outputs,
+                                    const struct ulp_tensor_set *truth, struct ulp_judgement *out,
+                                    struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     *out = (struct ulp_judgement){0};
     for (size_t o = 0; o < truth->count; o++)
-        for (size_t t = 0; t < search->limit_count && status == ULP_OK; t++) {
-            const struct ulp_limit *limit = &search->limits[t];
-            const char *name = ulp_model_output(search->plan->model, o).name; /* outlives both */
+        for (size_t t = 0; t < emulation->limit_count && status == ULP_OK; t++) {
+            const struct ulp_limit *limit = &emulation->limits[t];
+            const char *name = ulp_model_output(emulation->plan->model, o).name; /* outlives both */
             if (!limit->output || strcmp(limit->output, name) == 0)
-                status = judge_output(search, name, limit, ulp_tensor_set_find(outputs, name),
+                status = judge_output(emulation, name, limit, ulp_tensor_set_find(outputs, name),
                                       &truth->items[o].tensor, out, error);
         }
     return status;
+}
+
+bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
+                            const struct ulp_judgement *judgements)
+{
+    bool any = false;
+    for (size_t s = 0; s < emulation->given.sample_count; s++)
+        any |= judgements[s].metric && strcmp(judgements[s].metric, "diverged") == 0;
+    return any;
 }

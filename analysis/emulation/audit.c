@@ -1,0 +1,67 @@
+/* The audit that a search starts from, and what the reference decides in it. */
+#include "analysis/attribution/audited.h"
+#include "analysis/emulation/emulation.h"
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+struct auditing {
+    struct ulp_emulation *emulation;
+    struct ulp_tensor *integers; /* of the sample */
+};
+
+static enum ulp_status note_decisions(void *context, const struct ulp_event *event,
+                                      struct ulp_error *error)
+{
+    const struct auditing *auditing = context;
+    const struct ulp_plan *plan = auditing->emulation->plan;
+    const struct ulp_plan_node *node = &plan->nodes[event->index];
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && node->block == plan->main && status == ULP_OK;
+         o++) {
+        const struct ulp_tensor *value = event->values[o].entire;
+        struct ulp_tensor *to =
+            &auditing->integers[node->step->outputs[event->output_positions[o]]];
+        if (value && !ulp_element_is_float(value->element) && !to->data)
+            status = ulp_tensor_copy(to, value, ulp_model_budget(plan->model), error);
+    }
+    return status;
+}
+
+static void begin_sample(void *context, size_t sample)
+{
+    struct auditing *auditing = context;
+    auditing->integers = auditing->emulation->integers[sample];
+}
+
+static void take_outputs(void *context, size_t sample, struct ulp_tensor_set *outputs)
+{
+    const struct auditing *auditing = context;
+    struct ulp_tensor_set *truth = &auditing->emulation->truths[sample];
+    if (!truth->count)
+        *truth = outputs[0];
+    else
+        ulp_tensor_set_free(&outputs[0]);
+    ulp_tensor_set_free(&outputs[1]);
+}
+
+enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
+                                    const struct ulp_observer *watcher, struct ulp_audit *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &emulation->given;
+    struct auditing auditing = {emulation, NULL};
+    const struct ulp_observer observers[] = {{.context = &auditing, .node_done = note_decisions},
+                                             watcher ? *watcher : (struct ulp_observer){0},
+                                             given->progress ? *given->progress
+                                                             : (struct ulp_observer){0}};
+    const struct ulp_audited audited = {.plan = emulation->plan,
+                                        .samples = given->samples,
+                                        .sample_count = given->sample_count,
+                                        .thread_count = given->thread_count,
+                                        .observers = observers,
+                                        .observer_count = 3,
+                                        .context = &auditing,
+                                        .begins = begin_sample,
+                                        .ends = take_outputs};
+    return ulp_audited_run(&audited, out, error);
+}

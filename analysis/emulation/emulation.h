@@ -1,0 +1,99 @@
+/* Emulating one choice after another of each node's arithmetic on given samples, and judging the
+ * outputs by tolerances: what searches (analysis/plan, analysis/bits) propose is proven here.
+ * Functions enter no environment: their callers have. */
+#ifndef ULP_ANALYSIS_EMULATION_H
+#define ULP_ANALYSIS_EMULATION_H
+
+#include <ulpscope/analysis.h>
+#include <ulpscope/mixed.h>
+
+#include "analysis/limit.h"
+#include "run/pass/trial.h"
+
+/* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance. */
+struct ulp_judgement {
+    double ratio;
+    const char *output, *metric;
+    double value;
+};
+
+/* What is emulated. */
+struct ulp_emulated {
+    const struct ulp_model *model;
+    const struct ulp_arithmetic *reference, *arithmetic;
+    const struct ulp_find_sample *samples;
+    size_t sample_count;
+    const char *const *tolerances; /* as in struct ulp_find_options */
+    size_t tolerance_count;
+    int thread_count;
+    const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
+    const char *what;                    /* "a plan", in messages */
+};
+
+struct ulp_emulation {
+    struct ulp_emulated given;
+    struct ulp_plan *plan; /* lanes: the reference, the arithmetic */
+    struct ulp_arena *memory;
+    struct ulp_trial *trial; /* of the second lane; NULL until ulp_emulation_choices */
+    struct ulp_limit *limits;
+    size_t limit_count;
+    struct ulp_tensor_set *truths; /* of each sample: the reference's outputs */
+    struct ulp_tensor **integers;  /* of each sample, by slot of the main graph: the reference's */
+    bool follows;                  /* runs take the reference's decisions */
+    size_t first_sample;           /* the one that failed last is tried first */
+    size_t runs;                   /* each of one sample */
+};
+
+/* Plan the model. Closed also after a failure. */
+enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
+                                   const struct ulp_emulated *given, struct ulp_error *error);
+void ulp_emulation_close(struct ulp_emulation *emulation);
+
+/* audit.c. One audit of all samples with shares, in which the second lane keeps what
+ * ulp_plan_keep gave it; the truths. Free *out with ulp_audit_free. watcher: of every run besides;
+ * NULL: none. */
+enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
+                                    const struct ulp_observer *watcher, struct ulp_audit *out,
+                                    struct ulp_error *error);
+
+/* The arithmetics in which runs may keep nodes. Once, after the truths are known. */
+enum ulp_status ulp_emulation_choices(struct ulp_emulation *emulation,
+                                      const struct ulp_arithmetic *keep_in, size_t count,
+                                      struct ulp_error *error);
+/* From now on runs take the reference's decisions. */
+void ulp_emulation_follow(struct ulp_emulation *emulation);
+
+/* judge.c */
+enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp_error *error);
+enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
+                                    const struct ulp_tensor_set *outputs,
+                                    const struct ulp_tensor_set *truth, struct ulp_judgement *out,
+                                    struct ulp_error *error);
+bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
+                            const struct ulp_judgement *judgements);
+
+/* try.c. Every sample with the nodes kept as ulp_trial_run says: each judgement (may be NULL) and
+ * the worst ratio. */
+enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const uint16_t *kept,
+                                        struct ulp_judgement *judgements, double *ratio,
+                                        struct ulp_error *error);
+/* The same, left at the first sample that fails. *all: no sample was left out. */
+enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
+                                  double *ratio, bool *all, struct ulp_error *error);
+/* A sample that was not emulated before, as any user would run it: the second lane keeps what
+ * ulp_plan_keep gave it. */
+enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
+                                       const struct ulp_find_sample *sample,
+                                       struct ulp_judgement *out, struct ulp_error *error);
+
+/* entries.c: what each node is kept in, as patterns of struct ulp_keep. Of several that name a node
+ * the last applies. Charged to memory. */
+struct ulp_entry {
+    char *pattern;
+    uint16_t kept;
+};
+enum ulp_status ulp_emulation_entries(const struct ulp_emulation *emulation, const uint16_t *kept,
+                                      struct ulp_arena *memory, struct ulp_entry **out,
+                                      size_t *count, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,97 @@
+/* Running what each node is kept in, and judging it. */
+#include <math.h>
+
+#include "analysis/emulation/emulation.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+
+static enum ulp_status check_cancelled(const struct ulp_emulation *emulation,
+                                       struct ulp_error *error)
+{
+    const struct ulp_observer *progress = emulation->given.progress;
+    bool cancelled = false;
+    if (progress && progress->cancelled) {
+        struct ulp_environment *paused = ulp_environment_pause();
+        cancelled = progress->cancelled(progress->context);
+        ulp_environment_resume(paused);
+    }
+    return cancelled ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while searching %s",
+                                emulation->given.what)
+                     : ULP_OK;
+}
+
+static enum ulp_status try_sample(struct ulp_emulation *emulation, const uint16_t *kept,
+                                  size_t sample, struct ulp_judgement *out, struct ulp_error *error)
+{
+    struct ulp_tensor_set outputs;
+    enum ulp_status status = check_cancelled(emulation, error);
+    if (status == ULP_OK)
+        status = ulp_trial_run(emulation->trial, sample, kept, &outputs, error);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "%s", emulation->given.samples[sample].name);
+    emulation->runs++;
+    status = ulp_emulation_judge(emulation, &outputs, &emulation->truths[sample], out, error);
+    ulp_tensor_set_free(&outputs);
+    return status;
+}
+
+/* What fails is left at its first sample that does; the sample that failed last is the likeliest to
+ * fail again. */
+enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
+                                  double *ratio, bool *all, struct ulp_error *error)
+{
+    const size_t samples = emulation->given.sample_count;
+    size_t tried = 0;
+    *ratio = 0;
+    for (; tried < samples && *ratio <= 1; tried++) {
+        const size_t sample = (emulation->first_sample + tried) % samples;
+        struct ulp_judgement judgement;
+        const enum ulp_status status = try_sample(emulation, kept, sample, &judgement, error);
+        if (status != ULP_OK)
+            return status;
+        if (judgement.ratio <= 1)
+            ulp_trial_accept(emulation->trial);
+        else
+            emulation->first_sample = sample;
+        *ratio = fmax(*ratio, judgement.ratio);
+    }
+    *all = tried == samples;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const uint16_t *kept,
+                                        struct ulp_judgement *judgements, double *ratio,
+                                        struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *ratio = 0;
+    for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
+        struct ulp_judgement judgement;
+        status = try_sample(emulation, kept, s, &judgement, error);
+        if (status != ULP_OK)
+            return status;
+        ulp_trial_accept(emulation->trial);
+        *ratio = fmax(*ratio, judgement.ratio);
+        if (judgements)
+            judgements[s] = judgement;
+    }
+    return status;
+}
+
+enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
+                                       const struct ulp_find_sample *sample,
+                                       struct ulp_judgement *out, struct ulp_error *error)
+{
+    struct ulp_tensor_set outputs[2];
+    const struct ulp_observer *progress = emulation->given.progress;
+    const struct ulp_run_options run = {.thread_count = emulation->given.thread_count,
+                                        .follow = emulation->follows};
+    enum ulp_status status = ulp_plan_run(emulation->plan, sample->inputs, &run, progress,
+                                          progress != NULL, outputs, NULL, error);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "%s", sample->name);
+    status = ulp_emulation_judge(emulation, &outputs[1], &outputs[0], out, error);
+    ulp_tensor_set_free(&outputs[0]);
+    ulp_tensor_set_free(&outputs[1]);
+    return status;
+}

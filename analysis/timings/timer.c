@@ -1,0 +1,159 @@
+/* The stopwatch: phases by the clock, nodes by the events of runs, observers by watching them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/timings/timings.h"
+#include "base/error.h"
+#include "base/machine/clock.h"
+#include "run/plan/plan.h"
+
+const char *ulp_timed_name(enum ulp_timed timed)
+{
+    static const char *const names[ULP_TIMED_COUNT] = {
+        [ULP_TIMED_OTHER] = "other",         [ULP_TIMED_LOADING] = "loading",
+        [ULP_TIMED_PLANNING] = "planning",   [ULP_TIMED_RUNNING] = "running",
+        [ULP_TIMED_MEASURING] = "measuring", [ULP_TIMED_ATTRIBUTING] = "attributing",
+        [ULP_TIMED_ORIGINAL] = "original",   [ULP_TIMED_CERTIFYING] = "certifying",
+        [ULP_TIMED_SCHEDULES] = "schedules", [ULP_TIMED_WRITING] = "writing"};
+    return names[timed];
+}
+
+enum ulp_status ulp_timer_create(struct ulp_timer **out, struct ulp_error *error)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return ulp_fail_memory(error, "out of memory for timings");
+    ulp_timer_restart(*out);
+    return ULP_OK;
+}
+
+void ulp_timer_free(struct ulp_timer *timer)
+{
+    if (!timer)
+        return;
+    ulp_arena_free(timer->memory);
+    free(timer);
+}
+
+void ulp_timer_restart(struct ulp_timer *timer)
+{
+    if (!timer)
+        return;
+    ulp_arena_free(timer->memory);
+    *timer = (struct ulp_timer){.started = ulp_seconds_now()};
+    timer->phase_started = timer->started;
+}
+
+void ulp_timer_phase(struct ulp_timer *timer, enum ulp_timed phase)
+{
+    if (!timer)
+        return;
+    const double now = ulp_seconds_now();
+    timer->phases[timer->phase] += now - timer->phase_started;
+    timer->phase_started = now;
+    timer->phase = phase;
+}
+
+static bool copy(struct ulp_arena *memory, const char *text, char **out)
+{
+    *out = ulp_arena_text(memory, text, strlen(text));
+    return *out;
+}
+
+/* Names are copied: plans are freed before their times are read. */
+static bool make_room(struct ulp_timer *timer, const struct ulp_event *event)
+{
+    const size_t nodes = event->node_count, lanes = event->lane_count;
+    timer->nodes = ulp_arena_take(timer->memory, nodes, sizeof *timer->nodes);
+    timer->lanes = ulp_arena_take(timer->memory, nodes * lanes, sizeof *timer->lanes);
+    timer->lane_names = ulp_arena_take(timer->memory, lanes, sizeof *timer->lane_names);
+    if (!timer->nodes || !timer->lanes || !timer->lane_names)
+        return false;
+    for (size_t l = 0; l < lanes; l++)
+        if (!copy(timer->memory, ulp_plan_lane_name(timer->plan, l), &timer->lane_names[l]))
+            return false;
+    for (size_t n = 0; n < nodes; n++)
+        if (!copy(timer->memory, ulp_plan_node_name(timer->plan, n), &timer->nodes[n].name) ||
+            !copy(timer->memory, ulp_plan_node_op(timer->plan, n), &timer->nodes[n].op))
+            return false;
+    timer->node_count = nodes;
+    timer->lane_count = lanes;
+    return true;
+}
+
+/* At the first event of a plan's runs. */
+static enum ulp_status prepare(struct ulp_timer *timer, const struct ulp_event *event,
+                               struct ulp_error *error)
+{
+    if (timer->memory)
+        return timer->node_count == event->node_count && timer->lane_count == event->lane_count
+                   ? ULP_OK
+                   : ulp_fail(error, ULP_ERROR_USAGE, "the timer has observed another plan");
+    enum ulp_status status = ulp_arena_create(&timer->memory, NULL, error);
+    if (status == ULP_OK && !make_room(timer, event)) {
+        ulp_arena_free(timer->memory);
+        timer->memory = NULL;
+        status = ulp_fail_memory(error, "out of memory for timings");
+    }
+    return status;
+}
+
+static enum ulp_status add_node(void *context, const struct ulp_event *event,
+                                struct ulp_error *error)
+{
+    struct ulp_timer *timer = context;
+    enum ulp_status status = prepare(timer, event, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_timed_node *node = &timer->nodes[event->index];
+    double *lanes = &timer->lanes[event->index * timer->lane_count], sum = 0;
+    node->executions++;
+    for (size_t l = 0; l < event->lane_count; l++) {
+        const struct ulp_lane_seconds *seconds = &event->lane_seconds[l];
+        lanes[l] += seconds->own;
+        lanes[0] += seconds->reference;
+        sum += seconds->own + seconds->reference;
+    }
+    const double rest = event->seconds > sum ? event->seconds - sum : 0;
+    node->rest += rest;
+    if (node->executions == 1 || sum + rest < node->fastest)
+        node->fastest = sum + rest;
+    return ULP_OK;
+}
+
+struct ulp_observer ulp_timer_observer(struct ulp_timer *timer, const struct ulp_plan *plan)
+{
+    if (!timer)
+        return (struct ulp_observer){0};
+    timer->plan = plan;
+    return (struct ulp_observer){.context = timer, .node_done = add_node};
+}
+
+static enum ulp_status watch_node(void *context, const struct ulp_event *event,
+                                  struct ulp_error *error)
+{
+    struct ulp_watch *watch = context;
+    const double started = ulp_seconds_now();
+    enum ulp_status status = watch->observer.node_done(watch->observer.context, event, error);
+    if (status == ULP_OK && watch->timer->memory)
+        watch->timer->nodes[event->index].watched[watch->timed] += ulp_seconds_now() - started;
+    return status;
+}
+
+static bool ask_cancelled(void *context)
+{
+    const struct ulp_watch *watch = context;
+    return watch->observer.cancelled(watch->observer.context);
+}
+
+struct ulp_observer ulp_timer_watch(struct ulp_timer *timer, enum ulp_timed timed,
+                                    const struct ulp_observer *observer)
+{
+    if (!timer)
+        return *observer;
+    struct ulp_watch *watch = &timer->watches[timed];
+    *watch = (struct ulp_watch){timer, timed, *observer};
+    return (struct ulp_observer){.context = watch,
+                                 .node_done = observer->node_done ? watch_node : NULL,
+                                 .cancelled = observer->cancelled ? ask_cancelled : NULL};
+}

@@ -1,0 +1,40 @@
+/* What the files of the timings share. */
+#ifndef ULP_ANALYSIS_TIMINGS_H
+#define ULP_ANALYSIS_TIMINGS_H
+
+#include <ulpscope/timings.h>
+
+#include <jansson.h>
+
+#include "base/memory/alloc.h"
+
+/* What was collected of one node. */
+struct ulp_timed_node {
+    char *name, *op;
+    size_t executions;
+    double rest;    /* of no single lane */
+    double fastest; /* of the executions, all lanes */
+    double watched[ULP_TIMED_COUNT];
+};
+
+struct ulp_timer {
+    double started, phase_started;
+    enum ulp_timed phase;
+    double phases[ULP_TIMED_COUNT]; /* of those that are over */
+    const struct ulp_plan *plan;    /* valid while its runs are observed */
+    struct ulp_arena *memory;       /* of what follows; NULL: no run was observed */
+    size_t node_count, lane_count;
+    char **lane_names;
+    struct ulp_timed_node *nodes;
+    double *lanes; /* [node * lane_count + lane] */
+    struct ulp_watch {
+        struct ulp_timer *timer;
+        enum ulp_timed timed;
+        struct ulp_observer observer;
+    } watches[ULP_TIMED_COUNT];
+};
+
+/* The object "timings" of reports; NULL: out of memory. */
+json_t *ulp_timings_json(const struct ulp_timings *timings);
+
+#endif
