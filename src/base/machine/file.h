@@ -20,6 +20,11 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error);
 
+/* Parts of such memory, any address and size: begin to read them, because they are wanted soon; and
+ * give back the memory of the pages that lie inside, which come again when they are read. */
+void ulp_mapped_fetch(const void *address, size_t bytes);
+void ulp_mapped_give_back(const void *address, size_t bytes);
+
 /* The bytes of an open file of that path, as ulp_file_map gives them. */
 enum ulp_status ulp_descriptor_map(int file, const char *path, size_t count, void **address,
                                    struct ulp_error *error);
