@@ -15,4 +15,5 @@ include analysis/engine/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk
+include analysis/quick/local.mk
 include analysis/timings/local.mk

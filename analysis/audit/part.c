@@ -302,6 +302,23 @@ static void code_inputs(struct coder *coder, struct ulp_audit *audit)
     }
 }
 
+static void code_quick(struct coder *coder, struct ulp_quick_check *quick)
+{
+    size_t node = (size_t)(quick->worst_node + 1);
+    code_flag(coder, &quick->given);
+    code_size(coder, &quick->exact);
+    code_size(coder, &quick->sampled);
+    code_size(coder, &quick->whole);
+    code_size(coder, &quick->unjudged);
+    code_size(coder, &quick->elements);
+    code_double(coder, &quick->worst_ratio);
+    code_size(coder, &node);
+    code_size(coder, &quick->doubtful);
+    code_size(coder, &quick->recomputed);
+    coder->wrong |= node > coder->node_count;
+    quick->worst_node = (ptrdiff_t)node - 1;
+}
+
 /* Lanes and nodes are there. */
 static void code_audit(struct coder *coder, struct ulp_audit *audit)
 {
@@ -316,6 +333,7 @@ static void code_audit(struct coder *coder, struct ulp_audit *audit)
     code_double(coder, &audit->certificate.output_digits);
     code_double(coder, &audit->certificate.node_digits);
     code_text(coder, &audit->certificate.node);
+    code_quick(coder, &audit->quick);
     code_double(coder, &audit->seconds);
     code_size(coder, &audit->peak_bytes);
     for (size_t l = 0; l < audit->lane_count && !coder->wrong && !coder->no_memory; l++)

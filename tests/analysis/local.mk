@@ -1,5 +1,5 @@
 test_programs += check_analysis check_attribution check_compare check_compare_parts check_divergence check_engine check_engine_fuzz \
-	check_environment check_extreme check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_slices check_timings check_tolerance check_truth
+	check_environment check_extreme check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_quick check_slices check_timings check_tolerance check_truth
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
@@ -19,6 +19,7 @@ check_lint_SOURCES = %D%/check_lint.c %D%/lint_cases.c %D%/lint_cases.h
 check_mixed_SOURCES = %D%/check_mixed.c
 check_overflow_SOURCES = %D%/check_overflow.c
 check_plan_SOURCES = %D%/check_plan.c
+check_quick_SOURCES = %D%/check_quick.c
 check_slices_SOURCES = %D%/check_slices.c %D%/pictures.c %D%/pictures.h
 check_timings_SOURCES = %D%/check_timings.c
 check_tolerance_SOURCES = %D%/check_tolerance.c
