@@ -4,10 +4,12 @@ include analysis/measure/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/compare/local.mk
+include analysis/fit/local.mk
 include analysis/lint/local.mk
 include analysis/mixed/local.mk
 include analysis/emulation/local.mk
 include analysis/plan/local.mk
+include analysis/bits/local.mk
 include analysis/forecast/local.mk
 include analysis/tolerance/local.mk
 include analysis/prove/local.mk
@@ -16,4 +18,5 @@ include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk
 include analysis/quick/local.mk
+include analysis/study/local.mk
 include analysis/timings/local.mk

@@ -6,7 +6,9 @@ pkginclude_HEADERS = \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
 	include/ulpscope/array.h \
+	include/ulpscope/bits.h \
 	include/ulpscope/schedule.h \
+	include/ulpscope/fit.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
@@ -17,6 +19,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \
+	include/ulpscope/study.h \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
 	include/ulpscope/plan.h \

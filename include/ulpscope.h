@@ -3,12 +3,14 @@
  * Umbrella header. Read in this order: status.h (errors), memory.h (limiting memory), format.h
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
- * units by themselves), schedule.h (which schedule gave these bits), run.h (plan and run lanes side
- * by side), timings.h (where the time goes), analysis.h (the audit), compare.h (recordings beside the truth), plan.h (what to keep
- * in a wider arithmetic), engine.h (what a runtime built, and computing exactly that), forecast.h
- * (what will overflow), prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h
- * (what an arithmetic can meet), report.h (writing it down), saved.h (reading that again),
- * html.h (as a page to look at). The library never prints, aborts or exits.
+ * units by themselves), schedule.h (in how many slices k was cut), fit.h (which unit and
+ * schedule gave these bits), run.h (plan and run lanes side
+ * by side), timings.h (where the time goes), analysis.h (the audit), compare.h (recordings beside
+ * the truth), plan.h (what to keep in a wider arithmetic), bits.h (the fewest bits for each layer),
+ * engine.h (what a runtime built, and computing exactly that), forecast.h (what will overflow),
+ * prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h (what an arithmetic
+ * can meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look
+ * at). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
  * settings or locale: functions that compute set their own and put the caller's back, also while
@@ -25,6 +27,7 @@
 #include <ulpscope/recording.h>
 #include <ulpscope/unit.h>
 #include <ulpscope/schedule.h>
+#include <ulpscope/fit.h>
 #include <ulpscope/run.h>
 #include <ulpscope/timings.h>
 #include <ulpscope/analysis.h>
@@ -32,9 +35,11 @@
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>
+#include <ulpscope/study.h>
 #include <ulpscope/tolerance.h>
 #include <ulpscope/mixed.h>
 #include <ulpscope/plan.h>
+#include <ulpscope/bits.h>
 #include <ulpscope/engine.h>
 #include <ulpscope/forecast.h>
 #include <ulpscope/prove.h>

@@ -4,55 +4,15 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/measure/grouping.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-#define PARTS_MAX 100
-#define BY_CAUSE (-1)
-
-/* parts: of names cut at '/', 0: by operator, BY_CAUSE. */
-static enum ulp_status read_grouping(const char *by, int *parts, struct ulp_error *error)
-{
-    char *end = NULL;
-    *parts = 0;
-    if (strcmp(by, "op") == 0)
-        return ULP_OK;
-    if (strcmp(by, "cause") == 0) {
-        *parts = BY_CAUSE;
-        return ULP_OK;
-    }
-    if (strncmp(by, "prefix:", 7) == 0) {
-        const long count = strtol(by + 7, &end, 10);
-        *parts = count >= 1 && count <= PARTS_MAX ? (int)count : 0;
-    }
-    return *parts && end != by + 7 && !*end
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_USAGE,
-                          "groups by %s are not known: expected op, cause, or prefix:N for names "
-                          "cut after the N-th part between '/', N from 1 to %d",
-                          by, PARTS_MAX);
-}
-
-/* How much of the name is the group's: its first parts, but for the last one, which is the node's
- * own, unless there is no other. */
-static size_t cut_name(const char *name, int parts)
-{
-    const char *last = strrchr(name, '/');
-    size_t length = name[0] == '/';
-    if (!last || last == name)
-        return strlen(name);
-    for (;;) {
-        length += strcspn(name + length, "/");
-        if (name + length == last || --parts == 0)
-            return length;
-        length++;
-    }
-}
-
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct ulp_share_group *)a)->name,
-                  ((const struct ulp_share_group *)b)->name);
+    const struct ulp_share_group *x = a, *y = b;
+    const int order = strcmp(x->name, y->name); /* of one name by share: their sum's order */
+    return order ? order : (x->share > y->share) - (x->share < y->share);
 }
 
 static int by_share(const void *a, const void *b)
@@ -104,11 +64,11 @@ static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane
     for (size_t n = 0; groups && n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
         const char *name = parts ? node->name : node->op;
-        groups[n] =
-            (struct ulp_share_group){ulp_arena_text(audit->memory, name,
-                                                    parts ? cut_name(name, parts) : strlen(name)),
-                                     node->share + node->decision,
-                                     node->share != 0 || node->decision != 0};
+        groups[n] = (struct ulp_share_group){ulp_arena_text(audit->memory, name,
+                                                            parts ? ulp_grouping_cut(name, parts)
+                                                                  : strlen(name)),
+                                             node->share + node->decision,
+                                             node->share != 0 || node->decision != 0};
         if (!groups[n].name)
             groups = NULL;
     }
@@ -134,10 +94,11 @@ enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     int parts;
-    enum ulp_status status = read_grouping(by, &parts, error);
+    enum ulp_status status = ulp_grouping_read(by, &parts, error);
     for (size_t l = 0; audit && l < audit->lane_count && status == ULP_OK; l++)
         if (audit->lanes[l].attribution.given)
-            status = parts == BY_CAUSE ? group_causes(audit, &audit->lanes[l], error)
-                                       : group_lane(audit, &audit->lanes[l], parts, error);
+            status = parts == ULP_GROUPING_CAUSE
+                         ? group_causes(audit, &audit->lanes[l], error)
+                         : group_lane(audit, &audit->lanes[l], parts, error);
     return status;
 }

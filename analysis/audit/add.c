@@ -74,15 +74,17 @@ static enum ulp_status add_output(struct ulp_auditor *auditor, size_t l,
                                   const struct ulp_audit_output *from, struct ulp_error *error)
 {
     struct ulp_audit_output *output = &node->outputs[o];
-    const struct ulp_format format = ulp_audit_format(&auditor->audit.lanes[l], node, output);
-    struct ulp_metrics views[ULP_VIEW_COUNT];
+    struct ulp_round round = {.range = from->range,
+                              .format = ulp_audit_format(&auditor->audit.lanes[l], node, output),
+                              .rank = from->rank};
+    memcpy(round.dims, from->dims, sizeof round.dims);
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        views[v] = *ulp_view_get(from, v);
+        round.views[v] = *ulp_view_get(from, v);
     output->unpaired |= from->unpaired;
     enum ulp_status status = add_divergence(&auditor->audit, output, from->divergence, error);
     if (status == ULP_OK)
-        status = ulp_auditor_add_round(auditor, output, &auditor->sampled[l][node->index][o], views,
-                                       &from->range, &format, error);
+        status = ulp_auditor_add_round(auditor, output, &auditor->sampled[l][node->index][o],
+                                       &round, error);
     return status;
 }
 

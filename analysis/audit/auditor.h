@@ -11,15 +11,20 @@
 #include "base/machine/thread.h"
 #include "run/plan/plan.h"
 
+/* Figures of one output, of an execution or of all in a sample. */
+struct ulp_round {
+    struct ulp_metrics views[ULP_VIEW_COUNT];
+    struct ulp_range range;
+    struct ulp_format format;
+    int rank; /* of the first */
+    int64_t dims[ULP_RANK_MAX];
+};
+
 /* What the current sample's executions of a node gave for one output. Those of its first sample are
  * in the output already. */
 struct ulp_sampled {
     size_t executions, samples_before;
-    struct later_sample {
-        struct ulp_metrics views[ULP_VIEW_COUNT];
-        struct ulp_range range;
-        struct ulp_format format;
-    } * later; /* NULL: no executions in a later one yet */
+    struct ulp_round *later; /* NULL: no executions in a later one yet */
 };
 
 struct ulp_auditor {
@@ -45,10 +50,8 @@ static inline enum ulp_status ulp_auditor_memory(struct ulp_error *error)
 
 /* An execution's figures, with those of the sample's executions before. */
 enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
-                                      struct ulp_sampled *sampled,
-                                      const struct ulp_metrics views[ULP_VIEW_COUNT],
-                                      const struct ulp_range *range,
-                                      const struct ulp_format *format, struct ulp_error *error);
+                                      struct ulp_sampled *sampled, const struct ulp_round *round,
+                                      struct ulp_error *error);
 /* All samples are added: sums of shares become means. */
 void ulp_auditor_finish_added(struct ulp_audit *audit);
 /* The sample is over: into the worst and the mean of all. */

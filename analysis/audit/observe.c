@@ -13,6 +13,7 @@
 #include "base/machine/environment.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
+#include "number/function/math.h"
 
 /* The truth of one output; NULL: the reference model has none. */
 static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
@@ -25,7 +26,8 @@ static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
 }
 
 /* The four views of one output in one lane, single of the model's own reference, the others of the
- * truth. Views of the same pair of tensors are measured once. */
+ * truth. Views of the same pair of tensors are measured once; those of what a run without audit
+ * does not compute are not defined. */
 static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
                                      const struct ulp_tensor *own, const struct ulp_tensor *truth,
                                      const struct ulp_format *format,
@@ -43,7 +45,9 @@ static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct u
         int same = 0;
         while (same < v && (pairs[same][0] != pairs[v][0] || pairs[same][1] != pairs[v][1]))
             same++;
-        if (same < v)
+        if (!pairs[v][0] || !pairs[v][1])
+            views[v] = ulp_metrics_undefined();
+        else if (same < v)
             views[v] = views[same];
         else
             status = ulp_metrics_measure_on(pairs[v][0], pairs[v][1], format, auditor->pool,
@@ -175,8 +179,7 @@ static void mark_overflow(struct ulp_taint_set *taints, const struct ulp_event *
 struct looked {
     const struct ulp_lane_value *value;
     const struct ulp_tensor *truth; /* NULL: the reference model has none */
-    struct ulp_format format;       /* of the value */
-    struct ulp_metrics views[ULP_VIEW_COUNT];
+    struct ulp_round round;
     bool stepped; /* by whole steps only */
 };
 
@@ -188,28 +191,31 @@ static enum ulp_status look_at(struct ulp_auditor *auditor, const struct ulp_eve
     const struct ulp_tensor *own = event->values[o].entire;
     enum ulp_status status = ULP_OK;
     *out = (struct looked){.value = &event->values[(l + 1) * event->output_count + o],
-                           .truth = find_truth(auditor, event, o),
-                           .format = arithmetic->storage};
-    const enum ulp_type type = out->value->entire->type;
-    if (ulp_type_is_float(type))
-        status = ulp_lane_format(arithmetic, type, &out->format, error);
+                           .truth = find_truth(auditor, event, o)};
+    struct ulp_round *round = &out->round;
+    const struct ulp_tensor *value = out->value->entire;
+    round->format = arithmetic->storage;
+    round->rank = value->rank;
+    memcpy(round->dims, value->dims, sizeof round->dims);
+    if (ulp_type_is_float(value->type))
+        status = ulp_lane_format(arithmetic, value->type, &round->format, error);
     if (status == ULP_OK)
         status = measure_views(auditor, out->value, own, out->truth ? out->truth : own,
-                               &out->format, out->views, error);
-    out->stepped =
-        clear_amounts(out->views, event->quantizes || (from->stepped && from->type == type));
+                               &round->format, round->views, error);
+    out->stepped = clear_amounts(round->views,
+                                 event->quantizes || (from->stepped && from->type == value->type));
     if (from->diverged)
-        out->views[ULP_VIEW_ENTIRE].diverged = out->views[ULP_VIEW_CARRIED].diverged = true;
+        round->views[ULP_VIEW_ENTIRE].diverged = round->views[ULP_VIEW_CARRIED].diverged = true;
     return status;
 }
 
 static struct ulp_taint make_taint(const struct ulp_event *event, size_t o,
                                    const struct looked *looked, const struct ulp_range *range)
 {
-    const struct ulp_metrics *entire = &looked->views[ULP_VIEW_ENTIRE];
+    const struct ulp_metrics *entire = &looked->round.views[ULP_VIEW_ENTIRE];
     const double relative = ulp_relative_rms(entire, range);
     const bool nonfinite = entire->nonfinite > 0,
-               beyond = range->ref_max > looked->format.max_finite;
+               beyond = range->ref_max > looked->round.format.max_finite;
     const enum ulp_type type = looked->value->entire->type;
     return (struct ulp_taint){.name = event->output_names[o],
                               .nonfinite = nonfinite,
@@ -227,16 +233,18 @@ static struct ulp_taint make_taint(const struct ulp_event *event, size_t o,
 /* The figures of one output into the audit's. */
 static enum ulp_status keep_looked(struct ulp_auditor *auditor, const struct ulp_event *event,
                                    size_t l, size_t o, struct looked *looked,
-                                   struct ulp_range range, struct ulp_error *error)
+                                   const struct ulp_range *range, struct ulp_error *error)
 {
     struct ulp_audit_output *output = &auditor->audit.lanes[l].nodes[event->index].outputs[o];
+    struct ulp_round *round = &looked->round;
     output->unpaired |= !looked->truth;
     if (!looked->truth)
-        clear_unpaired(looked->views);
-    range.headroom_bits =
-        range.ref_max > 0 ? log2(looked->format.max_finite / range.ref_max) : INFINITY;
-    return ulp_auditor_add_round(auditor, output, &auditor->sampled[l][event->index][o],
-                                 looked->views, &range, &looked->format, error);
+        clear_unpaired(round->views);
+    round->range = *range;
+    round->range.headroom_bits =
+        range->ref_max > 0 ? ulp_math_log2(round->format.max_finite / range->ref_max) : INFINITY;
+    return ulp_auditor_add_round(auditor, output, &auditor->sampled[l][event->index][o], round,
+                                 error);
 }
 
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
@@ -257,8 +265,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         if ((status = look_at(auditor, event, l, o, &from, &looked, error)) != ULP_OK)
             break;
         const struct ulp_taint taint = make_taint(event, o, &looked, &ranges[o]);
-        const struct ulp_metrics *entire = &looked.views[ULP_VIEW_ENTIRE];
-        look_at_output(&look, &from, &taint, &ranges[o], looked.views);
+        const struct ulp_metrics *entire = &looked.round.views[ULP_VIEW_ENTIRE];
+        look_at_output(&look, &from, &taint, &ranges[o], looked.round.views);
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
         if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
@@ -269,7 +277,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         if (status == ULP_OK && !ulp_taint_add(taints, taint))
             status = ulp_auditor_memory(error);
         if (status == ULP_OK)
-            status = keep_looked(auditor, event, l, o, &looked, ranges[o], error);
+            status = keep_looked(auditor, event, l, o, &looked, &ranges[o], error);
     }
     auditor->diverged |= diverged;
     node->executions++;

@@ -4,7 +4,10 @@
 
 #include <ulpscope/part.h>
 
-#include "base/memory/alloc.h"
+#include "base/text/coder.h"
+
+/* Figures of a difference. */
+void ulp_code_metrics(struct ulp_coder *coder, struct ulp_metrics *metrics);
 
 /* What was encoded of an audit whose lanes have that many nodes: lanes, nodes and what lies in them
  * are in memory of the arena; only what is encoded is set. */

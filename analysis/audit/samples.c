@@ -1,38 +1,37 @@
 /* Figures of a node's output over executions and samples: the worst, the mean, the limit. */
+#include <string.h>
+
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 
 enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
-                                      struct ulp_sampled *sampled,
-                                      const struct ulp_metrics views[ULP_VIEW_COUNT],
-                                      const struct ulp_range *range,
-                                      const struct ulp_format *format, struct ulp_error *error)
+                                      struct ulp_sampled *sampled, const struct ulp_round *round,
+                                      struct ulp_error *error)
 {
-    struct ulp_metrics *all[ULP_VIEW_COUNT];
-    for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        all[v] = ulp_view(output, v);
-    struct ulp_range *all_range = &output->range;
-    if (sampled->samples_before) {
-        if (!sampled->later)
-            sampled->later = ulp_arena_take(auditor->arena, 1, sizeof *sampled->later);
-        if (!sampled->later)
-            return ulp_auditor_memory(error);
-        for (int v = 0; v < ULP_VIEW_COUNT; v++)
-            all[v] = &sampled->later->views[v];
-        all_range = &sampled->later->range;
-        sampled->later->format = *format;
-    }
-    for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        if (sampled->executions)
-            ulp_metrics_join(all[v], &views[v]);
-        else
-            *all[v] = views[v];
-    if (sampled->executions)
-        ulp_range_merge(all_range, range, sampled->executions, format);
+    struct ulp_round *later = sampled->later;
+    if (sampled->samples_before && !later &&
+        !(later = sampled->later = ulp_arena_take(auditor->arena, 1, sizeof *later)))
+        return ulp_auditor_memory(error);
+    if (!sampled->samples_before)
+        later = NULL;
+    else if (!sampled->executions)
+        *later = *round;
     else
-        *all_range = *range;
+        later->format = round->format;
+    struct ulp_range *range = later ? &later->range : &output->range;
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        struct ulp_metrics *all = later ? &later->views[v] : ulp_view(output, v);
+        if (sampled->executions)
+            ulp_metrics_join(all, &round->views[v]);
+        else
+            *all = round->views[v];
+    }
+    if (sampled->executions)
+        ulp_range_merge(range, &round->range, sampled->executions, &round->format);
+    else
+        *range = round->range;
     sampled->executions++;
     return ULP_OK;
 }
@@ -60,8 +59,11 @@ static enum ulp_status keep_later(struct ulp_arena *memory, struct ulp_audit_out
         ulp_metrics_merge_mean(mean, &views[v], before);
         mean->worst_index = worst->worst_index;
     }
-    if (worse)
+    if (worse) {
         output->worst_sample = sample;
+        output->rank = sampled->later->rank;
+        memcpy(output->dims, sampled->later->dims, sizeof output->dims);
+    }
     ulp_range_merge(&output->range, &sampled->later->range, before, &sampled->later->format);
     return ULP_OK;
 }

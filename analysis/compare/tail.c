@@ -2,52 +2,8 @@
 #include <math.h>
 
 #include "analysis/compare/comparing.h"
-
-/* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method: about
- * sqrt(max(a, b)) steps. */
-static double beta_fraction(double a, double b, double x)
-{
-    const double tiny = 1e-300;
-    double c = 1, d = 1 - (a + b) * x / (a + 1);
-    d = 1 / (fabs(d) < tiny ? tiny : d);
-    double value = d;
-    for (int m = 1; m < 10000; m++) {
-        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        d = 1 + even * d;
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        c = 1 + even / c;
-        c = fabs(c) < tiny ? tiny : c;
-        value *= d * c;
-        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        d = 1 + odd * d;
-        d = 1 / (fabs(d) < tiny ? tiny : d);
-        c = 1 + odd / c;
-        c = fabs(c) < tiny ? tiny : c;
-        value *= d * c;
-        if (fabs(d * c - 1) < 1e-14)
-            break;
-    }
-    return value;
-}
-
-static double log_gamma(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
-}
-
-/* The regularised incomplete beta function I_x(a, b). */
-static double beta(double a, double b, double x)
-{
-    if (!(x > 0))
-        return 0;
-    if (!(x < 1))
-        return 1;
-    const double front =
-        exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
-    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
-                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
-}
+#include "analysis/measure/quantile.h"
+#include "number/function/math.h"
 
 double ulp_ratio_limit(double freedom, size_t trials, double probability)
 {
@@ -55,8 +11,9 @@ double ulp_ratio_limit(double freedom, size_t trials, double probability)
     double low = 0, high = 200; /* of log F; P(F > f) = I_{below / (below + above f)} */
     for (int step = 0; step < 60; step++) {
         const double middle = (low + high) / 2;
-        const double tail = beta(below / 2, above / 2, below / (below + above * exp(middle)));
+        const double tail = ulp_incomplete_beta(below / 2, above / 2,
+                                                below / (below + above * ulp_math_exp(middle)));
         *(tail > probability ? &low : &high) = middle;
     }
-    return exp(high / 2);
+    return ulp_math_exp(high / 2);
 }

@@ -107,8 +107,8 @@ static void forget_values(struct ulp_forecaster *forecaster)
 {
     for (size_t l = 0; forecaster->lanes && l < forecaster->forecast.lane_count; l++) {
         const struct ulp_forecasting *lane = &forecaster->lanes[l];
-        const size_t slots =
-            lane->poisoned && lane->held ? forecaster->forward.plan->main->slot_count : 0;
+        const struct ulp_plan *plan = forecaster->forward.plan; /* NULL: it could not be opened */
+        const size_t slots = plan && lane->poisoned && lane->held ? plan->main->slot_count : 0;
         for (size_t v = 0; v < slots; v++) {
             ulp_tensor_free(&lane->poisoned[v]);
             ulp_tensor_free(&lane->held[v]);
@@ -126,6 +126,20 @@ void ulp_forecaster_free(struct ulp_forecaster *forecaster)
     ulp_arena_free(forecaster->memory);
     ulp_arena_free(forecaster->forecast.memory);
     free(forecaster);
+}
+
+enum ulp_status ulp_forecaster_reshape(struct ulp_forecaster *forecaster,
+                                       const struct ulp_plan *plan, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    if (!ulp_plan_same_nodes(forecaster->forward.plan, plan))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "its shapes leave other nodes to compute than the first sample's");
+    ulp_plan_free(forecaster->fast);
+    forecaster->fast = NULL;
+    ulp_forward_close(&forecaster->forward);
+    return ulp_forward_open(&forecaster->forward, plan, forecaster->thread_count, error);
 }
 
 /* ---- nodes ---- */

@@ -69,7 +69,8 @@ static const struct {
              {"compare", "compare.json", "tensors"},
              {"engine", "engine.json", "layers"},
              {"proof", "proof.json", "hidden_unproven"},
-             {"lint", "lint.json", "findings"}};
+             {"lint", "lint.json", "findings"},
+             {"study", "study.json", "sweeps"}};
 enum { KNOWN = sizeof known / sizeof *known };
 
 /* Nodes as the report has them, taken out of its root. */

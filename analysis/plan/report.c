@@ -12,6 +12,7 @@
 #include "analysis/plan/picture.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/page.h"
+#include "analysis/report/report.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
@@ -189,20 +190,12 @@ static json_t *figures_json(const struct ulp_found_sample *samples, size_t count
     return object;
 }
 
-/* Entries of one arithmetic that follow each other are one. */
 static json_t *keep_json(const struct ulp_found *found)
 {
     json_t *keep = json_array();
-    for (size_t e = 0; e < found->entry_count;) {
-        const bool kept = found->entries[e].keep;
-        json_t *object = json_object(), *nodes = json_array();
-        for (; e < found->entry_count && found->entries[e].keep == kept; e++)
-            ulp_json_append(&nodes, ulp_json_text(found->entries[e].pattern));
-        ulp_json_set(&object, "nodes", nodes);
-        ulp_json_set(&object, "arithmetic",
-                     ulp_json_text(kept ? found->keep_in.name : found->arithmetic.name));
-        ulp_json_append(&keep, object);
-    }
+    for (size_t e = 0; e < found->entry_count; e++)
+        ulp_json_keep(&keep, found->entries[e].pattern,
+                      found->entries[e].keep ? found->keep_in.name : found->arithmetic.name);
     return keep;
 }
 
@@ -263,13 +256,7 @@ static json_t *verdict_json(const struct ulp_found *found)
     struct ulp_text text = {0};
     add_verdict(&text, found);
     add_basis(&text, found);
-    for (size_t i = 0; i < text.length; i++)
-        text.data[i] = text.data[i] == '\n' ? ' ' : text.data[i];
-    if (!text.failed && text.length)
-        text.data[text.length - 1] = '\0';
-    json_t *value = text.failed ? NULL : ulp_json_text(text.data);
-    ulp_text_free(&text);
-    return value;
+    return ulp_json_lines(&text);
 }
 
 static json_t *plan_json(const struct ulp_found *found)
@@ -345,12 +332,9 @@ enum ulp_status ulp_found_write(const struct ulp_found *found, const char *folde
     enum ulp_status status = ulp_report_prepare(folder, error);
     for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++) {
         struct ulp_text text;
-        char path[4096];
         if (!files[f].applies(found))
             continue;
-        if (snprintf(path, sizeof path, "%s/%s", folder, files[f].name) >= (int)sizeof path)
-            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        status = ulp_text_open(&text, path, error);
+        status = ulp_report_open(folder, files[f].name, &text, error);
         if (status != ULP_OK)
             return status;
         status = files[f].write(found, &text, error);

@@ -8,7 +8,7 @@
 
 #define SET(object, values, NAME) ulp_json_set(object, #NAME, ulp_json_number((values)->NAME))
 
-static json_t *make_metrics(const struct ulp_metrics *m)
+json_t *ulp_json_metrics(const struct ulp_metrics *m)
 {
     json_t *object = json_object();
     for (int f = 0; f < ULP_FIGURE_COUNT; f++)
@@ -41,7 +41,7 @@ static json_t *make_divergence(const struct ulp_divergence *divergence)
         ulp_json_set(&object, "margin_error", ulp_json_number(divergence->margin_error));
     }
     if (divergence->followed.given)
-        ulp_json_set(&object, "followed", make_metrics(&divergence->followed.metrics));
+        ulp_json_set(&object, "followed", ulp_json_metrics(&divergence->followed.metrics));
     ulp_json_set(&matched, "rms", ulp_json_number(divergence->matched.rms));
     ulp_json_set(&matched, "max_abs", ulp_json_number(divergence->matched.max_abs));
     ulp_json_set(&matched, "rows", json_integer((json_int_t)divergence->matched.rows));
@@ -64,7 +64,7 @@ static json_t *make_limits(const struct ulp_audit_output *output, bool is_graphs
         if (count)
             ulp_json_set(&count, "nonfinite", json_integer((json_int_t)limit->nonfinite));
         if (is_graphs || limit->nonfinite)
-            ulp_json_set(&object, ulp_view_names[v], is_graphs ? make_metrics(limit) : count);
+            ulp_json_set(&object, ulp_view_names[v], is_graphs ? ulp_json_metrics(limit) : count);
     }
     return object;
 }
@@ -81,7 +81,7 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     if (output->unpaired)
         ulp_json_set(&object, "unpaired", json_true());
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
-        ulp_json_set(&object, ulp_view_names[v], make_metrics(ulp_view_get(output, v)));
+        ulp_json_set(&object, ulp_view_names[v], ulp_json_metrics(ulp_view_get(output, v)));
     if (output->divergence)
         ulp_json_set(&object, "divergence", make_divergence(output->divergence));
     SET(&range, &output->range, ref_rms);
@@ -92,7 +92,7 @@ static json_t *make_output(const struct ulp_audit *audit, const struct ulp_audit
     if (audit->sample_count > 1) {
         json_t *mean = json_object();
         for (int v = 0; v < ULP_VIEW_COUNT; v++)
-            ulp_json_set(&mean, ulp_view_names[v], make_metrics(ulp_view_mean_get(output, v)));
+            ulp_json_set(&mean, ulp_view_names[v], ulp_json_metrics(ulp_view_mean_get(output, v)));
         ulp_json_set(&object, "mean_over_samples", mean);
         ulp_json_set(&object, "worst_over_samples", make_limits(output, is_graphs));
         ulp_json_set(&object, "worst_sample",

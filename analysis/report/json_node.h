@@ -6,6 +6,8 @@
 
 #include "analysis/report/json_value.h"
 
+/* Figures of a difference. */
+json_t *ulp_json_metrics(const struct ulp_metrics *m);
 json_t *ulp_json_outputs(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          const struct ulp_audit_node *node);
 json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,

@@ -102,6 +102,35 @@ json_t *ulp_json_paragraph(char *summary)
     return paragraph;
 }
 
+json_t *ulp_json_lines(struct ulp_text *lines)
+{
+    for (size_t i = 0; i < lines->length; i++)
+        lines->data[i] = lines->data[i] == '\n' ? ' ' : lines->data[i];
+    if (!lines->failed && lines->length && lines->data[lines->length - 1] == ' ')
+        lines->data[lines->length - 1] = '\0';
+    json_t *value = lines->failed ? NULL : ulp_json_text(lines->length ? lines->data : "");
+    ulp_text_free(lines);
+    return value;
+}
+
+void ulp_json_keep(json_t **keep, const char *pattern, const char *arithmetic)
+{
+    const size_t count = json_array_size(*keep);
+    json_t *last = count ? json_array_get(*keep, count - 1) : NULL;
+    const char *same = last ? json_string_value(json_object_get(last, "arithmetic")) : NULL;
+    if (!same || strcmp(same, arithmetic) != 0) {
+        json_t *entry = json_object();
+        ulp_json_set(&entry, "nodes", json_array());
+        ulp_json_set(&entry, "arithmetic", ulp_json_text(arithmetic));
+        ulp_json_append(keep, entry);
+        last = *keep ? json_array_get(*keep, count) : NULL;
+    }
+    if (last && json_array_append_new(json_object_get(last, "nodes"), ulp_json_text(pattern)) == 0)
+        return;
+    json_decref(*keep);
+    *keep = NULL;
+}
+
 enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,
                                       struct ulp_error *error)
 {

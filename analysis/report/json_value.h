@@ -21,6 +21,11 @@ void ulp_json_set(json_t **object, const char *key, json_t *value);
 void ulp_json_append(json_t **array, json_t *value);
 /* The first paragraph of a summary, which is freed, without its last line end; NULL for NULL. */
 json_t *ulp_json_paragraph(char *summary);
+/* Lines as one, with spaces between them; the text is freed. */
+json_t *ulp_json_lines(struct ulp_text *lines);
+/* One more pattern of the "keep" of a plan (doc/plan.md): those of one arithmetic that follow each
+ * other are one entry. */
+void ulp_json_keep(json_t **keep, const char *pattern, const char *arithmetic);
 /* Put the document into a text, or write it to a file, and free it. what: "plan.json", of the
  * message when there is no memory. */
 enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,

@@ -66,6 +66,15 @@ enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const ch
     return status;
 }
 
+enum ulp_status ulp_report_open(const char *folder, const char *name, struct ulp_text *out,
+                                struct ulp_error *error)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    return ulp_text_open(out, path, error);
+}
+
 static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
                                      struct ulp_error *error)
 {
@@ -104,11 +113,8 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
     size_t open = 0;
     enum ulp_status status = ulp_report_prepare(folder, error);
     for (; open < FILE_COUNT && status == ULP_OK; open++) {
-        char path[4096];
-        if (snprintf(path, sizeof path, "%s/%s", folder, report_files[open].name) >=
-            (int)sizeof path)
-            status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        if (status != ULP_OK || (status = ulp_text_open(&texts[open], path, error)) != ULP_OK)
+        status = ulp_report_open(folder, report_files[open].name, &texts[open], error);
+        if (status != ULP_OK)
             break;
         status = report_files[open].write(audit, &texts[open], error);
         if (status == ULP_OK)

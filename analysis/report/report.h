@@ -28,6 +28,9 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
  */
 enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const char *name,
                                       struct ulp_error *error);
+/* Begin the file FOLDER/NAME, in a folder that is there, for ulp_text_close. */
+enum ulp_status ulp_report_open(const char *folder, const char *name, struct ulp_text *out,
+                                struct ulp_error *error);
 /* junit.c: limits as JUnit's XML. */
 enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
                                size_t limit_count, bool allow_nonfinite_inputs,

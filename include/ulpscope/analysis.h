@@ -79,7 +79,7 @@ struct ulp_divergence {
 struct ulp_audit_output {
     char *name;
     enum ulp_type type;
-    int rank;
+    int rank; /* of the worst sample's first execution, as dims */
     int64_t dims[ULP_RANK_MAX];
     /* of the worst sample: diverged before non-finite before largest entire.rms */
     struct ulp_metrics single, entire, introduced, carried;
@@ -404,7 +404,9 @@ ULP_API const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_no
 
 /* Collecting an audit. Create an auditor; for each sample call ulp_auditor_sample and then
  * ulp_plan_run with options.audit set and ulp_auditor_observer() among the observers; at the end
- * call ulp_auditor_finish. The plan must outlive the auditor. Charged to the model's budget. */
+ * call ulp_auditor_finish. Without options.audit, which is quicker, single, introduced and carried
+ * are not defined, and entire is the same bits. The plan must outlive the auditor. Charged to the
+ * model's budget. */
 struct ulp_auditor;
 ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                            struct ulp_error *error);

@@ -190,6 +190,12 @@ struct ulp_forecaster;
 ULP_API enum ulp_status ulp_forecaster_create(const struct ulp_plan *plan, int thread_count,
                                               struct ulp_forecaster **out, struct ulp_error *error);
 ULP_API void ulp_forecaster_free(struct ulp_forecaster *forecaster);
+/* Samples from now on have the shapes of that plan, of the same model and lanes; it must outlive
+ * the forecaster, too, or be followed by another. ULP_ERROR_INPUT: it has other nodes
+ * (ulp_plan_same_nodes). After a failure it is only freed. */
+ULP_API enum ulp_status ulp_forecaster_reshape(struct ulp_forecaster *forecaster,
+                                               const struct ulp_plan *plan,
+                                               struct ulp_error *error);
 /* Run one sample; name is copied. Of the observers' functions only cancelled is called, and
  * node_done with an event that has no values (progress). observer may be NULL. */
 ULP_API enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster, const char *name,

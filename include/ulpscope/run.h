@@ -115,6 +115,11 @@ ULP_API void ulp_plan_free(struct ulp_plan *plan);
 ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
 ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
 ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
+/* Was the plan made for inputs of these shapes? Those that only one of both has do not matter. */
+ULP_API bool ulp_plan_takes(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs);
+/* Have both, of one model and its inputs' shapes apart alike, the same nodes and values under the
+ * same indexes? Then what runs of one give can be put together with what those of the other do. */
+ULP_API bool ulp_plan_same_nodes(const struct ulp_plan *a, const struct ulp_plan *b);
 
 /* A precision plan: an arithmetic and its kept nodes, read from a JSON file (doc/plan.md). Charged
  * to budget (may be NULL). */

@@ -7,6 +7,7 @@
 doc/python.md has the rest. The functions are the library's (libulpscope); errors are exceptions with its texts.
 """
 
+from ._audit import Audit, Lane, Metrics, Node, Output
 from ._library import (
     CancelledError,
     Error,
@@ -20,7 +21,8 @@ from ._library import (
 )
 from ._model import Model, Value
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Audit, Comparison, Forecast, Lane, LintResult, Metrics, Node, Output, PlanResult, Proof, Tolerance
+from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
+from ._study import Study, StudyFit, StudyPoint, StudySeries, StudySetting, StudyTrials
 
 __version__: str = _decode(_lib.ulp_version())
 
@@ -43,6 +45,12 @@ __all__ = [
     "Output",
     "PlanResult",
     "Proof",
+    "Study",
+    "StudyFit",
+    "StudyPoint",
+    "StudySeries",
+    "StudySetting",
+    "StudyTrials",
     "Tolerance",
     "Unit",
     "UnsupportedError",

@@ -12,10 +12,13 @@ import numpy as np
 
 from . import _declarations as d
 from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
+from ._audit import Audit
 from ._library import InputError, Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
-from ._results import Audit, Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
+from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
+from ._shared import table
+from ._study import Study
 
 Inputs = Mapping[str, Any]
 Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
@@ -103,10 +106,8 @@ class Model:
         return f"Model({self.path!r}, {len(self.nodes)} nodes)"
 
     def _repr_html_(self) -> str:
-        from ._results import _table
-
         rows = [("input", v.name, v.type, v.shape) for v in self.inputs] + [("output", v.name, v.type, v.shape) for v in self.outputs]
-        return _table(["", "name", "type", "shape"], rows)
+        return table(["", "name", "type", "shape"], rows)
 
     def random_inputs(
         self, seed: int = 0, *, dims: Mapping[str, int] | None = None, ranges: Mapping[str, tuple[float, float]] | None = None
@@ -373,6 +374,57 @@ class Model:
             )
             call("ulp_tolerance_measure", self._model, byref(sample.value), byref(options), byref(result.value))
         return Tolerance.of(result)
+
+    def study(
+        self,
+        samples: Samples,
+        sweeps: str | Sequence[str],
+        *,
+        nodes: Sequence[str] = (),
+        group: str | None = None,
+        trials: int = 0,
+        seed: int = 0,
+        probability: float = 0.95,
+        confidence: float = 0.95,
+        tolerance: float = 0.0,
+        reference: ArithmeticName = "mpfr:128",
+        checkpoint: str | os.PathLike[str] | None = None,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Study:
+        """How the error follows what is swept ("e5m{4..12}", "fp16,round={rne,rz,sr}"), at the outputs, at nodes and in layer
+        groups; the law that it follows, and trials of stochastic rounding. doc/study.md has the meanings."""
+        names, sets = self._samples(samples)
+        swept = _list(sweeps)
+        pointers = (ctypes.POINTER(d.ulp_tensor_set) * len(sets))(*[ctypes.pointer(s.value) for s in sets])
+        shown = make_progress(progress)
+        result = Owner(d.ulp_study(), "ulp_study_free")
+
+        def begin(_context: Any, run: int, run_count: int) -> None:
+            if shown is not None:
+                shown.run, shown.runs = run, max(run_count, 1)
+
+        begins: Any = {f[0]: f[1] for f in d.ulp_study_options._fields_}["begins"]
+        with Watch(shown) as watch:
+            options = d.ulp_study_options(
+                reference=find_arithmetic(reference).struct,
+                sweeps=_strings(swept),
+                sweep_count=len(swept),
+                nodes=_strings(nodes),
+                node_count=len(nodes),
+                group=group.encode() if group else None,
+                trials=trials,
+                seed=seed,
+                probability=probability,
+                confidence=confidence,
+                tolerance=tolerance,
+                checkpoint=os.fsencode(checkpoint) if checkpoint is not None else None,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+                begins=begins(begin),
+            )
+            call("ulp_study_run", self._model, pointers, len(sets), byref(options), byref(result.value))
+        return Study.of(result)
 
     def compare(
         self,

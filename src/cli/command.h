@@ -8,8 +8,10 @@
 
 /* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
 int command_audit(int argc, char **argv);
+int command_bits(int argc, char **argv);
 int command_engine(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_fit(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_overflow(int argc, char **argv);
 int command_prove(int argc, char **argv);
@@ -22,6 +24,7 @@ int command_lint(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_arith(int argc, char **argv);
 int command_mma(int argc, char **argv);
+int command_study(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);
 

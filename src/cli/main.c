@@ -23,13 +23,17 @@ static const struct {
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
+    {"fit", command_fit, "say which unit and schedule gave the bits of a product of matrices"},
     {"lint", command_lint,
      "look through a model and trtexec's options for what loses accuracy or is ignored"},
     {"plan", command_plan, "find the smallest set of nodes to keep in FP32"},
+    {"bits", command_bits, "find the fewest bits for each layer that meet a tolerance"},
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
     {"engine", command_engine,
      "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
+    {"study", command_study,
+     "sweep bits, rounding or orders: how the error follows them, and what is enough"},
     {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
     {"show", command_show, "look nodes up in the report of an audit"},
     {"diff", command_diff, "say what became better or worse between two audits"},
@@ -46,7 +50,7 @@ static const char purpose[] =
 static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
     "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
-    "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
+    "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
     "input; 4 unsupported model; 5 out of memory or --max-memory reached; 6 the time of "
     "--max-time is over.";
 

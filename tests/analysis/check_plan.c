@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/analysis/plan_oracle.h"
 #include "tests/support/text_model.h"
 
 /* 300 x 300 is beyond FP16, and comes back. */
@@ -28,19 +29,6 @@ enum { GRAPHS = 3, SAMPLES = 2, NODES_MAX = 8 };
 
 /* ---- the oracle ---- */
 
-static double power_db(const struct ulp_tensor *value, const struct ulp_tensor *truth)
-{
-    double error = 0, norm = 0;
-    for (size_t i = 0; i < truth->count; i++) {
-        const double v = ulp_tensor_get(value, i), r = ulp_tensor_get(truth, i);
-        if (!isfinite(v) || !isfinite(r))
-            return -INFINITY;
-        error += (v - r) * (v - r);
-        norm += r * r;
-    }
-    return 10 * log10(norm / error);
-}
-
 /* The least sqnr_db of samples and outputs with the nodes of the bits kept. */
 static double run_subset(struct ulp_plan *plan, const struct ulp_tensor_set *samples,
                          size_t sample_count, unsigned bits)
@@ -60,7 +48,8 @@ static double run_subset(struct ulp_plan *plan, const struct ulp_tensor_set *sam
         struct ulp_tensor_set outputs[2];
         ck_ulp_ok(ulp_plan_run(plan, &samples[s], NULL, NULL, 0, outputs, NULL, &error), error);
         for (size_t o = 0; o < outputs[0].count; o++)
-            least = fmin(least, power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));
+            least = fmin(least,
+                         oracle_power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));
         ulp_tensor_set_free(&outputs[0]);
         ulp_tensor_set_free(&outputs[1]);
     }
@@ -166,36 +155,6 @@ END_TEST
 
 /* ---- options ---- */
 
-static double outputs_db(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                         const struct ulp_precision_plan *read)
-{
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), read->arithmetic};
-    const struct ulp_keeps keeps[] = {{0}, read->keeps};
-    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
-    struct ulp_tensor_set outputs[2];
-    struct ulp_plan *plan;
-    struct ulp_error error;
-    double least = INFINITY;
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, outputs, NULL, &error), error);
-    for (size_t o = 0; o < outputs[0].count; o++)
-        least = fmin(least, power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));
-    ulp_tensor_set_free(&outputs[0]);
-    ulp_tensor_set_free(&outputs[1]);
-    ulp_plan_free(plan);
-    return least;
-}
-
-static bool file_has(const char *path, const char *text)
-{
-    static char content[1 << 20];
-    FILE *file = fopen(path, "r");
-    ck_assert_msg(file != NULL, "%s is not there", path);
-    content[fread(content, 1, sizeof content - 1, file)] = '\0';
-    fclose(file);
-    return strstr(content, text) != NULL;
-}
-
 /* plan.json is a plan for --plan: the same nodes, so the same figures. */
 START_TEST(a_plan_is_read_back)
 {
@@ -220,10 +179,10 @@ START_TEST(a_plan_is_read_back)
     for (size_t f = 0; ulp_found_file_name(f); f++) {
         char path[512];
         snprintf(path, sizeof path, "%s/%s", test_folder("out"), ulp_found_file_name(f));
-        ck_assert_msg(file_has(path, contents[f]), "%s", path);
+        ck_assert_msg(oracle_file_has(path, contents[f]), "%s", path);
     }
     ck_ulp_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &error), error);
-    const double db = outputs_db(model, &inputs, &read);
+    const double db = oracle_outputs_db(model, &inputs, &read);
     ck_assert_double_ge(db, 50);
     ck_assert_double_eq_tol(db, found.samples[0].after.value, 1e-6);
     ck_ulp_ok(ulp_found_text(&found, &text, &error), error);
@@ -261,8 +220,8 @@ START_TEST(bodies_are_searched)
         ck_ulp_ok(ulp_found_write(&found, test_folder("out"), &error), error);
         ck_ulp_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &error),
                   error);
-        ck_assert_double_eq_tol(outputs_db(model, &inputs, &read), found.samples[0].after.value,
-                                1e-6);
+        ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read),
+                                found.samples[0].after.value, 1e-6);
         kept += found.kept_count;
         ulp_precision_plan_free(&read);
         ulp_found_free(&found);

@@ -16,6 +16,8 @@ check_exhaustion_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap
 check_exhaustion_LDADD = $(test_libs)
 
 EXTRA_DIST += tests/support/program.sh
+dist_check_SCRIPTS += %D%/check_study.sh
+TESTS += %D%/check_study.sh
 dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_ends.sh %D%/check_host.sh %D%/check_made.sh %D%/check_names.sh %D%/check_parts.sh %D%/check_quick.sh %D%/check_saved.sh %D%/check_timings.sh
 TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_ends.sh %D%/check_host.sh %D%/check_made.sh %D%/check_names.sh %D%/check_parts.sh %D%/check_quick.sh %D%/check_saved.sh %D%/check_timings.sh
 dist_check_SCRIPTS += tests/check_dist.sh tests/check_doxygen.sh tests/check_install.sh %D%/check_manual.sh

@@ -74,16 +74,21 @@ START_TEST(near_middles)
         enum kind kind;
         size_t k;
         uint64_t seed;
-    } rows[] = {{53, NORMAL, 37, 0},    {53, FULL, 400, 0},     {128, NORMAL, 37, 0},
-                {128, FULL, 400, 0},    {256, NORMAL, 37, 0},   {256, FULL, 400, 0},
-                {128, PATTERN, 400, 0}, {128, PATTERN, 400, 1}, {128, PATTERN, 400, 2},
-                {128, PATTERN, 400, 3}, {128, PATTERN, 400, 4}, {64, NORMAL, 37, 0},
-                {192, FULL, 400, 0}};
+        int bits; /* of a's elements */
+    } rows[] = {{53, NORMAL, 37, 0, 300},    {53, FULL, 400, 0, 300},
+                {128, NORMAL, 37, 0, 300},   {128, FULL, 400, 0, 300},
+                {256, NORMAL, 37, 0, 300},   {256, FULL, 400, 0, 300},
+                {128, PATTERN, 400, 0, 300}, {128, PATTERN, 400, 1, 300},
+                {128, PATTERN, 400, 2, 300}, {128, PATTERN, 400, 3, 300},
+                {128, PATTERN, 400, 4, 300}, {64, NORMAL, 37, 0, 300},
+                {192, FULL, 400, 0, 300},    {128, FULL, 400, 0, 24},
+                {128, NORMAL, 400, 1, 24},   {128, FULL, 400, 2, 11},
+                {256, NORMAL, 700, 3, 24},   {64, FULL, 90, 4, 24}};
     const int precision = rows[_i].precision, columns = 240;
     struct world world;
     world_create(&world, (struct setup){1, 1, (size_t)columns, rows[_i].k, ULP_ELEMENT_WIDE,
-                                        ULP_ELEMENT_WIDE, 300, 2000, precision, rows[_i].kind,
-                                        false, rows[_i].seed});
+                                        ULP_ELEMENT_WIDE, rows[_i].bits, 2000, precision,
+                                        rows[_i].kind, false, rows[_i].seed});
     mpfr_t one, sum, target, step, rounded, factor;
     mpfr_inits2(4000, one, sum, target, step, (mpfr_ptr)NULL);
     mpfr_init2(rounded, precision);
@@ -381,7 +386,7 @@ int main(void)
     tcase_set_timeout(sums, test_long() ? 600 : 60);
     tcase_add_loop_test(sums, equals_mpfr_dot, 0, KIND_COUNT);
     tcase_add_loop_test(sums, blocks_and_panels, 0, BLOCK_SETUPS);
-    tcase_add_loop_test(sums, near_middles, 0, 13);
+    tcase_add_loop_test(sums, near_middles, 0, 18);
     tcase_add_loop_test(sums, rounds_up_to_powers_of_two, 0, 8);
     tcase_add_loop_test(sums, disabled_features, 0, 3);
     tcase_add_test(sums, threads_do_not_matter);

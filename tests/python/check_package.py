@@ -198,6 +198,32 @@ class Models(unittest.TestCase):
             self.assertIn("<table>", result._repr_html_())
             self.assertGreater(len(str(result)), 40)
 
+    def test_study(self):
+        model = ulpscope.Model(MODEL)
+        shares = []
+        study = model.study(INPUTS, ["e8m{3..8}", "bf16,round={rne,sr}"], trials=4, seed=3, tolerance=1e-2, nodes=["head/Gemm"],
+                            progress=lambda share, name: shares.append(share))
+        self.assertTrue(shares == sorted(shares) and 0 < shares[-1] <= 1)
+        self.assertEqual([s.axis for s in study.series], ["bits", "words"])
+        fit = study.series[0].fits[0]
+        x, y = study.series[0].x, [np.log2(s["logits"].relative) for s in study.series[0].settings]
+        slope, intercept = np.polyfit(x, y, 1)
+        self.assertEqual((fit.law, fit.count), ("linear", len(x)))
+        self.assertAlmostEqual(fit.slope, slope, delta=1e-9)
+        self.assertAlmostEqual(fit.intercept, intercept, delta=1e-9)
+        # as an audit, bit for bit
+        entire = model.audit(INPUTS, "e8m5", attribute=False).lanes[0].outputs[0].entire
+        self.assertEqual(study["e8m5"]["logits"].metrics, entire)
+        trials = study["bf16,round=sr"]["logits"].trials
+        self.assertEqual((trials.count, trials.left_out), (4, 0))
+        self.assertTrue(np.isfinite(trials.bits) and trials.bits_low < trials.bits)
+        self.assertIsNone(study["e8m5"]["logits"].trials)
+        self.assertIn("suffices for 0.01", study.summary())
+        self.assertEqual(study.report()["seed"], 3)
+        self.assertIn("<table>", study._repr_html_())
+        with self.assertRaises(ulpscope.UsageError):
+            model.study(INPUTS, "e8m{3..")
+
     def test_comparison(self):
         model = ulpscope.Model(MODEL)
         right = model.run(INPUTS, "bf16", values="*")
@@ -225,6 +251,10 @@ class Models(unittest.TestCase):
         row = frame[(frame.lane == "fp16") & (frame.node == "block/norm1/Sum")].iloc[0]
         self.assertTrue(row["range.headroom_bits"] < 0 and row["entire.nonfinite"] > 0 and row["op"] == "ReduceSum")
         self.assertEqual(len(ulpscope.Model(MODEL).overflow(INPUTS).frame()), 40)
+        study = ulpscope.Model(MODEL).study(INPUTS, "e8m{4..6}")
+        self.assertEqual(len(study.frame()), 3 * len(study.settings[0].points))
+        self.assertEqual(list(study.frame()[study.frame().kind == "output"].setting), ["e8m4", "e8m5", "e8m6"])
+        self.assertEqual(len(study.laws()), len(study.settings[0].points))
 
 
 class Errors(unittest.TestCase):

@@ -1,8 +1,8 @@
 // What the sections show, whatever command a report is of. A view has
 //   title, model, verdicts [{name, text, level}], lanes [{name, range, meaning}],
-//   outputs and tables [{title, note, columns, rows}], nodes (a NodeList; null: the report has none), how [[term, text or texts]]
+//   curves (curves.js), outputs and tables [{title, note, columns, rows}], nodes (a NodeList; null: the report has none), how [[term, text or texts]]
 
-const emptyView = () => ({ title: "", model: "", verdicts: [], lanes: [], outputs: [], tables: [], nodes: null, how: [] });
+const emptyView = () => ({ title: "", model: "", verdicts: [], lanes: [], outputs: [], tables: [], curves: [], nodes: null, how: [] });
 
 const levels = {
   good: { mark: "✓", word: "met" },
@@ -87,6 +87,7 @@ function viewOf(data) {
     all.verdicts.push(...view.verdicts);
     all.outputs.push(...view.outputs);
     all.tables.push(...view.tables);
+    all.curves.push(...view.curves);
     all.how.push(...view.how);
   }
   all.how.push(["Written by", `ulpscope ${data.version}`]);

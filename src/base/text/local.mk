@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/coder.c %D%/coder.h \
 	%D%/glob.c %D%/glob.h \
 	%D%/names.c %D%/names.h \
 	%D%/shown.c %D%/shown.h \

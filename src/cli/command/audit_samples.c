@@ -57,13 +57,12 @@ static enum ulp_status run_original(const struct original *original,
 /* What the samples of one audit share. */
 struct session {
     const struct audit_options *options;
-    const struct ulp_model *model;
-    const struct ulp_arithmetic *reference;
-    struct ulp_plan *plan;
+    struct sample_plans plans;
     struct ulp_auditor *sum; /* of all samples */
     struct original original;
     struct progress progress;
     /* of the current sample */
+    const struct ulp_plan *plan;
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor; /* NULL: --no-attribute */
     struct ulp_quick *quick;           /* NULL: no --quick, or all nodes at 128 bits */
@@ -80,23 +79,19 @@ static const char *spill_folder(const struct audit_options *options)
                                                : "/tmp";
 }
 
-static enum ulp_status open_session(struct session *session, const struct lane_list *lanes,
-                                    const struct sample_list *samples, struct ulp_error *error)
+static enum ulp_status open_session(struct session *session, const struct sample_list *samples,
+                                    struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs,
-                                                  .keeps = lanes->keeps,
-                                                  .groups = lanes->groups,
-                                                  .names = lanes->names};
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
     ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
-    enum ulp_status status = ulp_plan_create(session->model, lanes->arithmetics, lanes->count,
-                                             &plan_options, &session->plan, error);
+    enum ulp_status status =
+        choose_plan(&session->plans, &samples->items[0].inputs, &session->plan, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
-        status = ulp_limit_check(options->limits[i], session->model, session->plan, error);
+        status = ulp_limit_check(options->limits[i], session->plans.model, session->plan, error);
     if (status == ULP_OK)
-        status = ulp_auditor_create(session->plan, &session->sum, error);
+        status = ulp_auditor_create(session->plans.first, &session->sum, error);
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
@@ -151,7 +146,7 @@ static void close_session(struct session *session)
     progress_clear(&session->progress);
     close_sample(session);
     ulp_auditor_free(session->sum);
-    ulp_plan_free(session->plan);
+    free_plans(&session->plans);
     close_original(&session->original);
 }
 
@@ -211,8 +206,8 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
         ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
-        status = run_original(&session->original, session->reference, &sample->inputs, &run,
-                              &progress, error);
+        status = run_original(&session->original, &session->plans.lanes->arithmetics[0],
+                              &sample->inputs, &run, &progress, error);
         session->progress.part++;
     }
     if (status == ULP_OK)
@@ -220,15 +215,16 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     session->progress.part++;
     if (status == ULP_OK && options->certify) {
         ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
-        status = ulp_certify(session->model, session->reference, &sample->inputs, &run, &progress,
-                             &session->certificate, error);
+        status = ulp_certify(session->plans.model, &session->plans.lanes->arithmetics[0],
+                             &sample->inputs, &run, &progress, &session->certificate, error);
         session->progress.part++;
     }
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
-/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples. */
+/* Arithmetics that overflow: once more with what overflows kept in FP32, on so many samples of the
+ * first one's shapes. */
 #define OVERFLOWING_SAMPLES 16
 
 static enum ulp_status attribute_overflowing(struct session *session,
@@ -236,15 +232,25 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                              struct ulp_audit *audit, struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    const size_t count =
-        samples->count < OVERFLOWING_SAMPLES ? samples->count : OVERFLOWING_SAMPLES;
+    struct sample *taken[OVERFLOWING_SAMPLES];
     const struct ulp_tensor_set *inputs[OVERFLOWING_SAMPLES];
+    size_t count = 0;
     enum ulp_status status = ULP_OK;
     bool any = false;
     for (size_t l = 0; l < audit->lane_count; l++)
         any |= !audit->lanes[l].attribution.given && audit->lanes[l].attribution.reason;
     if (!any)
         return ULP_OK;
+    for (size_t s = 0; s < samples->count && count < OVERFLOWING_SAMPLES && status == ULP_OK; s++) {
+        struct sample *sample = &samples->items[s];
+        status = load_sample(session->plans.model, sample, error);
+        if (status == ULP_OK && ulp_plan_takes(session->plans.first, &sample->inputs)) {
+            inputs[count] = &sample->inputs;
+            taken[count++] = sample;
+        } else {
+            drop_sample(sample);
+        }
+    }
     progress_init(&session->progress, options->common.quiet, count);
     const struct ulp_observer progress = progress_observer(&session->progress);
     const struct ulp_attribution_options shares = {.output = options->output,
@@ -252,15 +258,11 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                                    .verify = options->verify,
                                                    .thread_count = options->common.threads,
                                                    .progress = &progress};
-    for (size_t s = 0; s < count && status == ULP_OK; s++) {
-        status = load_sample(session->model, &samples->items[s], error);
-        inputs[s] = &samples->items[s].inputs;
-    }
     if (status == ULP_OK)
-        status =
-            ulp_audit_attribute_overflowing(audit, session->plan, inputs, count, &shares, error);
+        status = ulp_audit_attribute_overflowing(audit, session->plans.first, inputs, count,
+                                                 &shares, error);
     for (size_t s = 1; s < count; s++)
-        drop_sample(&samples->items[s]);
+        drop_sample(taken[s]);
     progress_clear(&session->progress);
     return status;
 }
@@ -270,6 +272,7 @@ static enum ulp_status finish_session(struct session *session, const struct samp
 {
     static const struct ulp_keeps none;
     progress_clear(&session->progress);
+    free_other_plans(&session->plans);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
     if (status == ULP_OK && session->options->quick) /* what the last sample needed */
         status = ulp_plan_keep(session->plan, 0, &none, error);
@@ -372,7 +375,10 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
 {
     struct session *session = context;
     ulp_timer_phase(session->options->timer, ULP_TIMED_LOADING);
-    enum ulp_status status = load_sample(session->model, sample, error);
+    enum ulp_status status = load_sample(session->plans.model, sample, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
+    if (status == ULP_OK)
+        status = choose_plan(&session->plans, &sample->inputs, &session->plan, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = session->options->quick ? make_quick_audit(session, index, sample, out, error)
@@ -412,16 +418,14 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
                               const struct lane_list *lanes, const struct sample_list *samples,
                               struct ulp_audit *audit, bool *whole, struct ulp_error *error)
 {
-    struct session session = {.options = options,
-                              .model = model,
-                              .reference = &lanes->arithmetics[0]};
+    struct session session = {.options = options, .plans = {.model = model, .lanes = lanes}};
     const struct audit_parts parts = {.options = options,
                                       .model = model,
                                       .lanes = lanes,
                                       .samples = samples,
                                       .make = audit_one,
                                       .context = &session};
-    enum ulp_status status = open_session(&session, lanes, samples, error);
+    enum ulp_status status = open_session(&session, samples, error);
     if (status == ULP_OK)
         status = audit_parts(&parts, session.sum, whole, error);
     progress_clear(&session.progress);

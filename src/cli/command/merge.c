@@ -35,7 +35,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "Put the samples together that ulpscope audit --shard K/N --checkpoint FOLDER has finished, "
     "and "
-    "report as one audit of all samples would: the same bytes, but for the seconds."
+    "report as one audit of all samples would: the same bytes, but for its costs (seconds, memory)."
     "\vThe options are those of the shards. The model and the samples' files are read again, from "
     "where the shards' arguments say.\n\n"
     "Examples:\n"

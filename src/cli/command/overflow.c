@@ -105,9 +105,8 @@ static const char documentation[] =
 /* One forecast while it is made. */
 struct making {
     const struct overflow_options *options;
-    const struct ulp_model *model;
-    const struct lane_list *lanes;
-    struct ulp_plan *plan;
+    struct sample_plans plans;
+    const struct ulp_plan *plan; /* of the current sample's shapes */
     struct ulp_forecaster *forecaster;
     struct ulp_forecast *forecast;
     struct ulp_observer observer;
@@ -115,21 +114,17 @@ struct making {
     size_t lane;
 };
 
-/* The first sample's shapes are the plan's. */
+/* A plan of the sample's shapes, and the forecaster made for it. */
 static enum ulp_status prepare(struct making *making, const struct sample *sample,
                                struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = &sample->inputs,
-                                             .keeps = making->lanes->keeps,
-                                             .groups = making->lanes->groups};
-    if (making->plan)
-        return ULP_OK;
-    const enum ulp_status status =
-        ulp_plan_create(making->model, making->lanes->arithmetics, making->lanes->count, &options,
-                        &making->plan, error);
-    return status == ULP_OK ? ulp_forecaster_create(making->plan, making->options->common.threads,
-                                                    &making->forecaster, error)
-                            : status;
+    const struct ulp_plan *before = making->plan;
+    enum ulp_status status = choose_plan(&making->plans, &sample->inputs, &making->plan, error);
+    if (status != ULP_OK || making->plan == before)
+        return status;
+    return making->forecaster ? ulp_forecaster_reshape(making->forecaster, making->plan, error)
+                              : ulp_forecaster_create(making->plan, making->options->common.threads,
+                                                      &making->forecaster, error);
 }
 
 static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
@@ -141,16 +136,21 @@ static enum ulp_status scan(void *context, const struct sample *sample, struct u
                             : status;
 }
 
+static bool is_wanted(const struct making *making, const struct sample *sample)
+{
+    return strcmp(sample->name, making->wanted) == 0 &&
+           !making->forecast->lanes[making->lane].remedy_count;
+}
+
 static enum ulp_status try_sample(void *context, const struct sample *sample,
                                   struct ulp_error *error)
 {
     const struct making *making = context;
     const struct ulp_run_options run = {.thread_count = making->options->common.threads};
-    if (strcmp(sample->name, making->wanted) != 0 ||
-        making->forecast->lanes[making->lane].remedy_count)
-        return ULP_OK;
-    return ulp_forecast_remedies(making->forecast, making->plan, making->lane, &sample->inputs,
-                                 &run, NULL, error);
+    return is_wanted(making, sample)
+               ? ulp_forecast_remedies(making->forecast, making->plans.first, making->lane,
+                                       &sample->inputs, &run, NULL, error)
+               : ULP_OK;
 }
 
 /* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
@@ -169,9 +169,11 @@ static enum ulp_status try_remedies(struct making *making, const struct sample_l
         if (!lane->harmful_count)
             continue;
         for (size_t s = 0; s < samples->count && status == ULP_OK; s++)
-            status = try_sample(making, &samples->items[s], error);
+            if (is_wanted(making, &samples->items[s]) &&
+                (status = load_sample(making->plans.model, &samples->items[s], error)) == ULP_OK)
+                status = try_sample(making, &samples->items[s], error);
         if (status == ULP_OK && making->options->samples_from)
-            status = stream_samples(making->model, making->options->samples_from, try_sample,
+            status = stream_samples(making->plans.model, making->options->samples_from, try_sample,
                                     making, error);
     }
     return status;
@@ -186,23 +188,27 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     progress_init(&progress, options->common.quiet, samples->count ? samples->count : 1);
     making->observer = progress_observer(&progress);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
-        status = prepare(making, &samples->items[s], error);
+        struct sample *sample = &samples->items[s];
+        status = load_sample(making->plans.model, sample, error);
         if (status == ULP_OK)
-            status = ulp_forecaster_sample(making->forecaster, samples->items[s].name,
-                                           &samples->items[s].inputs, &making->observer, error);
+            status = prepare(making, sample, error);
+        if (status == ULP_OK)
+            status = ulp_forecaster_sample(making->forecaster, sample->name, &sample->inputs,
+                                           &making->observer, error);
         if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s", samples->items[s].name);
+            ulp_fail_at(error, status, "%s", sample->name);
+        drop_sample(sample);
     }
     progress.part = 0;
     if (status == ULP_OK && options->samples_from)
-        status = stream_samples(making->model, options->samples_from, scan, making, error);
+        status = stream_samples(making->plans.model, options->samples_from, scan, making, error);
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_forecaster_finish(making->forecaster, making->forecast, error);
     if (status == ULP_OK && !options->no_remedies)
         status = try_remedies(making, samples, error);
     ulp_forecaster_free(making->forecaster);
-    ulp_plan_free(making->plan);
+    free_plans(&making->plans);
     return status;
 }
 
@@ -264,11 +270,10 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
         status = spare_inputs(options->html, model, options->common.inputs,
                               options->common.input_count, error);
     if (status == ULP_OK && (options->common.input_count || !options->samples_from))
-        status = read_samples(model, &options->common, &samples, error);
+        status = open_samples(model, &options->common, true, &samples, error);
     if (status == ULP_OK) {
         struct making making = {.options = options,
-                                .model = model,
-                                .lanes = &lanes,
+                                .plans = {.model = model, .lanes = &lanes},
                                 .forecast = forecast};
         if (!options->common.quiet && samples.count)
             note_choices(model, &samples);

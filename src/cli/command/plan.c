@@ -142,52 +142,19 @@ static const char documentation[] =
     "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
     "      where TF32 loses accuracy, besides convolutions";
 
-static struct ulp_find_sample *list_samples(const struct sample_list *samples)
-{
-    struct ulp_find_sample *list = calloc(samples->count + 1, sizeof *list);
-    for (size_t s = 0; s < samples->count && list; s++)
-        list[s] = (struct ulp_find_sample){samples->items[s].name, &samples->items[s].inputs};
-    return list;
-}
-
-/* What is searched by and what is held out. */
-struct plan_samples {
-    struct sample_list given, held_out;
-    struct ulp_find_sample *searched, *validated;
-};
-
-static void free_plan_samples(struct plan_samples *samples)
-{
-    free(samples->searched);
-    free(samples->validated);
-    free_samples(&samples->given);
-    free_samples(&samples->held_out);
-}
-
 static enum ulp_status read_plan_samples(const struct plan_options *options,
-                                         const struct ulp_model *model, struct plan_samples *out,
+                                         const struct ulp_model *model, struct search_samples *out,
                                          struct ulp_error *error)
 {
-    struct common_options held_out = options->common;
-    held_out.inputs = options->validate.items;
-    held_out.input_count = options->validate.count;
-    enum ulp_status status = read_samples(model, &options->common, &out->given, error);
-    if (status == ULP_OK && !options->common.quiet)
-        note_choices(model, &out->given);
-    if (status == ULP_OK && held_out.input_count)
-        status = read_samples(model, &held_out, &out->held_out, error);
-    out->searched = list_samples(&out->given);
-    out->validated = list_samples(&out->held_out);
-    if (status == ULP_OK && (!out->searched || !out->validated))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    return status;
+    return read_search_samples(model, &options->common, options->validate.items,
+                               options->validate.count, out, error);
 }
 
 static enum ulp_status find(const struct plan_options *options, const struct ulp_model *model,
                             struct ulp_found *found, struct ulp_error *error)
 {
     struct progress progress;
-    struct plan_samples samples = {0};
+    struct search_samples samples = {0};
     struct ulp_find_options search = {.tolerances = (const char *const *)options->tolerances.items,
                                       .tolerance_count = options->tolerances.count,
                                       .always = (const char *const *)options->always.items,
@@ -213,7 +180,7 @@ static enum ulp_status find(const struct plan_options *options, const struct ulp
         status = ulp_plan_find(model, &search, samples.searched, samples.given.count,
                                samples.validated, samples.held_out.count, found, error);
     progress_clear(&progress);
-    free_plan_samples(&samples);
+    free_search_samples(&samples);
     return status;
 }
 
@@ -259,7 +226,7 @@ static int apply(const struct plan_options *options, const struct ulp_model *mod
 {
     struct ulp_error error = {0};
     struct progress progress;
-    struct plan_samples samples = {0};
+    struct search_samples samples = {0};
     struct ulp_precision_plan plan = {0};
     struct ulp_mixed mixed = {0};
     enum ulp_status status =
@@ -282,7 +249,7 @@ static int apply(const struct plan_options *options, const struct ulp_model *mod
         code = ULP_ERROR_UNSUPPORTED;
     ulp_mixed_free(&mixed);
     ulp_precision_plan_free(&plan);
-    free_plan_samples(&samples);
+    free_search_samples(&samples);
     return code;
 }
 

@@ -154,11 +154,11 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
 void print_shape_results(const struct shape_results *results, size_t lane_count);
 void free_shape_results(struct shape_results *results);
 /* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
- * make one random sample when there are none. */
+ * make one random sample when there are none. All have the same shapes. */
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
                              struct sample_list *out, struct ulp_error *error);
-/* The same, one after the other: all are read and checked (`check`; without it the first is), but
- * only the first, and those that share a file, stay loaded. */
+/* The same, of any shapes and one after the other: all are read and checked (`check`; without it
+ * the first is), but only the first, and those that share a file, stay loaded. */
 enum ulp_status open_samples(const struct ulp_model *model, const struct common_options *options,
                              bool check, struct sample_list *out, struct ulp_error *error);
 /* Have it loaded, until it is dropped. */
@@ -171,6 +171,30 @@ typedef enum ulp_status use_sample(void *context, const struct sample *sample,
                                    struct ulp_error *error);
 enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
                                void *context, struct ulp_error *error);
+/* What a search goes by, and what is held out to judge its result (--validate, read like
+ * --inputs). */
+struct search_samples {
+    struct sample_list given, held_out;
+    struct ulp_find_sample *searched, *validated; /* the same, as the library takes them */
+};
+enum ulp_status read_search_samples(const struct ulp_model *model,
+                                    const struct common_options *options, char **validate,
+                                    size_t validate_count, struct search_samples *out,
+                                    struct ulp_error *error);
+void free_search_samples(struct search_samples *samples);
+/* Plans of a model and its lanes for samples of any shapes; all zero but for these at first. */
+struct sample_plans {
+    const struct ulp_model *model;
+    const struct lane_list *lanes;
+    struct ulp_plan *first; /* of the first sample's shapes; stays */
+    struct ulp_plan *others[2];
+    int last; /* of the others, the one chosen last */
+};
+/* The plan for these inputs, with the nodes of the first; stays until two of others are made. */
+enum ulp_status choose_plan(struct sample_plans *plans, const struct ulp_tensor_set *inputs,
+                            const struct ulp_plan **out, struct ulp_error *error);
+void free_other_plans(struct sample_plans *plans);
+void free_plans(struct sample_plans *plans);
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
  * of the inputs, or an array file in a folder of inputs. Asked before the work. */
 enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,

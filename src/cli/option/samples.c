@@ -182,7 +182,7 @@ static enum ulp_status check_added(const struct reading *reading, size_t first,
         status = ulp_model_check_inputs(reading->model, &sample->inputs, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "%s", sample->name);
-        else
+        else if (reading->extent == READ_ALL)
             status = compare_shape(reading->list, s, error);
         sample->fingerprint = ulp_tensor_set_fingerprint(&sample->inputs);
         if (s > 0 && reading->extent != READ_ALL)
@@ -317,8 +317,8 @@ static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
         char one[200], other[200];
         if (got && !ulp_tensor_same_shape(got, &expected->tensor))
             return ulp_fail(error, ULP_ERROR_INPUT,
-                            "%s: input '%s' is %s, but %s in %s; audit samples of other shapes "
-                            "by themselves",
+                            "%s: input '%s' is %s, but %s in %s; this command takes samples of one "
+                            "shape, `audit` and `overflow` of any",
                             sample->name, expected->name,
                             ulp_tensor_describe_text(got, one, sizeof one),
                             ulp_tensor_describe_text(&expected->tensor, other, sizeof other),

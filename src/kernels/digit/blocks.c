@@ -54,11 +54,12 @@ static void free_panels(struct panels *panels)
 }
 
 static enum ulp_status create_panels(struct panels *panels, const struct ulp_wide_plan *plan,
-                                     size_t count, size_t width, struct ulp_budget *scratch,
-                                     struct ulp_error *error)
+                                     int side, size_t count, size_t width,
+                                     struct ulp_budget *scratch, struct ulp_error *error)
 {
     const char *what = "digits of a contraction's factors";
-    size_t data = ulp_wide_panel_data_bytes(plan, width), half = ulp_wide_panel_half_bytes(plan);
+    size_t data = ulp_wide_panel_data_bytes(plan, side, width),
+           half = ulp_wide_panel_half_bytes(plan);
     size_t sets = ulp_wide_panel_set_bytes(plan);
     void *items = NULL;
     enum ulp_status status =
@@ -73,6 +74,7 @@ static enum ulp_status create_panels(struct panels *panels, const struct ulp_wid
     panels->count = count;
     panels->width = width;
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
+        panels->items[i].side = side;
         panels->items[i].data = (uint64_t *)((char *)panels->data + i * data);
         panels->items[i].half_sums = (int64_t *)((char *)panels->half_sums + i * half);
         panels->items[i].sets = sets ? (uint64_t *)((char *)panels->sets + i * sets) : NULL;
@@ -83,19 +85,19 @@ static enum ulp_status create_panels(struct panels *panels, const struct ulp_wid
 /* Panels for at most `lines` lines in about `bytes`, at least one; without memory when the side has
  * a form. */
 static enum ulp_status create_panels_within(struct panels *panels, const struct ulp_wide_plan *plan,
-                                            size_t lines, size_t width, size_t bytes, size_t most,
-                                            const struct ulp_wide_form *form,
+                                            int side, size_t lines, size_t width, size_t bytes,
+                                            size_t most, const struct ulp_wide_form *form,
                                             struct ulp_budget *scratch, struct ulp_error *error)
 {
     if (form) {
         *panels = (struct panels){.count = most, .width = width};
         return ULP_OK;
     }
-    size_t count = bytes / ulp_wide_panel_data_bytes(plan, width),
+    size_t count = bytes / ulp_wide_panel_data_bytes(plan, side, width),
            needed = (lines + width - 1) / width;
     count = count > most ? most : count;
     count = count > needed ? needed : count;
-    return create_panels(panels, plan, count ? count : 1, width, scratch, error);
+    return create_panels(panels, plan, side, count ? count : 1, width, scratch, error);
 }
 
 static void pack_columns(struct run *run, struct columns *columns, size_t batch, size_t first_panel,
@@ -155,19 +157,23 @@ static enum ulp_status meet_columns(const struct run *run, struct worker *worker
     const struct ulp_wide_plan *plan = run->plan;
     const size_t sums_size = (size_t)(plan->positions + 2) * ULP_WIDE_TILE_ELEMENTS;
     const size_t blocks = (plan->k + plan->k_block - 1) / plan->k_block;
+    struct ulp_wide_layout layouts[ULP_TUNE_DIGIT_ROW_PANELS];
     for (size_t j = 0; j < panel_count(columns); j++) {
         const struct ulp_wide_panel *b = &columns->items[j];
-        for (size_t r = 0; r < row_panels; r++)
+        for (size_t r = 0; r < row_panels; r++) {
+            ulp_wide_tile_lay(&layouts[r], plan, &rows[r], b);
             memset(worker->sums + r * sums_size, 0,
-                   (size_t)(plan->positions + 2) * rows[r].width * b->width * sizeof(int64_t));
+                   (size_t)(layouts[r].positions + 1) * rows[r].width * b->width * sizeof(int64_t));
+        }
         for (size_t block = 0; block < blocks; block++)
             for (size_t r = 0; r < row_panels; r++)
                 if (!b->irregular && !rows[r].irregular)
-                    ulp_wide_tile_add(worker->sums + r * sums_size, plan, &rows[r], b, block);
+                    ulp_wide_tile_add(worker->sums + r * sums_size, plan, &layouts[r], &rows[r], b,
+                                      block);
         for (size_t r = 0; r < row_panels; r++) {
             enum ulp_status status =
-                ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch, &rows[r],
-                                    b, worker->kulisch, error);
+                ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch,
+                                    &layouts[r], &rows[r], b, worker->kulisch, error);
             if (status != ULP_OK)
                 return status;
         }
@@ -355,8 +361,9 @@ static size_t column_panels(const struct run *run)
 /* Of a side's panels, or 0 when they are a form's. */
 static double packed_bytes(const struct run *run, int side, size_t lines)
 {
-    return run->call->forms[side] ? 0
-                                  : (double)ulp_wide_panel_data_bytes(run->plan, 1) * (double)lines;
+    return run->call->forms[side]
+               ? 0
+               : (double)ulp_wide_panel_data_bytes(run->plan, side, 1) * (double)lines;
 }
 
 static enum way choose_way(const struct run *run)
@@ -367,7 +374,7 @@ static enum way choose_way(const struct run *run)
     if (problem->batch_count >= 2 * run->worker_count)
         return BY_BATCHES;
     const size_t panel =
-        ulp_wide_panel_data_bytes(run->plan, ulp_wide_column_width(run->plan->tile));
+        ulp_wide_panel_data_bytes(run->plan, 1, ulp_wide_column_width(run->plan->tile));
     if (rows < columns && rows <= ULP_TUNE_DIGIT_SHARED_BYTES &&
         panel <= ULP_TUNE_DIGIT_SHARED_BYTES / run->worker_count &&
         column_panels(run) >= ULP_TUNE_DIGIT_OWN_BLOCKS_MIN * run->worker_count)
@@ -379,12 +386,14 @@ static enum way choose_way(const struct run *run)
 static size_t own_column_bytes(const struct run *run, enum way way)
 {
     const size_t panel =
-        ulp_wide_panel_data_bytes(run->plan, ulp_wide_column_width(run->plan->tile));
+        ulp_wide_panel_data_bytes(run->plan, 1, ulp_wide_column_width(run->plan->tile));
     const size_t even =
         column_panels(run) / (ULP_TUNE_DIGIT_OWN_BLOCKS_MIN * run->worker_count) * panel;
     if (way == BY_BATCHES)
         return column_block_bytes(run) / run->worker_count;
-    return even < ULP_TUNE_DIGIT_OWN_BYTES ? even : ULP_TUNE_DIGIT_OWN_BYTES;
+    /* of double digits less than half is used, and the rows that pass are longer */
+    const size_t own = ULP_TUNE_DIGIT_OWN_BYTES * (run->plan->tile->integer ? 1 : 8);
+    return even < own ? even : own;
 }
 
 static enum ulp_status create_worker(struct worker *worker, const struct run *run, enum way way,
@@ -397,11 +406,11 @@ static enum ulp_status create_worker(struct worker *worker, const struct run *ru
     enum ulp_status status = ULP_OK;
     if (way != SHARED_ROWS)
         status =
-            create_panels_within(&worker->rows, plan, problem->m,
+            create_panels_within(&worker->rows, plan, 0, problem->m,
                                  ulp_wide_row_width(tile, problem->m), ULP_TUNE_DIGIT_ROW_BYTES,
                                  ULP_TUNE_DIGIT_ROW_PANELS, forms[0], run->scratch, error);
     if (status == ULP_OK && way != SHARED_COLUMNS)
-        status = create_panels_within(&worker->columns.panels, plan, problem->n,
+        status = create_panels_within(&worker->columns.panels, plan, 1, problem->n,
                                       ulp_wide_column_width(tile), own_column_bytes(run, way),
                                       SIZE_MAX, forms[1], run->scratch, error);
     if (status == ULP_OK)
@@ -422,11 +431,11 @@ static enum ulp_status create_shared(struct run *run, enum way way, struct ulp_e
     const struct ulp_contraction *problem = &run->call->problem;
     struct ulp_wide_form *const *forms = run->call->forms;
     if (way == SHARED_COLUMNS)
-        return create_panels_within(&run->columns.panels, plan, problem->n,
+        return create_panels_within(&run->columns.panels, plan, 1, problem->n,
                                     ulp_wide_column_width(plan->tile), column_block_bytes(run),
                                     SIZE_MAX, forms[1], run->scratch, error);
     if (way == SHARED_ROWS)
-        return create_panels_within(&run->rows, plan, problem->m,
+        return create_panels_within(&run->rows, plan, 0, problem->m,
                                     ulp_wide_row_width(plan->tile, problem->m), SIZE_MAX, SIZE_MAX,
                                     forms[0], run->scratch, error);
     return ULP_OK;

@@ -1,5 +1,5 @@
 /* Cutting lines of a factor into digits: see digit/digits.h. */
-#include "kernels/digit/digits.h"
+#include "kernels/digit/cut.h"
 
 #include <math.h>
 
@@ -8,25 +8,19 @@
 
 #define EXPONENT_MAX ((int64_t)1 << 60)
 
-size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, size_t width)
+size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, int side, size_t width)
 {
-    return (size_t)plan->positions * plan->k * width * sizeof(uint64_t);
+    const struct ulp_wide_scheme *scheme = &plan->scheme;
+    const int digits = plan->tile->integer ? plan->positions : scheme->digits[side],
+              tails = plan->tile->integer    ? 0
+                      : side == scheme->deep ? 1
+                                             : scheme->digits[scheme->deep] + 1;
+    return (size_t)(digits + tails) * plan->k * width * sizeof(uint64_t);
 }
 
 size_t ulp_wide_panel_half_bytes(const struct ulp_wide_plan *plan)
 {
     return (size_t)(plan->positions + 2) * ULP_WIDE_COLUMNS_MAX * sizeof(int64_t);
-}
-
-/* `wanted` when that many offsets are those of neighbours, else 1. */
-static size_t count_adjacent(const int64_t *offset, size_t count, size_t wanted)
-{
-    if (count < wanted)
-        return 1;
-    int64_t differ = 0;
-    for (size_t i = 1; i < wanted; i++)
-        differ |= offset[i] ^ (offset[0] + (int64_t)i);
-    return differ ? 1 : wanted;
 }
 
 struct ulp_wide_line ulp_wide_line_of_floats(int32_t largest, int32_t smallest_less_1)
@@ -45,7 +39,7 @@ static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, s
     for (size_t i = 0, count; i < k; i += count) {
         /* In stretches without gaps the compiler has vectors for it. */
         const float *here = x + offset[i];
-        count = count_adjacent(offset + i, k - i, 64);
+        count = ulp_wide_count_adjacent(offset + i, k - i, 64);
         for (size_t j = 0; j < count; j++) {
             uint32_t bits;
             memcpy(&bits, here + j, sizeof bits);
@@ -89,16 +83,10 @@ static void end_line(struct ulp_wide_line *line)
     line->irregular |= line->exponent > EXPONENT_MAX || line->lowest < -EXPONENT_MAX;
 }
 
-/* Of a tensor of records, which lie as those of whole limbs do. */
-static int limbs_of(const struct ulp_tensor *tensor)
-{
-    return (tensor->precision + 63) / 64;
-}
-
 static void scan_records(struct ulp_wide_line *line, const struct ulp_tensor *tensor, int64_t base,
                          const int64_t *offset, size_t count)
 {
-    if (tensor->element == ULP_ELEMENT_WIDE && limbs_of(tensor) == 2)
+    if (tensor->element == ULP_ELEMENT_WIDE && ulp_wide_limbs_of(tensor) == 2)
         scan_numbers(line, tensor->data, ULP_ELEMENT_WIDE, 128, base, offset, count);
     else
         scan_numbers(line, tensor->data, tensor->element, tensor->precision, base, offset, count);
@@ -131,59 +119,10 @@ static void scan_panel(struct ulp_wide_panel *panel, const struct ulp_factor *fa
         end_line(&panel->lines[i]);
 }
 
-/* A stretch of a line that is cut: k in [first, first + count); digit i of k goes to
- * out[i * stride + (k - first) * width]. */
-struct stretch {
-    const struct ulp_tensor *tensor;
-    int64_t base;
-    const int64_t *offset;
-    size_t first, count;
-    int64_t exponent;
-    uint64_t *out;
-    size_t width, stride;
-    int digits, bits;
-};
-typedef void cut_fn(const struct stretch *stretch);
-
-/* The first `words` words of x * 2^-shift / 2, x of limb_count limbs, after the point; shift >=
- * 0. */
-static inline __attribute__((always_inline)) void shift_words(uint64_t *words, int word_count,
-                                                              const mp_limb_t *limbs,
-                                                              int limb_count, uint64_t shift)
-{
-    int64_t skip = (int64_t)((shift + 1) >> 6);
-    unsigned bit = (shift + 1) & 63;
-    if (__builtin_expect(skip == 0, 1)) {
-        uint64_t above = 0;
-        for (int i = 0; i < word_count; i++) {
-            uint64_t own = i < limb_count ? limbs[limb_count - 1 - i] : 0;
-            words[i] = above << (64 - bit) | own >> bit; /* bit > 0, as shift + 1 > 0 */
-            above = own;
-        }
-        return;
-    }
-    for (int i = 0; i < word_count; i++) {
-        int64_t at = i - skip;
-        uint64_t own = at >= 0 && at < limb_count ? limbs[limb_count - 1 - at] : 0;
-        uint64_t above = at >= 1 && at - 1 < limb_count ? limbs[limb_count - at] : 0;
-        words[i] = bit ? above << (64 - bit) | own >> bit : own;
-    }
-}
-
-/* 52 bits at a bit offset; reads one word beyond. */
-static inline __attribute__((always_inline)) uint64_t bits_at(const uint64_t *words, int offset,
-                                                              int bits)
-{
-    int word = offset / 64, bit = offset % 64;
-    uint64_t x = bit ? words[word] << bit | words[word + 1] >> (64 - bit) : words[word];
-    return x >> (64 - bits);
-}
-
 /* Digits of (f + 1) / 2, f = x * 2^-exponent cut off toward zero. limb_count and digits are
  * constants where this is called, or else what the stretch says. */
-static inline __attribute__((always_inline)) void cut_integers(const struct stretch *stretch,
-                                                               enum ulp_element element,
-                                                               int limb_count, int digits)
+static inline __attribute__((always_inline)) void cut_integers(
+    const struct ulp_wide_stretch *stretch, enum ulp_element element, int limb_count, int digits)
 {
     const int word_count = (52 * digits + 63) / 64;
     const uint64_t unit = (uint64_t)1 << (64 * word_count - 52 * digits);
@@ -200,8 +139,8 @@ static inline __attribute__((always_inline)) void cut_integers(const struct stre
                 out[(size_t)i * stretch->stride] = i == 0 ? (uint64_t)1 << 51 : 0;
             continue;
         }
-        shift_words(words, word_count, x.limbs, limb_count,
-                    (uint64_t)(stretch->exponent - x.exponent));
+        ulp_wide_shift_words(words, word_count, x.limbs, limb_count,
+                             (uint64_t)(stretch->exponent - x.exponent));
         /* minus: complement, and one unit of the last digit with its carries */
         uint64_t flip = -(uint64_t)x.negative, carry = flip & unit;
         for (int i = word_count - 1; i >= 0; i--) {
@@ -211,57 +150,21 @@ static inline __attribute__((always_inline)) void cut_integers(const struct stre
         words[0] += (uint64_t)1 << 63;
         words[word_count] = 0;
         for (int i = 0; i < digits; i++)
-            out[(size_t)i * stretch->stride] = bits_at(words, 52 * i, 52);
-    }
-}
-
-/* Signed digits of f, cut off toward zero: f = sum of digit i * 2^(1 - bits * (i + 1)), |digit| <=
- * 2^(bits - 1). */
-static inline __attribute__((always_inline)) void cut_doubles(const struct stretch *stretch,
-                                                              enum ulp_element element,
-                                                              int limb_count)
-{
-    const int digits = stretch->digits, bits = stretch->bits,
-              word_count = (bits * digits + 63) / 64;
-    const int64_t half = (int64_t)1 << (bits - 1);
-    uint64_t words[52 * ULP_WIDE_POSITIONS_MAX / 64 + 2];
-    uint64_t *out = stretch->out;
-    const void *data = stretch->tensor->data;
-    const int precision = 64 * limb_count; /* of records */
-    for (size_t k = stretch->first; k < stretch->first + stretch->count;
-         k++, out += stretch->width) {
-        struct ulp_wide_number x;
-        ulp_wide_read_as(&x, element, data, precision, stretch->base + stretch->offset[k]);
-        if (__builtin_expect(x.kind != MPFR_REGULAR_KIND, 0)) {
-            for (int i = 0; i < digits; i++)
-                out[(size_t)i * stretch->stride] = 0;
-            continue;
-        }
-        shift_words(words, word_count, x.limbs, limb_count,
-                    (uint64_t)(stretch->exponent - x.exponent));
-        words[word_count] = 0;
-        int64_t carry = 0;
-        for (int i = digits - 1; i >= 0; i--) {
-            int64_t digit = (int64_t)bits_at(words, bits * i, bits) + carry;
-            carry = i > 0 && digit >= half;
-            digit -= carry << bits;
-            double value = (double)(x.negative ? -digit : digit);
-            memcpy(out + (size_t)i * stretch->stride, &value, sizeof value);
-        }
+            out[(size_t)i * stretch->stride] = ulp_wide_bits_at(words, 52 * i, 52);
     }
 }
 
 /* Floats whose line fits one digit of 52 bits: x * 2^(51 - exponent) is an integer of at most 2^51,
  * and added to
  * 1.5 * 2^52 it is, in the low 52 bits of the sum, the digit. */
-static void cut_floats_once(const struct stretch *stretch)
+static void cut_floats_once(const struct ulp_wide_stretch *stretch)
 {
     const float *x = (const float *)stretch->tensor->data + stretch->base;
     const double scale = ldexp(1, 51 - (int)stretch->exponent);
     uint64_t *out = stretch->out;
     const int64_t *offset = stretch->offset + stretch->first;
     if (stretch->count == ULP_TUNE_DIGIT_PACK_RUN &&
-        count_adjacent(offset, ULP_TUNE_DIGIT_PACK_RUN, ULP_TUNE_DIGIT_PACK_RUN) ==
+        ulp_wide_count_adjacent(offset, ULP_TUNE_DIGIT_PACK_RUN, ULP_TUNE_DIGIT_PACK_RUN) ==
             ULP_TUNE_DIGIT_PACK_RUN) {
         double sums[ULP_TUNE_DIGIT_PACK_RUN];
         uint64_t bits[ULP_TUNE_DIGIT_PACK_RUN];
@@ -280,23 +183,18 @@ static void cut_floats_once(const struct stretch *stretch)
     }
 }
 
-static void cut_zeros(const struct stretch *stretch, bool integer)
+static void cut_zeros(const struct ulp_wide_stretch *stretch, int arrays, bool integer)
 {
-    for (int i = 0; i < stretch->digits; i++)
+    for (int i = 0; i < arrays; i++)
         for (size_t k = 0; k < stretch->count; k++)
             stretch->out[(size_t)i * stretch->stride + k * stretch->width] =
                 integer && i == 0 ? (uint64_t)1 << 51 : 0;
 }
 
-#define CUT_INTEGERS(name, element, limbs, digits)     \
-    static void name(const struct stretch *stretch)    \
-    {                                                  \
-        cut_integers(stretch, element, limbs, digits); \
-    }
-#define CUT_DOUBLES(name, element, limbs)           \
-    static void name(const struct stretch *stretch) \
-    {                                               \
-        cut_doubles(stretch, element, limbs);       \
+#define CUT_INTEGERS(name, element, limbs, digits)           \
+    static void name(const struct ulp_wide_stretch *stretch) \
+    {                                                        \
+        cut_integers(stretch, element, limbs, digits);       \
     }
 CUT_INTEGERS(cut_f32_2, ULP_ELEMENT_F32, 1, 2)
 CUT_INTEGERS(cut_f32, ULP_ELEMENT_F32, 1, stretch->digits)
@@ -307,40 +205,25 @@ CUT_INTEGERS(cut_wide_128_2, ULP_ELEMENT_WIDE, 2, 2)
 CUT_INTEGERS(cut_wide_128_3, ULP_ELEMENT_WIDE, 2, 3)
 CUT_INTEGERS(cut_wide_128_4, ULP_ELEMENT_WIDE, 2, 4)
 CUT_INTEGERS(cut_wide_256_6, ULP_ELEMENT_WIDE, 4, 6)
-CUT_INTEGERS(cut_wide, ULP_ELEMENT_WIDE, limbs_of(stretch->tensor), stretch->digits)
-CUT_DOUBLES(cut_doubles_f32, ULP_ELEMENT_F32, 1)
-CUT_DOUBLES(cut_doubles_f64, ULP_ELEMENT_F64, 1)
-CUT_DOUBLES(cut_doubles_wide_128, ULP_ELEMENT_WIDE, 2)
-CUT_DOUBLES(cut_doubles_wide, ULP_ELEMENT_WIDE, limbs_of(stretch->tensor))
+CUT_INTEGERS(cut_wide, ULP_ELEMENT_WIDE, ulp_wide_limbs_of(stretch->tensor), stretch->digits)
 
 /* The first row that fits; limbs and digits 0 fit any number. */
-static cut_fn *choose_cut(const struct ulp_tensor *tensor, bool integer, int digits)
+static ulp_wide_cut_fn *choose_cut(const struct ulp_tensor *tensor, int digits)
 {
     static const struct {
         enum ulp_element element;
-        bool integer;
         int limbs, digits;
-        cut_fn *cut;
+        ulp_wide_cut_fn *cut;
     } rows[] = {
-        {ULP_ELEMENT_F32, true, 0, 2, cut_f32_2},
-        {ULP_ELEMENT_F32, true, 0, 0, cut_f32},
-        {ULP_ELEMENT_F64, true, 0, 2, cut_f64_2},
-        {ULP_ELEMENT_F64, true, 0, 0, cut_f64},
-        {ULP_ELEMENT_WIDE, true, 2, 1, cut_wide_128_1},
-        {ULP_ELEMENT_WIDE, true, 2, 2, cut_wide_128_2},
-        {ULP_ELEMENT_WIDE, true, 2, 3, cut_wide_128_3},
-        {ULP_ELEMENT_WIDE, true, 2, 4, cut_wide_128_4},
-        {ULP_ELEMENT_WIDE, true, 4, 6, cut_wide_256_6},
-        {ULP_ELEMENT_WIDE, true, 0, 0, cut_wide},
-        {ULP_ELEMENT_F32, false, 0, 0, cut_doubles_f32},
-        {ULP_ELEMENT_F64, false, 0, 0, cut_doubles_f64},
-        {ULP_ELEMENT_WIDE, false, 2, 0, cut_doubles_wide_128},
-        {ULP_ELEMENT_WIDE, false, 0, 0, cut_doubles_wide},
+        {ULP_ELEMENT_F32, 0, 2, cut_f32_2},       {ULP_ELEMENT_F32, 0, 0, cut_f32},
+        {ULP_ELEMENT_F64, 0, 2, cut_f64_2},       {ULP_ELEMENT_F64, 0, 0, cut_f64},
+        {ULP_ELEMENT_WIDE, 2, 1, cut_wide_128_1}, {ULP_ELEMENT_WIDE, 2, 2, cut_wide_128_2},
+        {ULP_ELEMENT_WIDE, 2, 3, cut_wide_128_3}, {ULP_ELEMENT_WIDE, 2, 4, cut_wide_128_4},
+        {ULP_ELEMENT_WIDE, 4, 6, cut_wide_256_6}, {ULP_ELEMENT_WIDE, 0, 0, cut_wide},
     };
-    const int limbs = limbs_of(tensor);
+    const int limbs = ulp_wide_limbs_of(tensor);
     size_t i = 0;
-    while (rows[i].element != tensor->element || rows[i].integer != integer ||
-           (rows[i].limbs && rows[i].limbs != limbs) ||
+    while (rows[i].element != tensor->element || (rows[i].limbs && rows[i].limbs != limbs) ||
            (rows[i].digits && rows[i].digits != digits))
         i++;
     return rows[i].cut;
@@ -386,9 +269,14 @@ void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_
         if (!panel->lines[i].irregular && panel->lines[i].exponent - panel->lines[i].lowest > bits)
             bits = panel->lines[i].exponent - panel->lines[i].lowest;
     /* one bit is the sign's */
-    int64_t digits = (bits + 1 + plan->digit_bits - 1) / plan->digit_bits;
-    panel->exact = digits <= plan->positions;
-    panel->digits = panel->exact ? (int)digits : plan->positions;
+    const int digit_bits = plan->tile->integer ? 52 : plan->scheme.bits[panel->side],
+              most = plan->tile->integer ? plan->positions : plan->scheme.digits[panel->side];
+    const int64_t digits = (bits + 1 + digit_bits - 1) / digit_bits;
+    panel->exact = digits <= most;
+    panel->digits = panel->exact ? (int)digits : most;
+    panel->arrays = panel->digits;
+    if (!plan->tile->integer)
+        ulp_wide_choose_tails(panel, &plan->scheme);
 }
 
 void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
@@ -414,20 +302,26 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
     int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
     if (panel->irregular)
         return;
-    struct stretch stretch = {.tensor = factor->tensor,
-                              .offset = factor->k_offset,
-                              .width = panel->width,
-                              .digits = panel->digits,
-                              .bits = plan->digit_bits};
-    bool floats_once = factor->tensor->element == ULP_ELEMENT_F32 && plan->tile->integer &&
-                       panel->exact && panel->digits == 1;
-    cut_fn *cut = floats_once ? cut_floats_once
-                              : choose_cut(factor->tensor, plan->tile->integer, panel->digits);
+    const bool integer = plan->tile->integer;
+    struct ulp_wide_stretch stretch = {.tensor = factor->tensor,
+                                       .offset = factor->k_offset,
+                                       .width = panel->width,
+                                       .digits = panel->digits};
+    struct ulp_wide_tails tails;
+    bool floats_once =
+        factor->tensor->element == ULP_ELEMENT_F32 && panel->exact && panel->digits == 1;
+    ulp_wide_cut_fn *cut = !integer      ? ulp_wide_choose_double_cut(factor->tensor)
+                           : floats_once ? cut_floats_once
+                                         : choose_cut(factor->tensor, panel->digits);
+    if (!integer) {
+        ulp_wide_make_tails(&tails, panel, &plan->scheme);
+        stretch.tails = &tails;
+    }
     uint64_t *block = panel->data;
     for (size_t first = 0; first < plan->k; first += plan->k_block) {
         size_t block_count = plan->k - first < plan->k_block ? plan->k - first : plan->k_block;
         if (panel->count < panel->width)
-            memset(block, 0, (size_t)panel->digits * block_count * panel->width * sizeof *block);
+            memset(block, 0, (size_t)panel->arrays * block_count * panel->width * sizeof *block);
         stretch.stride = block_count * panel->width;
         for (size_t run = 0; run < block_count; run += ULP_TUNE_DIGIT_PACK_RUN)
             for (size_t i = 0; i < panel->count; i++) {
@@ -439,15 +333,15 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
                 stretch.exponent = panel->lines[i].exponent;
                 stretch.out = block + run * panel->width + i;
                 if (panel->lines[i].irregular || panel->lines[i].zero)
-                    cut_zeros(&stretch, plan->tile->integer);
+                    cut_zeros(&stretch, panel->arrays, integer);
                 else
                     cut(&stretch);
             }
-        for (size_t k = 0; plan->tile->integer && k < block_count; k += 1024)
+        for (size_t k = 0; integer && k < block_count; k += 1024)
             sum_digits(sums, panel, block, block_count, k,
                        block_count - k < 1024 ? block_count : k + 1024);
-        block += (size_t)panel->digits * block_count * panel->width;
+        block += (size_t)panel->arrays * block_count * panel->width;
     }
-    if (plan->tile->integer)
+    if (integer)
         ulp_wide_halve(panel, plan, sums);
 }

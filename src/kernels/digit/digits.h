@@ -7,20 +7,19 @@
  * digits of `digit_bits` bits. Products of digits are summed by position, exactly; positions beyond
  * the plan's are left out, with a bound on what that loses. Integer digits are unsigned: they are
  * those of f' = (f + 1) / 2, and sum f g = 4 sum f' g' - 2 sum f' - 2 sum g' + k. Double digits are
- * signed. */
+ * signed, and what they do not hold is in tails (digit/scheme.h). */
 #ifndef ULP_KERNELS_DIGIT_DIGITS_H
 #define ULP_KERNELS_DIGIT_DIGITS_H
 
 #include "kernels/exact/parts.h"
+#include "kernels/digit/scheme.h"
 #include "kernels/digit/tile.h"
-
-#define ULP_WIDE_POSITIONS_MAX 200
 
 /* How a call is computed. */
 struct ulp_wide_plan {
     const struct ulp_wide_tile *tile;
-    int digit_bits;
-    int positions; /* digits of a line, and positions of a sum, that are kept */
+    int positions; /* of a sum, that are kept; of integer digits as many of a line, too */
+    struct ulp_wide_scheme scheme; /* of double digits */
     size_t k, k_block;
     bool special; /* a factor holds infinities or NaN */
 };
@@ -36,19 +35,22 @@ struct ulp_wide_line {
 /* Lines cut into digits and laid out for the tiles, `width` lines side by side. */
 struct ulp_wide_panel {
     size_t first, count, width; /* the lines; width >= count, absent ones are zeros */
+    int side;                   /* 0: of rows, 1: of columns */
     int digits;                 /* a line has */
-    bool exact;                 /* no line has bits beyond them */
+    int arrays;                 /* digits, and of doubles tails, that data has */
+    int tail;                   /* the first digit of the other side with a tail here */
+    bool exact;                 /* no line has bits beyond the digits */
     struct ulp_wide_line lines[ULP_WIDE_COLUMNS_MAX];
     /* [position + 1][line]: what half of the sum of the line's f' (integer digits) takes from each
      * position of the sum. Position -1 has weight 1. */
     int64_t *half_sums;
-    uint64_t *data; /* blocks of k: [digit][k][width] */
+    uint64_t *data; /* blocks of k: [array][k][width] */
     uint64_t *sets; /* what ulp_wide_sort found, where the plan is special */
     bool irregular; /* every line is irregular: digits are not looked at */
 };
 
 /* Bytes of a panel's data and half_sums under the plan. */
-size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, size_t width);
+size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, int side, size_t width);
 size_t ulp_wide_panel_half_bytes(const struct ulp_wide_plan *plan);
 
 size_t ulp_wide_panel_set_bytes(const struct ulp_wide_plan *plan);
@@ -66,9 +68,9 @@ static inline size_t ulp_wide_column_width(const struct ulp_wide_tile *tile)
     return (size_t)(tile->lanes * tile->vectors_max);
 }
 
-/* Fills in the panel, whose first, count, width, half_sums, data and sets are set. In two steps:
- * the lines' scales and how many digits they have, for which data and half_sums need not be set
- * yet, then the digits. */
+/* Fills in the panel, whose first, count, width, side, half_sums, data and sets are set. In two
+ * steps: the lines' scales and how many digits they have, for which data and half_sums need not be
+ * set yet, then the digits. */
 void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
                       const struct ulp_factor *factor, size_t batch);
 void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
@@ -83,8 +85,8 @@ static inline void ulp_wide_pack(struct ulp_wide_panel *panel, const struct ulp_
 /* The scale of a line of floats: the largest magnitude's pattern, and one less than that of the
  * smallest that is not zero (INT32_MAX: there are none). */
 struct ulp_wide_line ulp_wide_line_of_floats(int32_t largest, int32_t smallest_less_1);
-/* Sets digits and exact: how many digits hold every bit of the panel's lines, if that is no more
- * than the plan keeps. */
+/* Sets digits, exact, tail and arrays: how many digits hold every bit of the panel's lines, if that
+ * is no more than the plan keeps. */
 void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan);
 /* half_sums of sums[line][1 + digit], which are below 2^52 but for sums[line][0]. What falls below
  * the last kept position is dropped: less than one of its units. */
@@ -107,16 +109,28 @@ struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch
 /* Sums of one tile: room for [position + 1][row][column]. */
 #define ULP_WIDE_TILE_ELEMENTS (ULP_WIDE_ROWS_MAX * ULP_WIDE_COLUMNS_MAX)
 
-/* Positions a tile of these panels needs: at most plan->positions + 1. */
-int ulp_wide_tile_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
-                            const struct ulp_wide_panel *b);
+/* The positions of the sums of two panels that are not both irregular: at most plan->positions +
+ * 1. */
+struct ulp_wide_layout {
+    int positions;
+    /* Of double digits: products of each k that have a tail, all at the last position; and the
+     * positions' weights, that of the product of two first digits being 0. */
+    int tails;
+    int weights[ULP_WIDE_POSITIONS_MAX + 2];
+    uint8_t gaps[ULP_WIDE_POSITIONS_MAX + 2]; /* tile.h */
+};
+void ulp_wide_tile_lay(struct ulp_wide_layout *layout, const struct ulp_wide_plan *plan,
+                       const struct ulp_wide_panel *a, const struct ulp_wide_panel *b);
+/* Of integer digits: positions that hold every product of every pair. */
+int ulp_wide_full_positions(const struct ulp_wide_panel *a, const struct ulp_wide_panel *b);
 /* sums += the products of k block `block`. */
 void ulp_wide_tile_add(int64_t *sums, const struct ulp_wide_plan *plan,
-                       const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
-                       size_t block);
+                       const struct ulp_wide_layout *layout, const struct ulp_wide_panel *a,
+                       const struct ulp_wide_panel *b, size_t block);
 /* Rounds and stores the tile's outputs, those that cannot be decided by `kulisch`. */
 enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan,
                                     const struct ulp_wide_call *call, size_t batch,
+                                    const struct ulp_wide_layout *layout,
                                     const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
                                     struct ulp_wide_kulisch *kulisch, struct ulp_error *error);
 

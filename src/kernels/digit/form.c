@@ -16,8 +16,9 @@
 struct ulp_wide_form {
     struct ulp_packed_form base;
     const struct ulp_wide_tile *tile;
-    int digit_bits;
-    int least, most;                    /* positions of plans it serves */
+    struct ulp_wide_scheme scheme; /* of double digits */
+    int least, most; /* positions of plans it serves; of integer digits, when panels are exact, some
+                      * more than it was made for */
     size_t k_block, width, panel_count; /* panels of a batch */
     bool special, sorted; /* an infinity or NaN is among the elements; they are sorted */
     struct ulp_wide_panel *panels;
@@ -92,9 +93,9 @@ bool ulp_wide_forms_plan(struct ulp_wide_plan *plan, const struct ulp_wide_call 
 
 static bool serves(const struct ulp_wide_form *form, const struct ulp_wide_plan *plan)
 {
-    return form->digit_bits == plan->digit_bits && form->k_block == plan->k_block &&
-           form->least <= plan->positions && plan->positions <= form->most &&
-           (form->sorted || !plan->special);
+    return memcmp(&form->scheme, &plan->scheme, sizeof form->scheme) == 0 &&
+           form->k_block == plan->k_block && form->least <= plan->positions &&
+           plan->positions <= form->most && (form->sorted || !plan->special);
 }
 
 /* One form in the making. */
@@ -135,6 +136,7 @@ static void choose_lines(struct ulp_wide_form *form, int side)
     const size_t lanes = (size_t)form->tile->lanes;
     for (size_t i = 0; i < form->base.group_count * form->panel_count; i++) {
         struct ulp_wide_panel *panel = &form->panels[i];
+        panel->side = side;
         panel->first = i % form->panel_count * form->width;
         const size_t left = form->base.line_count - panel->first;
         panel->count = left < form->width ? left : form->width;
@@ -155,13 +157,13 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
     for (size_t i = 0; i < panels; i++) {
         const struct ulp_wide_panel *panel = &form->panels[i];
         bytes += panel->irregular ? 0
-                                  : (size_t)panel->digits * form->base.k_count * panel->width *
+                                  : (size_t)panel->arrays * form->base.k_count * panel->width *
                                         sizeof *panel->data;
         half_count += rows * panel->width;
         digits = panel->digits > digits ? panel->digits : digits;
         exact &= panel->exact;
     }
-    if (exact)
+    if (exact && form->tile->integer)
         form->least = digits;
     else
         form->most = form->least;
@@ -180,7 +182,7 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
         struct ulp_wide_panel *panel = &form->panels[i];
         panel->data = data;
         panel->half_sums = half_sums;
-        data += panel->irregular ? 0 : (size_t)panel->digits * form->base.k_count * panel->width;
+        data += panel->irregular ? 0 : (size_t)panel->arrays * form->base.k_count * panel->width;
         half_sums += rows * panel->width;
     }
     return ULP_OK;
@@ -197,7 +199,7 @@ static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, co
     making->form = form;
     making->batches = batches;
     form->tile = plan->tile;
-    form->digit_bits = plan->digit_bits;
+    form->scheme = plan->scheme;
     form->least = plan->positions;
     form->most = plan->positions + POSITIONS_SPARE;
     form->k_block = plan->k_block;

@@ -13,6 +13,8 @@
  * aside, one output in some hundreds fails the test by chance and costs as much as a hundred
  * others. */
 #define GUARD_BITS 6
+/* Lines of so many bits or more are all alike. */
+#define WIDTH_MAX (8 * ULP_MPFR_PRECISION_MAX)
 
 /* x * 2^-exponent, to double precision; 0 when it is below 2^-900. */
 static double scaled(const struct ulp_wide_number *x, int64_t exponent)
@@ -27,16 +29,23 @@ static double scaled(const struct ulp_wide_number *x, int64_t exponent)
     return x->negative ? -top : top;
 }
 
-/* The number of bits that a sum lies below the scales of its lines, estimated in double. INFINITY:
- * too small to estimate; negative: no information. */
-static double sample_need(const struct ulp_wide_call *call, struct ulp_wide_place place)
+/* What one output says. need: the number of bits that the sum lies below the scales of its lines,
+ * estimated in double; INFINITY: too small to estimate; negative: no information. */
+struct sample {
+    double need;
+    int64_t widths[2]; /* of the lines; 0: no information */
+};
+
+static struct sample look_at(const struct ulp_wide_call *call, struct ulp_wide_place place)
 {
     const struct ulp_contraction *problem = &call->problem;
     const struct ulp_factor *a = &problem->a, *b = &problem->b;
     struct ulp_wide_line a_line = ulp_wide_scan(a, place.batch, place.i, problem->k);
     struct ulp_wide_line b_line = ulp_wide_scan(b, place.batch, place.j, problem->k);
     if (a_line.zero || b_line.zero || a_line.irregular || b_line.irregular)
-        return -1e9;
+        return (struct sample){.need = -1e9};
+    struct sample sample = {
+        .widths = {a_line.exponent - a_line.lowest, b_line.exponent - b_line.lowest}};
     int64_t a_base = ulp_wide_line(a, place.batch, place.i),
             b_base = ulp_wide_line(b, place.batch, place.j);
     double sum = 0;
@@ -46,11 +55,10 @@ static double sample_need(const struct ulp_wide_call *call, struct ulp_wide_plac
         ulp_wide_read(&y, b->tensor, b_base + b->k_offset[k]);
         sum += scaled(&x, a_line.exponent) * scaled(&y, b_line.exponent);
     }
-    if (fabs(sum) < 0x1p-46 * (double)problem->k)
-        return INFINITY;
     int exponent;
     frexp(sum, &exponent);
-    return 1 - exponent;
+    sample.need = fabs(sum) < 0x1p-46 * (double)problem->k ? INFINITY : 1 - exponent;
+    return sample;
 }
 
 static int compare(const void *x, const void *y)
@@ -69,7 +77,7 @@ size_t ulp_wide_sample_count(const struct ulp_contraction *problem)
 
 struct samples {
     const struct ulp_wide_call *call;
-    double needs[SAMPLES_MAX];
+    struct sample items[SAMPLES_MAX];
 };
 
 static enum ulp_status look_at_samples(void *context, size_t first, size_t last, int worker,
@@ -84,25 +92,35 @@ static enum ulp_status look_at_samples(void *context, size_t first, size_t last,
          * columns. */
         size_t output =
             (size_t)((unsigned __int128)(0x9e3779b97f4a7c15u * (i + 1)) * outputs >> 64);
-        samples->needs[i] =
-            sample_need(samples->call, (struct ulp_wide_place){output / problem->n / problem->m,
-                                                               output / problem->n % problem->m,
-                                                               output % problem->n});
+        samples->items[i] =
+            look_at(samples->call,
+                    (struct ulp_wide_place){output / problem->n / problem->m,
+                                            output / problem->n % problem->m, output % problem->n});
     }
     return ULP_OK;
 }
 
-/* The number of bits that all but a few outputs' sums lie below their lines' scales; INFINITY when
- * more than a few cannot be estimated. */
-static double find_need(const struct ulp_wide_call *call)
+/* The number of bits that all but a few outputs' sums lie below their lines' scales, INFINITY when
+ * more than a few cannot be estimated; and how wide the lines are. */
+static double find_need(const struct ulp_wide_call *call, int widths[2])
 {
     const size_t count = ulp_wide_sample_count(&call->problem);
     struct samples samples = {.call = call};
+    double needs[SAMPLES_MAX];
     /* never fails */
     ulp_parallel_for(call->pool, count, ulp_grain(20 * (double)call->problem.k + 1),
                      look_at_samples, &samples, NULL);
-    qsort(samples.needs, count, sizeof samples.needs[0], compare);
-    double need = samples.needs[count - 1 - count / 32];
+    widths[0] = widths[1] = 1;
+    for (size_t i = 0; i < count; i++) {
+        needs[i] = samples.items[i].need;
+        for (int side = 0; side < 2; side++) {
+            const int64_t width = samples.items[i].widths[side];
+            const int limited = width < WIDTH_MAX ? (int)width : WIDTH_MAX;
+            widths[side] = limited > widths[side] ? limited : widths[side];
+        }
+    }
+    qsort(needs, count, sizeof needs[0], compare);
+    double need = needs[count - 1 - count / 32];
     return need < 0 ? 0 : need;
 }
 
@@ -113,39 +131,33 @@ static int ceil_log2(double x)
     return fraction == 0.5 ? exponent - 1 : exponent;
 }
 
-/* The bounds of digit/product.c, from above, as bits of the sum's scale that are below the error.
- */
+/* The bound of digit/product.c on integer digits, from above, as bits of the sum's scale that are
+ * below the error. */
 static bool choose_positions(struct ulp_wide_plan *plan, int wanted_bits)
 {
     for (int d = 1; d <= ULP_WIDE_POSITIONS_MAX - 2; d++) {
-        if (plan->tile->integer) {
-            int error_bits = ceil_log2((double)plan->k * (d + 2) + 2) + 2;
-            if (52 * d - error_bits < wanted_bits)
-                continue;
-            plan->digit_bits = 52;
-        } else {
-            int needed = wanted_bits + ceil_log2((double)plan->k * (d + 4));
-            int bits = (needed + d - 1) / d;
-            if (bits > 24)
-                continue;
-            plan->digit_bits = bits < 12 ? 12 : bits;
-        }
+        int error_bits = ceil_log2((double)plan->k * (d + 2) + 2) + 2;
         plan->positions = d;
-        return true;
+        if (52 * d - error_bits >= wanted_bits)
+            return true;
     }
     return false;
 }
 
-/* Sums of one position must fit 64 bits, signed, over all of k.
- *
- * Double digits are at most 2^(bits - 1) in magnitude, so products 2^(2 bits - 2), and no position
- * adds more than positions + 1 <= 2 positions pairs: |sum| <= k * 2 positions * 2^(2 bits - 2) <
- * 2^63 where k * positions < 2^(64 - 2 bits).
+/* Elements that a tile adds in one call: some digits of them stay in the second-level cache. */
+static size_t block_of(int digits)
+{
+    const size_t block = 2048 / (size_t)digits;
+    return block > 256 ? 256 : block < 32 ? 32 : block;
+}
+
+/* Sums of one position must fit 64 bits, signed, over all of k; those of double digits are bounded
+ * in scheme.c.
  *
  * Integer digits. A call of the tile (a flush) adds up to ulp_wide_addends_max halves to a
  * position: it leaves less than 2^52 there, and carries less than 2^64 / 2^52 = 2^12 to the
  * position above. A block of k has at most 2 positions - 1 terms of k_block halves for a position.
- * With the k_block of ulp_wide_plan_make all of them fit one call up to 64 positions, and 128 of
+ * With block_of's k_block all of them fit one call up to 64 positions, and 128 of
  * them do beyond: `flushes` is no less than the calls. F flushes leave |sum| < F (2^52 + 2^12). The
  * end (product.c) adds a constant below 2^52 + 2^26, subtracts half the sums of both lines' digits,
  * below 2^52 each (at position 0 below k), and the carry from the position below, at most 2^-52 of
@@ -155,12 +167,31 @@ static bool choose_positions(struct ulp_wide_plan *plan, int wanted_bits)
 static bool fits(const struct ulp_wide_plan *plan)
 {
     const size_t positions = (size_t)plan->positions;
-    if (!plan->tile->integer)
-        return plan->k < ((size_t)1 << (64 - 2 * plan->digit_bits)) / positions;
-    const size_t most = ulp_wide_addends_max(true, plan->digit_bits);
+    const size_t most = ulp_wide_addends_max(true, 0);
     const size_t flushes =
         (plan->k / plan->k_block + 1) * (positions * 2 * plan->k_block / most + 1);
     return flushes < FLUSHES_MAX;
+}
+
+static bool plan_integers(struct ulp_wide_plan *plan, int wanted_bits)
+{
+    if (!choose_positions(plan, wanted_bits))
+        return false;
+    plan->k_block = block_of(plan->positions);
+    return fits(plan);
+}
+
+static bool plan_doubles(struct ulp_wide_plan *plan, int wanted_bits, const int widths[2])
+{
+    const size_t block = block_of(1 + wanted_bits / 22);
+    plan->k_block = block < plan->k ? block : plan->k;
+    plan->positions =
+        ulp_wide_scheme_choose(&plan->scheme,
+                               &(struct ulp_wide_need){.bits = wanted_bits,
+                                                       .widths = {widths[0], widths[1]},
+                                                       .k = plan->k,
+                                                       .k_block = plan->k_block});
+    return plan->positions > 0;
 }
 
 bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *call,
@@ -169,11 +200,15 @@ bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *
     const struct ulp_contraction *problem = &call->problem;
     *plan = (struct ulp_wide_plan){.tile = tile, .k = problem->k};
     plan->special = ulp_wide_is_special_side(call, 0) || ulp_wide_is_special_side(call, 1);
-    double need = find_need(call);
-    if (need > 4 * ULP_MPFR_PRECISION_MAX ||
-        !choose_positions(plan, call->precision + GUARD_BITS + (int)need))
+    int widths[2];
+    const double need = find_need(call, widths);
+    if (need > 4 * ULP_MPFR_PRECISION_MAX)
         return false;
-    plan->k_block = 2048 / (size_t)plan->positions;
-    plan->k_block = plan->k_block > 256 ? 256 : plan->k_block < 32 ? 32 : plan->k_block;
-    return fits(plan) && ulp_wide_panel_data_bytes(plan, ULP_WIDE_COLUMNS_MAX) <= (size_t)64 << 20;
+    const int wanted_bits = call->precision + GUARD_BITS + (int)need;
+    if (!(tile->integer ? plan_integers(plan, wanted_bits)
+                        : plan_doubles(plan, wanted_bits, widths)))
+        return false;
+    const size_t most = (size_t)64 << 20;
+    return ulp_wide_panel_data_bytes(plan, 0, ULP_WIDE_COLUMNS_MAX) <= most &&
+           ulp_wide_panel_data_bytes(plan, 1, ULP_WIDE_COLUMNS_MAX) <= most;
 }

@@ -1,5 +1,5 @@
-/* From digits to outputs: which products of digits a tile adds at which position, the bound on what
- * the positions left out are worth, and the carries and the rounding at the end.
+/* From sums of digits' products to outputs: the bound on what the positions left out are worth, and
+ * the carries and the rounding at the end.
  *
  * Let n(s) be the number of pairs of digits i + j = s, D the positions kept, and K the number of
  * products.
@@ -12,10 +12,9 @@
  * off by less than 2^(1 - 52 D) in f, that is by half a unit in a' b', as |f| < 1. Halving the sums
  * of digits drops less than half a unit each.
  *
- * Double digits. Digit i has weight 2^(1 - bits (i + 1)), position p = i + j weight 2^(2 - bits (p
- * + 2)); with |digit| <= 2^(bits - 1) a pair at position D is at most 2^(bits - 2) units of the
- * last kept position, all deeper ones together are less than one such pair, and a line cut off
- * after D digits counts as two. */
+ * Double digits. Position p has weight 2^(2 - bits_a - bits_b - weight[p]). All but the tails'
+ * products are exact, and they are left out only where a tail holds them (scheme.h); the tails'
+ * errors are bounded in scheme.c, where one line's are zero too. */
 #include "kernels/digit/digits.h"
 
 #include "base/error.h"
@@ -30,122 +29,53 @@ static int count_pairs(int a_digits, int b_digits, int position)
     return last >= first ? last - first + 1 : 0;
 }
 
-/* Positions that hold every product of every pair. */
-static int full_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
-                          const struct ulp_wide_panel *b)
-{
-    return a->digits + b->digits - (plan->tile->integer ? 0 : 1);
-}
-
-int ulp_wide_tile_positions(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
-                            const struct ulp_wide_panel *b)
-{
-    int full = full_positions(plan, a, b);
-    if (full <= plan->positions || (a->exact && b->exact && full == plan->positions + 1))
-        return full;
-    return plan->positions;
-}
-
-/* The pairs of one position that add halves of one kind. */
-static size_t list_terms(struct ulp_wide_term *terms, const struct ulp_wide_panel *a,
-                         const struct ulp_wide_panel *b, size_t block_offset, size_t block_count,
-                         int position, bool high)
-{
-    size_t count = 0;
-    for (int i = position - b->digits + 1 > 0 ? position - b->digits + 1 : 0;
-         i < a->digits && i <= position; i++)
-        terms[count++] = (struct ulp_wide_term){
-            .a = a->data + (block_offset * (size_t)a->digits + (size_t)i * block_count) * a->width,
-            .b = b->data +
-                 (block_offset * (size_t)b->digits + (size_t)(position - i) * block_count) *
-                     b->width,
-            .high = high};
-    return count;
-}
-
-/* Calls the kernel so that no call has more addends than are exact. */
-static void run_terms(const struct ulp_wide_plan *plan, const struct ulp_wide_panel *a,
-                      const struct ulp_wide_panel *b, int64_t *carries, int64_t *sums,
-                      struct ulp_wide_term *terms, size_t term_count, size_t block_count)
-{
-    const struct ulp_wide_tile *tile = plan->tile;
-    int row_log = a->width == 1 ? 0 : a->width == 2 ? 1 : a->width == 4 ? 2 : 3;
-    ulp_wide_tile_fn *run = tile->run[row_log][b->width / (size_t)tile->lanes - 1];
-    size_t most = ulp_wide_addends_max(tile->integer, plan->digit_bits);
-    if (most >= block_count) {
-        size_t at_once = most / block_count;
-        for (size_t t = 0; t < term_count; t += at_once)
-            run(carries, sums, terms + t, term_count - t < at_once ? term_count - t : at_once,
-                block_count);
-        return;
-    }
-    for (size_t t = 0; t < term_count; t++)
-        for (size_t k = 0; k < block_count; k += most) {
-            struct ulp_wide_term part = {.a = (const uint64_t *)terms[t].a + k * a->width,
-                                         .b = (const uint64_t *)terms[t].b + k * b->width,
-                                         .high = terms[t].high};
-            run(carries, sums, &part, 1, block_count - k < most ? block_count - k : most);
-        }
-}
-
-void ulp_wide_tile_add(int64_t *sums, const struct ulp_wide_plan *plan,
-                       const struct ulp_wide_panel *a, const struct ulp_wide_panel *b, size_t block)
-{
-    struct ulp_wide_term terms[2 * ULP_WIDE_POSITIONS_MAX];
-    int positions = ulp_wide_tile_positions(plan, a, b);
-    size_t offset = block * plan->k_block, size = a->width * b->width;
-    size_t block_count = plan->k - offset < plan->k_block ? plan->k - offset : plan->k_block;
-    for (int p = 0; p < positions; p++) {
-        size_t count = list_terms(terms, a, b, offset, block_count, p, plan->tile->integer);
-        if (plan->tile->integer && p > 0)
-            count += list_terms(terms + count, a, b, offset, block_count, p - 1, false);
-        run_terms(plan, a, b, sums + (size_t)p * size, sums + (size_t)(p + 1) * size, terms, count,
-                  block_count);
-    }
-}
-
 /* What all outputs of a tile share. */
 struct ending {
-    int positions, bits;
+    size_t limb_count;
     uint64_t error; /* in units of the last position */
     int64_t lsb;    /* the unit is 2^(lsb + exponents of both lines) */
     int64_t constant[ULP_WIDE_POSITIONS_MAX + 2]; /* added at each position + 1 */
 };
 
-static size_t limb_count(const struct ending *ending)
+static void end_integers(struct ending *ending, const struct ulp_wide_plan *plan, int last,
+                         const struct ulp_wide_panel *a, const struct ulp_wide_panel *b)
 {
-    return (size_t)(ending->positions * ending->bits / 64 + 2);
+    const uint64_t k = plan->k, cut = (uint64_t)!a->exact + (uint64_t)!b->exact;
+    uint64_t dropped = 0;
+    if (last != ulp_wide_full_positions(a, b) || cut) {
+        dropped = (uint64_t)(count_pairs(a->digits, b->digits, last - 1) +
+                             count_pairs(a->digits, b->digits, last) + 1);
+        ending->error = (k * (dropped + cut) + 1) / 2 + 2;
+    }
+    ending->lsb = 2 - 52 * (int64_t)last;
+    memset(ending->constant, 0, sizeof ending->constant);
+    ending->constant[0] = (int64_t)(k >> 2);
+    ending->constant[1] = (int64_t)(k & 3) << 50;
+    ending->constant[last] += (int64_t)(k * dropped / 2);
+}
+
+static void end_doubles(struct ending *ending, const struct ulp_wide_plan *plan,
+                        const struct ulp_wide_layout *layout)
+{
+    const struct ulp_wide_scheme *scheme = &plan->scheme;
+    if (layout->tails)
+        ending->error = ulp_wide_scheme_error(scheme, layout->tails, plan->k, plan->k_block);
+    ending->lsb = 2 - scheme->bits[0] - scheme->bits[1] - layout->weights[layout->positions - 1];
 }
 
 static void make_ending(struct ending *ending, const struct ulp_wide_plan *plan,
-                        const struct ulp_wide_panel *a, const struct ulp_wide_panel *b)
+                        const struct ulp_wide_layout *layout, const struct ulp_wide_panel *a,
+                        const struct ulp_wide_panel *b)
 {
-    const int last = ulp_wide_tile_positions(plan, a, b), bits = plan->digit_bits;
-    const uint64_t k = plan->k;
-    uint64_t cut = (uint64_t)!a->exact + (uint64_t)!b->exact;
-    memset(ending->constant, 0, sizeof ending->constant);
-    ending->positions = last;
-    ending->bits = bits;
+    size_t bits = 0;
     ending->error = 0;
-    bool exact = last == full_positions(plan, a, b) && !cut;
-    if (plan->tile->integer) {
-        uint64_t dropped = 0;
-        if (!exact) {
-            dropped = (uint64_t)(count_pairs(a->digits, b->digits, last - 1) +
-                                 count_pairs(a->digits, b->digits, last) + 1);
-            ending->error = (k * (dropped + cut) + 1) / 2 + 2;
-        }
-        ending->lsb = 2 - 52 * (int64_t)last;
-        ending->constant[0] = (int64_t)(k >> 2);
-        ending->constant[1] = (int64_t)(k & 3) << 50;
-        ending->constant[last] += (int64_t)(k * dropped / 2);
-    } else {
-        if (!exact)
-            ending->error =
-                k * (uint64_t)(count_pairs(a->digits, b->digits, last) + 1 + 2 * (int)cut)
-                << (bits - 2);
-        ending->lsb = 2 - bits * ((int64_t)last + 1);
-    }
+    for (int p = 0; p < layout->positions; p++)
+        bits += layout->gaps[p];
+    ending->limb_count = bits / 64 + 2;
+    if (plan->tile->integer)
+        end_integers(ending, plan, layout->positions, a, b);
+    else
+        end_doubles(ending, plan, layout);
 }
 
 /* Rounds and stores one output, from its column of the row's limbs; false: it must be computed
@@ -162,7 +92,7 @@ static inline bool store_output(const struct ulp_wide_call *call, int64_t elemen
         return true;
     }
     mp_limb_t limbs[SUM_LIMBS];
-    size_t count = limb_count(ending);
+    const size_t count = ending->limb_count;
     bool negative = row_limbs[(count - 1) * columns] >> 63;
     uint64_t flip = -(uint64_t)negative, carry = negative;
     for (size_t i = 0; i < count; i++)
@@ -182,7 +112,7 @@ static uint32_t round_row(const struct ulp_wide_plan *plan, const struct ulp_wid
     const int64_t first = ulp_wide_out(problem, place) - problem->out_column_offset[b->first];
     const struct ulp_wide_rounding rounding = {.limbs = limbs,
                                                .columns = b->width,
-                                               .limb_count = limb_count(ending),
+                                               .limb_count = ending->limb_count,
                                                .exponents = exponents,
                                                .offset = problem->out_column_offset + b->first,
                                                .lsb = ending->lsb + a->exponent,
@@ -205,11 +135,12 @@ static bool rounds_lanes(const struct ulp_wide_plan *plan, const struct ulp_wide
                          const struct ending *ending)
 {
     return plan->tile->round && call->as_records && call->precision % 64 == 0 &&
-           call->precision <= 256 && limb_count(ending) <= ULP_WIDE_ROUND_LIMBS_MAX;
+           call->precision <= 256 && ending->limb_count <= ULP_WIDE_ROUND_LIMBS_MAX;
 }
 
 enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_plan *plan,
                                     const struct ulp_wide_call *call, size_t batch,
+                                    const struct ulp_wide_layout *layout,
                                     const struct ulp_wide_panel *a, const struct ulp_wide_panel *b,
                                     struct ulp_wide_kulisch *kulisch, struct ulp_error *error)
 {
@@ -218,7 +149,7 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
     struct ending ending;
     size_t exact_count = 0;
     uint32_t regular = 0; /* columns, a bit each */
-    make_ending(&ending, plan, a, b);
+    make_ending(&ending, plan, layout, a, b);
     const bool irregular = a->irregular || b->irregular,
                lanes = !irregular && rounds_lanes(plan, call, &ending);
     for (size_t column = 0; column < b->count; column++) {
@@ -228,12 +159,12 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
     for (size_t row = 0; row < a->count; row++) {
         uint32_t stored = 0;
         if (plan->tile->integer)
-            for (int p = 0; p <= ending.positions; p++)
+            for (int p = 0; p <= layout->positions; p++)
                 constants[p] = ending.constant[p] - a->half_sums[(size_t)p * a->width + row];
         if (!irregular)
             plan->tile->carry(limbs, sums + row * b->width, a->width * b->width,
                               plan->tile->integer ? constants : NULL, b->half_sums,
-                              ending.positions, ending.bits, b->width);
+                              layout->positions, layout->gaps, b->width);
         if (lanes)
             stored = round_row(plan, call, &ending, limbs, batch, a->first + row, &a->lines[row], b,
                                exponents, regular);

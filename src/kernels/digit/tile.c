@@ -13,12 +13,14 @@ static inline vector load(const double *p)
     return x;
 }
 
-/* A double of at most 2^51 is added to 1.5 * 2^52, whose last place is 1: the low bits of the sum
- * are the integer. */
+/* |s| <= 2^53 is rounded to an integer in two parts: added to 1.5 * 2^60, whose last place is 2^8,
+ * and what that leaves to 1.5 * 2^52, whose last place is 1. The low bits of these sums are the
+ * integers. */
 static inline void flush(int64_t *sums, vector s)
 {
-    const vector magic = {0x1.8p52, 0x1.8p52};
-    integers old, new = (integers)(s + magic) - (integers)magic;
+    const vector coarse = {0x1.8p60, 0x1.8p60}, fine = {0x1.8p52, 0x1.8p52};
+    const vector high = s + coarse, low = s - (high - coarse) + fine;
+    integers old, new = (((integers)high - (integers)coarse) << 8) + (integers)low - (integers)fine;
     memcpy(&old, sums, sizeof old);
     old += new;
     memcpy(sums, &old, sizeof old);

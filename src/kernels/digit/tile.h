@@ -1,6 +1,6 @@
 /* Tiles of the digit method: a block of rows times a block of columns whose digits are multiplied
  * and summed without any error. Two kinds of digit: unsigned of 52 bits (AVX-512 IFMA), and signed
- * in doubles, of few enough bits that products and sums of up to 2^51 are exact (any machine). */
+ * in doubles, of few enough bits that products and sums of up to 2^53 are exact (any machine). */
 #ifndef ULP_KERNELS_DIGIT_TILE_H
 #define ULP_KERNELS_DIGIT_TILE_H
 
@@ -21,19 +21,20 @@ struct ulp_wide_term {
     bool high; /* integer digits: the upper 52 bits of the products are wanted, not the lower */
 };
 
-/* sums[row][column] += the sum over all terms and k of a * b. Integer kind: bits 52 and up of the
+/* sums[row][column] += the sum over all terms and k of a * b, of doubles rounded to an integer.
+ * Integer kind: bits 52 and up of the
  * sum go to carries instead, as a multiple of 2^52. At most ulp_wide_addends_max(digit_bits)
  * products an element in one call. */
 typedef void ulp_wide_tile_fn(int64_t *carries, int64_t *sums, const struct ulp_wide_term *terms,
                               size_t term_count, size_t k_count);
 
 /* One row's sums, at position p and column c sums[p * position_stride + c], p = 0 .. positions, as
- * two's complement limbs limbs[limb * columns + c] in units of the last position; every position is
- * 2^bits times the next. Before that row[p] is added and column[p * columns + c] subtracted (row
- * NULL: neither). There are positions * bits / 64 + 2 limbs. */
+ * two's complement limbs limbs[limb * columns + c] in units of the last position; position p is
+ * 2^gaps[p] times the next, gaps below 64. Before that row[p] is added and column[p * columns + c]
+ * subtracted (row NULL: neither). There are the sum of the gaps / 64 + 2 limbs. */
 typedef void ulp_wide_carry_fn(uint64_t *limbs, const int64_t *sums, size_t position_stride,
-                               const int64_t *row, const int64_t *column, int positions, int bits,
-                               size_t columns);
+                               const int64_t *row, const int64_t *column, int positions,
+                               const uint8_t *gaps, size_t columns);
 
 /* Sums of a row, limb i of column c at limbs[i * columns + c] in units of 2^(lsb + exponents[c]),
  * each known to within `error` units, that become records of `kept` whole limbs, 1 to 4, at
@@ -72,10 +73,10 @@ struct ulp_wide_tile {
 const struct ulp_wide_tile *ulp_wide_tile_row(size_t index);
 
 /* Integer: products' halves below 2^52 in 64 bits. Doubles: products of two digits up to 2^(bits -
- * 1) below 2^51. */
-static inline size_t ulp_wide_addends_max(bool integer, int digit_bits)
+ * 1) in sums up to 2^53; `bits` are both sides' together. */
+static inline size_t ulp_wide_addends_max(bool integer, int bits)
 {
-    return integer ? 4096 : (size_t)1 << (51 - 2 * (digit_bits - 1));
+    return integer ? 4096 : (size_t)1 << (55 - bits);
 }
 
 extern const struct ulp_wide_tile ulp_wide_tile_portable;

@@ -58,10 +58,9 @@ typedef int64_t CARRY_VECTOR_(SUFFIX) __attribute__((vector_size(8 * LANES)));
 /* See struct ulp_wide_tile. A vector of columns at a time; the sums are carried from the last
  * position up and the digits gathered into limbs as they come. */
 TARGET static void CARRY(SUFFIX)(uint64_t *limbs, const int64_t *sums, size_t position_stride,
-                                 const int64_t *row, const int64_t *column, int positions, int bits,
-                                 size_t columns)
+                                 const int64_t *row, const int64_t *column, int positions,
+                                 const uint8_t *gaps, size_t columns)
 {
-    const int64_t mask = ((int64_t)1 << bits) - 1;
     for (size_t c = 0; c < columns; c += LANES) {
         CARRY_VECTOR_(SUFFIX) carry = {0}, gathered = {0}, x = {0};
         int have = 0;
@@ -76,8 +75,9 @@ TARGET static void CARRY(SUFFIX)(uint64_t *limbs, const int64_t *sums, size_t po
             }
             if (p == 0)
                 break;
+            const int bits = gaps[p - 1];
             carry = x >> bits;
-            x &= mask;
+            x &= ((int64_t)1 << bits) - 1;
             gathered |= x << have;
             have += bits;
             if (have >= 64) {

@@ -84,14 +84,17 @@ const struct ulp_wide_tile ulp_wide_tile_avx512 = {
             {run_avx512_r8v1, run_avx512_r8v2, run_avx512_r8v3}},
 };
 
-/* As in the portable tile: the low bits of s + 1.5 * 2^52 are the integer, |s| <= 2^51. */
+/* As in the portable tile. */
 TARGET_AVX2 static inline void flush_avx2(int64_t *sums, __m256d s)
 {
-    const __m256d magic = _mm256_set1_pd(0x1.8p52);
-    __m256i integers =
-        _mm256_sub_epi64(_mm256_castpd_si256(_mm256_add_pd(s, magic)), _mm256_castpd_si256(magic));
-    _mm256_storeu_si256((__m256i *)sums,
-                        _mm256_add_epi64(_mm256_loadu_si256((const __m256i *)sums), integers));
+    const __m256d coarse = _mm256_set1_pd(0x1.8p60), fine = _mm256_set1_pd(0x1.8p52);
+    const __m256d high = _mm256_add_pd(s, coarse),
+                  low = _mm256_add_pd(_mm256_sub_pd(s, _mm256_sub_pd(high, coarse)), fine);
+    const __m256i above = _mm256_sub_epi64(_mm256_castpd_si256(high), _mm256_castpd_si256(coarse));
+    const __m256i below = _mm256_sub_epi64(_mm256_castpd_si256(low), _mm256_castpd_si256(fine));
+    const __m256i old = _mm256_loadu_si256((const __m256i *)sums);
+    _mm256_storeu_si256((__m256i *)sums, _mm256_add_epi64(_mm256_add_epi64(old, below),
+                                                          _mm256_slli_epi64(above, 8)));
 }
 
 #define SUFFIX avx2

@@ -58,13 +58,13 @@ static void measure(struct ulp_wide_panel *panel, double *scale, const struct ru
 
 /* The sums of a row with columns that are one digit each. */
 static void add_floats(int64_t *sums, struct ulp_wide_panel *panel, const struct run *run,
-                       const struct ulp_wide_panel *row, const struct ulp_wide_floats *floats,
-                       const double *scale)
+                       const struct ulp_wide_layout *layout, const struct ulp_wide_panel *row,
+                       const struct ulp_wide_floats *floats, const double *scale)
 {
     int64_t digit_sums[2 * ULP_WIDE_VECTOR_COLUMNS] = {0},
                            by_line[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2];
-    run->plan->tile->vector->sum(sums, ulp_wide_tile_positions(run->plan, row, panel), digit_sums,
-                                 panel->width, row->data, run->plan->k, row->digits, floats, scale);
+    run->plan->tile->vector->sum(sums, layout->positions, digit_sums, panel->width, row->data,
+                                 run->plan->k, row->digits, floats, scale);
     for (size_t c = 0; c < panel->width; c++) {
         by_line[c][0] = digit_sums[c] + (digit_sums[panel->width + c] >> 52);
         by_line[c][1] = digit_sums[panel->width + c] & (((int64_t)1 << 52) - 1);
@@ -87,6 +87,7 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
     const size_t left = problem->n - first,
                  count = left < ULP_WIDE_VECTOR_COLUMNS ? left : ULP_WIDE_VECTOR_COLUMNS;
     struct ulp_wide_panel panel = {.first = first,
+                                   .side = 1,
                                    .count = count,
                                    .width = (count + 7) / 8 * 8,
                                    .half_sums = scratch->half_sums,
@@ -106,7 +107,7 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
         void *data = scratch->data;
         if (!data)
             status =
-                ulp_allocate(&data, 1, ulp_wide_panel_data_bytes(plan, ULP_WIDE_VECTOR_COLUMNS),
+                ulp_allocate(&data, 1, ulp_wide_panel_data_bytes(plan, 1, ULP_WIDE_VECTOR_COLUMNS),
                              run->scratch, "digits of columns", error);
         if (status != ULP_OK)
             return status;
@@ -114,14 +115,16 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
         ulp_wide_cut(&panel, plan, &problem->b, 0);
     }
     for (size_t row = 0; row < problem->m && status == ULP_OK; row++) {
+        struct ulp_wide_layout layout;
+        ulp_wide_tile_lay(&layout, plan, &run->rows[row], &panel);
         memset(scratch->sums, 0,
                (size_t)(plan->positions + 2) * panel.width * sizeof *scratch->sums);
         if (one_digit && !panel.irregular)
-            add_floats(scratch->sums, &panel, run, &run->rows[row], &floats, scale);
+            add_floats(scratch->sums, &panel, run, &layout, &run->rows[row], &floats, scale);
         else if (!panel.irregular)
-            ulp_wide_tile_add(scratch->sums, plan, &run->rows[row], &panel, 0);
-        status = ulp_wide_tile_store(scratch->sums, plan, run->call, 0, &run->rows[row], &panel,
-                                     scratch->kulisch, error);
+            ulp_wide_tile_add(scratch->sums, plan, &layout, &run->rows[row], &panel, 0);
+        status = ulp_wide_tile_store(scratch->sums, plan, run->call, 0, &layout, &run->rows[row],
+                                     &panel, scratch->kulisch, error);
     }
     return status;
 }
@@ -159,7 +162,7 @@ static enum ulp_status cut_rows(const struct run *run, uint64_t *data, int64_t *
     for (size_t i = 0; i < problem->m; i++) {
         struct ulp_wide_panel *row = &run->rows[i];
         *row = (struct ulp_wide_panel){.first = i, .count = 1, .width = 1};
-        row->data = data + i * (ulp_wide_panel_data_bytes(run->plan, 1) / sizeof *data);
+        row->data = data + i * (ulp_wide_panel_data_bytes(run->plan, 0, 1) / sizeof *data);
         row->half_sums = half_sums + i * (ulp_wide_panel_half_bytes(run->plan) / sizeof *half_sums);
         ulp_wide_pack(row, run->plan, &problem->a, 0);
         *fit &= row->digits <= ULP_WIDE_VECTOR_DIGITS_MAX;
@@ -182,8 +185,8 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
     enum ulp_status status =
         ulp_allocate(&rows, problem->m, sizeof *run.rows, run.scratch, "rows", error);
     if (status == ULP_OK)
-        status = ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 1), run.scratch,
-                              "digits of rows", error);
+        status = ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 0, 1),
+                              run.scratch, "digits of rows", error);
     if (status == ULP_OK)
         status = ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole),
                               run.scratch, "digits of rows", error);

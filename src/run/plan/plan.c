@@ -130,6 +130,31 @@ void ulp_plan_free(struct ulp_plan *plan)
     free(plan);
 }
 
+bool ulp_plan_takes(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs)
+{
+    const struct ulp_block *block = plan->main;
+    bool same = true;
+    for (size_t i = 0; i < block->input_count && same; i++) {
+        const struct ulp_plan_slot *slot = &block->slots[block->inputs[i]];
+        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
+        same = !given || ulp_tensor_same_shape(given, &slot->shape);
+    }
+    return same;
+}
+
+bool ulp_plan_same_nodes(const struct ulp_plan *a, const struct ulp_plan *b)
+{
+    const size_t nodes = a->node_count, slots = a->main->slot_count;
+    bool same =
+        b->node_count == nodes && b->main->slot_count == slots && b->lane_count == a->lane_count;
+    for (size_t n = 0; n < nodes && same; n++)
+        same = strcmp(ulp_plan_node_name(a, n), ulp_plan_node_name(b, n)) == 0 &&
+               strcmp(ulp_plan_node_op(a, n), ulp_plan_node_op(b, n)) == 0;
+    for (size_t v = 0; v < slots && same; v++)
+        same = strcmp(a->main->slots[v].name, b->main->slots[v].name) == 0;
+    return same;
+}
+
 size_t ulp_plan_node_count(const struct ulp_plan *plan)
 {
     return plan->node_count;

@@ -36,10 +36,13 @@ void tell_host(void *context, size_t part, size_t part_count);
 
 /* findings.c */
 void digest_comparison(struct digest *digest);
+void digest_fit(struct digest *digest);
 void digest_forecast(struct digest *digest);
 void digest_lint(struct digest *digest);
 void digest_plan(struct digest *digest);
+void digest_bits(struct digest *digest);
 void digest_proof(struct digest *digest);
 void digest_tolerance(struct digest *digest);
+void digest_study(struct digest *digest);
 
 #endif

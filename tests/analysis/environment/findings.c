@@ -108,6 +108,37 @@ void digest_plan(struct digest *digest)
     ulp_found_free(&found);
 }
 
+void digest_bits(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_bits bits;
+    char *text;
+    size_t told = 0;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
+    const struct ulp_find_sample sample = {"one", &inputs};
+    const char *const tolerance = "sqnr_db=30.5";
+    /* few formats, for few runs */
+    static const char *const formats[] = {"e5m4", "bf16", "fp16", "fp32"};
+    find_lanes(lanes);
+    const struct ulp_bits_options options = {.reference = lanes[0],
+                                             .formats = formats,
+                                             .format_count = 4,
+                                             .tolerances = &tolerance,
+                                             .tolerance_count = 1,
+                                             .headroom = 0.5,
+                                             .thread_count = 1,
+                                             .progress = &observer};
+    CALL(ulp_bits_find(model, &options, &sample, 1, &sample, 1, &bits, e));
+    ck_assert_uint_ge(told, 10);
+    CALL(ulp_bits_text(&bits, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_bits_write(&bits, test_folder("bits"), e));
+    add_file(digest, test_folder("bits/bits.json"));
+    add_file(digest, test_folder("bits/frontier.csv"));
+    free(text);
+    ulp_bits_free(&bits);
+}
+
 void digest_proof(struct digest *digest)
 {
     struct ulp_arithmetic arithmetic;
@@ -161,6 +192,98 @@ void digest_tolerance(struct digest *digest)
     add_file(digest, test_folder("tolerance.json"));
     free(text);
     ulp_tolerance_free(&tolerance);
+}
+
+void digest_fit(struct digest *digest)
+{
+    enum { SIDE = 4, K = 40 };
+    struct ulp_arithmetic arithmetic;
+    struct ulp_tensor a, b, c;
+    struct ulp_fit fit;
+    struct ulp_fit_probe probe;
+    float left[SIDE * K], right[K * SIDE];
+    char *text;
+    const int64_t shapes[][2] = {{SIDE, K}, {K, SIDE}};
+    for (int i = 0; i < SIDE * K; i++) {
+        left[i] = 1 / (float)(i + 3);
+        right[i] = (float)(i % 7) - 2.9f;
+    }
+    CALL(ulp_tensor_wrap(&a, ULP_TYPE_FLOAT, 2, shapes[0], left, e));
+    CALL(ulp_tensor_wrap(&b, ULP_TYPE_FLOAT, 2, shapes[1], right, e));
+    CALL(ulp_arithmetic_find("tf32,split-k=2", &arithmetic, e));
+    CALL(ulp_array_matmul(&c, &arithmetic, &a, &b, 1, e));
+    const struct ulp_fit_product product = {.a = &a, .b = &b, .c = &c};
+    const struct ulp_fit_options options = {.gpu = "h200", .operands = "tf32", .thread_count = 2};
+    CALL(ulp_fit_find(&product, 1, &options, &fit, e));
+    ck_assert_uint_ge(fit.consistent, 1);
+    CALL(ulp_fit_probe_make(&fit, &product, &options, &probe, e));
+    add_tensor(digest, &probe.a);
+    add_tensor(digest, &probe.b);
+    CALL(ulp_fit_summary(&fit, &probe, "probe.npz", 0, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_fit_write_json(&fit, &probe, test_folder("fit.json"), e));
+    add_file(digest, test_folder("fit.json"));
+    free(text);
+    ulp_fit_probe_free(&probe);
+    ulp_fit_free(&fit);
+    ulp_tensor_free(&c);
+}
+
+static void digest_quantiles(struct digest *digest)
+{
+    struct ulp_sweep sweep;
+    struct ulp_study_fit fit;
+    const double x[] = {3, 4, 5, 6}, relative[] = {0x1.3p-4, 0x1.1p-5, 0x1.3p-6, 0x1.2p-7};
+    CALL(ulp_sweep_expand("e8m{3..5}", &sweep, e));
+    ulp_sweep_free(&sweep);
+    ulp_study_fit(x, relative, 4, false, &fit);
+    expect_state("ulp_study_fit");
+    const double results[] = {ulp_quantile_student(0.975, 7),
+                              ulp_quantile_chi_squared(0.025, 9),
+                              ulp_quantile_normal(0.9),
+                              ulp_significant_loss(8, 0.95, 0.9),
+                              fit.slope,
+                              fit.slope_low,
+                              fit.residual};
+    expect_state("quantiles");
+    add_bytes(digest, results, sizeof results);
+}
+
+void digest_study(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_study study;
+    size_t told = 0;
+    char *text;
+    const char *const sweeps[] = {"e8m{3..6}", "fp16,round={rz,sr}"};
+    const struct ulp_tensor_set *sample = &inputs;
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    find_lanes(lanes);
+    digest_quantiles(digest);
+    struct ulp_study_options options = {.reference = lanes[0],
+                                        .sweeps = sweeps,
+                                        .sweep_count = 2,
+                                        .trials = 3,
+                                        .thread_count = 1,
+                                        .progress = &observer,
+                                        .begins = tell_host};
+    CALL(ulp_study_run(model, &sample, 1, &options, &study, e));
+    ck_assert_uint_ge(told, 10);
+    const size_t worst = ulp_study_worst(&study, &study.series[0]);
+    expect_state("ulp_study_worst");
+    add_bytes(digest, &worst, sizeof worst);
+    CALL(ulp_study_summary(&study, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    CALL(ulp_study_write_json(&study, test_folder("study.json"), e));
+    CALL(ulp_study_write_csv(&study, test_folder("study.csv"), e));
+    CALL(ulp_study_write_html(&study, test_folder("study.html"), e));
+    add_file(digest, test_folder("study.json"));
+    add_file(digest, test_folder("study.csv"));
+    add_file(digest, test_folder("study.html"));
+    ulp_study_free(&study);
 }
 
 void digest_lint(struct digest *digest)

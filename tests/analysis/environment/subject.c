@@ -506,9 +506,12 @@ const struct subject subjects[] = {
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
+    {"the bits", digest_bits},
     {"engines", digest_engine},
     {"the proof", digest_proof},
     {"the tolerance", digest_tolerance},
+    {"the fit", digest_fit},
+    {"the study", digest_study},
     {"the lint", digest_lint},
     {"the graph with types", digest_mixed},
 };

@@ -1,0 +1,59 @@
+/* The model's allocations, corrected by what they measure. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/bits/allocation.h"
+#include "base/error.h"
+
+double ulp_bits_work(const struct ulp_bits_search *search)
+{
+    return ulp_trial_work(search->emulation.trial) / (double)search->emulation.given.sample_count;
+}
+
+double ulp_bits_factor(const struct ulp_bits_search *search)
+{
+    const double factor = search->given && search->best_ratio > 0
+                              ? ulp_bits_predict(search, search->best) / search->best_ratio
+                              : 1;
+    return fmin(fmax(factor, 1.0 / 8), 8);
+}
+
+void ulp_bits_offer(const struct ulp_bits_search *search, struct ulp_bits_found *found,
+                    const ulp_bits_of *of, double ratio)
+{
+    const double cost = ulp_bits_cost(search, of);
+    if (!(ratio <= search->allowed) || (found->given && cost >= found->cost))
+        return;
+    memcpy(found->of, of, search->layer_count * sizeof *of);
+    found->given = true;
+    found->cost = cost;
+    found->ratio = ratio;
+}
+
+/* The model is right up to a factor that depends little on the ratio: bisection for it. */
+enum ulp_status ulp_bits_approach(struct ulp_bits_search *search, int rounds, ulp_bits_of *work,
+                                  struct ulp_bits_found *found, struct ulp_error *error)
+{
+    const double nearly = 0.97, allowed = search->allowed;
+    double asked = allowed * ulp_bits_factor(search), met = 0, failed = INFINITY;
+    enum ulp_status status = ULP_OK;
+    for (int i = 0; i < rounds && status == ULP_OK && !search->over; i++) {
+        double now;
+        if (!ulp_bits_solve(search, asked, work))
+            break;
+        status = ulp_bits_emulate(search, work, &now, error);
+        if (status == ULP_OK)
+            ulp_bits_offer(search, found, work, now);
+        if (now <= allowed)
+            met = fmax(met, asked);
+        else
+            failed = fmin(failed, asked);
+        if (met > 0 && failed < INFINITY)
+            asked = sqrt(met * failed);
+        else if (now <= allowed)
+            asked *= fmin(4, fmax(allowed / fmax(now, 1e-300) * nearly, 1.02));
+        else
+            asked *= fmax(1.0 / 16, allowed / now * nearly);
+    }
+    return status;
+}

@@ -1,0 +1,68 @@
+// Error against bits or lengths: a line for each output, node and layer group, on a logarithmic scale, and the law fitted to the output.
+// view.curves: [{title, note, unit, logarithmic, ticks [{x, text}], lines [{name, kind, points [[x, y]], fit {slope, intercept, from, to}}]}]
+
+const curveColours = 8; // of page.css; a ninth line repeats the first with another dash
+
+function curvesSection(view) {
+  return view.curves.map((curve) => {
+    const host = element("figure", { class: "curve" });
+    const draw = () => host.replaceChildren(...curvePicture(curve, Math.max(300, Math.floor(host.clientWidth || 900))));
+    new ResizeObserver(draw).observe(host);
+    draw();
+    return host;
+  });
+}
+
+// Whole powers of ten around all errors, at most fifteen.
+function decades(values) {
+  const logs = values.filter((v) => v > 0 && v < Infinity).map(Math.log10);
+  const high = logs.length ? Math.ceil(Math.max(...logs) - 1e-9) : 0;
+  return [Math.max(high - 15, logs.length ? Math.min(high - 1, Math.floor(Math.min(...logs))) : -1), high];
+}
+
+// Places of labels that do not cover each other, nearest to where they belong, from the top down.
+function spreadLabels(labels, top, bottom, gap) {
+  labels.sort((a, b) => a.y - b.y);
+  labels.forEach((label, i) => (label.at = Math.max(label.y, i ? labels[i - 1].at + gap : top)));
+  for (let i = labels.length - 1, limit = bottom; i >= 0; i--, limit -= gap) if (labels[i].at > limit) labels[i].at = limit;
+}
+
+function curvePicture(curve, width) {
+  const narrow = width < 620, right = narrow ? 12 : 190, left = 56, top = 12, plot = narrow ? 240 : 340, height = top + plot + 44;
+  const place = curve.logarithmic ? Math.log2 : (x) => x;
+  const xs = curve.ticks.map((tick) => place(tick.x)), lowX = Math.min(...xs), highX = Math.max(...xs);
+  const [low, high] = decades(curve.lines.flatMap((line) => line.points.map(([, y]) => y)));
+  const x = (value) => left + ((place(value) - lowX) / (highX - lowX || 1)) * (width - left - right);
+  const y = (value) => top + plot * (1 - (Math.log10(value) - low) / (high - low));
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${shown(curve.title)}: relative error over ${curve.unit}. The tables have the same figures.` });
+  const step = Math.max(1, Math.ceil((high - low) / 8));
+  for (let e = low; e <= high; e += step)
+    svg.append(drawn("line", { x1: left, x2: width - right, y1: y(10 ** e), y2: y(10 ** e), class: "grid" }), drawn("text", { x: left - 6, y: y(10 ** e) + 4, class: "tick", "text-anchor": "end", text: e === 0 ? "1" : `10${raised(e)}` }));
+  const every = Math.max(1, Math.ceil(curve.ticks.length / ((width - left - right) / 34)));
+  curve.ticks.forEach((tick, i) => i % every === 0 && svg.append(drawn("text", { x: x(tick.x), y: top + plot + 17, class: "tick", "text-anchor": "middle", text: tick.text })));
+  svg.append(drawn("text", { x: (left + width - right) / 2, y: height - 6, class: "tick", "text-anchor": "middle", text: curve.unit }));
+  const labels = [];
+  curve.lines.forEach((line, n) => {
+    const inside = line.points.filter(([, v]) => v > 0 && v < Infinity && v >= 10 ** low);
+    if (!inside.length) return;
+    const colour = `line colour-${n % curveColours} ${n >= curveColours ? "again" : ""} ${line.kind}`;
+    if (line.fit) {
+      const at = (value) => 2 ** (line.fit.intercept + line.fit.slope * place(value));
+      svg.append(drawn("line", { x1: x(line.fit.from), y1: y(at(line.fit.from)), x2: x(line.fit.to), y2: y(at(line.fit.to)), class: "law" }));
+    }
+    svg.append(
+      drawn("path", { d: inside.map(([a, b], i) => `${i ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join(""), class: colour }, drawn("title", { text: cut(line.name, 80) })),
+      ...inside.map(([a, b]) => drawn("circle", { cx: x(a), cy: y(b), r: line.kind === "output" ? 3.4 : 2.2, class: `dot colour-${n % curveColours}` }, drawn("title", { text: `${cut(line.name, 60)}: ${figure(b)}` }))),
+    );
+    labels.push({ name: line.name, kind: line.kind, colour: n % curveColours, y: y(inside[inside.length - 1][1]), from: x(inside[inside.length - 1][0]) });
+  });
+  spreadLabels(labels, top + 4, top + plot, 15);
+  if (!narrow)
+    for (const label of labels)
+      svg.append(
+        drawn("line", { x1: label.from + 5, x2: width - right + 12, y1: label.y, y2: label.at, class: `leader colour-${label.colour}` }),
+        drawn("text", { x: width - right + 16, y: label.at + 4, class: `name ${label.kind}`, text: cut(label.name, 26) }),
+      );
+  const keys = narrow ? labels.map((label) => element("span", { class: `key colour-${label.colour}`, text: cut(label.name, 40) })) : [];
+  return [element("figcaption", {}, element("strong", { text: shown(curve.title) }), element("span", { class: "quiet", text: curve.note }), keys), svg];
+}

@@ -1,0 +1,134 @@
+/* Finished settings in a folder: a file for each, named by what its figures depend on, so that a
+ * study with more sweeps finds those of another. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <ulpscope.h>
+
+#include "analysis/audit/part.h"
+#include "analysis/study/studying.h"
+#include "base/error.h"
+#include "base/text/coder.h"
+
+enum { PATH_BYTES = 4096 };
+
+/* What the figures of every setting depend on, in lines. */
+static enum ulp_status make_key(struct ulp_studying *s, struct ulp_error *error)
+{
+    const struct ulp_study *out = s->out;
+    struct ulp_text key = {0};
+    uint64_t fingerprint;
+    enum ulp_status status = ulp_model_fingerprint(s->model, &fingerprint, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_text_add(&key, "ulpscope study %s\nmodel %016llx\n", ulp_version(),
+                 (unsigned long long)fingerprint);
+    for (size_t i = 0; i < s->sample_count; i++)
+        ulp_text_add(&key, "inputs %016llx\n",
+                     (unsigned long long)ulp_tensor_set_fingerprint(s->samples[i]));
+    ulp_text_add(&key, "reference %s\nseed %llu, probability %a, confidence %a\n",
+                 s->options->reference.name, (unsigned long long)out->seed, out->probability,
+                 out->confidence);
+    for (size_t p = 0; p < out->place_count; p++)
+        ulp_text_show(&key, "place %d %s\n", (int)out->places[p].kind, out->places[p].name);
+    s->key = key.failed ? NULL : ulp_arena_text(out->memory, key.data, key.length);
+    ulp_text_free(&key);
+    return s->key ? ULP_OK : ulp_study_memory(error);
+}
+
+enum ulp_status ulp_study_open_folder(struct ulp_studying *s, struct ulp_error *error)
+{
+    const char *folder = s->options->checkpoint;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot make the folder: %s", folder,
+                        strerror(errno));
+    return make_key(s, error);
+}
+
+/* The key of one setting, and the path of its file. */
+static enum ulp_status name_file(const struct ulp_studying *s, size_t setting, struct ulp_text *key,
+                                 char path[PATH_BYTES], struct ulp_error *error)
+{
+    const struct ulp_study_setting *of = &s->out->settings[setting];
+    *key = (struct ulp_text){0};
+    ulp_text_add(key, "%sarithmetic %s\ntrials %zu\n", s->key, of->name, of->trials);
+    if (key->failed)
+        return ulp_study_memory(error);
+    return snprintf(path, PATH_BYTES, "%s/setting-%016llx.part", s->options->checkpoint,
+                    ulp_hash(key->data, key->length)) < PATH_BYTES
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long",
+                          s->options->checkpoint);
+}
+
+static void code_trials(struct ulp_coder *coder, struct ulp_study_trials *trials)
+{
+    double *const numbers[] = {&trials->mean,       &trials->deviation,  &trials->bits,
+                               &trials->bits_least, &trials->bits_low,   &trials->bias,
+                               &trials->bias_error, &trials->bias_width, &trials->bias_rms,
+                               &trials->biased};
+    size_t *const sizes[] = {&trials->count, &trials->elements, &trials->left_out, &trials->exact};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        ulp_code_double(coder, numbers[i]);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        ulp_code_size(coder, sizes[i]);
+}
+
+static void code_setting(struct ulp_coder *coder, const struct ulp_study *study,
+                         struct ulp_study_setting *setting)
+{
+    ulp_code_text(coder, &setting->overflows);
+    for (size_t p = 0; p < study->place_count; p++) {
+        struct ulp_study_point *point = &setting->points[p];
+        ulp_code_double(coder, &point->relative);
+        ulp_code_double(coder, &point->ref_rms);
+        ulp_code_metrics(coder, &point->metrics);
+        ulp_code_size(coder, &point->nonfinite);
+        ulp_code_flag(coder, &point->diverged);
+        code_trials(coder, &point->trials);
+    }
+}
+
+enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, struct ulp_error *error)
+{
+    struct ulp_study_setting *of = &s->out->settings[setting];
+    struct ulp_text key;
+    char path[PATH_BYTES];
+    unsigned char *bytes;
+    size_t count;
+    enum ulp_status status = name_file(s, setting, &key, path, error);
+    if (status == ULP_OK && access(path, F_OK) == 0 &&
+        (status = ulp_part_read(path, key.data, NULL, &bytes, &count, error)) == ULP_OK) {
+        struct ulp_coder coder = {.at = bytes, .end = bytes + count, .arena = s->out->memory};
+        code_setting(&coder, s->out, of);
+        status =
+            coder.no_memory ? ulp_study_memory(error)
+            : coder.wrong || coder.at != coder.end
+                ? ulp_fail(error, ULP_ERROR_INPUT,
+                           "%s: holds no figures of a setting; remove it to compute it again", path)
+                : ULP_OK;
+        of->kept = status == ULP_OK;
+        free(bytes);
+    }
+    ulp_text_free(&key);
+    return status;
+}
+
+enum ulp_status ulp_study_keep(const struct ulp_studying *s, size_t setting,
+                               struct ulp_error *error)
+{
+    struct ulp_text key, bytes = {0};
+    struct ulp_coder coder = {.out = &bytes};
+    char path[PATH_BYTES];
+    enum ulp_status status = name_file(s, setting, &key, path, error);
+    code_setting(&coder, s->out, &s->out->settings[setting]);
+    if (status == ULP_OK)
+        status = bytes.failed ? ulp_study_memory(error)
+                              : ulp_part_write(path, key.data, bytes.data, bytes.length, error);
+    ulp_text_free(&bytes);
+    ulp_text_free(&key);
+    return status;
+}

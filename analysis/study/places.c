@@ -1,0 +1,307 @@
+/* What a study looks at: outputs, named nodes and layer groups; and an audited lane's figures at
+ * these places. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/measure/figure.h"
+#include "analysis/measure/grouping.h"
+#include "analysis/measure/metrics.h"
+#include "analysis/study/studying.h"
+#include "base/error.h"
+#include "base/text/suggest.h"
+
+enum { GROUPS_LEAST = 2, GROUPS_MOST = 12, PREFIX_MOST = 8 };
+
+/* ---- nodes by name ---- */
+
+static const char *name_of(const void *context, size_t i)
+{
+    return ulp_plan_node_name(context, i);
+}
+
+static enum ulp_status fail_node(const struct ulp_plan *plan, const char *name,
+                                 struct ulp_error *error)
+{
+    struct ulp_text hint = {0};
+    ulp_suggest_names(&hint, name, ulp_plan_node_count(plan), name_of, plan);
+    const enum ulp_status status = ulp_fail(error, ULP_ERROR_USAGE, "no node is called %s%s", name,
+                                            hint.data && !hint.failed ? hint.data : "");
+    ulp_text_free(&hint);
+    return status;
+}
+
+/* By name, the first of several; or "#12". */
+static enum ulp_status find_node(const struct ulp_plan *plan, const char *name, size_t *out,
+                                 struct ulp_error *error)
+{
+    const size_t count = ulp_plan_node_count(plan);
+    for (*out = 0; *out < count; ++*out)
+        if (strcmp(ulp_plan_node_name(plan, *out), name) == 0)
+            return ULP_OK;
+    char *end = NULL;
+    if (name[0] == '#' && name[1] >= '0' && name[1] <= '9') {
+        const unsigned long index = strtoul(name + 1, &end, 10);
+        *out = index;
+        if (!*end && index < count)
+            return ULP_OK;
+    }
+    return fail_node(plan, name, error);
+}
+
+/* ---- groups ---- */
+
+/* Nodes that compute floats; what only moves them has the errors of what it reads. */
+static bool is_grouped(const struct ulp_plan *plan, size_t node)
+{
+    struct ulp_node_types types;
+    ulp_plan_node_types(plan, 0, node, &types);
+    return !types.moves && strcmp(ulp_plan_node_op(plan, node), "Constant") != 0;
+}
+
+static const char *group_text(const struct ulp_plan *plan, size_t node, int parts, size_t *length)
+{
+    const char *text = parts ? ulp_plan_node_name(plan, node) : ulp_plan_node_op(plan, node);
+    *length = parts ? ulp_grouping_cut(text, parts) : strlen(text);
+    return text;
+}
+
+/* In the order in which they are first computed. */
+static enum ulp_status make_groups(struct ulp_studying *s, const struct ulp_plan *plan, int parts,
+                                   struct ulp_study_place *groups, size_t *count,
+                                   struct ulp_error *error)
+{
+    *count = 0;
+    for (size_t n = 0; n < s->node_count; n++) {
+        size_t length, g = 0;
+        const char *text = group_text(plan, n, parts, &length);
+        s->node_group[n] = -1;
+        if (!length || !is_grouped(plan, n))
+            continue;
+        while (g < *count && (strncmp(groups[g].name, text, length) != 0 || groups[g].name[length]))
+            g++;
+        if (g == *count) {
+            groups[g] =
+                (struct ulp_study_place){.kind = ULP_PLACE_GROUP,
+                                         .name = ulp_arena_text(s->out->memory, text, length)};
+            if (!groups[g].name)
+                return ulp_study_memory(error);
+            ++*count;
+        }
+        groups[g].node_count++;
+        s->node_group[n] = (ptrdiff_t)g;
+    }
+    return ULP_OK;
+}
+
+/* The first prefix:N with few groups, else op. */
+static enum ulp_status choose_groups(struct ulp_studying *s, const struct ulp_plan *plan,
+                                     struct ulp_study_place *groups, size_t *count,
+                                     struct ulp_error *error)
+{
+    char by[] = "prefix:0";
+    for (int parts = 1; parts <= PREFIX_MOST; parts++) {
+        const enum ulp_status status = make_groups(s, plan, parts, groups, count, error);
+        if (status != ULP_OK)
+            return status;
+        if (*count < GROUPS_LEAST)
+            continue;
+        if (*count > GROUPS_MOST)
+            break;
+        by[sizeof by - 2] = (char)('0' + parts);
+        s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by));
+        return s->out->grouping ? ULP_OK : ulp_study_memory(error);
+    }
+    s->out->grouping = ulp_arena_text(s->out->memory, "op", 2);
+    return s->out->grouping ? make_groups(s, plan, 0, groups, count, error)
+                            : ulp_study_memory(error);
+}
+
+static enum ulp_status find_groups(struct ulp_studying *s, const struct ulp_plan *plan,
+                                   struct ulp_study_place *groups, size_t *count,
+                                   struct ulp_error *error)
+{
+    const char *by = s->options->group;
+    int parts;
+    if (!by)
+        return choose_groups(s, plan, groups, count, error);
+    enum ulp_status status = ulp_grouping_read(by, &parts, error);
+    if (status == ULP_OK && parts == ULP_GROUPING_CAUSE)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "groups by cause are of shares: expected op or "
+                          "prefix:N");
+    if (status == ULP_OK && !(s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by))))
+        status = ulp_study_memory(error);
+    return status == ULP_OK ? make_groups(s, plan, parts, groups, count, error) : status;
+}
+
+/* ---- all ---- */
+
+static enum ulp_status add_place(struct ulp_study *out, enum ulp_study_place_kind kind,
+                                 const char *name, struct ulp_error *error)
+{
+    struct ulp_study_place *place = &out->places[out->place_count];
+    *place = (struct ulp_study_place){.kind = kind,
+                                      .name = ulp_arena_text(out->memory, name, strlen(name))};
+    if (!place->name)
+        return ulp_study_memory(error);
+    out->place_count++;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_plan *plan,
+                                      struct ulp_error *error)
+{
+    struct ulp_study *out = s->out;
+    const size_t outputs = ulp_model_output_count(s->model), nodes = s->options->node_count;
+    enum ulp_status status = ULP_OK;
+    size_t group_count = 0;
+    s->node_count = ulp_plan_node_count(plan);
+    out->places =
+        ulp_arena_take(out->memory, outputs + nodes + s->node_count + 1, sizeof *out->places);
+    s->node_group = ulp_arena_take(out->memory, s->node_count + 1, sizeof *s->node_group);
+    s->place_nodes = ulp_arena_take(out->memory, outputs + nodes + 1, sizeof *s->place_nodes);
+    if (!out->places || !s->node_group || !s->place_nodes)
+        return ulp_study_memory(error);
+    for (size_t i = 0; i < outputs && status == ULP_OK; i++)
+        status = add_place(out, ULP_PLACE_OUTPUT, ulp_model_output(s->model, i).name, error);
+    for (size_t i = 0; i < nodes && status == ULP_OK; i++) {
+        status = find_node(plan, s->options->nodes[i], &s->place_nodes[out->place_count], error);
+        if (status == ULP_OK)
+            status = add_place(out, ULP_PLACE_NODE, s->options->nodes[i], error);
+    }
+    if (status == ULP_OK)
+        status = find_groups(s, plan, out->places + out->place_count, &group_count, error);
+    for (size_t n = 0; n < s->node_count && status == ULP_OK; n++)
+        s->node_group[n] += s->node_group[n] < 0 ? 0 : (ptrdiff_t)out->place_count;
+    out->place_count += group_count;
+    for (size_t i = 0; i < out->setting_count && status == ULP_OK; i++) {
+        out->settings[i].points =
+            ulp_arena_take(out->memory, out->place_count + 1, sizeof *out->settings[i].points);
+        if (!out->settings[i].points)
+            status = ulp_study_memory(error);
+    }
+    return status;
+}
+
+/* ---- figures ---- */
+
+static double relative_of(const struct ulp_audit_output *output)
+{
+    return output->entire.diverged || output->entire.nonfinite
+               ? NAN
+               : ulp_relative_rms(&output->entire, &output->range);
+}
+
+/* One run's: sums of squares, worst figures. */
+static void add_point(struct ulp_study_point *point, const struct ulp_audit_output *output,
+                      size_t trial)
+{
+    const double relative = relative_of(output),
+                 delta = relative - (trial ? point->trials.mean : 0);
+    point->trials.mean = (trial ? point->trials.mean : 0) + delta / (double)(trial + 1);
+    /* the sum of squares, until all are there */
+    point->trials.deviation =
+        trial ? point->trials.deviation + delta * (relative - point->trials.mean) : 0;
+    if (!trial || ulp_metrics_worse(&output->entire, &point->metrics))
+        point->metrics = output->entire;
+    point->ref_rms = output->range.ref_rms;
+    point->relative = trial ? point->relative + relative * relative : relative * relative;
+    point->nonfinite = point->metrics.nonfinite;
+    point->diverged |= output->entire.diverged;
+}
+
+static void add_missing(struct ulp_study_point *point)
+{
+    point->metrics = ulp_metrics_undefined();
+    point->relative = point->ref_rms = NAN;
+}
+
+/* The output that is the place: a graph's by its name, a node's that is worst. */
+static const struct ulp_audit_output *find_output(const struct ulp_studying *s,
+                                                  const struct ulp_audit_lane *lane, size_t place)
+{
+    if (s->out->places[place].kind == ULP_PLACE_NODE) {
+        const struct ulp_audit_node *node = &lane->nodes[s->place_nodes[place]];
+        const struct ulp_audit_output *worst = ulp_audit_worst(node);
+        return worst || !node->output_count ? worst : &node->outputs[0];
+    }
+    for (size_t o = 0; o < lane->outputs.output_count; o++)
+        if (strcmp(lane->outputs.outputs[o].name, s->out->places[place].name) == 0)
+            return &lane->outputs.outputs[o];
+    return NULL;
+}
+
+/* The mean square over the group's nodes; of a node its first float output. */
+struct grouped {
+    double sum;
+    size_t count, nonfinite;
+    bool diverged;
+};
+
+static void add_node(struct grouped *group, const struct ulp_audit_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        if (!ulp_type_is_float(output->type))
+            continue;
+        const double relative = relative_of(output);
+        group->diverged |= output->entire.diverged;
+        group->nonfinite += output->entire.nonfinite;
+        if (isfinite(relative)) { /* not where the reference is 0 */
+            group->sum += relative * relative;
+            group->count++;
+        }
+        return;
+    }
+}
+
+static void add_groups(const struct ulp_studying *s, const struct ulp_audit_lane *lane,
+                       struct ulp_study_point *points, size_t first, size_t trial)
+{
+    for (size_t p = first; p < s->out->place_count; p++) {
+        struct grouped group = {0};
+        for (size_t n = 0; n < lane->node_count && n < s->node_count; n++)
+            if (s->node_group[n] == (ptrdiff_t)p)
+                add_node(&group, &lane->nodes[n]);
+        const double square = group.nonfinite || group.diverged || !group.count
+                                  ? NAN
+                                  : group.sum / (double)group.count;
+        points[p].relative = trial ? points[p].relative + square : square;
+        points[p].nonfinite =
+            group.nonfinite > points[p].nonfinite ? group.nonfinite : points[p].nonfinite;
+        points[p].diverged |= group.diverged;
+        points[p].ref_rms = NAN;
+        points[p].metrics = ulp_metrics_undefined();
+    }
+}
+
+void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit_lane *lane,
+                        size_t setting, size_t trial)
+{
+    struct ulp_study_setting *to = &s->out->settings[setting];
+    size_t p = 0;
+    for (; p < s->out->place_count && s->out->places[p].kind != ULP_PLACE_GROUP; p++) {
+        const struct ulp_audit_output *output = find_output(s, lane, p);
+        if (output)
+            add_point(&to->points[p], output, trial);
+        else
+            add_missing(&to->points[p]);
+    }
+    add_groups(s, lane, to->points, p, trial);
+    if (lane->first_born >= 0 && !to->overflows) {
+        const char *name = lane->nodes[lane->first_born].name;
+        to->overflows = ulp_arena_text(s->out->memory, name, strlen(name));
+    }
+}
+
+void ulp_study_finish_points(const struct ulp_studying *s, size_t setting)
+{
+    struct ulp_study_setting *of = &s->out->settings[setting];
+    const double runs = (double)ulp_study_run_count(of);
+    for (size_t p = 0; p < s->out->place_count; p++) {
+        struct ulp_study_point *point = &of->points[p];
+        point->relative = runs > 1 ? sqrt(point->relative / runs) : sqrt(point->relative);
+        point->trials.deviation = runs > 1 ? sqrt(point->trials.deviation / (runs - 1)) : 0;
+    }
+}

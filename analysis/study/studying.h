@@ -1,0 +1,77 @@
+/* A study under way: what its files share. */
+#ifndef ULP_ANALYSIS_STUDYING_H
+#define ULP_ANALYSIS_STUDYING_H
+
+#include <ulpscope/study.h>
+
+#include "base/memory/alloc.h"
+#include "base/text/text.h"
+
+/* sweep.c: the sweep with each pair of braces but `keep` replaced by what names[index] has there.
+ */
+enum ulp_status ulp_sweep_series_name(const char *text, size_t index, size_t keep,
+                                      struct ulp_arena *arena, char **out, struct ulp_error *error);
+
+/* The spread of trials of one setting, element by element. */
+struct ulp_trial_sums;
+
+struct ulp_studying {
+    const struct ulp_model *model;
+    const struct ulp_tensor_set *const *samples;
+    size_t sample_count;
+    const struct ulp_study_options *options;
+    struct ulp_study *out;
+    size_t *place_nodes;   /* of places that are nodes, their indexes */
+    ptrdiff_t *node_group; /* by node: index of its place; -1: it is in none */
+    size_t node_count;
+    struct ulp_trial_sums **sums; /* by setting; NULL: not under way */
+    char *key;                    /* of the checkpoint, without the setting */
+};
+
+/* settings.c: sweeps into settings and series. */
+enum ulp_status ulp_study_make_settings(struct ulp_studying *s, struct ulp_error *error);
+
+/* places.c: what is looked at, of a plan of any arithmetics. */
+enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_plan *plan,
+                                      struct ulp_error *error);
+/* The figures of an audited lane, which is a run of the setting, into its points. */
+void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit_lane *lane,
+                        size_t setting, size_t trial);
+/* All runs of the setting are added. */
+void ulp_study_finish_points(const struct ulp_studying *s, size_t setting);
+
+/* trials.c. */
+void ulp_trial_sums_free(struct ulp_trial_sums *sums);
+/* One trial's outputs on one sample; *sums is made by the first. */
+enum ulp_status ulp_trial_sums_add(const struct ulp_studying *s, struct ulp_trial_sums **sums,
+                                   size_t sample, size_t trial, const struct ulp_tensor_set *values,
+                                   const struct ulp_tensor_set *reference, struct ulp_error *error);
+enum ulp_status ulp_trial_sums_conclude(const struct ulp_studying *s,
+                                        const struct ulp_trial_sums *sums, size_t setting,
+                                        struct ulp_error *error);
+
+/* kept.c: the checkpoint folder. */
+enum ulp_status ulp_study_open_folder(struct ulp_studying *s, struct ulp_error *error);
+/* Figures of the setting that the folder has: `kept` is set then. */
+enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting,
+                                    struct ulp_error *error);
+enum ulp_status ulp_study_keep(const struct ulp_studying *s, size_t setting,
+                               struct ulp_error *error);
+
+/* walk.c: all settings that are not kept. */
+enum ulp_status ulp_study_walk(struct ulp_studying *s, struct ulp_error *error);
+
+/* conclude.c: the sentence of a series. */
+void ulp_study_conclude(const struct ulp_study *study, const struct ulp_study_series *series,
+                        struct ulp_text *out);
+
+static inline enum ulp_status ulp_study_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the study");
+}
+static inline size_t ulp_study_run_count(const struct ulp_study_setting *setting)
+{
+    return setting->trials ? setting->trials : 1;
+}
+
+#endif

@@ -1,0 +1,235 @@
+/* A study: the errors of many settings of an arithmetic against one reference, over a swept
+ * property: bits, directions of rounding, orders of sums, matrix units; with trials of stochastic
+ * rounding, and the law that the error follows.
+ *
+ * A sweep is the name of an arithmetic with braces: "e5m{4..12}", "fp16,round={rne,rz,sr}",
+ * "fp16,order={sequential,blocked:64}". {A..B} and {A..B..STEP} are whole numbers, {X,Y} words;
+ * several braces give every combination, the last one changing fastest. What a setting computes,
+ * and so its figures, depends on its name, the inputs and the seed alone: not on other settings, on
+ * memory, or on the number of threads. Figures of one setting are those that an audit has for
+ * "entire", bit for bit. One study is for one thread at a time. */
+#ifndef ULPSCOPE_STUDY_H
+#define ULPSCOPE_STUDY_H
+
+#include <ulpscope/analysis.h>
+
+/* The most settings that all sweeps of a study may have together, and trials of one. */
+#define ULP_STUDY_SETTINGS_MAX 1000
+#define ULP_STUDY_TRIALS_MAX 10000
+
+/* What a sweep becomes. */
+struct ulp_sweep {
+    size_t brace_count;
+    size_t *choice_counts; /* of each pair of braces */
+    size_t count;          /* their product; 1 without braces */
+    char **names;          /* of each combination */
+    /* choices[i * brace_count + b]: index of the choice that names[i] has for braces b */
+    size_t *choices;
+    void *memory; /* private; ulp_sweep_free frees it */
+};
+/* Expand braces. ULP_ERROR_USAGE: braces that do not close, are empty or are inside others, numbers
+ * beyond a million, or more than ULP_STUDY_SETTINGS_MAX names. What is between the braces is not
+ * read: ulp_arithmetic_find does that. */
+ULP_API enum ulp_status ulp_sweep_expand(const char *text, struct ulp_sweep *out,
+                                         struct ulp_error *error);
+ULP_API void ulp_sweep_free(struct ulp_sweep *sweep);
+
+/* Quantiles of Student's t and of chi squared for whole degrees of freedom, and of the normal
+ * distribution: the x with P(X <= x) = probability, to 12 digits. NaN outside 0 < probability < 1
+ * or without freedom. */
+ULP_API double ulp_quantile_student(double probability, size_t freedom);
+ULP_API double ulp_quantile_chi_squared(double probability, size_t freedom);
+ULP_API double ulp_quantile_normal(double probability);
+/* The bits that are lost to the number of trials: with the given confidence, a result of mean 1 and
+ * sample deviation s over `trials` trials has at least -log2(s) - this significant bits with the
+ * given probability, if trials are distributed normally around it:
+ *     1/2 log2((n - 1) / chi2) + log2(z)
+ * chi2: the quantile of (1 - confidence) / 2, z: the normal one of (probability + 1) / 2. Sohier,
+ * de Oliveira Castro, Fevotte, Lathuiliere, Petit, Jamond, "Confidence Intervals for Stochastic
+ * Arithmetic", ACM TOMS 47(2), 2021, theorem 2. NaN for fewer than 2 trials. */
+ULP_API double ulp_significant_loss(size_t trials, double probability, double confidence);
+
+enum ulp_study_law {
+    ULP_LAW_NONE,   /* no law fits: `reason` says why */
+    ULP_LAW_POWER,  /* bits: 2^(slope * bits); lengths: n^slope; with another slope than below */
+    ULP_LAW_LINEAR, /* bits: proportional to u = 2^-bits; lengths and sizes: to n */
+    ULP_LAW_ROOT,   /* lengths and sizes: proportional to sqrt(n) */
+    ULP_LAW_FLAT,   /* no dependence */
+};
+/* "none", "power", "linear", "root", "flat". Static storage. */
+ULP_API const char *ulp_study_law_name(enum ulp_study_law law);
+
+/* log2(error) = intercept + slope * x, x the bits or log2 of the length, by least squares over the
+ * points first..last of a series that can follow a law. Points are left out where the error is 0, a
+ * value is not finite or has diverged, or the error is lost: above half the reference's rms. Where
+ * three points and more at the end of many bits lie within half a bit of each other, and others
+ * before them do not, they are a floor, and left out.
+ *
+ * It is a law when at least 3 points are left and `residual` is at most half a bit (a factor of
+ * sqrt(2)); the slope is called linear, root or flat when that slope lies within 0.15 of it. */
+struct ulp_study_fit {
+    enum ulp_study_law law;
+    const char *reason;             /* of ULP_LAW_NONE; static storage */
+    double slope, intercept;        /* NaN with fewer than 2 points */
+    double slope_error;             /* standard error; NaN with fewer than 3 points */
+    double slope_low, slope_high;   /* 95 % interval of Student's t; NaN likewise */
+    double residual;                /* rms of log2(error) beside the line; NaN likewise */
+    size_t count;                   /* points on the line */
+    size_t lost, unusable, floored; /* points that were left out, by reason */
+    size_t first, last;             /* of the points on the line, indexes into the series */
+    double floor;                   /* rms of the errors of the floor; NaN: there is none */
+};
+/* Fit to points of a series: bits (lengths false), lengths, or sizes n of inputs, over which n u
+ * (all roundings in one direction) and sqrt(n) u (independent ones) are told apart. relative:
+ * errors beside the reference's rms; NaN: not to be used. count is at most ULP_STUDY_SETTINGS_MAX.
+ */
+ULP_API void ulp_study_fit(const double *x, const double *relative, size_t count, bool lengths,
+                           struct ulp_study_fit *out);
+
+/* What is looked at. */
+enum ulp_study_place_kind { ULP_PLACE_OUTPUT, ULP_PLACE_NODE, ULP_PLACE_GROUP };
+struct ulp_study_place {
+    enum ulp_study_place_kind kind;
+    char *name;
+    size_t node_count; /* of a group: its nodes that compute floats, not only move them */
+};
+
+/* Trials of stochastic rounding at one output: the spread of each element over the trials. */
+struct ulp_study_trials {
+    size_t count;           /* 0: it has none */
+    double mean, deviation; /* of the relative error, over trials */
+    size_t elements;        /* finite in the reference and in all trials */
+    size_t left_out;        /* that are not */
+    size_t exact;           /* of `elements`, those with equal bits in all trials */
+    /* -log2(sigma / |mu|) of an element, sigma its sample deviation, mu its mean: the lower median
+     * over elements, and the least; exact elements have infinitely many */
+    double bits, bits_least;
+    double bits_low; /* bits - ulp_significant_loss */
+    /* the mean of an output's signed error: of all trials, its standard error over trials, and the
+     * half width of Student's interval at the confidence */
+    double bias, bias_error, bias_width;
+    /* root mean square over elements of the mean error, less what the trials' number explains (its
+     * square is an unbiased estimate, cut at 0) */
+    double bias_rms;
+    /* the share of elements whose own Student interval excludes the reference; without bias
+     * 1 - confidence is expected */
+    double biased;
+};
+
+/* A setting at a place. */
+struct ulp_study_point {
+    /* rms of the error over rms of the reference, of the worst sample; of trials the root mean
+     * square; of a group that of its nodes. NaN: not known, diverged, or not finite */
+    double relative;
+    double ref_rms; /* of outputs and nodes */
+    /* of outputs and nodes: as ulp_audit_output.entire, of the worst trial */
+    struct ulp_metrics metrics;
+    size_t nonfinite;               /* elements, over the worst trial; of a group over its nodes */
+    bool diverged;                  /* of a group: some node has */
+    struct ulp_study_trials trials; /* of outputs */
+};
+
+struct ulp_study_setting {
+    char *name; /* of the arithmetic */
+    char *text; /* as the first sweep has it */
+    struct ulp_arithmetic arithmetic;
+    size_t trials;   /* runs with drawn seeds; 0: one run */
+    char *overflows; /* node where the first overflow that does harm appears; NULL: none does */
+    bool kept;       /* its figures were in the checkpoint folder */
+    struct ulp_study_point *points; /* by place */
+};
+
+enum ulp_study_axis {
+    ULP_AXIS_WORDS,    /* a choice without an order: rounding, GPUs */
+    ULP_AXIS_BITS,     /* stored significand bits of the storage format */
+    ULP_AXIS_EXPONENT, /* its exponent bits */
+    ULP_AXIS_LENGTH,   /* products of a block, a promoted chain, or slices: of how many */
+};
+/* "words", "bits", "exponent", "length". Static storage. */
+ULP_API const char *ulp_study_axis_name(enum ulp_study_axis axis);
+
+/* Settings of one sweep that differ in one pair of braces only. */
+struct ulp_study_series {
+    size_t sweep;
+    char *name; /* the sweep with that pair left as it was: "e5m{4..12}" */
+    enum ulp_study_axis axis;
+    size_t count;
+    size_t *settings; /* indexes */
+    char **texts;     /* as this sweep has them */
+    double *x;        /* NaN of ULP_AXIS_WORDS */
+    /* by place; of ULP_AXIS_BITS and ULP_AXIS_LENGTH, else NULL */
+    struct ulp_study_fit *fits;
+};
+
+struct ulp_study {
+    char *model_path, *reference;
+    size_t sample_count, trials;
+    uint64_t seed;
+    double probability, confidence, tolerance; /* tolerance NaN: none */
+    size_t sweep_count;
+    char **sweeps;
+    size_t place_count;
+    struct ulp_study_place *places; /* outputs, then nodes, then groups */
+    char *grouping;                 /* "op" or "prefix:N" */
+    size_t setting_count;
+    struct ulp_study_setting *settings;
+    size_t series_count;
+    struct ulp_study_series *series;
+    size_t walks; /* the reference was computed so often for each sample */
+    double seconds;
+    struct ulp_arena *memory; /* private: holds the rest */
+};
+
+/* Initialise with zeros; reference, sweeps and samples must be set. */
+struct ulp_study_options {
+    struct ulp_arithmetic reference;
+    const char *const *sweeps;
+    size_t sweep_count;
+    /* nodes looked at beside the outputs, by name or by the name of what they compute */
+    const char *const *nodes;
+    size_t node_count;
+    /* layer groups: "op", or "prefix:N" as of ulp_audit_group_shares; NULL: the first prefix:N that
+     * gives 2 to 12 groups, else op */
+    const char *group;
+    size_t trials;                  /* of settings with round=sr and no seed of their own; 0: 30 */
+    uint64_t seed;                  /* that those of trials are drawn from */
+    double probability, confidence; /* 0: 0.95 */
+    double tolerance;               /* relative error that the conclusion is about; 0: none */
+    size_t lanes; /* at most so many settings and trials side by side; 0: as many as fit */
+    /* a folder (made when missing) that keeps finished settings, and gives those of this model,
+     * these inputs and options that it has; NULL: none */
+    const char *checkpoint;
+    int thread_count;                    /* 0: all processors */
+    const struct ulp_observer *progress; /* NULL: none */
+    /* called with progress->context before each run of a sample, when not NULL */
+    void (*begins)(void *progress_context, size_t run, size_t run_count);
+};
+
+/* Run the study on samples of the same shapes. Settings are computed side by side, as many as the
+ * memory budget allows, at most 64. A setting whose arithmetic the model cannot have:
+ * ULP_ERROR_USAGE or ULP_ERROR_UNSUPPORTED, before anything runs. Free *out with
+ * ulp_study_free. */
+ULP_API enum ulp_status ulp_study_run(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *const *samples,
+                                      size_t sample_count, const struct ulp_study_options *options,
+                                      struct ulp_study *out, struct ulp_error *error);
+ULP_API void ulp_study_free(struct ulp_study *study);
+/* The output with the largest relative error over the settings of the series: what the conclusion
+ * is about; index into places. */
+ULP_API size_t ulp_study_worst(const struct ulp_study *study,
+                               const struct ulp_study_series *series);
+
+/* The study as text: a conclusion for each series first. Free *out with free(); width and colour as
+ * in ulp_report_summary. */
+ULP_API enum ulp_status ulp_study_summary(const struct ulp_study *study, int width, bool colour,
+                                          char **out, struct ulp_error *error);
+/* Write it as JSON (schema: doc/study.md), as CSV (a row for each setting and place), or as an HTML
+ * page. The file is complete or unchanged. */
+ULP_API enum ulp_status ulp_study_write_json(const struct ulp_study *study, const char *path,
+                                             struct ulp_error *error);
+ULP_API enum ulp_status ulp_study_write_csv(const struct ulp_study *study, const char *path,
+                                            struct ulp_error *error);
+ULP_API enum ulp_status ulp_study_write_html(const struct ulp_study *study, const char *path,
+                                             struct ulp_error *error);
+
+#endif

@@ -1,0 +1,352 @@
+/* ulpscope study: options, a study for each shape, its files. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_SWEEP = 512,
+    OPTION_NODE,
+    OPTION_GROUP,
+    OPTION_TRIALS,
+    OPTION_TOLERANCE,
+    OPTION_REFERENCE,
+    OPTION_PROBABILITY,
+    OPTION_CONFIDENCE,
+    OPTION_CHECKPOINT,
+    OPTION_JSON,
+    OPTION_CSV,
+    OPTION_HTML,
+};
+
+struct study_options {
+    struct common_options common;
+    char **sweeps, **nodes;
+    size_t sweep_count, node_count;
+    const char *group, *reference, *checkpoint, *json, *csv, *html;
+    size_t trials;
+    double tolerance, probability, confidence;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"sweep", OPTION_SWEEP, "ARITH", 0,
+     "An arithmetic with braces, as e5m{4..12}, fp16,round={rne,rz,sr} or fp16,order={sequential,"
+     "blocked:64}; several braces give every combination. May be repeated (quote it: shells have "
+     "braces of their own)", 0},
+    {"trials", OPTION_TRIALS, "N", 0,
+     "Runs of each setting with round=sr, every one with a seed drawn from --seed (default 30)", 0},
+    {"tolerance", OPTION_TOLERANCE, "R", 0,
+     "Say which settings keep every output within this relative error (rms over the reference's rms)", 0},
+    {"node", OPTION_NODE, "NAME", 0, "Look at this node, too; may be repeated", 0},
+    {"group", OPTION_GROUP, "op|prefix:N", 0,
+     "Layer groups: by operator, or by names cut after their N-th part (default: the first N that gives 2 to 12, else op)", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
+    {"probability", OPTION_PROBABILITY, "P", 0, "Of significant bits over trials (default 0.95)", 0},
+    {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
+    {"checkpoint", OPTION_CHECKPOINT, "FOLDER", 0,
+     "Keep each finished setting in this folder, and go on after those that it has", 0},
+    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON", 0},
+    {"csv", OPTION_CSV, "FILE", 0, "Write a row for each setting and place", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write a page with the picture: error against bits for each layer group", 0},
+    {0},
+};
+/* clang-format on */
+
+static double read_part(const struct argp_state *state, const char *option, const char *text,
+                        double most)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end || !(value > 0 && value < most))
+        refuse(state,
+               isinf(most) ? "%s %s: a number above 0 is needed"
+                           : "%s %s: a number between 0 and 1 is needed",
+               option, text);
+    return value;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct study_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case OPTION_SWEEP:
+        add_argument(state, &options->sweeps, &options->sweep_count, argument);
+        return 0;
+    case OPTION_NODE:
+        add_argument(state, &options->nodes, &options->node_count, argument);
+        return 0;
+    case OPTION_GROUP: options->group = argument; return 0;
+    case OPTION_TRIALS: options->trials = read_count(state, "--trials", argument, 2); return 0;
+    case OPTION_TOLERANCE:
+        options->tolerance = read_part(state, "--tolerance", argument, INFINITY);
+        return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_PROBABILITY:
+        options->probability = read_part(state, "--probability", argument, 1);
+        return 0;
+    case OPTION_CONFIDENCE:
+        options->confidence = read_part(state, "--confidence", argument, 1);
+        return 0;
+    case OPTION_CHECKPOINT: options->checkpoint = argument; return 0;
+    case OPTION_JSON: options->json = argument; return 0;
+    case OPTION_CSV: options->csv = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
+    case ARGP_KEY_END:
+        if (!options->sweep_count)
+            refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
+        if (count_shapes(&options->common) > 1 && (options->json || options->csv || options->html ||
+                                                   options->checkpoint || options->tolerance > 0))
+            refuse(state, "--json, --csv, --html, --checkpoint and --tolerance are of one shape");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Sweep a property of an arithmetic, and say how the error follows it: bits, directions of "
+    "rounding, orders of sums, matrix units, and trials of stochastic rounding. Every setting is "
+    "compared with one reference at the outputs, at named nodes and in layer groups; the law that "
+    "the error follows is fitted, with its residual, or it is said that none fits."
+    "\vdoc/study.md says what is fitted and how trials are judged.\n\n"
+    "Examples:\n"
+    "  ulpscope study model.onnx -i inputs.npz --sweep 'e5m{4..12}' --tolerance 1e-3\n"
+    "      how many bits are enough?\n"
+    "  ulpscope study model.onnx --sweep 'fp16,round={rne,rz,ru,rd,sr}' --trials 30\n"
+    "  ulpscope study model.onnx --sweep 'fp16,round={rne,rz}' --shape x=1x64 --shape x=1x256 "
+    "--shape x=1x1024\n"
+    "      does the error grow as n u or as sqrt(n) u?\n"
+    "  ulpscope study model.onnx --sweep 'e8m{2..10},order={sequential,pairwise}' --html "
+    "study.html\n"
+    "  ulpscope study model.onnx --sweep 'fp16@{v100,a100,h200}' --checkpoint work --json "
+    "study.json";
+
+struct working {
+    struct ulp_model *model;
+    struct sample_list samples; /* of the current shape */
+    const struct ulp_tensor_set **inputs;
+    size_t count; /* of the shapes that are done */
+    struct ulp_study *studies;
+    double *sizes; /* elements of the inputs of a sample */
+};
+
+static void show_run(void *context, size_t run, size_t run_count)
+{
+    struct progress *progress = context;
+    progress->part = run;
+    progress->part_count = run_count;
+}
+
+/* Nothing that is read is written over; asked before the work. */
+static enum ulp_status spare_files(const struct study_options *options,
+                                   const struct ulp_model *model, struct ulp_error *error)
+{
+    const char *const files[] = {options->json, options->csv, options->html};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < sizeof files / sizeof *files && status == ULP_OK; i++)
+        if (files[i])
+            status = spare_inputs(files[i], model, options->common.inputs,
+                                  options->common.input_count, error);
+    return status;
+}
+
+static enum ulp_status open_work(const struct study_options *options, struct working *work,
+                                 struct ulp_error *error)
+{
+    const size_t shapes = count_shapes(&options->common);
+    work->studies = calloc(shapes, sizeof *work->studies);
+    work->sizes = calloc(shapes, sizeof *work->sizes);
+    if (!work->studies || !work->sizes)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    const enum ulp_status status =
+        ulp_model_load(options->common.model, options->common.budget, &work->model, error);
+    return status == ULP_OK ? spare_files(options, work->model, error) : status;
+}
+
+static void close_shape(struct working *work)
+{
+    free(work->inputs);
+    free_samples(&work->samples);
+    work->inputs = NULL;
+    work->samples = (struct sample_list){0};
+}
+
+static enum ulp_status open_shape(const struct study_options *options, struct working *work,
+                                  size_t n, struct ulp_error *error)
+{
+    char *shapes = NULL;
+    enum ulp_status status = set_shapes(work->model, &options->common, n, &shapes, error);
+    free(shapes);
+    if (status == ULP_OK)
+        status = read_samples(work->model, &options->common, &work->samples, error);
+    if (status != ULP_OK)
+        return status;
+    work->inputs = calloc(work->samples.count, sizeof *work->inputs);
+    if (!work->inputs)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t i = 0; i < work->samples.count; i++)
+        work->inputs[i] = &work->samples.items[i].inputs;
+    for (size_t i = 0; i < work->inputs[0]->count; i++)
+        work->sizes[n] += (double)work->inputs[0]->items[i].tensor.count;
+    return ULP_OK;
+}
+
+/* The n-th shape. */
+static enum ulp_status run_shape(const struct study_options *options, struct working *work,
+                                 size_t n, struct ulp_error *error)
+{
+    struct progress progress;
+    struct ulp_study_options wanted = {.sweeps = (const char *const *)options->sweeps,
+                                       .sweep_count = options->sweep_count,
+                                       .nodes = (const char *const *)options->nodes,
+                                       .node_count = options->node_count,
+                                       .group = options->group,
+                                       .trials = options->trials,
+                                       .seed = options->common.seed,
+                                       .probability = options->probability,
+                                       .confidence = options->confidence,
+                                       .tolerance = options->tolerance,
+                                       .checkpoint = options->checkpoint,
+                                       .thread_count = options->common.threads,
+                                       .begins = show_run};
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
+    if (status == ULP_OK)
+        status = open_shape(options, work, n, error);
+    if (status != ULP_OK)
+        return status;
+    if (!options->common.quiet)
+        note_choices(work->model, &work->samples);
+    if (options->checkpoint)
+        watch_done("the settings finished so far are in %s; the same command resumes after them",
+                   options->checkpoint);
+    progress_init(&progress, options->common.quiet, 1);
+    const struct ulp_observer observer = progress_observer(&progress);
+    wanted.progress = &observer;
+    status = ulp_study_run(work->model, work->inputs, work->samples.count, &wanted,
+                           &work->studies[n], error);
+    progress_clear(&progress);
+    work->count += status == ULP_OK;
+    return status;
+}
+
+static enum ulp_status run_study(const struct study_options *options, struct working *work,
+                                 struct ulp_error *error)
+{
+    enum ulp_status status = open_work(options, work, error);
+    for (size_t n = 0; n < count_shapes(&options->common) && status == ULP_OK; n++) {
+        status = run_shape(options, work, n, error);
+        close_shape(work);
+    }
+    return status;
+}
+
+/* ---- several shapes: the law over the size of the inputs ---- */
+
+static void say_size_law(const struct working *work, size_t setting, size_t place)
+{
+    static const char *const how[] = {[ULP_LAW_LINEAR] = "grows as n u",
+                                      [ULP_LAW_ROOT] = "grows as sqrt(n) u",
+                                      [ULP_LAW_FLAT] = "does not depend on n"};
+    const struct ulp_study *first = &work->studies[0];
+    const char *name = first->settings[setting].text, *output = first->places[place].name;
+    double *relative = calloc(work->count, sizeof *relative);
+    struct ulp_study_fit fit;
+    for (size_t n = 0; relative && n < work->count; n++)
+        relative[n] = work->studies[n].settings[setting].points[place].relative;
+    if (!relative)
+        return;
+    ulp_study_fit(work->sizes, relative, work->count, true, &fit);
+    free(relative);
+    if (fit.law == ULP_LAW_NONE) {
+        say(stdout, "%s: no law fits the error of %s over %zu sizes: %s.\n", name, output,
+            work->count, fit.reason);
+        return;
+    }
+    if (fit.law == ULP_LAW_POWER)
+        say(stdout, "%s: the error of %s goes with n^%.2f", name, output, fit.slope);
+    else
+        say(stdout, "%s: the error of %s %s", name, output, how[fit.law]);
+    say(stdout, " (slope %.2f +- %.2f, residual %.2f bits).\n", fit.slope, fit.slope_error,
+        fit.residual);
+}
+
+static bool is_output(const struct ulp_study *study, size_t place)
+{
+    return place < study->place_count && study->places[place].kind == ULP_PLACE_OUTPUT;
+}
+
+/* Of each setting and output: the law, then a row for each size. */
+static void say_sizes(const struct working *work)
+{
+    const struct ulp_study *first = &work->studies[0];
+    for (size_t s = 0; s < first->setting_count; s++)
+        for (size_t p = 0; is_output(first, p); p++)
+            say_size_law(work, s, p);
+    say(stdout, "\n%10s %10s  setting, output; n: elements of the inputs\n", "n", "relative");
+    for (size_t s = 0; s < first->setting_count; s++)
+        for (size_t p = 0; is_output(first, p); p++)
+            for (size_t n = 0; n < work->count; n++)
+                say(stdout, "%10.0f %10.2e  %s, %s\n", work->sizes[n],
+                    work->studies[n].settings[s].points[p].relative, first->settings[s].text,
+                    first->places[p].name);
+}
+
+static void note_kept(const struct study_options *options, const struct ulp_study *study)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < study->setting_count; i++)
+        kept += study->settings[i].kept;
+    if (kept && !options->common.quiet)
+        say(stderr, "ulpscope: %zu of %zu settings were in %s already\n", kept,
+            study->setting_count, options->checkpoint);
+}
+
+static int report(const struct study_options *options, const struct ulp_study *study)
+{
+    struct ulp_error error;
+    char *summary;
+    note_kept(options, study);
+    if (ulp_study_summary(study, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
+                          &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if ((options->json && ulp_study_write_json(study, options->json, &error) != ULP_OK) ||
+        (options->csv && ulp_study_write_csv(study, options->csv, &error) != ULP_OK) ||
+        (options->html && ulp_study_write_html(study, options->html, &error) != ULP_OK))
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
+    return ULP_OK;
+}
+
+int command_study(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2}, {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct study_options options = {.reference = "mpfr:128"};
+    struct working work = {0};
+    struct ulp_error error;
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run_study(&options, &work, &error) != ULP_OK ? fail(&error)
+               : work.count == 1                            ? report(&options, work.studies)
+                                                            : (say_sizes(&work), ULP_OK);
+    for (size_t n = 0; n < work.count; n++)
+        ulp_study_free(&work.studies[n]);
+    close_shape(&work);
+    free(work.studies);
+    free(work.sizes);
+    free(options.sweeps);
+    free(options.nodes);
+    ulp_model_free(work.model);
+    common_free(&options.common);
+    return code;
+}

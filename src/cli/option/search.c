@@ -1,0 +1,41 @@
+/* The samples of a search. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+static struct ulp_find_sample *list_samples(const struct sample_list *samples)
+{
+    struct ulp_find_sample *list = calloc(samples->count + 1, sizeof *list);
+    for (size_t s = 0; s < samples->count && list; s++)
+        list[s] = (struct ulp_find_sample){samples->items[s].name, &samples->items[s].inputs};
+    return list;
+}
+
+enum ulp_status read_search_samples(const struct ulp_model *model,
+                                    const struct common_options *options, char **validate,
+                                    size_t validate_count, struct search_samples *out,
+                                    struct ulp_error *error)
+{
+    struct common_options held_out = *options;
+    held_out.inputs = validate;
+    held_out.input_count = validate_count;
+    enum ulp_status status = read_samples(model, options, &out->given, error);
+    if (status == ULP_OK && !options->quiet)
+        note_choices(model, &out->given);
+    if (status == ULP_OK && validate_count)
+        status = read_samples(model, &held_out, &out->held_out, error);
+    out->searched = list_samples(&out->given);
+    out->validated = list_samples(&out->held_out);
+    if (status == ULP_OK && (!out->searched || !out->validated))
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return status;
+}
+
+void free_search_samples(struct search_samples *samples)
+{
+    free(samples->searched);
+    free(samples->validated);
+    free_samples(&samples->given);
+    free_samples(&samples->held_out);
+}

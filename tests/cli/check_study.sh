@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# ulpscope study: its files beside each other, a study killed and resumed, refusals in a line, names that are hostile.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+
+sweeps=(--sweep 'e8m{3..9}' --sweep 'fp16,round={rne,rz,sr}' --sweep 'e8m7,order={sequential,pairwise,blocked:8}')
+study=("$program" study "$model" -i "$inputs" -q --trials 6 --seed 5 "${sweeps[@]}")
+expect 0 "a study" "${study[@]}" --tolerance 1e-2 --node head/Gemm --json whole.json --csv whole.csv --html whole.html
+shows out "suffices for 0.01" "which setting is enough"
+shows out "significant bits" "trials"
+shows out "page: whole.html" "the page"
+[ -s err ] && fail "-q is not quiet"
+awk 'length > 100 && !/: / { exit 1 }' out || fail "a table of more than 100 columns"
+python3 - <<'END' || fail "whole.json, whole.csv"
+import csv, json, math
+study = json.load(open('whole.json'))
+assert study['study'] == 1 and study['trials'] == 6 and study['seed'] == 5
+places = study['places']
+assert [p['kind'] for p in places[:2]] == ['output', 'node'] and {p['kind'] for p in places[2:]} == {'group'}
+rows = list(csv.DictReader(open('whole.csv')))
+assert len(rows) == len(study['settings']) * len(places)
+for i, row in enumerate(rows):
+    setting, p = study['settings'][i // len(places)], i % len(places)
+    point = setting['points'][p]
+    assert row['setting'] == setting['text'] and row['place'] == places[p]['name']
+    number = float(row['relative']) if row['relative'] else None
+    assert number is None and point['relative'] is None or abs(number - point['relative']) <= 1e-8 * number
+# the law of the JSON is the line through the JSON's points
+for series in study['series']:
+    for p, fit in enumerate(series['fits'] or []):
+        x = [series['x'][i] for i in range(fit['first'], fit['last'] + 1)]
+        y = [math.log2(study['settings'][series['settings'][i]]['points'][p]['relative']) for i in range(fit['first'], fit['last'] + 1)]
+        if len(x) != fit['count']:
+            continue
+        n, mx, my = len(x), sum(x) / len(x), sum(y) / len(y)
+        slope = sum((a - mx) * (b - my) for a, b in zip(x, y)) / sum((a - mx) ** 2 for a in x)
+        assert abs(slope - fit['slope']) < 1e-9, (series['name'], p, slope, fit['slope'])
+        assert abs(math.sqrt(sum((b - my - slope * (a - mx)) ** 2 for a, b in zip(x, y)) / n) - fit['residual']) < 1e-9
+assert any(series['fits'] for series in study['series'])
+END
+
+# killed when one setting is finished, and when four are
+for count in 1 4; do
+    rm -rf kept
+    "${study[@]}" -t 1 --checkpoint kept >/dev/null 2>&1 &
+    process=$!
+    for ((i = 0; i < 1000; i++)); do
+        [ "$(find kept -name 'setting-*.part' 2>/dev/null | wc -l)" -ge $count ] && break
+        sleep 0.01
+    done
+    kill -9 $process 2>/dev/null
+    wait $process 2>/dev/null
+    [ "$(find kept -name 'setting-*.part' | wc -l)" -ge $count ] || fail "no setting was kept before the end"
+    expect 0 "resumed" "$program" study "$model" -i "$inputs" --trials 6 --seed 5 "${sweeps[@]}" --checkpoint kept --json resumed.json
+    shows err "settings were in kept already" "what is there is said"
+    expect 0 "again, in one run" "${study[@]}" --json plain.json
+    cmp -s resumed.json plain.json || fail "a resumed study has other bits"
+done
+for file in kept/*.part; do printf damaged | dd of="$file" bs=1 seek=300 conv=notrunc 2>/dev/null; break; done
+expect 3 "a damaged file" "${study[@]}" --checkpoint kept
+lines err 1 "a damaged file"
+
+# several shapes: the law over the size; the error of rows that do not meet does not depend on how many there are
+expect 0 "sizes" "$program" study "$model" -q --sweep 'e8m{5,9}' --shape patches=8x16x4 --shape patches=16x16x4 --shape patches=32x16x4 --shape patches=64x16x4
+shows out "the error of logits does not depend on n" "sizes"
+[ "$(grep -c ', logits$' out)" = 8 ] || fail "a row for each setting and size"
+expect 2 "files of several shapes" "$program" study "$model" -q --sweep fp16 --shape patches=2x16x4 --shape patches=4x16x4 --json x.json
+expect 2 "no sweep" "$program" study "$model" -i "$inputs" -q
+expect 2 "an unknown rounding" "$program" study "$model" -i "$inputs" -q --sweep 'fp16,round={rne,xx}'
+lines err 1 "an unknown rounding"
+shows err "round=xx" "an unknown rounding"
+expect 2 "many settings" "$program" study "$model" -i "$inputs" -q --sweep 'e{2..100}m{1..100}'
+expect 2 "an unknown node" "$program" study "$model" -i "$inputs" -q --sweep 'fp16' --node head/Gem
+shows err 'did you mean "head/Gemm"' "an unknown node"
+expect 2 "a hostile sweep" "$program" study "$model" -i "$inputs" -q --sweep $'\e[31mfp16{'
+grep -q $'\e' err && fail "an escape reaches the terminal"
+expect 2 "the model as output" "$program" study "$model" -i "$inputs" -q --sweep fp16 --json "$model"
+expect 2 "a tolerance below 0" "$program" study "$model" -i "$inputs" -q --sweep fp16 --tolerance=-1
+expect 5 "no memory" "$program" study "$model" -i "$inputs" -q --sweep fp16 --max-memory 10K
+expect 3 "no model" "$program" study nothing.onnx --sweep fp16
+exit $failed
