@@ -62,7 +62,7 @@ struct session {
     struct original original;
     struct progress progress;
     /* of the current sample */
-    const struct ulp_plan *plan;
+    struct ulp_plan *plan;
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor; /* NULL: --no-attribute */
     struct ulp_quick *quick;           /* NULL: no --quick, or all nodes at 128 bits */
