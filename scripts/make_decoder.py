@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write a decoder of real shape with random weights as ONNX, as onnxruntime-genai's and Hugging Face's exporters lay it out:
 
-    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|fp32|int4] [--layers N] [--tokens N] [--past N]
+    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|bf16|fp32|int4] [--layers N] [--tokens N] [--past N]
 
 FOLDER gets model.onnx, its weights in several external files, and inputs.npz. GroupQueryAttention turns the positions and
 appends to the caches; int4 weights are MatMulNBits, blocks of 32. Sizes from the models' configurations (config.json)."""
@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from network_files import DRAWN, TYPES, Graph
+from network_files import BF16, DRAWN, TYPES, Graph
 
 MODELS = {  # hidden, layers, heads, heads of keys and values, head size, inner size of the MLP, vocabulary, base of the angles, biases
     "tiny": (64, 2, 4, 2, 16, 128, 320, 10000.0, True),
@@ -25,7 +25,7 @@ class Decoder(Graph):
     def __init__(self, args):
         (self.hidden, self.layers, self.heads, self.kv, self.size, self.inner, self.words, self.base, self.bias) = MODELS[args.model]
         self.layers = args.layers or self.layers
-        self.int4, self.type = args.weights == "int4", np.dtype("f4" if args.weights == "fp32" else "f2")
+        self.int4, self.type = args.weights == "int4", {"fp32": np.dtype("f4"), "bf16": BF16}.get(args.weights, np.dtype("f2"))
         self.args = args
         super().__init__(args.folder, args.seed)
 
@@ -114,7 +114,7 @@ class Decoder(Graph):
         arrays = {"input_ids": turn.integers(0, self.words, (1, self.args.tokens)), "attention_mask": np.ones((1, total), np.int64)}
         for i in range(self.layers):
             for what in ("key", "value"):
-                arrays[f"past_key_values.{i}.{what}"] = turn.standard_normal((1, self.kv, self.args.past, self.size)).astype(self.type)
+                arrays[f"past_key_values.{i}.{what}"] = turn.standard_normal((1, self.kv, self.args.past, self.size)).astype("f4" if self.type == BF16 else self.type)
         np.savez(os.path.join(self.args.folder, "inputs.npz"), **arrays)
 
 
@@ -122,7 +122,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--model", choices=MODELS, default="llama-3.2-1b")
-    parser.add_argument("--weights", choices=("fp16", "fp32", "int4"), default="fp16")
+    parser.add_argument("--weights", choices=("fp16", "bf16", "fp32", "int4"), default="fp16")
     parser.add_argument("--layers", type=int, help="fewer than the model has")
     parser.add_argument("--tokens", type=int, default=16)
     parser.add_argument("--past", type=int, default=0, help="tokens in the caches")

@@ -8,8 +8,18 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import onnx_writer as onnx  # noqa: E402
 
 TYPES = {np.dtype(kind): number for kind, number in onnx.TYPES.items()}
+BF16 = np.dtype("u2")  # numpy has no BFLOAT16: its codes
+TYPES[BF16] = 16
 FILE_BYTES = 2 << 30  # of one external file: the next begins beyond it
 DRAWN = 1 << 22
+
+
+def encode(part, dtype):
+    """Numbers as a tensor of that type has them."""
+    if np.dtype(dtype) != BF16:
+        return np.ascontiguousarray(part, dtype=dtype)
+    codes = np.ascontiguousarray(part, dtype="f4").view("u4")
+    return ((codes + 0x7fff + (codes >> 16 & 1)) >> 16).astype(BF16)  # to nearest, ties to even
 
 
 class Weights:
@@ -36,7 +46,7 @@ class Weights:
         first = self.at
         self.files[-1].seek(first)
         for part in parts:
-            data = np.ascontiguousarray(part, dtype=dtype)
+            data = encode(part, dtype)
             self.files[-1].write(data.data)
             self.at += data.nbytes
             self.count += data.size

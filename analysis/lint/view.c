@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "number/round/round.h"
-#include "tensor/tensor.h"
+#include "tensor/stored.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -189,10 +189,16 @@ static const struct ulp_lint_figures *make_figures(struct ulp_lint *lint,
         return NULL;
     }
     *figures = (struct ulp_lint_figures){.count = tensor->count, .smallest = INFINITY};
-    if (tensor->element == ULP_ELEMENT_F32) {
-        const float *values = tensor->data;
-        for (size_t i = 0; i < tensor->count; i++)
-            add_figures(figures, values[i]);
+    if (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_STORED) {
+        float values[1024];
+        const size_t room = sizeof values / sizeof *values;
+        for (size_t first = 0, count; first < tensor->count; first += count) {
+            count = tensor->count - first < room ? tensor->count - first : room;
+            ulp_floats_read(tensor, first, count, values);
+            for (size_t i = 0; i < count; i++)
+                add_figures(figures, values[i]);
+        }
+        ulp_model_give_back(lint->model, tensor);
     } else if (tensor->element == ULP_ELEMENT_F64) {
         const double *values = tensor->data;
         for (size_t i = 0; i < tensor->count; i++) {

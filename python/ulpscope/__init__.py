@@ -8,6 +8,7 @@ doc/python.md has the rest. The functions are the library's (libulpscope); error
 """
 
 from ._audit import Audit, Lane, Metrics, Node, Output
+from ._fit import Candidate, Fit, fit
 from ._library import (
     CancelledError,
     Error,
@@ -30,8 +31,10 @@ __all__ = [
     "Arithmetic",
     "Audit",
     "CancelledError",
+    "Candidate",
     "Comparison",
     "Error",
+    "Fit",
     "Forecast",
     "Format",
     "InputError",
@@ -58,6 +61,7 @@ __all__ = [
     "Value",
     "decode_bits",
     "encode",
+    "fit",
     "matmul",
     "mma",
     "round",

@@ -41,6 +41,18 @@
 #define ULP_TUNE_TEXTS_MAX 64
 #define ULP_TUNE_PREPARED_SHARE 64
 #define ULP_TUNE_PREPARED_BYTES ((size_t)64 << 20)
+/* Floats of 8 and 16 bits in a file of external data stay there from this size on; smaller ones are
+ * decoded when they are loaded. */
+#define ULP_TUNE_STORED_BYTES_MIN ((size_t)1 << 20)
+/* A weight that would take more than this part of the memory limit once a lane has lowered it is
+ * lowered in blocks of so many elements, by each product anew: a weight that is lowered whole keeps
+ * its digits from lane to lane. */
+#define ULP_TUNE_LOWERED_SHARE 32
+#define ULP_TUNE_BLOCK_ELEMENTS ((size_t)1 << 23)
+/* Mapped weights that are more than this part of the memory limit are given back after their last
+ * use, and those of next steps are read ahead: so many bytes. */
+#define ULP_TUNE_STREAMED_SHARE 4
+#define ULP_TUNE_FETCHED_BYTES ((size_t)128 << 20)
 /* A text that goes to a file is written when it has grown to this. */
 #define ULP_TUNE_FLUSHED_BYTES ((size_t)64 << 10)
 

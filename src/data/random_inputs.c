@@ -9,8 +9,7 @@
 #include "base/random.h"
 #include "base/text/text.h"
 #include "data/data.h"
-#include "load/load.h"
-#include "tensor/tensor.h"
+#include "tensor/stored.h"
 
 struct range {
     double low, high;

@@ -150,4 +150,12 @@ const char *ulp_domain_normal(const char *domain);
 enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
                                struct ulp_budget *budget, struct ulp_error *error);
 
+/* mapped.c. All external data. */
+size_t ulp_model_mapped_bytes(const struct ulp_model *model);
+/* Begin to read the tensor's elements, bytes_max at most, where they are external data; how many
+ * bytes they are there, else 0. And give back the memory they took, until they are read again. */
+size_t ulp_model_fetch(const struct ulp_model *model, const struct ulp_tensor *tensor,
+                       size_t bytes_max);
+void ulp_model_give_back(const struct ulp_model *model, const struct ulp_tensor *tensor);
+
 #endif

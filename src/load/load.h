@@ -74,10 +74,10 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attrib
                                     size_t count, struct ulp_scope *scope, struct ulp_error *error);
 bool ulp_scope_in_function(const struct ulp_scope *scope);
 
-/* A tensor owned by the model. The message does not name it: callers know better what it is to the
- * user. */
+/* A tensor owned by the model; stored: a large one may have ULP_ELEMENT_STORED. The message does
+ * not name it: callers know better what it is to the user. */
 enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
-                                Ulp__TensorProto *proto, struct ulp_error *error);
+                                Ulp__TensorProto *proto, bool stored, struct ulp_error *error);
 enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
                                        Ulp__SparseTensorProto *proto, struct ulp_error *error);
 /* Bytes of an external data file; they live as long as the model. needed: what type and shape ask
@@ -92,9 +92,6 @@ void ulp_loader_free(struct ulp_loader *loader);
 enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes,
                                  size_t count, struct ulp_budget *budget, struct ulp_error *error);
 
-/* The value of a code of a floating-point type of at most 16 bits: exact in float. NaN gives a
- * quiet NaN. */
-float ulp_float_decode(enum ulp_type type, uint32_t bits);
 /* count elements of raw_data's layout (little endian; 4 and 2 bits packed from the low end) to
  * memory's. */
 void ulp_elements_decode(struct ulp_tensor *out, const unsigned char *raw);

@@ -147,7 +147,7 @@ static enum ulp_status load_value(struct ulp_loader *loader, struct ulp_attribut
             return load_sparse(loader, out, proto, error);
         if (!proto->t)
             return ulp_fail(error, ULP_ERROR_INPUT, "is a tensor, but there is none");
-        return ulp_load_tensor(loader, &out->tensor, proto->t, error);
+        return ulp_load_tensor(loader, &out->tensor, proto->t, false, error);
     case ULP_ATTRIBUTE_GRAPH:
         if (!proto->has_g)
             return ulp_fail(error, ULP_ERROR_INPUT, "is a graph, but there is none");

@@ -195,7 +195,7 @@ static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_s
                                                "an initializer's name", error);
         if (status != ULP_OK)
             return status;
-        status = ulp_load_tensor(loader, &tensor, proto->initializer[i], error);
+        status = ulp_load_tensor(loader, &tensor, proto->initializer[i], true, error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "initializer '%.100s'", name);
         status = set_initializer(scope, name, tensor, error);

@@ -5,6 +5,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "base/tuning.h"
 #include "load/load.h"
 #include "tensor/tensor.h"
 
@@ -227,9 +228,36 @@ static enum ulp_status check_described(const struct ulp_tensor *tensor,
     return ULP_OK;
 }
 
+/* Elements in a mapped file, where they stay when memory has the same; stored: also as stored ones,
+ * which memory would have two to four times as large. */
+static enum ulp_status take_external(struct ulp_loader *loader, struct ulp_tensor *out,
+                                     const Ulp__TensorProto *proto, size_t needed, bool stored,
+                                     struct ulp_budget *budget, struct ulp_error *error)
+{
+    const unsigned char *raw;
+    const struct ulp_tensor shape = *out;
+    enum ulp_status status = ulp_load_external(loader, &raw, needed, proto, error);
+    if (status != ULP_OK)
+        return status;
+    const bool same = ulp_raw_is_memory(out->type) && (uintptr_t)raw % out->element_bytes == 0;
+    if (!same && stored && needed >= ULP_TUNE_STORED_BYTES_MIN && ulp_type_is_float(out->type) &&
+        ulp_type_rows[out->type].file_bits >= 8 && ulp_type_rows[out->type].file_bits <= 16)
+        status = ulp_tensor_describe(out, shape.type, ULP_ELEMENT_STORED, 0, shape.rank, shape.dims,
+                                     error);
+    if ((same && needed) || out->element == ULP_ELEMENT_STORED) {
+        /* read-only pages: const from here, as every tensor of a model */
+        out->data = (void *)(uintptr_t)raw;
+        return status;
+    }
+    status = ulp_tensor_allocate(out, budget, error);
+    if (status == ULP_OK)
+        ulp_elements_decode(out, raw);
+    return status;
+}
+
 /* loader NULL: a tensor outside a model, which cannot have external data. */
 static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
-                              Ulp__TensorProto *proto, struct ulp_budget *budget,
+                              Ulp__TensorProto *proto, bool stored, struct ulp_budget *budget,
                               struct ulp_error *error)
 {
     enum field field;
@@ -245,21 +273,8 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "has dimensions whose product is more than memory can address");
     if (proto->data_location == LOCATION_EXTERNAL) {
-        const unsigned char *raw;
-        if (!loader)
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has its data in an external file");
-        status = ulp_load_external(loader, &raw, needed, proto, error);
-        if (status != ULP_OK)
-            return status;
-        if (ulp_raw_is_memory(out->type) && needed && (uintptr_t)raw % out->element_bytes == 0) {
-            /* read-only pages: const from here, as every tensor of a model */
-            out->data = (void *)(uintptr_t)raw;
-            return ULP_OK;
-        }
-        status = ulp_tensor_allocate(out, budget, error);
-        if (status == ULP_OK)
-            ulp_elements_decode(out, raw);
-        return status;
+        return loader ? take_external(loader, out, proto, needed, stored, budget, error)
+                      : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has its data in an external file");
     }
     if (field == FIELD_NONE && proto->has_raw_data)
         return take_raw(out, proto, needed, budget, error);
@@ -284,12 +299,12 @@ static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor *
 }
 
 enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
-                                Ulp__TensorProto *proto, struct ulp_error *error)
+                                Ulp__TensorProto *proto, bool stored, struct ulp_error *error)
 {
     struct ulp_tensor *tensor = NULL;
     enum ulp_status status = add_tensor(loader, &tensor, error);
     if (status == ULP_OK)
-        status = decode(loader, tensor, proto, &loader->model->budget, error);
+        status = decode(loader, tensor, proto, stored, &loader->model->budget, error);
     *out = tensor;
     return status;
 }
@@ -362,9 +377,9 @@ enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct u
         return status;
     if (!proto->values || !proto->indices)
         return ulp_fail(error, ULP_ERROR_INPUT, "is sparse without values or without indices");
-    status = decode(loader, &values, proto->values, budget, error);
+    status = decode(loader, &values, proto->values, false, budget, error);
     if (status == ULP_OK)
-        status = decode(loader, &indices, proto->indices, budget, error);
+        status = decode(loader, &indices, proto->indices, false, budget, error);
     if (status == ULP_OK)
         status = densify(loader, dense, &values, &indices, proto, error);
     ulp_tensor_free(&values);
@@ -385,7 +400,7 @@ enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void
     if (status != ULP_OK)
         return status;
     Ulp__TensorProto *proto = message;
-    status = decode(NULL, out, proto, budget, error);
+    status = decode(NULL, out, proto, false, budget, error);
     if (status == ULP_OK && !out->data)
         status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                           "has type %s, whose values are not supported", ulp_type_name(out->type));

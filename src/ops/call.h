@@ -97,8 +97,8 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
 /* The same of a constant of the model: as converters lower it. */
 enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
                                const struct ulp_tensor *in, struct ulp_error *error);
-/* Of an operator that gathers, with call->table: elements of input 0 in the shape of output 0, as
- * the model has them, a temporary to be filled; and output 0 of them. */
+/* Of an operator that gathers, with call->lowering: elements of input 0 in the shape of output 0,
+ * as the model has them, a temporary to be filled; and output 0 of them. */
 enum ulp_status ulp_call_taken(struct ulp_call *call, struct ulp_tensor *taken,
                                const struct ulp_tensor *data, struct ulp_error *error);
 enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_tensor *taken,
@@ -110,6 +110,12 @@ enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_ten
  * set here. */
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error);
+
+/* The same of an operator that takes its weight in blocks, with call->lowering: the weight is all
+ * of the second factor. */
+enum ulp_status ulp_call_contract_blocks(struct ulp_call *call,
+                                         const struct ulp_contraction *problem,
+                                         struct ulp_error *error);
 
 /* ---- formulas other than the row's own ---- */
 

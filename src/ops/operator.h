@@ -119,9 +119,10 @@ struct ulp_call {
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
-    /* of an operator that gathers: in[0] is a constant as the model has it, to be lowered as this
-     * arithmetic does. NULL: in[0] is as the lane holds it */
-    const struct ulp_arithmetic *table;
+    /* in[0] of an operator that gathers, the weight of one that takes its weights in blocks: a
+     * constant as the model has it, to be lowered as this arithmetic does. NULL: it is as the lane
+     * holds it */
+    const struct ulp_arithmetic *lowering;
     /* records what the call computes, for its derivatives (ops/trace/trace.h): the lane is fp64
      * then, and floats are names. NULL: none */
     struct ulp_trace *trace;
@@ -214,8 +215,11 @@ struct ulp_operator {
     const char *stops;
     bool compares; /* run compares elements of its inputs, whose order decides what it takes */
     /* run takes input 0, where it is a constant, as the model has it, and lowers what it chose of
-     * it (ulp_call.table): a lane needs no copy of an embedding's table */
+     * it (ulp_call.lowering): a lane needs no copy of an embedding's table */
     bool gathers;
+    /* of a contraction with one weight of one matrix, which it gives to ulp_call_contract alone: it
+     * takes a large one as the model has it, and a block of its lines is lowered at a time */
+    bool blocks;
     int parameter; /* for infer, rows and run functions that serve several rows */
 };
 

@@ -43,6 +43,18 @@ enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ul
     return ULP_OK;
 }
 
+/* As what a constant is lowered that the step takes as the model has it; NULL: it takes none so. */
+static const struct ulp_arithmetic *find_as_model(const struct ulp_lane *lane,
+                                                  const struct ulp_step *step)
+{
+    if (ulp_takes_table(lane, step, 0))
+        return ulp_lane_reads(lane, step, 0);
+    for (size_t i = 0; step->bound.op->blocks && i < step->own_input_count; i++)
+        if (ulp_takes_blocks(lane, step, i))
+            return ulp_lane_reads(lane, step, i);
+    return NULL;
+}
+
 enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step,
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
                               struct ulp_tensor *outputs, struct ulp_error *error)
@@ -51,23 +63,21 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
-    out->call =
-        (struct ulp_call){.bound = form ? &form->bound : &step->bound,
-                          .arithmetic = arithmetic,
-                          .input_count = form                 ? form->input_count
-                                         : step->bound.blocks ? step->input_count
-                                                              : step->own_input_count,
-                          .output_count = step->output_count,
-                          .in = form ? out->integers : inputs,
-                          .out = outputs,
-                          .budget = lane->budget,
-                          .pool = lane->pool,
-                          .packed = lane->packed,
-                          .trace = lane->trace,
-                          .probe = lane->probe,
-                          .host = &out->host,
-                          .table = ulp_takes_table(lane, step, 0) ? ulp_lane_reads(lane, step, 0)
-                                                                  : NULL};
+    out->call = (struct ulp_call){.bound = form ? &form->bound : &step->bound,
+                                  .arithmetic = arithmetic,
+                                  .input_count = form                 ? form->input_count
+                                                 : step->bound.blocks ? step->input_count
+                                                                      : step->own_input_count,
+                                  .output_count = step->output_count,
+                                  .in = form ? out->integers : inputs,
+                                  .out = outputs,
+                                  .budget = lane->budget,
+                                  .pool = lane->pool,
+                                  .packed = lane->packed,
+                                  .trace = lane->trace,
+                                  .probe = lane->probe,
+                                  .host = &out->host,
+                                  .lowering = find_as_model(lane, step)};
     out->host = (struct ulp_host){.run = run_body, .lane = lane};
     if (lane->probe) {
         out->outer = lane->probe->node;

@@ -79,13 +79,14 @@ static int by_reader(const void *a, const void *b)
 }
 
 /* The readings [first, end) are of one constant in one arithmetic. */
-static void add_constant(struct ulp_changed_constants *out, const struct reading *readings,
-                         size_t first, size_t end, size_t *readers)
+static void add_constant(struct ulp_changed_constants *out, const struct ulp_plan *plan,
+                         const struct reading *readings, size_t first, size_t end, size_t *readers)
 {
     const struct reading *reading = &readings[first];
     const struct ulp_arithmetic *in = reading->in;
     const struct ulp_lowered lowered =
         ulp_tensor_count_lowered(reading->constant, &in->storage, in->constants, in->rounding);
+    ulp_model_give_back(plan->model, reading->constant);
     if (!lowered.overflowed && !lowered.underflowed)
         return;
     struct ulp_changed_constant *constant = &out->items[out->count++];
@@ -129,7 +130,7 @@ enum ulp_status ulp_plan_constants(const struct ulp_plan *plan, size_t lane,
             if (readings.items[end].constant != reading->constant ||
                 readings.items[end].in != reading->in)
                 break;
-        add_constant(out, readings.items, first, end, out->readers);
+        add_constant(out, plan, readings.items, first, end, out->readers);
     }
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_reader);

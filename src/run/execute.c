@@ -86,6 +86,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = ulp_frame_create(&frame, walk, plan->main, NULL, NULL, error);
     if (status == ULP_OK)
         status = set_inputs(walk, &frame, inputs, fitted, error);
+    ulp_stream_begin(walk);
     if (status == ULP_OK)
         status = ulp_walk_block(walk, &frame, error);
     for (size_t l = 0; l < plan->lane_count && outputs && status == ULP_OK; l++)

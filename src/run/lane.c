@@ -8,6 +8,7 @@
 #include "number/round/round.h"
 #include "run/kept.h"
 #include "tensor/lower.h"
+#include "tensor/stored.h"
 
 static size_t count_values(const struct ulp_lane *lane)
 {
@@ -18,7 +19,8 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 const struct ulp_block *block, struct ulp_budget *budget,
                                 struct ulp_pool *pool, struct ulp_error *error)
 {
-    *out = (struct ulp_lane){.mix = mix, .block = block, .budget = budget, .pool = pool};
+    *out = (struct ulp_lane){
+        .mix = mix, .block = block, .lowered_bytes_max = SIZE_MAX, .budget = budget, .pool = pool};
     void *values, *kept = NULL;
     enum ulp_status status = ulp_allocate_zero(&values, count_values(out) + 1, sizeof *out->values,
                                                budget, "values of a lane", error);
@@ -139,7 +141,8 @@ bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_forma
                           const struct ulp_format *storage, bool mixed)
 {
     enum ulp_element element = ulp_storage_element(storage);
-    bool same = value->element == element &&
+    bool same = (value->element == element ||
+                 (value->element == ULP_ELEMENT_STORED && element == ULP_ELEMENT_F32)) &&
                 (element != ULP_ELEMENT_WIDE || value->precision == storage->precision);
     return !(is_narrow(value) || ulp_format_holds(storage, from)) || !(same || mixed);
 }
@@ -157,7 +160,7 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
     if (status != ULP_OK)
         return status;
     if (!ulp_needs_conversion(value, from, &storage, mixed))
-        return ULP_OK;
+        return ulp_tensor_in_memory(out, value, budget, pool, error);
     status = ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision,
                                  value->rank, value->dims, error);
     if (status == ULP_OK)
@@ -241,30 +244,58 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, struct ulp_r
     return status;
 }
 
-/* As a converter to the arithmetic does; a constant that needs no conversion stays the model's. */
+/* How a reader has the constant lowered. */
+struct lowering {
+    const struct ulp_arithmetic *arithmetic;
+    struct ulp_format from, storage;
+    bool converts;
+    size_t bytes; /* of the result */
+};
+
+static enum ulp_status find_lowering(const struct ulp_lane *lane, const struct ulp_tensor *constant,
+                                     struct ulp_reader reader, struct lowering *out,
+                                     struct ulp_error *error)
+{
+    out->arithmetic = reader.inside ? &lane->mix->fusion->items[reader.arithmetic].inner
+                                    : &lane->mix->items[reader.arithmetic];
+    enum ulp_status status =
+        ulp_format_find(ulp_type_rows[constant->type].format, &out->from, error);
+    if (status == ULP_OK)
+        status = ulp_lane_format(out->arithmetic, constant->type, &out->storage, error);
+    if (status != ULP_OK)
+        return status;
+    out->converts =
+        !reader.declared && ulp_needs_conversion(constant, &out->from, &out->storage, reader.mixed);
+    out->bytes =
+        constant->count * (out->converts ? ulp_element_bytes(ulp_storage_element(&out->storage),
+                                                             out->storage.precision)
+                                         : sizeof(float));
+    return ULP_OK;
+}
+
+/* As a converter to the arithmetic does; a constant that needs no conversion stays the model's
+ * where it is in memory. */
 static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_slot *slot,
-                                      const struct ulp_arithmetic *arithmetic, bool mixed,
-                                      struct ulp_lane *lane, struct ulp_error *error)
+                                      struct ulp_reader reader, struct ulp_lane *lane,
+                                      struct ulp_error *error)
 {
     const struct ulp_tensor *constant = slot->constant;
-    struct ulp_format from, storage;
-    struct ulp_tensor bounded = {0};
+    struct lowering how;
+    struct ulp_tensor bounded = ulp_tensor_view(constant);
     struct ulp_budget *budget = NULL;
-    enum ulp_status status = ulp_format_find(ulp_type_rows[constant->type].format, &from, error);
-    if (status == ULP_OK)
-        status = ulp_lane_format(arithmetic, constant->type, &storage, error);
-    if (status == ULP_OK && !ulp_needs_conversion(constant, &from, &storage, mixed))
-        return ULP_OK;
-    if (status == ULP_OK)
-        status = ulp_tensor_lower(&bounded, constant, &storage, arithmetic->constants,
+    enum ulp_status status = find_lowering(lane, constant, reader, &how, error);
+    if (status != ULP_OK || (!how.converts && constant->element != ULP_ELEMENT_STORED))
+        return status;
+    if (how.converts)
+        status = ulp_tensor_lower(&bounded, constant, &how.storage, how.arithmetic->constants,
                                   &slot->magnitudes, lane->budget, error);
     if (status == ULP_OK && lane->left)
-        budget = ulp_kept_room(lane->left,
-                               constant->count * ulp_element_bytes(ulp_storage_element(&storage),
-                                                                   storage.precision));
+        budget = ulp_kept_room(lane->left, how.bytes);
     if (status == ULP_OK)
-        status = ulp_adapt(out, &bounded, &from, arithmetic, mixed, budget ? budget : lane->budget,
-                           lane->pool, error);
+        status = how.converts ? ulp_adapt(out, &bounded, &how.from, how.arithmetic, reader.mixed,
+                                          budget ? budget : lane->budget, lane->pool, error)
+                              : ulp_tensor_in_memory(out, constant, budget ? budget : lane->budget,
+                                                     lane->pool, error);
     ulp_tensor_free(&bounded);
     return status;
 }
@@ -277,26 +308,30 @@ static bool is_left(struct ulp_lane *lane, size_t at)
            ulp_kept_leave(lane->left, lane->left_place + at, value);
 }
 
+/* Which run of the lane's values has constants for the reader. */
+static size_t find_run(const struct ulp_lane *lane, struct ulp_reader reader)
+{
+    const size_t inner = reader.inside ? lane->mix->count : 0;
+    return reader.declared ? (lane->mix->fusion ? 2 : 1) * lane->mix->count
+                           : reader.arithmetic + inner;
+}
+
 /* The constant in an arithmetic of the lane. */
 static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                      const struct ulp_tensor **out, struct ulp_error *error)
 {
     struct ulp_plan_slot *planned = &lane->block->slots[slot];
-    const struct ulp_arithmetic *arithmetic =
-        reader.inside ? &lane->mix->fusion->items[reader.arithmetic].inner
-                      : &lane->mix->items[reader.arithmetic];
-    const size_t at =
-        (reader.arithmetic + (reader.inside ? lane->mix->count : 0)) * lane->block->slot_count +
-        (size_t)slot;
+    const size_t at = find_run(lane, reader) * lane->block->slot_count + (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
-    if (*out == value || !ulp_element_is_float(planned->constant->element))
+    if (*out == value || !ulp_element_is_float(planned->constant->element) ||
+        (reader.declared && planned->constant->element != ULP_ELEMENT_STORED))
         return ULP_OK;
     if (lane->left && ulp_kept_find(lane->left, lane->left_place + at, value)) {
         *out = value;
         return ULP_OK;
     }
-    enum ulp_status status = lower_constant(value, planned, arithmetic, reader.mixed, lane, error);
+    enum ulp_status status = lower_constant(value, planned, reader, lane, error);
     if (status != ULP_OK) {
         ulp_tensor_free(value);
         return ulp_fail_at(error, status, "constant '%s'", planned->name);
@@ -313,6 +348,38 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
     status = ulp_packed_keep(lane->packed, *out, error);
     lane->kept[at] = status == ULP_OK;
     return status;
+}
+
+/* Draws of stochastic rounding are numbered by places in the whole product. */
+static bool draws(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->rounding == ULP_ROUND_STOCHASTIC ||
+           arithmetic->schedule.operand_rounding == ULP_ROUND_STOCHASTIC;
+}
+
+static struct ulp_reader find_reader(const struct ulp_lane *lane, const struct ulp_step *step,
+                                     size_t i)
+{
+    return (struct ulp_reader){ulp_mix_index(lane->mix, step->number), ulp_takes_mixed(step, i),
+                               ulp_mix_reads_inside(lane->mix, step, i),
+                               ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step))};
+}
+
+bool ulp_takes_blocks(const struct ulp_lane *lane, const struct ulp_step *step, size_t i)
+{
+    const struct ulp_tensor *constant =
+        step->bound.op->blocks && ulp_is_weight(&step->bound, i) && step->inputs[i] >= 0
+            ? lane->block->slots[step->inputs[i]].constant
+            : NULL;
+    struct lowering how;
+    return constant && constant->rank == 2 && constant->count > lane->lowered_bytes_max / 1024 &&
+           !lane->trace && !lane->probe &&
+           (constant->element == ULP_ELEMENT_STORED || constant->element == ULP_ELEMENT_F32) &&
+           !draws(ulp_lane_arithmetic(lane, step)) && !draws(ulp_lane_reads(lane, step, i)) &&
+           !ulp_step_integer(lane->mix, lane->block, step) &&
+           find_lowering(lane, constant, find_reader(lane, step, i), &how, NULL) == ULP_OK &&
+           how.bytes > lane->lowered_bytes_max &&
+           (how.converts || constant->element == ULP_ELEMENT_STORED);
 }
 
 static enum ulp_status read_held(const struct ulp_lane *lane, int slot,
@@ -372,20 +439,11 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
                                struct ulp_error *error)
 {
     const int slot = step->inputs[i];
-    const struct ulp_tensor *constant =
-        slot >= 0 && (ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step)) ||
-                      ulp_takes_table(lane, step, i))
-            ? lane->block->slots[slot].constant
-            : NULL;
     if (slot >= 0 && ulp_is_captured(step, i))
         return read_held(lane, slot, out, error);
-    if (!constant)
-        return ulp_lane_value(lane, slot,
-                              (struct ulp_reader){ulp_mix_index(lane->mix, step->number),
-                                                  ulp_takes_mixed(step, i),
-                                                  ulp_mix_reads_inside(lane->mix, step, i)},
-                              converted, out, error);
-    *out = constant;
+    if (slot < 0 || !(ulp_takes_table(lane, step, i) || ulp_takes_blocks(lane, step, i)))
+        return ulp_lane_value(lane, slot, find_reader(lane, step, i), converted, out, error);
+    *out = lane->block->slots[slot].constant;
     return ULP_OK;
 }
 

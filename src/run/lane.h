@@ -11,12 +11,16 @@ struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
     /* By slot; type UNDEFINED: there is no value. A constant that was converted for the mix's
-     * arithmetic a (inner ones are counted behind the others) is at a * slot_count + slot until its
-     * last use. A computed value has the storage of its holder (ulp_lane_holder). An input of the
-     * model is as it was given where the lane's nodes have several arithmetics. */
+     * arithmetic a (inner ones are counted behind the others, and behind them, as one more, what
+     * the model declares) is at a * slot_count + slot until its last use. A computed value has the
+     * storage of its holder (ulp_lane_holder). An input of the model is as it was given where the
+     * lane's nodes have several arithmetics. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     bool converts_tables; /* also what operators gather from: for readers beside them */
+    /* A weight that would take more bytes than this once it is lowered is left to its operator,
+     * which lowers it in blocks; SIZE_MAX: none is. */
+    size_t lowered_bytes_max;
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_trace *trace; /* of its calls (ops/trace/trace.h); NULL: none */
@@ -66,6 +70,7 @@ struct ulp_reader {
     size_t arithmetic; /* of the mix's */
     bool mixed;        /* takes mixed elements, as in ulp_adapt */
     bool inside;       /* in the kernel that computed the value */
+    bool declared;     /* takes constants as the model has them, but for their place in memory */
 };
 /* The slot's value for a reader: the lane's own; the slot's constant, converted once; or, where the
  * value is held in another format, *converted, which the caller frees. NULL with ULP_OK for an
@@ -86,6 +91,8 @@ static inline bool ulp_is_captured(const struct ulp_step *step, size_t i)
  * input as it was given. */
 bool ulp_is_as_given(const struct ulp_block *block, int slot);
 
+/* Does the step take its weight, input i, as the model has it, in blocks? */
+bool ulp_takes_blocks(const struct ulp_lane *lane, const struct ulp_step *step, size_t i);
 /* Does the step gather from a constant, which it takes as the model has it? */
 static inline bool ulp_takes_table(const struct ulp_lane *lane, const struct ulp_step *step,
                                    size_t i)
@@ -126,7 +133,7 @@ enum ulp_status ulp_lane_format(const struct ulp_arithmetic *arithmetic, enum ul
                                 struct ulp_format *out, struct ulp_error *error);
 
 /* Whether an operator in an arithmetic of that storage needs *value, of a float type held in format
- * `from`, converted. */
+ * `from`, converted: in memory, for one as it is stored is decoded in any case. */
 bool ulp_needs_conversion(const struct ulp_tensor *value, const struct ulp_format *from,
                           const struct ulp_format *storage, bool mixed);
 /* *value, which is held in format `from`, for an operator in `arithmetic`: *out is a view when the

@@ -36,6 +36,8 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
             continue;
         status = ulp_lane_create(&out->lanes[l], &walk->plan->mixes[l], block, &walk->budget,
                                  walk->pool, error);
+        const size_t limit = ulp_budget_limit(&walk->budget);
+        out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
         out->lanes[l].packed = walk->packed;
         out->lanes[l].repeats = walk->options->audit || walk->left;
         out->lanes[l].left = outer ? NULL : walk->left;
@@ -183,6 +185,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                 status = take_given(walk, &frame->lanes[l], step, error);
             ulp_lane_drop(&frame->lanes[l], step);
         }
+    ulp_stream_behind(walk, frame, step);
     return status;
 }
 
@@ -199,6 +202,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
             status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name);
         if (status == ULP_OK && !arena)
             status = ulp_arena_create(&arena, &walk->budget, error);
+        ulp_stream_ahead(walk, frame, s);
         if (status == ULP_OK)
             status = walk_step(walk, frame, step, arena, error);
         if (!frame->outer && arena)

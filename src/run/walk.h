@@ -20,6 +20,9 @@ struct ulp_walk {
     struct ulp_kept *left; /* of the plan; NULL: its first run, and packed is the walk's own */
     size_t reserve_draws;  /* before the walk */
     size_t *executions;    /* how often each node has been shown, by number */
+    bool streams;          /* weights go through memory (stream.c): */
+    size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */
+    size_t fetched_bytes;  /* asked for: so many since the walk was there last */
     double seconds_shown;  /* sum of what observers were told, and of what they took themselves */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
@@ -66,6 +69,13 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
                            const struct ulp_tensor *const *inputs,
                            const struct ulp_tensor *reference, struct ulp_tensor *outputs,
                            struct ulp_error *error);
+
+/* stream.c: before a walk; before the step of that number in the block; and after a step, when the
+ * lanes have dropped what is dead. */
+void ulp_stream_begin(struct ulp_walk *walk);
+void ulp_stream_ahead(struct ulp_walk *walk, const struct ulp_frame *frame, size_t step);
+void ulp_stream_behind(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                       const struct ulp_step *step);
 
 /* What observers are told of a node's inputs: values[lane * count + input]. */
 struct ulp_event_inputs {

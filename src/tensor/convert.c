@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
-#include "tensor/tensor.h"
+#include "tensor/stored.h"
 
 #define CHUNK 256
 #define FLOAT_CHUNK 2048 /* 8 KiB: rounded while they are in the first cache */
@@ -21,6 +21,7 @@
 struct conversion {
     struct ulp_tensor *out;
     const struct ulp_tensor *in;
+    size_t shift; /* of in's element 0: elements have the numbers they have in out */
     const struct ulp_format *storage;
     enum ulp_rounding rounding;
     uint64_t seed;
@@ -98,7 +99,7 @@ static void convert_to_narrow_float(const struct conversion *c, size_t first, si
     double buffer[CHUNK];
     for (size_t i = first; i < last; i += CHUNK) {
         size_t count = last - i < CHUNK ? last - i : CHUNK;
-        read_odd(c->in, i, count, buffer);
+        read_odd(c->in, i - c->shift, count, buffer);
         if (c->storage)
             ulp_round_doubles(c->storage, c->rounding, buffer, count, c->seed, 0, i);
         if (c->out->element == ULP_ELEMENT_F32)
@@ -117,7 +118,7 @@ static void convert_floats(const struct conversion *c, size_t first, size_t last
     for (size_t i = first; i < last; i += FLOAT_CHUNK) {
         const size_t count = last - i < FLOAT_CHUNK ? last - i : FLOAT_CHUNK;
         if (out != in)
-            memcpy(out + i, in + i, count * sizeof *out);
+            memcpy(out + i, in + (i - c->shift), count * sizeof *out);
         if (c->storage)
             ulp_round_floats(c->storage, c->rounding, out + i, count, c->seed, 0, i);
     }
@@ -149,8 +150,10 @@ static void widen_floats(const struct conversion *c, size_t first, size_t last)
 {
     const int precision = c->out->precision;
     for (size_t i = first; i < last; i++) {
-        const double x = c->in->element == ULP_ELEMENT_F32 ? (double)((const float *)c->in->data)[i]
-                                                           : ((const double *)c->in->data)[i];
+        const size_t at = i - c->shift;
+        const double x = c->in->element == ULP_ELEMENT_F32
+                             ? (double)((const float *)c->in->data)[at]
+                             : ((const double *)c->in->data)[at];
         ulp_record_set_double(ulp_record_at(c->out->data, i, precision), x, precision);
     }
 }
@@ -168,7 +171,7 @@ static void convert_to_wide(const struct conversion *c, size_t first, size_t las
         struct ulp_record *record = ulp_record_at(c->out->data, i, precision);
         struct exact x;
         mpfr_t out;
-        read_exact(&x, c->in, i);
+        read_exact(&x, c->in, i - c->shift);
         ulp_record_begin(out, record, precision);
         if (c->storage && c->storage->precision < precision)
             ulp_round_mpfr(c->storage, c->rounding, out, x.value, c->seed, 0, i);
@@ -185,7 +188,7 @@ static void convert_to_double(const struct conversion *c, size_t first, size_t l
     mpfr_init2(rounded, 53);
     for (size_t i = first; i < last; i++) {
         struct exact x;
-        read_exact(&x, c->in, i);
+        read_exact(&x, c->in, i - c->shift);
         if (c->storage) {
             ulp_round_mpfr(c->storage, c->rounding, rounded, x.value, c->seed, 0, i);
             ((double *)c->out->data)[i] = mpfr_get_d(rounded, MPFR_RNDN);
@@ -201,7 +204,7 @@ static void convert_to_bool(const struct conversion *c, size_t first, size_t las
     for (size_t i = first; i < last; i++) {
         double value = 0;
         if (ulp_element_is_float(c->in->element))
-            read_odd(c->in, i, 1, &value);
+            read_odd(c->in, i - c->shift, 1, &value);
         else
             value = ulp_tensor_get_int(c->in, i) != 0;
         ((uint8_t *)c->out->data)[i] = value != 0;
@@ -276,7 +279,7 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
     for (size_t i = first; i < last; i++) {
         double value;
         /* truncation of a value rounded to odd is truncation of the value below 2^52 */
-        read_odd(c->in, i, 1, &value);
+        read_odd(c->in, i - c->shift, 1, &value);
         value = trunc(value);
         int64_t integer;
         if (isnan(value))
@@ -316,6 +319,25 @@ static convert_fn *choose(const struct conversion *c)
     }
 }
 
+/* Through floats, which hold the values exactly. */
+static void convert_stored(const struct conversion *c, size_t first, size_t last)
+{
+    float buffer[FLOAT_CHUNK];
+    struct ulp_tensor part = *c->in;
+    struct conversion inner = *c;
+    part.element = ULP_ELEMENT_F32;
+    part.element_bytes = sizeof *buffer;
+    part.data = buffer;
+    inner.in = &part;
+    convert_fn *convert = choose(&inner);
+    for (size_t i = first; i < last; i += FLOAT_CHUNK) {
+        const size_t count = last - i < FLOAT_CHUNK ? last - i : FLOAT_CHUNK;
+        ulp_floats_read(c->in, i, count, buffer);
+        inner.shift = i;
+        convert(&inner, i, i + count);
+    }
+}
+
 struct convert_job {
     struct conversion conversion;
     convert_fn *convert;
@@ -343,8 +365,24 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "tensors of type %s cannot be converted to %s", ulp_type_name(in->type),
                         ulp_type_name(out->type));
-    struct convert_job job = {{out, in, storage, rounding, seed}, NULL};
-    job.convert = choose(&job.conversion);
+    struct convert_job job = {{out, in, 0, storage, rounding, seed}, NULL};
+    job.convert = in->element == ULP_ELEMENT_STORED ? convert_stored : choose(&job.conversion);
     const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE;
     return ulp_parallel_for(pool, in->count, ulp_grain(wide ? 20 : 1), convert_range, &job, error);
+}
+
+enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_tensor *tensor,
+                                     struct ulp_budget *budget, struct ulp_pool *pool,
+                                     struct ulp_error *error)
+{
+    *out = ulp_tensor_view(tensor);
+    if (tensor->element != ULP_ELEMENT_STORED)
+        return ULP_OK;
+    enum ulp_status status = ulp_tensor_describe(out, tensor->type, ULP_ELEMENT_COUNT, 0,
+                                                 tensor->rank, tensor->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, budget, error);
+    return status == ULP_OK
+               ? ulp_tensor_convert(out, tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error)
+               : status;
 }

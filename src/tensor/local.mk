@@ -4,4 +4,5 @@ libcore_la_SOURCES += \
 	%D%/convert.c \
 	%D%/lower.c %D%/lower.h \
 	%D%/perturb.c \
+	%D%/stored.c %D%/stored.h \
 	%D%/tensor.c %D%/tensor.h

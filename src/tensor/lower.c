@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "number/round/round.h"
+#include "tensor/stored.h"
 
 /* The magnitudes that finite constants other than zero are put into. */
 struct bounds {
@@ -79,6 +80,24 @@ static bool is_below(const struct bounds *bounds, double x)
 FIND_MAGNITUDES(find_float_magnitudes, float, uint32_t, int32_t, FLT_MAX)
 FIND_MAGNITUDES(find_double_magnitudes, double, uint64_t, int64_t, DBL_MAX)
 
+/* Elements that are read together. */
+#define READ ((size_t)1024)
+
+static void find_stored_magnitudes(const struct ulp_tensor *tensor, double *least, double *largest)
+{
+    float part[READ];
+    *least = INFINITY;
+    *largest = 0;
+    for (size_t first = 0, count; first < tensor->count; first += count) {
+        double low, high;
+        count = tensor->count - first < READ ? tensor->count - first : READ;
+        ulp_floats_read(tensor, first, count, part);
+        find_float_magnitudes(part, count, &low, &high);
+        *least = low < *least ? low : *least;
+        *largest = high > *largest ? high : *largest;
+    }
+}
+
 /* Must any element change? */
 static bool any_outside(const struct ulp_tensor *tensor, const struct bounds *bounds,
                         struct ulp_magnitudes *magnitudes)
@@ -91,6 +110,8 @@ static bool any_outside(const struct ulp_tensor *tensor, const struct bounds *bo
     }
     if (tensor->element == ULP_ELEMENT_F64)
         find_double_magnitudes(tensor->data, tensor->count, &least, &largest);
+    else if (tensor->element == ULP_ELEMENT_STORED)
+        find_stored_magnitudes(tensor, &least, &largest);
     else
         find_float_magnitudes(tensor->data, tensor->count, &least, &largest);
     if (magnitudes) {
@@ -118,13 +139,29 @@ enum ulp_status ulp_tensor_lower(struct ulp_tensor *out, const struct ulp_tensor
     if (rule == ULP_CONSTANTS_IEEE || !find_bounds(in, storage, rule, &bounds) ||
         !any_outside(in, &bounds, magnitudes))
         return ULP_OK;
-    enum ulp_status status = ulp_tensor_copy(out, in, budget, error);
+    enum ulp_status status = in->element == ULP_ELEMENT_STORED
+                                 ? ulp_tensor_in_memory(out, in, budget, NULL, error)
+                                 : ulp_tensor_copy(out, in, budget, error);
     for (size_t i = 0; i < in->count && status == ULP_OK; i++)
-        if (in->element == ULP_ELEMENT_F64)
-            ((double *)out->data)[i] = put_into(&bounds, ((const double *)in->data)[i]);
+        if (out->element == ULP_ELEMENT_F64)
+            ((double *)out->data)[i] = put_into(&bounds, ((const double *)out->data)[i]);
         else
-            ((float *)out->data)[i] = (float)put_into(&bounds, ((const float *)in->data)[i]);
+            ((float *)out->data)[i] = (float)put_into(&bounds, ((const float *)out->data)[i]);
     return status;
+}
+
+/* What lowering does to some elements. */
+static void count_lowered(struct ulp_lowered *lowered, const double *x, size_t count,
+                          const struct bounds *bounds, bool raises,
+                          const struct ulp_format *storage, enum ulp_rounding rounding)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (isfinite(x[i]) && fabs(x[i]) > lowered->largest)
+            lowered->largest = fabs(x[i]);
+        lowered->overflowed += is_above(bounds, x[i]);
+        if (is_below(bounds, x[i]))
+            lowered->underflowed += raises || ulp_format_round(storage, rounding, x[i], 0, 0) == 0;
+    }
 }
 
 struct ulp_lowered ulp_tensor_count_lowered(const struct ulp_tensor *in,
@@ -140,13 +177,16 @@ struct ulp_lowered ulp_tensor_count_lowered(const struct ulp_tensor *in,
     if (!raises)
         bounds.low = least_number(storage);
     const size_t count = any_outside(in, &bounds, NULL) ? in->count : 0;
-    for (size_t i = 0; i < count; i++) {
-        const double x = ulp_tensor_get(in, i);
-        if (isfinite(x) && fabs(x) > lowered.largest)
-            lowered.largest = fabs(x);
-        lowered.overflowed += is_above(&bounds, x);
-        if (is_below(&bounds, x))
-            lowered.underflowed += raises || ulp_format_round(storage, rounding, x, 0, 0) == 0;
+    for (size_t first = 0, n; first < count; first += n) {
+        float part[READ];
+        double x[READ];
+        n = count - first < READ ? count - first : READ;
+        if (in->element != ULP_ELEMENT_F64)
+            ulp_floats_read(in, first, n, part);
+        for (size_t i = 0; i < n; i++)
+            x[i] = in->element == ULP_ELEMENT_F64 ? ((const double *)in->data)[first + i]
+                                                  : (double)part[i];
+        count_lowered(&lowered, x, n, &bounds, raises, storage, rounding);
     }
     return lowered;
 }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text/text.h"
-#include "tensor/tensor.h"
+#include "tensor/stored.h"
 
 /* The largest relative change: two to four units in the last place of that many bits, so that how a
  * number is rounded is drawn anew; an eighth at most, so that numbers of few bits stay alike. */
@@ -42,7 +42,9 @@ enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tens
         return ULP_OK;
     enum ulp_status status = ulp_format_find(ulp_type_rows[in->type].format, &format, error);
     if (status == ULP_OK)
-        status = ulp_tensor_copy(out, in, budget, error);
+        status = in->element == ULP_ELEMENT_STORED
+                     ? ulp_tensor_in_memory(out, in, budget, NULL, error)
+                     : ulp_tensor_copy(out, in, budget, error);
     if (status != ULP_OK)
         return status;
     const double most =

@@ -8,6 +8,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/mpfr_record.h"
+#include "tensor/stored.h"
 
 /* clang-format off */
 const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT] = {
@@ -42,9 +43,10 @@ const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT] = {
 /* clang-format on */
 
 static const unsigned char element_bytes[ULP_ELEMENT_COUNT] = {
-    [ULP_ELEMENT_F32] = 4, [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_WIDE] = 0, [ULP_ELEMENT_I8] = 1,
-    [ULP_ELEMENT_U8] = 1,  [ULP_ELEMENT_I16] = 2, [ULP_ELEMENT_U16] = 2,  [ULP_ELEMENT_I32] = 4,
-    [ULP_ELEMENT_U32] = 4, [ULP_ELEMENT_I64] = 8, [ULP_ELEMENT_U64] = 8,  [ULP_ELEMENT_BOOL] = 1,
+    [ULP_ELEMENT_F32] = 4,    [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_WIDE] = 0, [ULP_ELEMENT_I8] = 1,
+    [ULP_ELEMENT_U8] = 1,     [ULP_ELEMENT_I16] = 2, [ULP_ELEMENT_U16] = 2,  [ULP_ELEMENT_I32] = 4,
+    [ULP_ELEMENT_U32] = 4,    [ULP_ELEMENT_I64] = 8, [ULP_ELEMENT_U64] = 8,  [ULP_ELEMENT_BOOL] = 1,
+    [ULP_ELEMENT_STORED] = 0,
 };
 
 const char *ulp_type_name(enum ulp_type type)
@@ -64,7 +66,7 @@ size_t ulp_element_bytes(enum ulp_element element, int precision)
 
 bool ulp_element_is_float(enum ulp_element element)
 {
-    return element <= ULP_ELEMENT_WIDE;
+    return element <= ULP_ELEMENT_WIDE || element == ULP_ELEMENT_STORED;
 }
 
 enum ulp_element ulp_storage_element(const struct ulp_format *storage)
@@ -103,7 +105,8 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
             fits = fits && ulp_size_mul(count, (size_t)dims[d], &count) && count <= ULP_COUNT_MAX;
         out->dims[d] = dims[d];
     }
-    out->element_bytes = ulp_element_bytes(element, precision);
+    out->element_bytes = element == ULP_ELEMENT_STORED ? (size_t)ulp_type_rows[type].file_bits / 8
+                                                       : ulp_element_bytes(element, precision);
     if (!fits)
         return ulp_fail(error, ULP_ERROR_MEMORY,
                         "a %s tensor of these dimensions has more than 2^42 elements",
@@ -144,8 +147,8 @@ enum ulp_status ulp_tensor_wrap(struct ulp_tensor *out, enum ulp_type type, int 
     enum ulp_status status =
         ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
     if (status == ULP_OK && out->count && !data)
-        status = ulp_fail(error, ULP_ERROR_USAGE, "a tensor of %zu elements has no memory",
-                          out->count);
+        status =
+            ulp_fail(error, ULP_ERROR_USAGE, "a tensor of %zu elements has no memory", out->count);
     if (status == ULP_OK)
         out->data = data;
     else
@@ -253,6 +256,7 @@ static double get_double(const struct ulp_tensor *tensor, size_t i)
         return wide_to_double(ulp_record_at_const(tensor->data, i, tensor->precision),
                               tensor->precision);
     case ULP_ELEMENT_U64: return (double)((const uint64_t *)tensor->data)[i];
+    case ULP_ELEMENT_STORED: return (double)ulp_stored_get(tensor, i);
     default: return (double)ulp_tensor_get_int(tensor, i);
     }
 }
@@ -311,6 +315,7 @@ void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
         ulp_record_close(record, x);
         break;
     }
+    case ULP_ELEMENT_STORED: /* files are not written to */
     case ULP_ELEMENT_COUNT: break;
     }
 }

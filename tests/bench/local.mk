@@ -13,15 +13,17 @@ bench_measure_SOURCES = %D%/bench_measure.c %D%/bench.h
 bench_measure_CPPFLAGS = $(AM_CPPFLAGS)
 bench_measure_LDADD = libcore.la -lm
 
-EXTRA_DIST += %D%/networks.py %D%/operators.py %D%/process.py %D%/rounding.py %D%/stack.py %D%/units.py
+EXTRA_DIST += %D%/instruction_sets.py %D%/networks.py %D%/operators.py %D%/process.py %D%/rounding.py
+EXTRA_DIST += %D%/stack.py %D%/units.py
 
 # The scripts say so when python3 lacks onnxruntime or onnx.
-# Each says which instruction sets it ran; the second time as on a processor without AVX-512.
+# Each says which instruction sets it ran; then its own figures side by side with what processors without some of them would do.
 bench: bench_contract bench_elementwise bench_measure bench_wide ulpscope
-	for without in '' avx512; do for program in contract elementwise measure wide; do \
-	    ULPSCOPE_DISABLE_CPU=$$without ./bench_$$program || exit 1; done; done
+	for program in contract elementwise measure wide; do ./bench_$$program || exit 1; done
 	@if command -v python3 >/dev/null; then \
+	    for program in contract elementwise measure wide; do \
+	        python3 $(srcdir)/tests/bench/instruction_sets.py ./bench_$$program || exit 1; done && \
 	    python3 $(srcdir)/tests/bench/networks.py --ulpscope ./ulpscope && \
 	    python3 $(srcdir)/tests/bench/stack.py --ulpscope ./ulpscope; \
-	else echo "networks, stack: not measured: no python3"; fi
+	else echo "instruction sets side by side, networks, stack: not measured: no python3"; fi
 .PHONY: bench

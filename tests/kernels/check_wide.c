@@ -370,10 +370,16 @@ START_TEST(vectors_times_floats)
             if (_i % 2)
                 lay_along_k(&world.b, sizes[size][0], sizes[size][1]);
             world.problem.b = side_factor(&world.b);
-            const double share = world_compare(&world, ULP_WIDE_DIGITS, 1 + (int)pair % 2);
-            if (share >= 0 && (kind == NORMAL || kind == FULL))
-                ck_assert_msg(share > 0.9, "%zu columns of %zu: %.3f of the outputs by digits",
-                              sizes[size][0], sizes[size][1], share);
+            for (int method = ULP_WIDE_DIGITS; method < WORLD_METHODS; method++) {
+                const double share =
+                    world_compare(&world, (enum ulp_wide_method)method, 1 + (int)pair % 2);
+                /* a plan for a few short columns has seen one or two of their sums: only digits of
+                 * 52 bits leave room enough for the others */
+                const bool known = method == ULP_WIDE_DIGITS || sizes[size][1] >= 90;
+                if (share >= 0 && known && (kind == NORMAL || kind == FULL))
+                    ck_assert_msg(share > 0.9, "%s, %zu columns of %zu: %.3f by digits",
+                                  world_methods[method], sizes[size][0], sizes[size][1], share);
+            }
             world_free(&world);
         }
 }

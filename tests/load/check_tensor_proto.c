@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "number/round/round.h"
-#include "tensor/tensor.h"
+#include "tensor/stored.h"
 
 static const int64_t no_dims[1] = {0};
 

@@ -36,7 +36,7 @@ def same(a, b):
 class Examples(unittest.TestCase):
     def test_modules(self):
         count = 0
-        for name in ("ulpscope", "ulpscope._numbers"):
+        for name in ("ulpscope", "ulpscope._fit", "ulpscope._numbers"):
             result = doctest.testmod(importlib.import_module(name))
             self.assertEqual(result.failed, 0)
             count += result.attempted
@@ -197,6 +197,20 @@ class Models(unittest.TestCase):
         for result in (forecast, plan, model.lint(), tolerance, model.prove("fp16")):
             self.assertIn("<table>", result._repr_html_())
             self.assertGreater(len(str(result)), 40)
+
+    def test_fit(self):
+        with np.load(SOURCE / "tests" / "data" / "unit" / "h200_probes.npz") as file:
+            a, b, c = (file[f"tf32.16x16x512.{part}"] for part in "abc")
+        fit = ulpscope.fit(a, b, c, gpu="h200", operands="tf32", threads=2)
+        self.assertEqual((fit.name, fit.elements, len(fit.consistent)), ("tf32,split-k=16", 256, 1))
+        self.assertTrue(np.array_equal(ulpscope.matmul(a, b, fit.name), c))
+        self.assertIn("chains of 32 products", fit.order)
+        self.assertIn("tf32,split-k=16", str(fit))
+        none = ulpscope.fit(a, b, c, gpu="a100", operands="tf32", threads=2)
+        self.assertIsNone(none.name)
+        self.assertGreater(none.candidates[0].max_ulps, 0)
+        with self.assertRaises(ulpscope.UsageError):
+            ulpscope.fit(a, a, c)
 
     def test_study(self):
         model = ulpscope.Model(MODEL)

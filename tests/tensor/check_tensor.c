@@ -7,6 +7,7 @@
 
 #include "number/mpfr_record.h"
 #include "tensor/lower.h"
+#include "tensor/stored.h"
 
 START_TEST(hostile_shapes_are_refused)
 {
@@ -370,6 +371,46 @@ START_TEST(constants_that_fit_stay)
 }
 END_TEST
 
+/* Every code, by the definition of the type (ulp_float_decode) one by one, in runs of any length
+ * and place, as an element, and converted. */
+START_TEST(stored_floats_are_their_codes)
+{
+    static const enum ulp_type types[] = {ULP_TYPE_FLOAT16,      ULP_TYPE_BFLOAT16,
+                                          ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_FLOAT8E4M3FNUZ,
+                                          ULP_TYPE_FLOAT8E5M2,   ULP_TYPE_FLOAT8E5M2FNUZ,
+                                          ULP_TYPE_FLOAT8E8M0};
+    static unsigned char raw[1 + 2 * 65536];
+    static float wanted[65536], got[65536];
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        const size_t bytes = (size_t)ulp_type_rows[types[t]].file_bits / 8,
+                     count = (size_t)1 << 8 * bytes;
+        struct ulp_tensor stored, copy;
+        struct ulp_error error;
+        for (size_t i = 0; i < count; i++) {
+            raw[1 + bytes * i] = (unsigned char)i;
+            if (bytes == 2)
+                raw[2 + 2 * i] = (unsigned char)(i >> 8);
+            wanted[i] = ulp_float_decode(types[t], (uint32_t)i);
+        }
+        ck_ulp_ok(ulp_tensor_describe(&stored, types[t], ULP_ELEMENT_STORED, 0, 1,
+                                      (int64_t[]){(int64_t)count}, &error),
+                  error);
+        stored.data = raw + 1;
+        ck_ulp_ok(ulp_tensor_in_memory(&copy, &stored, NULL, NULL, &error), error);
+        ck_expect(memcmp(copy.data, wanted, count * sizeof *wanted) == 0, "type %d", (int)types[t]);
+        for (size_t first = 0, n = 1; first + n <= count; first += n, n = n * 3 + 1) {
+            ulp_floats_read(&stored, first, n, got);
+            ck_expect(memcmp(got, wanted + first, n * sizeof *got) == 0, "%zu from %zu", n, first);
+        }
+        for (size_t i = 0; i < count; i++) {
+            const double x = ulp_tensor_get(&stored, i), y = (double)wanted[i];
+            ck_expect(isnan(x) ? isnan(y) : x == y, "code %zu: %g, expected %g", i, x, y);
+        }
+        ulp_tensor_free(&copy);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tensor");
@@ -385,6 +426,7 @@ int main(void)
     tcase_add_test(tests, perturbed_tensors_are_close);
     tcase_add_test(tests, constants_are_lowered_by_rule);
     tcase_add_test(tests, constants_that_fit_stay);
+    tcase_add_test(tests, stored_floats_are_their_codes);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

@@ -13,6 +13,9 @@
 
 #include <fenv.h>
 #include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
 #include <stdbool.h>
 #include <mpfr.h>
 

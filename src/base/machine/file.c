@@ -109,6 +109,27 @@ enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address,
     return status;
 }
 
+static void advise(const void *address, size_t bytes, bool inside, int advice)
+{
+    const long size = sysconf(_SC_PAGESIZE);
+    const uintptr_t page = size > 0 ? (uintptr_t)size : 4096, first = (uintptr_t)address,
+                    end = first + bytes;
+    const uintptr_t from = (inside ? first + page - 1 : first) / page * page,
+                    to = inside ? end / page * page : end;
+    if (from < to)
+        madvise((void *)from, to - from, advice); /* advice: it may fail */
+}
+
+void ulp_mapped_fetch(const void *address, size_t bytes)
+{
+    advise(address, bytes, false, MADV_WILLNEED);
+}
+
+void ulp_mapped_give_back(const void *address, size_t bytes)
+{
+    advise(address, bytes, true, MADV_DONTNEED);
+}
+
 /* ---- writing ---- */
 
 struct ulp_new_file {

@@ -19,6 +19,11 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error);
 
+/* Parts of such memory, any address and size: begin to read them, because they are wanted soon; and
+ * give back the memory of the pages that lie inside, which come again when they are read. */
+void ulp_mapped_fetch(const void *address, size_t bytes);
+void ulp_mapped_give_back(const void *address, size_t bytes);
+
 /* A new file has no name until it is whole and on the disk, so that nothing of it stays when the
  * process is killed; where the file system cannot do that, it has a name beside path
  * (PATH.tmpXXXXXX). A symbolic link is followed. A device or a pipe is written directly. */

@@ -3,7 +3,8 @@
  * failure of the lowest item is reported. The caller starts at once and waits only for workers
  * that joined: sleeping ones are woken when the remaining work is worth it, and may miss the job.
  */
-#define _GNU_SOURCE
+#include "config.h"
+
 #include "base/machine/thread.h"
 
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <mpfr.h>
 
 #include "base/memory/alloc.h"
@@ -188,10 +190,13 @@ static void *run_worker(void *argument)
 
 static int processor_count(void)
 {
+#ifdef HAVE_SCHED_GETAFFINITY
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return CPU_COUNT(&set);
-    return 1;
+#endif
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 && online <= 1024 ? (int)online : 1;
 }
 
 static void free_pool(struct ulp_pool *pool)

@@ -270,12 +270,9 @@ static enum ulp_status attribute_overflowing(struct session *session,
 static enum ulp_status finish_session(struct session *session, const struct sample_list *samples,
                                       struct ulp_audit *audit, struct ulp_error *error)
 {
-    static const struct ulp_keeps none;
     progress_clear(&session->progress);
     free_other_plans(&session->plans);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
-    if (status == ULP_OK && session->options->quick) /* what the last sample needed */
-        status = ulp_plan_keep(session->plan, 0, &none, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
         status = attribute_overflowing(session, samples, audit, error);
@@ -340,6 +337,7 @@ static enum ulp_status make_quick_audit(struct session *session, size_t index,
                                         struct sample *sample, struct ulp_audit *out,
                                         struct ulp_error *error)
 {
+    static const struct ulp_keeps none;
     const size_t nodes = ulp_plan_node_count(session->plan);
     bool *wide = calloc(nodes + 1, sizeof *wide);
     size_t recomputed = 0, doubtful = 0;
@@ -365,6 +363,8 @@ static enum ulp_status make_quick_audit(struct session *session, size_t index,
         ulp_audit_free(out);
         close_sample(session);
     }
+    if (status == ULP_OK)
+        status = ulp_plan_keep(session->plan, 0, &none, error);
     free(wide);
     return status;
 }

@@ -116,6 +116,7 @@ struct ulp_wide_layout {
     /* Of double digits: products of each k that have a tail, all at the last position; and the
      * positions' weights, that of the product of two first digits being 0. */
     int tails;
+    size_t ends; /* times that one of them was rounded besides those that scheme.c counts */
     int weights[ULP_WIDE_POSITIONS_MAX + 2];
     uint8_t gaps[ULP_WIDE_POSITIONS_MAX + 2]; /* tile.h */
 };

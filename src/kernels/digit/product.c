@@ -59,7 +59,8 @@ static void end_doubles(struct ending *ending, const struct ulp_wide_plan *plan,
 {
     const struct ulp_wide_scheme *scheme = &plan->scheme;
     if (layout->tails)
-        ending->error = ulp_wide_scheme_error(scheme, layout->tails, plan->k, plan->k_block);
+        ending->error = ulp_wide_scheme_error(scheme, layout->tails, plan->k, plan->k_block) +
+                        layout->ends / 2 + 1;
     ending->lsb = 2 - scheme->bits[0] - scheme->bits[1] - layout->weights[layout->positions - 1];
 }
 

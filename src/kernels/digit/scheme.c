@@ -19,14 +19,13 @@
  *
  * A call of the tile adds up to `chain` products to a sum, the n-th with an error of 2^-53 n
  * 2^(53 - share) (1 + 2^-9): in all k tails (chain + 1) / 2 of these, for 2^share >= 2 chain less
- * than k tails (1 / 4 + c). Its end rounds to a unit, by half of one. Cut in registers
- * (vector_doubles.c), a column has up to 16 ends more for each tail. */
+ * than k tails (1 / 4 + c). Its end rounds to a unit, by half of one. */
 uint64_t ulp_wide_scheme_error(const struct ulp_wide_scheme *scheme, int tails, size_t k,
                                size_t k_block)
 {
     const uint64_t products = (uint64_t)k * (uint64_t)tails;
     const uint64_t calls = k / k_block + 1, in_block = k_block / (size_t)scheme->chain + 1;
-    const uint64_t ends = (calls * in_block + 16) * (uint64_t)tails;
+    const uint64_t ends = calls * in_block * (uint64_t)tails;
     return products / 4 + ends / 2 + ((5 * (products + k)) >> scheme->share) + 2;
 }
 

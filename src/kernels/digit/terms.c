@@ -83,6 +83,7 @@ static void lay_doubles(struct ulp_wide_layout *layout, const struct ulp_wide_pl
     const struct ulp_wide_panel *deep = deep_of(plan, a, b), *shallow = deep == a ? b : a;
     const int deep_bits = scheme->bits[scheme->deep], shallow_bits = scheme->bits[!scheme->deep];
     int count = 0, most = 0;
+    layout->ends = 0;
     for (int i = 0; i < deep->digits; i++) {
         const int pairs = pairs_of_digit(scheme, i, shallow);
         most = i + pairs > most ? i + pairs : most;

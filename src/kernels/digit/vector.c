@@ -5,7 +5,7 @@
 
 #include "base/memory/alloc.h"
 #include "kernels/operand/special.h"
-#include "kernels/digit/digits.h"
+#include "kernels/digit/cut.h"
 
 #define ROWS_MAX 4 /* with more, written digits pay */
 /* At most 33 flushes (vector_x86.c), each of less than 16 * 2^52: sums stay far below 2^63. */
@@ -45,13 +45,15 @@ bool ulp_wide_vector_serves(const struct ulp_wide_call *call, const struct ulp_w
 static void measure(struct ulp_wide_panel *panel, double *scale, const struct run *run,
                     const struct ulp_wide_floats *floats)
 {
+    const int first_bits = run->plan->tile->integer ? 51 : run->plan->scheme.bits[panel->side] - 1;
     int32_t largest[ULP_WIDE_VECTOR_COLUMNS], smallest_less_1[ULP_WIDE_VECTOR_COLUMNS];
     run->plan->tile->vector->scan(largest, smallest_less_1, floats);
     panel->irregular = true;
     for (size_t c = 0; c < panel->count; c++) {
         panel->lines[c] = ulp_wide_line_of_floats(largest[c], smallest_less_1[c]);
         panel->irregular &= panel->lines[c].irregular;
-        scale[c] = panel->lines[c].irregular ? 0 : ldexp(1, 51 - (int)panel->lines[c].exponent);
+        scale[c] =
+            panel->lines[c].irregular ? 0 : ldexp(1, first_bits - (int)panel->lines[c].exponent);
     }
     ulp_wide_choose_digits(panel, run->plan);
 }
@@ -79,13 +81,69 @@ struct scratch {
     struct ulp_wide_kulisch *kulisch;
 };
 
+/* The sums of a row with columns that are two double digits each at most. What is left after the
+ * first digit of `bits` is cut in the second of as many. */
+static void add_pairs(int64_t *sums, const struct run *run, struct ulp_wide_layout *layout,
+                      const struct ulp_wide_panel *row, const struct ulp_wide_panel *panel,
+                      const struct ulp_wide_floats *floats, const double *scale)
+{
+    const struct ulp_wide_plan *plan = run->plan;
+    const struct ulp_wide_scheme *scheme = &plan->scheme;
+    const size_t exact = ulp_wide_addends_max(false, scheme->bits[0] + scheme->bits[1]);
+    struct ulp_wide_tails tails;
+    int64_t unused[ULP_WIDE_VECTOR_COLUMNS];
+    struct ulp_wide_pairs pairs = {.digits = row->digits,
+                                   .tail = !row->exact,
+                                   .addends = exact < (size_t)scheme->chain ? exact
+                                                                            : (size_t)scheme->chain,
+                                   .column = floats->column,
+                                   .k_step = floats->k_step,
+                                   .columns = floats->columns,
+                                   .scale = scale,
+                                   .step = ldexp(1, scheme->bits[1])};
+    for (int i = 0; i < row->digits; i++)
+        for (int j = 0; j < 2; j++) {
+            int p = 0;
+            while (layout->weights[p] != scheme->bits[0] * i + scheme->bits[1] * j &&
+                   p < layout->positions - 1)
+                p++;
+            pairs.sums[2 * i + j] =
+                j < panel->digits ? sums + (size_t)(p + 1) * panel->width : unused;
+        }
+    if (pairs.tail) {
+        /* the last tail is that of the whole floats */
+        ulp_wide_make_tails(&tails, panel, scheme);
+        pairs.to_tail = ldexp(tails.tails[tails.count - 1].scale, 63 - scheme->bits[1]);
+        pairs.sums[2 * row->digits] = sums + (size_t)layout->positions * panel->width;
+    }
+    for (size_t first = 0; first < plan->k; first += plan->k_block) {
+        const size_t left = plan->k - first;
+        pairs.k_count = left < plan->k_block ? left : plan->k_block;
+        pairs.x = (const double *)row->data + first * (size_t)row->arrays;
+        pairs.stride = pairs.k_count;
+        pairs.floats = floats->data + (int64_t)first * floats->k_step;
+        memset(unused, 0, sizeof unused);
+        plan->tile->vector->pairs(&pairs);
+        layout->ends += 8; /* lanes */
+    }
+}
+
+/* Can add_pairs serve the row? */
+static bool are_pairs(const struct run *run, const struct ulp_wide_panel *row,
+                      const struct ulp_wide_panel *panel)
+{
+    const struct ulp_wide_scheme *scheme = &run->plan->scheme;
+    return scheme->deep == 0 && panel->exact && panel->digits <= 2 &&
+           panel->digits <= scheme->met[row->digits - 1];
+}
+
 static enum ulp_status run_columns(const struct run *run, struct scratch *scratch, size_t first,
                                    struct ulp_error *error)
 {
     const struct ulp_contraction *problem = &run->call->problem;
     const struct ulp_wide_plan *plan = run->plan;
-    const size_t left = problem->n - first,
-                 count = left < ULP_WIDE_VECTOR_COLUMNS ? left : ULP_WIDE_VECTOR_COLUMNS;
+    const size_t left = problem->n - first, most = plan->tile->vector->columns,
+                 count = left < most ? left : most;
     struct ulp_wide_panel panel = {.first = first,
                                    .side = 1,
                                    .count = count,
@@ -102,8 +160,11 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
     double scale[ULP_WIDE_VECTOR_COLUMNS];
     enum ulp_status status = ULP_OK;
     measure(&panel, scale, run, &floats);
-    const bool one_digit = panel.exact && panel.digits == 1;
-    if (!one_digit && !panel.irregular) {
+    const bool integer = plan->tile->integer, one_digit = panel.exact && panel.digits == 1;
+    bool in_registers = true;
+    for (size_t row = 0; row < problem->m; row++)
+        in_registers &= integer ? one_digit : are_pairs(run, &run->rows[row], &panel);
+    if (!in_registers && !panel.irregular) {
         void *data = scratch->data;
         if (!data)
             status =
@@ -119,10 +180,15 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
         ulp_wide_tile_lay(&layout, plan, &run->rows[row], &panel);
         memset(scratch->sums, 0,
                (size_t)(plan->positions + 2) * panel.width * sizeof *scratch->sums);
-        if (one_digit && !panel.irregular)
+        if (panel.irregular || run->rows[row].irregular)
+            ;
+        else if (!in_registers)
+            for (size_t block = 0; block * plan->k_block < plan->k; block++)
+                ulp_wide_tile_add(scratch->sums, plan, &layout, &run->rows[row], &panel, block);
+        else if (integer)
             add_floats(scratch->sums, &panel, run, &layout, &run->rows[row], &floats, scale);
-        else if (!panel.irregular)
-            ulp_wide_tile_add(scratch->sums, plan, &layout, &run->rows[row], &panel, 0);
+        else
+            add_pairs(scratch->sums, run, &layout, &run->rows[row], &panel, &floats, scale);
         status = ulp_wide_tile_store(scratch->sums, plan, run->call, 0, &layout, &run->rows[row],
                                      &panel, scratch->kulisch, error);
     }
@@ -146,7 +212,7 @@ static enum ulp_status work_on_columns(void *context, size_t first, size_t last,
     scratch.sums = sums;
     scratch.half_sums = half_sums;
     for (size_t i = first; i < last && status == ULP_OK; i++)
-        status = run_columns(run, &scratch, i * ULP_WIDE_VECTOR_COLUMNS, error);
+        status = run_columns(run, &scratch, i * run->plan->tile->vector->columns, error);
     ulp_wide_kulisch_free(scratch.kulisch);
     ulp_free(scratch.data);
     ulp_free(half_sums);
@@ -165,7 +231,7 @@ static enum ulp_status cut_rows(const struct run *run, uint64_t *data, int64_t *
         row->data = data + i * (ulp_wide_panel_data_bytes(run->plan, 0, 1) / sizeof *data);
         row->half_sums = half_sums + i * (ulp_wide_panel_half_bytes(run->plan) / sizeof *half_sums);
         ulp_wide_pack(row, run->plan, &problem->a, 0);
-        *fit &= row->digits <= ULP_WIDE_VECTOR_DIGITS_MAX;
+        *fit &= row->digits <= run->plan->tile->vector->digits_max;
     }
     return ULP_OK;
 }
@@ -175,8 +241,9 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
                                     struct ulp_pool *pool, struct ulp_error *error)
 {
     const struct ulp_contraction *problem = &call->problem;
-    struct ulp_wide_plan whole = *plan; /* k in one block */
-    whole.k_block = plan->k;
+    struct ulp_wide_plan whole = *plan; /* integers: k in one block */
+    if (whole.tile->integer)
+        whole.k_block = plan->k;
     struct run run = {.plan = &whole,
                       .call = call,
                       .scratch = ulp_pool_scratch(pool),
@@ -194,10 +261,9 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
     if (status == ULP_OK)
         status = cut_rows(&run, data, half_sums, done);
     if (status == ULP_OK && *done) {
-        const size_t groups = (problem->n + ULP_WIDE_VECTOR_COLUMNS - 1) / ULP_WIDE_VECTOR_COLUMNS;
-        status =
-            ulp_parallel_for(pool, groups, 1 + 65536 / (ULP_WIDE_VECTOR_COLUMNS * (problem->k + 1)),
-                             work_on_columns, &run, error);
+        const size_t most = whole.tile->vector->columns, groups = (problem->n + most - 1) / most;
+        status = ulp_parallel_for(pool, groups, 1 + 65536 / (most * (problem->k + 1)),
+                                  work_on_columns, &run, error);
     }
     ulp_free(rows);
     ulp_free(data);

@@ -221,5 +221,8 @@ TARGET static void scan(int32_t *largest, int32_t *smallest_less_1,
         scan_along_columns(largest, smallest_less_1, floats);
 }
 
-const struct ulp_wide_vector ulp_wide_vector_ifma = {.scan = scan, .sum = sum};
+const struct ulp_wide_vector ulp_wide_vector_ifma = {.columns = ULP_WIDE_VECTOR_COLUMNS,
+                                                     .digits_max = ULP_WIDE_VECTOR_DIGITS_MAX,
+                                                     .scan = scan,
+                                                     .sum = sum};
 #endif

@@ -144,7 +144,7 @@ enum ulp_status ulp_call_taken(struct ulp_call *call, struct ulp_tensor *taken,
 enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_tensor *taken,
                                      struct ulp_error *error)
 {
-    const struct ulp_arithmetic *as = call->table;
+    const struct ulp_arithmetic *as = call->lowering;
     const bool narrow = ulp_type_rows[taken->type].file_bits <= 8;
     struct ulp_format storage = as->storage;
     struct ulp_tensor bounded = ulp_tensor_view(taken);

@@ -59,7 +59,7 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
         chosen[i] *= (int64_t)split.inner;
     }
     struct ulp_tensor taken = ulp_tensor_view(&call->out[0]);
-    if (call->table && (status = ulp_call_taken(call, &taken, data, error)) != ULP_OK)
+    if (call->lowering && (status = ulp_call_taken(call, &taken, data, error)) != ULP_OK)
         return status;
     struct ulp_tensor out = ulp_tensor_view(&taken);
     out.rank = 3;
@@ -67,7 +67,7 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
     out.dims[2] = (int64_t)split.inner;
     status = ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL,
                            call->pool, error);
-    return status == ULP_OK && call->table ? ulp_call_lower_taken(call, &taken, error) : status;
+    return status == ULP_OK && call->lowering ? ulp_call_lower_taken(call, &taken, error) : status;
 }
 
 /* ---- GatherElements, ScatterElements: one place of data per element of indices ---- */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "run/lane.h"
+#include "tensor/stored.h"
 
 /* Larger results are left to the run. */
 #define FOLD_COUNT_MAX 65536
@@ -43,6 +44,20 @@ static enum ulp_status gather_inputs(const struct ulp_block *block, const struct
         out->shapes_known = out->shapes_known && out->views[i].type != ULP_TYPE_UNDEFINED;
     }
     return ULP_OK;
+}
+
+/* Inputs that are in the file alone come into memory. */
+static enum ulp_status read_stored(struct ulp_plan *plan, struct inputs *inputs,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
+        const struct ulp_tensor stored = inputs->views[i];
+        if (stored.element == ULP_ELEMENT_STORED)
+            status =
+                ulp_tensor_in_memory(&inputs->views[i], &stored, &plan->budget, plan->pool, error);
+    }
+    return status;
 }
 
 static bool worth_folding(const struct ulp_step *step, const struct inputs *inputs,
@@ -135,7 +150,9 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
         slot->known = slot->constant = constant_tensor(step);
         step->folded = true;
     } else if (folds) {
-        status = ulp_call_run(&call, error);
+        status = step->bound.op->shape_only ? ULP_OK : read_stored(plan, &inputs, error);
+        if (status == ULP_OK)
+            status = ulp_call_run(&call, error);
         step->folded = true;
         for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
             if (step->outputs[i] >= 0 && outputs[i].type != ULP_TYPE_UNDEFINED) {
@@ -146,6 +163,8 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
     }
     for (size_t i = 0; outputs && folds && i < step->output_count; i++)
         ulp_tensor_free(&outputs[i]);
+    for (size_t i = 0; inputs.views && i < inputs.count; i++)
+        ulp_tensor_free(&inputs.views[i]);
     ulp_arena_free(scratch);
     return status;
 }

@@ -34,23 +34,31 @@ static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_block *b
 }
 
 /* The lane's own copies of constants that the step uses and the lane cannot take as the model has
- * them. */
-static double converted_bytes(const struct ulp_block *block, const struct ulp_step *step,
-                              const struct ulp_arithmetic *lane)
+ * them. Weights that are lowered in blocks take none that counts. */
+static double converted_bytes(const struct ulp_plan *plan, const struct ulp_block *block,
+                              const struct ulp_step *step, const struct ulp_arithmetic *lane)
 {
+    const size_t limit = ulp_budget_limit(&plan->budget);
     double bytes = 0;
     for (size_t i = 0; i < step->input_count; i++) {
         const struct ulp_tensor *constant =
             step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
         struct ulp_format from, storage;
-        if (!constant || ulp_reads_declared(step, i, lane) || (i == 0 && step->bound.op->gathers) ||
+        if (!constant || (i == 0 && step->bound.op->gathers) ||
             !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;
-        if (ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step, i)))
-            bytes += (double)constant->count *
-                     (double)ulp_element_bytes(ulp_storage_element(&storage), storage.precision);
+        const bool converts =
+            !ulp_reads_declared(step, i, lane) &&
+            ulp_needs_conversion(constant, &from, &storage, ulp_takes_mixed(step, i));
+        const size_t element_bytes =
+            converts ? ulp_element_bytes(ulp_storage_element(&storage), storage.precision)
+            : constant->element == ULP_ELEMENT_STORED ? sizeof(float)
+                                                      : 0;
+        const double own = (double)constant->count * (double)element_bytes;
+        if (!limit || !step->bound.op->blocks || own <= (double)(limit / ULP_TUNE_LOWERED_SHARE))
+            bytes += own;
     }
     return bytes;
 }
@@ -95,7 +103,8 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
                 live += lanes_bytes(plan, block, step->outputs[o]);
         double now = live + (audit ? audit_bytes(plan, block, step) : 0);
         for (size_t l = 0; l < plan->lane_count && !step->folded; l++)
-            now += converted_bytes(block, step, ulp_mix_arithmetic(&plan->mixes[l], step->number));
+            now += converted_bytes(plan, block, step,
+                                   ulp_mix_arithmetic(&plan->mixes[l], step->number));
         if (least.bytes > now)
             now = least.bytes;
         if (now > peak.bytes || !peak.node)

@@ -288,10 +288,11 @@ static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct 
     return mix->fusion && i < 64 && mix->fusion->nodes[step->number].inside >> i & 1;
 }
 
-/* Values of a lane over a block: slots, one run of them for each arithmetic. */
+/* Values of a lane over a block: slots, one run of them for each arithmetic, and one for constants
+ * as they are declared. */
 static inline size_t ulp_lane_value_count(const struct ulp_mix *mix, const struct ulp_block *block)
 {
-    return (mix->fusion ? 2 : 1) * mix->count * block->slot_count;
+    return ((mix->fusion ? 2 : 1) * mix->count + 1) * block->slot_count;
 }
 
 /* The step's integer form where the lane computes it so, and the product it is of; NULL: not. */
