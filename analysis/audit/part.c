@@ -200,6 +200,23 @@ static void code_inputs(struct ulp_coder *coder, struct ulp_audit *audit)
     }
 }
 
+static void code_quick(struct ulp_coder *coder, struct ulp_quick_check *quick)
+{
+    size_t node = (size_t)(quick->worst_node + 1);
+    ulp_code_flag(coder, &quick->given);
+    ulp_code_size(coder, &quick->exact);
+    ulp_code_size(coder, &quick->sampled);
+    ulp_code_size(coder, &quick->whole);
+    ulp_code_size(coder, &quick->unjudged);
+    ulp_code_size(coder, &quick->elements);
+    ulp_code_double(coder, &quick->worst_ratio);
+    ulp_code_size(coder, &node);
+    ulp_code_size(coder, &quick->doubtful);
+    ulp_code_size(coder, &quick->recomputed);
+    coder->wrong |= node > coder->index_count;
+    quick->worst_node = (ptrdiff_t)node - 1;
+}
+
 /* Lanes and nodes are there. */
 static void code_audit(struct ulp_coder *coder, struct ulp_audit *audit)
 {
@@ -214,6 +231,7 @@ static void code_audit(struct ulp_coder *coder, struct ulp_audit *audit)
     ulp_code_double(coder, &audit->certificate.output_digits);
     ulp_code_double(coder, &audit->certificate.node_digits);
     ulp_code_text(coder, &audit->certificate.node);
+    code_quick(coder, &audit->quick);
     ulp_code_double(coder, &audit->seconds);
     ulp_code_size(coder, &audit->peak_bytes);
     for (size_t l = 0; l < audit->lane_count && !coder->wrong && !coder->no_memory; l++)

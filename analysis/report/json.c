@@ -269,6 +269,22 @@ static void put_limits(struct ulp_json_writer *writer, const struct ulp_audit *a
     ulp_json_close(writer, ']');
 }
 
+static json_t *make_quick(const struct ulp_audit *audit)
+{
+    const struct ulp_quick_check *quick = &audit->quick;
+    json_t *object = json_object();
+    ulp_json_set(&object, "exact_nodes", json_integer((json_int_t)quick->exact));
+    ulp_json_set(&object, "sampled_nodes", json_integer((json_int_t)quick->sampled));
+    ulp_json_set(&object, "whole_nodes", json_integer((json_int_t)quick->whole));
+    ulp_json_set(&object, "unjudged_nodes", json_integer((json_int_t)quick->unjudged));
+    ulp_json_set(&object, "elements", json_integer((json_int_t)quick->elements));
+    ulp_json_set(&object, "worst_ratio", ulp_json_number(quick->worst_ratio));
+    ulp_json_set(&object, "worst_node", make_node_name(&audit->lanes[0], quick->worst_node));
+    ulp_json_set(&object, "doubtful_nodes", json_integer((json_int_t)quick->doubtful));
+    ulp_json_set(&object, "recomputed_nodes", json_integer((json_int_t)quick->recomputed));
+    return object;
+}
+
 static json_t *make_reference(const struct ulp_audit *audit)
 {
     json_t *object = json_object();
@@ -285,6 +301,8 @@ static json_t *make_reference(const struct ulp_audit *audit)
     } else {
         ulp_json_set(&object, "certificate", json_null());
     }
+    if (audit->quick.given)
+        ulp_json_set(&object, "quick", make_quick(audit));
     return object;
 }
 

@@ -350,6 +350,21 @@ struct ulp_audit {
         double node_digits; /* the same over all node outputs */
         char *node;         /* name of the worst node */
     } certificate;
+    /* of an FP64 reference (ulp_quick_judge); the worst of all samples; nodes are
+     * counted in the last, elements in all */
+    struct ulp_quick_check {
+        bool given;
+        /* nodes that only move values; of which elements were recomputed; all elements; of which no
+         * arithmetic tells what errors become (all diverged, or not finite) */
+        size_t exact, sampled, whole, unjudged;
+        size_t elements; /* recomputed */
+        /* the reference's error, as estimated, over the least error of an arithmetic at the same
+         * node, or over the value's size: the largest, and its node (-1: none) */
+        double worst_ratio;
+        ptrdiff_t worst_node;
+        size_t doubtful;   /* nodes where that is above a tenth */
+        size_t recomputed; /* nodes that were computed at 128 bits for that; 0: none */
+    } quick;
     /* one for each audited arithmetic, when schedules were asked for */
     size_t spread_count;
     struct ulp_spreads *spreads;
@@ -359,6 +374,26 @@ struct ulp_audit {
     const struct ulp_timings *timings;
     struct ulp_arena *memory; /* private: holds the rest, except certificate.node and spreads */
 };
+
+/* A quick reference: FP64, whose error is looked at while it runs. Of each node of the main graph
+ * some elements (256 of a formula, 4 rows of a product or normalisation, a line of a convolution;
+ * of other operators all) are recomputed at 128 bits from the FP64 values it read. The same
+ * elements in every run. The plan's lane 0 must be fp64, some of its nodes may be kept in mpfr:P.
+ * The plan must outlive it; for one thread. */
+struct ulp_quick;
+ULP_API enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
+                                         struct ulp_quick **out, struct ulp_error *error);
+ULP_API void ulp_quick_free(struct ulp_quick *quick);
+/* For the run that the auditor observes, of one sample. */
+ULP_API struct ulp_observer ulp_quick_observer(struct ulp_quick *quick);
+/* Fill audit->quick of the finished audit of that sample. What is measured: each node's own error,
+ * on the elements recomputed. What is estimated: its growth on the way, eight times what the
+ * arithmetics' errors did; decisions (indices, comparisons) are not judged. */
+ULP_API enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit,
+                                        struct ulp_error *error);
+/* After that: is the node to be computed at 128 bits, because FP64 is not known to be enough there
+ * or where its result goes? */
+ULP_API bool ulp_quick_is_doubtful(const struct ulp_quick *quick, size_t node);
 
 /* The arithmetic in which the lane computes the node. */
 ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,

@@ -1,6 +1,7 @@
 test_programs += check_analysis check_attribution check_bits check_compare check_compare_parts check_divergence check_engine check_engine_fuzz \
 	check_environment check_extreme check_fit check_fit_probe check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_slices check_timings check_tolerance check_truth
 test_programs += check_study check_study_runs check_study_same
+test_programs += check_quick
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_bits_SOURCES = %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
@@ -23,6 +24,7 @@ check_overflow_SOURCES = %D%/check_overflow.c
 check_fit_SOURCES = %D%/check_fit.c
 check_fit_probe_SOURCES = %D%/check_fit_probe.c
 check_plan_SOURCES = %D%/check_plan.c %D%/plan_oracle.c %D%/plan_oracle.h
+check_quick_SOURCES = %D%/check_quick.c
 check_slices_SOURCES = %D%/check_slices.c %D%/pictures.c %D%/pictures.h
 check_timings_SOURCES = %D%/check_timings.c
 check_study_SOURCES = %D%/check_study.c

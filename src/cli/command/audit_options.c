@@ -69,6 +69,11 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
     if ((options->output || options->verify || options->group) &&
         options->attribute == ATTRIBUTE_NO)
         refuse(state, "--output, --group-by and --verify are of shares: leave out --no-attribute");
+    if (options->quick && options->reference)
+        refuse(state, "--quick is a reference by itself, fp64: leave out --reference");
+    if (options->quick && (options->certify || options->reference_model))
+        refuse(state, "--quick looks at the model's own FP64 reference: leave out --certify and "
+                      "--reference-model");
     if (options->attribute == ATTRIBUTE_YES && options->reference_model)
         refuse(state, "--attribute is of the model's own reference: leave out "
                       "--reference-model");
@@ -96,6 +101,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         settle_attribute(options);
         check_combinations(state, options);
+        if (!options->reference)
+            options->reference = options->quick ? "fp64" : "mpfr:128";
         return 0;
 #define OPTION(NAME, letter, name, value, action, help) \
     case ((letter) ? (letter) : OPTION_##NAME): action; \
@@ -167,7 +174,7 @@ int parse_audit_options(int argc, char **argv, struct audit_options *out)
                                                  {0}};
     static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
                                      children, NULL,         NULL};
-    *out = (struct audit_options){.reference = "mpfr:128", .argc = argc, .argv = argv};
+    *out = (struct audit_options){.argc = argc, .argv = argv};
     common_init(&out->common);
     const int code = parse_model_arguments(&argp, argc, argv, out, &out->common);
     struct ulp_error error;

@@ -1,5 +1,6 @@
 /* The runs of `ulpscope audit`: every sample through all lanes, observed by the auditor, and where
  * asked for also by the attributor; the original's values, the certificate, other schedules. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,9 +62,10 @@ struct session {
     struct original original;
     struct progress progress;
     /* of the current sample */
-    const struct ulp_plan *plan;
+    struct ulp_plan *plan;
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor; /* NULL: --no-attribute */
+    struct ulp_quick *quick;           /* NULL: no --quick, or all nodes at 128 bits */
     struct ulp_certificate certificate;
     double seconds;
     size_t peak_bytes;
@@ -100,7 +102,8 @@ static enum ulp_status open_session(struct session *session, const struct sample
 }
 
 /* Every sample has an auditor and an attributor of its own. */
-static enum ulp_status open_sample(struct session *session, bool first, struct ulp_error *error)
+static enum ulp_status open_sample(struct session *session, bool first, bool quick,
+                                   struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
     const int threads = options->common.threads;
@@ -110,6 +113,8 @@ static enum ulp_status open_sample(struct session *session, bool first, struct u
     if (status == ULP_OK && options->attribute != ATTRIBUTE_NO)
         status = ulp_attributor_create(session->plan, options->output, threads,
                                        &session->attributor, error);
+    if (status == ULP_OK && quick)
+        status = ulp_quick_create(session->plan, threads, &session->quick, error);
     if (status == ULP_OK && spill_folder(options))
         status = ulp_attributor_spill(session->attributor, spill_folder(options), error);
     if (session->attributor) {
@@ -128,6 +133,8 @@ static void close_sample(struct session *session)
     session->certificate = (struct ulp_certificate){0};
     ulp_attributor_free(session->attributor);
     ulp_auditor_free(session->auditor);
+    ulp_quick_free(session->quick);
+    session->quick = NULL;
     session->attributor = NULL;
     session->auditor = NULL;
     session->seconds = 0;
@@ -152,21 +159,26 @@ static enum ulp_status run_lanes(struct session *session, const struct sample *s
     const struct ulp_run_options run = {.thread_count = threads, .audit = true},
                                  follow = {.thread_count = threads, .follow = true};
     struct ulp_attributor *attributor = session->attributor;
-    struct ulp_observer auditing = ulp_auditor_observer(session->auditor), attributing;
-    struct ulp_observer observers[4] = {ulp_timer_observer(timer, session->plan),
+    struct ulp_observer auditing = ulp_auditor_observer(session->auditor), attributing, checking;
+    struct ulp_observer observers[5] = {ulp_timer_observer(timer, session->plan),
                                         ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing),
                                         progress_observer(&session->progress)};
     struct ulp_run_cost cost = {0};
     enum ulp_status status = ulp_auditor_sample(session->auditor, sample->name, error);
+    size_t count = 3;
+    if (session->quick) {
+        checking = ulp_quick_observer(session->quick);
+        observers[count++] = ulp_timer_watch(timer, ULP_TIMED_CERTIFYING, &checking);
+    }
     if (status == ULP_OK && attributor) {
         attributing = ulp_attributor_observer(attributor);
-        observers[3] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
+        observers[count++] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
         status = ulp_attributor_sample(attributor, &sample->inputs, error);
     }
     ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     if (status == ULP_OK)
-        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, attributor ? 4 : 3,
-                              NULL, &cost, error);
+        status = ulp_plan_run(session->plan, &sample->inputs, &run, observers, count, NULL, &cost,
+                              error);
     ulp_timer_phase(timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && attributor)
         status = ulp_attributor_sweep(attributor, error);
@@ -287,6 +299,93 @@ static enum ulp_status finish_session(struct session *session, const struct samp
     return status;
 }
 
+/* The audit of one sample, in the plan as it is. quick: its reference is looked at. */
+static enum ulp_status make_audit(struct session *session, size_t index, struct sample *sample,
+                                  bool quick, struct ulp_audit *out, struct ulp_error *error)
+{
+    enum ulp_status status = open_sample(session, index == 0, quick, error);
+    if (status == ULP_OK)
+        status = run_sample(session, sample, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_finish(session->auditor, out, error);
+    if (status == ULP_OK && session->attributor)
+        status = ulp_attributor_finish(session->attributor, out, error);
+    if (status == ULP_OK && quick)
+        status = ulp_quick_judge(session->quick, out, error);
+    if (status == ULP_OK) {
+        out->certificate = session->certificate;
+        session->certificate = (struct ulp_certificate){0};
+        out->seconds = session->seconds;
+        out->peak_bytes = session->peak_bytes;
+    }
+    return status;
+}
+
+/* The reference's nodes in `wide` at 128 bits. */
+static enum ulp_status widen_reference(struct session *session, const bool *wide, size_t *count,
+                                       struct ulp_error *error)
+{
+    const size_t nodes = ulp_plan_node_count(session->plan);
+    struct ulp_keep *items = calloc(nodes + 1, sizeof *items);
+    char(*patterns)[24] = calloc(nodes + 1, sizeof *patterns);
+    enum ulp_status status =
+        items && patterns ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    *count = 0;
+    for (size_t n = 0; n < nodes && status == ULP_OK; n++) {
+        if (!wide[n])
+            continue;
+        snprintf(patterns[*count], sizeof *patterns, "#%zu", n);
+        items[*count].pattern = patterns[*count];
+        status = ulp_arithmetic_find("mpfr:128", &items[(*count)++].arithmetic, error);
+    }
+    const struct ulp_keeps keeps = {.count = *count, .items = items, .name = "128 bits"};
+    if (status == ULP_OK)
+        status = ulp_plan_keep(session->plan, 0, &keeps, error);
+    free(patterns);
+    free(items);
+    return status;
+}
+
+/* --quick: in FP64; where that is not enough at 128 bits; when something is doubtful after so many
+ * turns all nodes. Every sample begins in FP64, so that none depends on those before it. */
+#define QUICK_TURNS 4
+
+static enum ulp_status make_quick_audit(struct session *session, size_t index,
+                                        struct sample *sample, struct ulp_audit *out,
+                                        struct ulp_error *error)
+{
+    static const struct ulp_keeps none;
+    const size_t nodes = ulp_plan_node_count(session->plan);
+    bool *wide = calloc(nodes + 1, sizeof *wide);
+    size_t recomputed = 0, doubtful = 0;
+    enum ulp_status status = wide ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (int turn = 0; turn <= QUICK_TURNS && status == ULP_OK; turn++) {
+        const bool last = turn == QUICK_TURNS;
+        for (size_t n = 0; n < nodes && last; n++)
+            wide[n] = true;
+        status = widen_reference(session, wide, &recomputed, error);
+        if (status == ULP_OK)
+            status = make_audit(session, index, sample, !last, out, error);
+        if (status != ULP_OK)
+            break;
+        if (last)
+            out->quick =
+                (struct ulp_quick_check){.given = true, .worst_node = -1, .doubtful = doubtful};
+        out->quick.recomputed = recomputed;
+        doubtful = out->quick.doubtful;
+        if (!doubtful || last)
+            break;
+        for (size_t n = 0; n < nodes; n++)
+            wide[n] |= ulp_quick_is_doubtful(session->quick, n);
+        ulp_audit_free(out);
+        close_sample(session);
+    }
+    if (status == ULP_OK)
+        status = ulp_plan_keep(session->plan, 0, &none, error);
+    free(wide);
+    return status;
+}
+
 /* The audit of sample `index` alone; what the sum of all is made of. */
 static enum ulp_status audit_one(void *context, size_t index, struct sample *sample,
                                  struct ulp_audit *out, struct ulp_error *error)
@@ -299,19 +398,8 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
         status = choose_plan(&session->plans, &sample->inputs, &session->plan, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
-        status = open_sample(session, index == 0, error);
-    if (status == ULP_OK)
-        status = run_sample(session, sample, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_finish(session->auditor, out, error);
-    if (status == ULP_OK && session->attributor)
-        status = ulp_attributor_finish(session->attributor, out, error);
-    if (status == ULP_OK) {
-        out->certificate = session->certificate;
-        session->certificate = (struct ulp_certificate){0};
-        out->seconds = session->seconds;
-        out->peak_bytes = session->peak_bytes;
-    }
+        status = session->options->quick ? make_quick_audit(session, index, sample, out, error)
+                                         : make_audit(session, index, sample, false, out, error);
     close_sample(session);
     if (index > 0)
         drop_sample(sample);

@@ -106,7 +106,7 @@ static const char documentation[] =
 struct making {
     const struct overflow_options *options;
     struct sample_plans plans;
-    const struct ulp_plan *plan; /* of the current sample's shapes */
+    struct ulp_plan *plan; /* of the current sample's shapes */
     struct ulp_forecaster *forecaster;
     struct ulp_forecast *forecast;
     struct ulp_observer observer;

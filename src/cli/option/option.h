@@ -192,7 +192,7 @@ struct sample_plans {
 };
 /* The plan for these inputs, with the nodes of the first; stays until two of others are made. */
 enum ulp_status choose_plan(struct sample_plans *plans, const struct ulp_tensor_set *inputs,
-                            const struct ulp_plan **out, struct ulp_error *error);
+                            struct ulp_plan **out, struct ulp_error *error);
 void free_other_plans(struct sample_plans *plans);
 void free_plans(struct sample_plans *plans);
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one

@@ -15,7 +15,7 @@ static enum ulp_status make_plan(const struct sample_plans *plans,
 }
 
 enum ulp_status choose_plan(struct sample_plans *plans, const struct ulp_tensor_set *inputs,
-                            const struct ulp_plan **out, struct ulp_error *error)
+                            struct ulp_plan **out, struct ulp_error *error)
 {
     *out = NULL;
     if (!plans->first) {

@@ -256,6 +256,35 @@ static void digest_parts(struct digest *digest, const struct ulp_plan *plan,
         CALL(ulp_model_fingerprint(model, &fingerprint, e));
 }
 
+/* FP64 as the reference, looked at. */
+static void digest_quick(struct digest *digest)
+{
+    struct ulp_arithmetic arithmetics[2];
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_quick *quick;
+    struct ulp_audit audit;
+    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
+    CALL(ulp_arithmetic_find("fp64", &arithmetics[0], e));
+    CALL(ulp_arithmetic_find("fp16", &arithmetics[1], e));
+    CALL(ulp_plan_create(model, arithmetics, 2, &plan_options, &plan, e));
+    CALL(ulp_auditor_create(plan, &auditor, e));
+    CALL(ulp_quick_create(plan, 1, &quick, e));
+    CALL(ulp_auditor_sample(auditor, "sample", e));
+    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                             ulp_quick_observer(quick)};
+    CALL(ulp_plan_run(plan, &inputs, &run, observers, 2, NULL, NULL, e));
+    CALL(ulp_auditor_finish(auditor, &audit, e));
+    CALL(ulp_quick_judge(quick, &audit, e));
+    add_bytes(digest, &audit.quick.worst_ratio, sizeof audit.quick.worst_ratio);
+    add_bytes(digest, &audit.quick.elements, sizeof audit.quick.elements);
+    ulp_audit_free(&audit);
+    ulp_quick_free(quick);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+}
+
 static void digest_audit(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
@@ -473,6 +502,7 @@ const struct subject subjects[] = {
     {"the audit", digest_audit},
     {"the forecast", digest_forecast},
     {"the certificate", digest_certificate},
+    {"the quick reference", digest_quick},
     {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},

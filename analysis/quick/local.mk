@@ -1,0 +1,1 @@
+libcore_la_SOURCES += %D%/judge.c %D%/part.c %D%/part.h %D%/quick.c %D%/quick.h
