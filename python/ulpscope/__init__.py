@@ -8,6 +8,7 @@ doc/python.md has the rest. The functions are the library's (libulpscope); error
 """
 
 from ._audit import Audit, Lane, Metrics, Node, Output
+from ._bits import BitsPoint, BitsResult, LayerBits
 from ._library import (
     CancelledError,
     Error,
@@ -29,6 +30,8 @@ __version__: str = _decode(_lib.ulp_version())
 __all__ = [
     "Arithmetic",
     "Audit",
+    "BitsPoint",
+    "BitsResult",
     "CancelledError",
     "Comparison",
     "Error",
@@ -36,6 +39,7 @@ __all__ = [
     "Format",
     "InputError",
     "Lane",
+    "LayerBits",
     "LimitError",
     "LintResult",
     "Metrics",
