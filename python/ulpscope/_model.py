@@ -336,6 +336,7 @@ class Model:
         parts: str | None = None,
         weigh: str = "layers",
         headroom: float = 1,
+        expected: float = 0,
         reference: ArithmeticName = "mpfr:128",
         held_out: Samples = (),
         seconds: float = 0,
@@ -344,7 +345,8 @@ class Model:
     ) -> BitsResult:
         """The fewest bits for each layer, mantissa and exponent apart (or one of `formats` for each), so that every output meets
         the tolerances ("sqnr_db=40"), proven by emulation. weigh: "layers", "weights", "memory" or "work". held_out: samples that
-        are judged with the result and were not used to find it. seconds: the search ends then, with the best so far."""
+        are judged with the result and were not used to find it. expected: the model's error is also at most so many times what is
+        allowed (0: not limited). seconds: the search ends then, with the best so far."""
         names, sets = self._samples(samples)
         held_names, held = self._samples(held_out) if held_out else ([], [])
         tolerances = _list(tolerance)
@@ -359,6 +361,7 @@ class Model:
                 tolerance_count=len(tolerances),
                 weight=find_weight(weigh),
                 headroom=headroom,
+                expected=expected,
                 seconds=seconds,
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
