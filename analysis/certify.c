@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
 #include "run/plan/plan.h"
+#include "number/function/math.h"
 
 struct comparison {
     const struct ulp_plan *plan;
@@ -31,13 +32,13 @@ static double agreeing_digits(const struct ulp_metrics *metrics, const struct ul
                               const struct ulp_format *format)
 {
     struct ulp_range range;
-    double most = format->precision * log10(2);
+    double most = format->precision * ulp_math_log10(2);
     if (metrics->diverged || metrics->nonfinite)
         return 0;
     ulp_range_measure(base, format, NULL, &range);
     if (!(metrics->rms > 0) || !(range.ref_rms > 0))
         return metrics->rms > 0 ? 0 : most;
-    double digits = log10(range.ref_rms) - log10(metrics->rms);
+    double digits = ulp_math_log10(range.ref_rms) - ulp_math_log10(metrics->rms);
     return digits < 0 ? 0 : digits < most ? digits : most;
 }
 
@@ -102,7 +103,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
         return status;
     if (!certificate->given)
         certificate->node_digits = certificate->output_digits =
-            reference->storage.precision * log10(2);
+            reference->storage.precision * ulp_math_log10(2);
     certificate->given = true;
     struct comparison comparison = {.certificate = certificate};
     struct ulp_observer observers[] = {{.context = &comparison, .node_done = compare_node},

@@ -4,6 +4,7 @@ include analysis/measure/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/compare/local.mk
+include analysis/fit/local.mk
 include analysis/lint/local.mk
 include analysis/mixed/local.mk
 include analysis/emulation/local.mk

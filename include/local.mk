@@ -8,6 +8,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/array.h \
 	include/ulpscope/bits.h \
 	include/ulpscope/schedule.h \
+	include/ulpscope/fit.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \

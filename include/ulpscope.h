@@ -3,7 +3,8 @@
  * Umbrella header. Read in this order: status.h (errors), memory.h (limiting memory), format.h
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
- * units by themselves), schedule.h (which schedule gave these bits), run.h (plan and run lanes side
+ * units by themselves), schedule.h (in how many slices k was cut), fit.h (which unit and
+ * schedule gave these bits), run.h (plan and run lanes side
  * by side), timings.h (where the time goes), analysis.h (the audit), compare.h (recordings beside
  * the truth), plan.h (what to keep in a wider arithmetic), bits.h (the fewest bits for each layer),
  * engine.h (what a runtime built, and computing exactly that), forecast.h (what will overflow),
@@ -26,6 +27,7 @@
 #include <ulpscope/recording.h>
 #include <ulpscope/unit.h>
 #include <ulpscope/schedule.h>
+#include <ulpscope/fit.h>
 #include <ulpscope/run.h>
 #include <ulpscope/timings.h>
 #include <ulpscope/analysis.h>

@@ -13,7 +13,7 @@ mapfile -t objects < <(cd "${top_srcdir:-.}" && find src analysis -name '*.c' ! 
     [ ! -f "$OLDPWD/$o" ] || echo "$o"; done)
 [ "${#objects[@]}" -gt 100 ] || { echo "only ${#objects[@]} object files were found: is top_builddir right?"; exit 1; }
 # Each file's line: all files it reaches that reach it, itself among them.
-circles=$(nm -A -P "${objects[@]}" | awk '
+circles=$(${NM:-nm} -A -P "${objects[@]}" | awk '
     { sub(/:$/, "", $1) }
     $3 ~ /^[TDBRCVW]$/ { home[$2] = $1 }
     $3 == "U" { users[++n] = $1; used[n] = $2 }

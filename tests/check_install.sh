@@ -7,6 +7,7 @@ source=$(cd "${top_srcdir:-.}" && pwd)
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 bad=0
+program=${ULPSCOPE_PROGRAM:-$build/ulpscope}
 wrong() { echo "$*"; bad=1; }
 # a variable of the build's Makefile
 of_make() { printf 'include Makefile\nprint-it:\n\t@echo $(%s)\n' "$1" | make -s -C "$build" -f - print-it; }
@@ -19,7 +20,7 @@ for name in bindir includedir libdir mandir docdir datarootdir; do declare "$nam
 (cd "$source/include" && find . -name '*.h' | sort) | while read -r header; do
     cmp -s "$source/include/$header" "$includedir/$header" || echo "$header is not installed"
 done | grep . && bad=1
-commands=$("$build/ulpscope" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+commands=$("$program" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
 [ "$(wc -w <<<"$commands")" -ge 16 ] || wrong "too few commands were found"
 for page in ulpscope $(sed 's/^/ulpscope-/' <<<"$commands"); do
     [ -s "$mandir/man1/$page.1" ] || wrong "no manual page $page(1)"
@@ -43,11 +44,11 @@ read -ra flags <<<"$(pkg-config --cflags --libs ulpscope)"
 [ -e "$libdir/libulpscope.so" ] || read -ra flags <<<"${flags[*]} $(pkg-config --print-requires-private ulpscope | xargs pkg-config --libs) -lm -lpthread"
 digits=$source/examples/digits
 if "${compile[@]}" "$docdir/examples/layer_error.c" "${flags[@]}" -o "$stage/layer_error"; then
-    LD_LIBRARY_PATH=$libdir "$stage/layer_error" "$digits/model.onnx" "$digits/inputs.npz" fp16 block/norm1/Sum >"$stage/said" || wrong "layer_error failed"
+    LD_LIBRARY_PATH=$libdir ${ULPSCOPE_EMULATOR:-} "$stage/layer_error" "$digits/model.onnx" "$digits/inputs.npz" fp16 block/norm1/Sum >"$stage/said" || wrong "layer_error failed"
     grep -q '^block/norm1/Sum (ReduceSum) in fp16' "$stage/said" || wrong "layer_error: $(cat "$stage/said")"
     # what the program says of the same node
-    "$build/ulpscope" audit -q "$digits/model.onnx" -i "$digits/inputs.npz" -a fp16 --out "$stage/report" >/dev/null
-    "$build/ulpscope" show "$stage/report" block/norm1/Sum >"$stage/shown"
+    "$program" audit -q "$digits/model.onnx" -i "$digits/inputs.npz" -a fp16 --out "$stage/report" >/dev/null
+    "$program" show "$stage/report" block/norm1/Sum >"$stage/shown"
     for view in introduced carried; do
         got=$(awk -v view=$view '$1 == view { print $3 }' "$stage/said") expected=$(awk -v view=$view '$1 == view { print $4 }' "$stage/shown")
         [ -n "$got" ] && [ "$got" = "$expected" ] || wrong "$view: rms '$got', the program says '$expected'"

@@ -15,7 +15,16 @@ LDADD = libtest.a libcore.la $(CHECK_LIBS)
 test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support
 test_libs = $(LDADD)
 # Check's time-outs only catch hangs; ten times longer, a sanitizer build or a busy machine does not trip them.
-AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; CK_TIMEOUT_MULTIPLIER=10; export CK_TIMEOUT_MULTIPLIER; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir;
+AM_TESTS_ENVIRONMENT = CK_VERBOSITY=normal; export CK_VERBOSITY; CK_TIMEOUT_MULTIPLIER=10; export CK_TIMEOUT_MULTIPLIER; top_srcdir=$(top_srcdir); export top_srcdir; top_builddir=$(top_builddir); export top_builddir; ULPSCOPE_PROGRAM='$(abs_builddir)/$(program_here)'; export ULPSCOPE_PROGRAM; NM='$(NM)'; export NM;
+# Programs for another processor run under its emulator, scripts as they are; an emulator takes ten times as long again.
+if EMULATED
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/support/emulate.sh
+AM_TESTS_ENVIRONMENT += ULPSCOPE_EMULATOR='$(ULPSCOPE_EMULATOR)'; export ULPSCOPE_EMULATOR; CK_TIMEOUT_MULTIPLIER=100;
+check_DATA = $(program_here)
+endif
+EXTRA_DIST += %D%/support/emulate.sh
+dist_check_SCRIPTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
+TESTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 
 EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/sarif.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py

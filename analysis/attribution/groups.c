@@ -10,8 +10,9 @@
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct ulp_share_group *)a)->name,
-                  ((const struct ulp_share_group *)b)->name);
+    const struct ulp_share_group *x = a, *y = b;
+    const int order = strcmp(x->name, y->name); /* of one name by share: their sum's order */
+    return order ? order : (x->share > y->share) - (x->share < y->share);
 }
 
 static int by_share(const void *a, const void *b)

@@ -13,6 +13,7 @@
 #include "base/machine/environment.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
+#include "number/function/math.h"
 
 /* The truth of one output; NULL: the reference model has none. */
 static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
@@ -241,7 +242,7 @@ static enum ulp_status keep_looked(struct ulp_auditor *auditor, const struct ulp
         clear_unpaired(round->views);
     round->range = *range;
     round->range.headroom_bits =
-        range->ref_max > 0 ? log2(round->format.max_finite / range->ref_max) : INFINITY;
+        range->ref_max > 0 ? ulp_math_log2(round->format.max_finite / range->ref_max) : INFINITY;
     return ulp_auditor_add_round(auditor, output, &auditor->sampled[l][event->index][o], round,
                                  error);
 }

@@ -4,6 +4,7 @@
 
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* Tolerances from 2^FIRST to 2^LAST times the one that was asked for. */
 enum { FIRST = -3, LAST = 5, ROUNDS = 3 };
@@ -133,7 +134,7 @@ static enum ulp_status run_points(struct ulp_bits_search *search, int last, stru
     enum ulp_status status = ULP_OK;
     for (int i = direction; i != last + direction && status == ULP_OK && !search->over;
          i += direction) {
-        search->allowed = exp2(i);
+        search->allowed = ulp_math_exp2(i);
         status = run_point(search, direction > 0, &point, error);
     }
     return status;
@@ -142,7 +143,7 @@ static enum ulp_status run_points(struct ulp_bits_search *search, int last, stru
 enum ulp_status ulp_bits_frontier(struct ulp_bits_search *search, struct ulp_bits *out,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ulp_bits_more_uniforms(search, exp2(FIRST), out, error);
+    enum ulp_status status = ulp_bits_more_uniforms(search, ulp_math_exp2(FIRST), out, error);
     if (status == ULP_OK)
         status = run_points(search, FIRST, error);
     return status == ULP_OK ? run_points(search, LAST, error) : status;
@@ -155,6 +156,6 @@ enum ulp_status ulp_bits_points(struct ulp_bits_search *search, struct ulp_bits 
     if (!out->frontier)
         return ulp_bits_memory(error);
     for (int i = LAST; i >= FIRST; i--)
-        add_point(search, out, exp2(i));
+        add_point(search, out, ulp_math_exp2(i));
     return ULP_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* The choice with the exponents of the widest that is expected to make about as much error as is
  * allowed: where the power is to be known. */
@@ -12,7 +13,8 @@ static ulp_bits_of find_probe(const struct ulp_bits_search *search, size_t layer
     size_t best = 0;
     double nearest = INFINITY;
     for (size_t c = 1; c < search->choice_count; c++) {
-        const double away = fabs(log(fmax(ulp_bits_power(search, layer, (ulp_bits_of)c), 1e-300)));
+        const double away =
+            fabs(ulp_math_log(fmax(ulp_bits_power(search, layer, (ulp_bits_of)c), 1e-300)));
         if (room->bits[c] && away < nearest &&
             (!search->grid || search->choices[c].exponent == search->choices[0].exponent)) {
             nearest = away;

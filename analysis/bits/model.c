@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/bits/allocation.h"
+#include "number/function/math.h"
 
 double ulp_bits_power(const struct ulp_bits_search *search, size_t layer, ulp_bits_of choice)
 {
@@ -94,7 +95,7 @@ static double find_mu(const struct ulp_bits_search *search, double power)
     double low = -400, high = 400, bound; /* beyond what 4^-23 and 2^42 elements can make */
     for (int i = 0; i < 60; i++) {
         const double middle = (low + high) / 2;
-        if (choose_all(search, exp2(middle), power, NULL, &bound) <= power)
+        if (choose_all(search, ulp_math_exp2(middle), power, NULL, &bound) <= power)
             low = middle;
         else
             high = middle;
@@ -136,7 +137,7 @@ bool ulp_bits_solve(const struct ulp_bits_search *search, double ratio, ulp_bits
 {
     const double power = ratio * ratio;
     double bound;
-    if (choose_all(search, exp2(find_mu(search, power)), power, out, &bound) > power)
+    if (choose_all(search, ulp_math_exp2(find_mu(search, power)), power, out, &bound) > power)
         return false;
     give_away(search, power, out);
     return true;
@@ -145,7 +146,7 @@ bool ulp_bits_solve(const struct ulp_bits_search *search, double ratio, ulp_bits
 double ulp_bits_relaxed(const struct ulp_bits_search *search)
 {
     double bound;
-    choose_all(search, exp2(find_mu(search, 1)), 1, NULL, &bound);
+    choose_all(search, ulp_math_exp2(find_mu(search, 1)), 1, NULL, &bound);
     return bound / search->total_weight;
 }
 

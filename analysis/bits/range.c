@@ -6,6 +6,7 @@
 #include "analysis/bits/allocation.h"
 #include "analysis/measure/histogram.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* A value that the layer reads or makes. */
 struct value {
@@ -158,7 +159,7 @@ static void set_choice(struct ulp_bits_search *search, struct ulp_bits_room *roo
     room->relative[c] = ldexp(underflow, -2 * (precision - 1));
     room->bits[c] = search->choices[c].exponent + precision;
     /* the widest is what there is for values that fit nothing */
-    if (c > 0 && !(room->largest * exp2(search->options->headroom) <= storage->max_finite))
+    if (c > 0 && !(room->largest * ulp_math_exp2(search->options->headroom) <= storage->max_finite))
         room->bits[c] = 0;
 }
 

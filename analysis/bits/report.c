@@ -4,6 +4,7 @@
 
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 static enum ulp_status copy_text(struct ulp_arena *memory, const char *text, char **out,
                                  struct ulp_error *error)
@@ -86,7 +87,7 @@ static int find_needed(const struct ulp_bits_search *search, const struct ulp_bi
 {
     int least = 0;
     for (size_t c = 0; c < search->choice_count; c++) {
-        const bool holds = room->largest * exp2(search->options->headroom) <=
+        const bool holds = room->largest * ulp_math_exp2(search->options->headroom) <=
                            search->choices[c].arithmetic.storage.max_finite;
         if (holds && (!least || search->choices[c].exponent < least))
             least = search->choices[c].exponent;

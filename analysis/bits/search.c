@@ -6,6 +6,7 @@
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "number/function/math.h"
 
 /* Starts, and then exchanges, are made while the work is below so many whole runs of all samples:
  * some audits' time. */
@@ -59,7 +60,7 @@ static void set_model(struct ulp_bits_search *search, const struct start *start,
     }
     for (size_t l = 0; l < search->layer_count && number > 0; l++)
         search->layers[l].power =
-            start->powers[l] * exp2(widest * (2 * ulp_random_uniform(number, l) - 1));
+            start->powers[l] * ulp_math_exp2(widest * (2 * ulp_random_uniform(number, l) - 1));
 }
 
 /* Layers that no model describes, say where a rounding decides, spoil all that it proposes: from

@@ -4,6 +4,7 @@
 
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 struct uniform {
     struct ulp_bits_search *search;
@@ -109,12 +110,12 @@ static void set_scale(const struct uniform *uniform)
     double nearest = INFINITY, scale = 1;
     for (size_t u = 0; u < uniform->out->uniform_count; u++) {
         const struct ulp_bits_uniform *run = &uniform->out->uniforms[u];
-        if (!isfinite(run->ratio) || !(run->ratio > 0) || fabs(log(run->ratio)) >= nearest)
+        if (!isfinite(run->ratio) || !(run->ratio > 0) || fabs(ulp_math_log(run->ratio)) >= nearest)
             continue;
         ulp_bits_same(search, (ulp_bits_of)run->format, uniform->work);
         const double predicted = ulp_bits_predict(search, uniform->work);
         if (predicted > 0) {
-            nearest = fabs(log(run->ratio));
+            nearest = fabs(ulp_math_log(run->ratio));
             scale = run->ratio / predicted;
         }
     }

@@ -5,6 +5,7 @@
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "tensor/tensor.h"
+#include "number/function/math.h"
 
 /* How many times larger errors may be in a library whose kernels differ from ours in more than the
  * order of sums: functions of 1 to 4 ulps where ours are rounded correctly, other formulas, fast
@@ -79,8 +80,9 @@ static struct ulp_compared_value judge_by(const struct ulp_compared_value *value
     judged.limit = limits.rms;
     judged.max_limit = limits.max_abs;
     /* what the floor is reached by reaches the limit */
-    judged.ratio = divide(truth->count ? truth->rms : 0,
-                          fmax(hypot(expected->rms, stored->rms), expected->floor / limits.rms));
+    judged.ratio =
+        divide(truth->count ? truth->rms : 0,
+               fmax(ulp_math_hypot(expected->rms, stored->rms), expected->floor / limits.rms));
     judged.max_ratio =
         divide(truth->count ? truth->max_abs : 0,
                fmax(expected->max_abs + stored->max_abs, expected->floor / limits.max_abs));

@@ -3,6 +3,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/quantile.h"
+#include "number/function/math.h"
 
 double ulp_ratio_limit(double freedom, size_t trials, double probability)
 {
@@ -10,9 +11,9 @@ double ulp_ratio_limit(double freedom, size_t trials, double probability)
     double low = 0, high = 200; /* of log F; P(F > f) = I_{below / (below + above f)} */
     for (int step = 0; step < 60; step++) {
         const double middle = (low + high) / 2;
-        const double tail =
-            ulp_incomplete_beta(below / 2, above / 2, below / (below + above * exp(middle)));
+        const double tail = ulp_incomplete_beta(below / 2, above / 2,
+                                                below / (below + above * ulp_math_exp(middle)));
         *(tail > probability ? &low : &high) = middle;
     }
-    return exp(high / 2);
+    return ulp_math_exp(high / 2);
 }

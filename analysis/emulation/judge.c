@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "run/lane.h"
+#include "number/function/math.h"
 
 enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp_error *error)
 {
@@ -30,7 +31,7 @@ static double find_ratio(const struct ulp_limit *limit, double value)
 {
     double ratio;
     if (limit->figure == ULP_FIGURE_sqnr_db)
-        ratio = pow(10, (limit->value - value) / 20);
+        ratio = ulp_math_pow(10, (limit->value - value) / 20);
     else if (limit->figure == ULP_FIGURE_cosine)
         ratio = sqrt(fmax(1 - value, 0) / (1 - limit->value)); /* 1 - cosine goes by its square */
     else

@@ -12,6 +12,8 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "number/function/estimate.h"
+#include "number/function/math.h"
 
 #define RESAMPLES 1000
 /* Below this the shape is 0, Gumbel's distribution, whose formulas are the limits. */
@@ -34,15 +36,15 @@ static void fit(const double *sorted, size_t count, struct ulp_extreme *out)
         b1 += j / (n - 1) * sorted[i] / n;
         b2 += j * (j - 1) / ((n - 1) * (n - 2)) * sorted[i] / n;
     }
-    const double c = (2 * b1 - b0) / (3 * b2 - b0) - log(2) / log(3);
+    const double c = (2 * b1 - b0) / (3 * b2 - b0) - ulp_math_log(2) / ulp_math_log(3);
     const double k = fmax(-0.95, 7.8590 * c + 2.9554 * c * c);
     out->shape = k;
     if (fabs(k) < SHAPE_LEAST) {
-        out->scale = (2 * b1 - b0) / log(2);
+        out->scale = (2 * b1 - b0) / ulp_math_log(2);
         out->location = b0 - 0.57721566490153286 * out->scale;
     } else {
-        const double gamma = tgamma(1 + k);
-        out->scale = (2 * b1 - b0) * k / (gamma * (1 - exp2(-k)));
+        const double gamma = ulp_math_exp(ulp_math_log_gamma(1 + k));
+        out->scale = (2 * b1 - b0) * k / (gamma * (1 - ulp_math_exp2(-k)));
         out->location = b0 + out->scale * (gamma - 1) / k;
     }
 }
@@ -52,18 +54,45 @@ static double exceed(const struct ulp_extreme *fitted, double x)
 {
     const double z = (x - fitted->location) / fitted->scale, k = fitted->shape;
     if (fabs(k) < SHAPE_LEAST)
-        return -expm1(-exp(-z));
+        return -ulp_math_expm1(-ulp_math_exp(-z));
     const double y = 1 - k * z;
     if (y <= 0)
         return k > 0 ? 0 : 1; /* beyond the end of the distribution */
-    return -expm1(-exp(log(y) / k));
+    return -ulp_math_expm1(-ulp_math_exp(ulp_math_log(y) / k));
 }
 
-static double draw(const struct ulp_extreme *fitted, double u)
+/* y[i] = f(x[i]), n <= ULP_STRIP, by the estimates of formulas: within 2^-44, and the same on every
+ * machine. */
+static void apply(enum ulp_primitive primitive, double *y, const double *x, size_t n)
 {
-    const double e = -log(u), k = fitted->shape;
-    return fitted->location +
-           fitted->scale * (fabs(k) < SHAPE_LEAST ? -log(e) : -expm1(k * log(e)) / k);
+    ulp_estimate(primitive, y, x, n);
+    for (size_t i = 0; i < n; i++)
+        if (isnan(y[i]))
+            ulp_function_binary64(primitive, &y[i], &x[i], NULL, 1);
+}
+
+/* Quantiles at uniform numbers, number and those behind it. */
+static void draw(const struct ulp_extreme *fitted, double *values, size_t count, uint64_t key,
+                 uint64_t number)
+{
+    const double k = fitted->shape;
+    for (size_t done = 0, n; done < count; done += n, number += n) {
+        double u[ULP_STRIP], e[ULP_STRIP], *y = values + done;
+        n = count - done < ULP_STRIP ? count - done : ULP_STRIP;
+        for (size_t i = 0; i < n; i++)
+            u[i] = fmax(ulp_random_uniform(key, number + i), 0x1p-54);
+        apply(ULP_PRIMITIVE_LOG, e, u, n);
+        for (size_t i = 0; i < n; i++)
+            e[i] = -e[i];
+        apply(ULP_PRIMITIVE_LOG, u, e, n);
+        const bool gumbel = fabs(k) < SHAPE_LEAST;
+        for (size_t i = 0; i < n; i++)
+            u[i] *= gumbel ? -1 : k;
+        if (!gumbel)
+            apply(ULP_PRIMITIVE_EXPM1, e, u, n);
+        for (size_t i = 0; i < n; i++)
+            y[i] = fitted->location + fitted->scale * (gumbel ? u[i] : -e[i] / k);
+    }
 }
 
 /* Values of samples like those that were seen, fitted in their turn. */
@@ -72,10 +101,7 @@ static void resample(struct ulp_extreme *out, double limit, uint64_t seed, doubl
 {
     for (size_t r = 0; r < RESAMPLES; r++) {
         struct ulp_extreme again;
-        for (size_t i = 0; i < out->count; i++) {
-            const double u = ulp_random_uniform(ulp_mix(seed), r * out->count + i);
-            values[i] = draw(out, u > 0 ? u : 0x1p-54);
-        }
+        draw(out, values, out->count, ulp_mix(seed), r * out->count);
         qsort(values, out->count, sizeof *values, compare_numbers);
         fit(values, out->count, &again);
         chances[r] = again.scale > 0 ? exceed(&again, limit) : 0;

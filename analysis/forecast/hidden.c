@@ -5,6 +5,7 @@
 
 #include "analysis/forecast/forecaster.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 enum ulp_status ulp_forecast_node(struct ulp_forecaster *forecaster, size_t lane, size_t number,
                                   struct ulp_forecast_node **out, struct ulp_error *error)
@@ -125,7 +126,7 @@ static void judge_inside(const struct ulp_forecast_hidden *hidden,
                          struct ulp_forecast_inside *inside)
 {
     const double most = inside->format.max_finite;
-    inside->headroom_bits = hidden->largest > 0 ? log2(most / hidden->largest) : INFINITY;
+    inside->headroom_bits = hidden->largest > 0 ? ulp_math_log2(most / hidden->largest) : INFINITY;
     if (hidden->largest > most)
         inside->verdict = ULP_FORECAST_OVERFLOWS;
     else if (hidden->bound > most || !(inside->headroom_bits >= 1))

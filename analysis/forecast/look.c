@@ -6,6 +6,7 @@
 
 #include "analysis/forecast/forecaster.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 size_t ulp_forecast_nonfinite(const struct ulp_tensor *value, const struct ulp_tensor *truth,
                               size_t *first)
@@ -90,7 +91,7 @@ static double add_range(struct ulp_forecast_output *output, const struct ulp_ten
         output->subnormal += size > floors.zero && size < floors.normal;
     }
     output->headroom_bits =
-        output->largest > 0 ? log2(output->format.max_finite / output->largest) : INFINITY;
+        output->largest > 0 ? ulp_math_log2(output->format.max_finite / output->largest) : INFINITY;
     return largest;
 }
 

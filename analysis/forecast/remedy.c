@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "run/idiom/idiom.h"
+#include "number/function/math.h"
 
 enum { CANDIDATES = 8, KEEPS = 16 };
 
@@ -171,7 +172,7 @@ static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
     }
     if (!first || format->max_finite >= 1e38 || !(largest > 0) || !isfinite(largest))
         return ULP_OK;
-    const int bits = 1 + (int)fmax(0, ceil(log2(largest / format->max_finite)));
+    const int bits = 1 + (int)fmax(0, ceil(ulp_math_log2(largest / format->max_finite)));
     arithmetic.storage.emax += bits;
     arithmetic.storage.emin += bits;
     arithmetic.storage.max_finite = ldexp(format->max_finite, bits);

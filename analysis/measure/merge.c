@@ -4,6 +4,7 @@
 
 #include "analysis/measure/metrics.h"
 #include "analysis/measure/figure.h"
+#include "number/function/math.h"
 
 /* sqrt(a^2 + b^2) where the squares might overflow. */
 static double join_norms(double a, double b)
@@ -40,7 +41,7 @@ void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more)
                         : cosine > 1                                     ? 1
                         : cosine < -1                                    ? -1
                                                                          : cosine;
-        joined.sqnr_db = norm > 0 ? 20 * log10(joined.base_norm / norm) : INFINITY;
+        joined.sqnr_db = norm > 0 ? 20 * ulp_math_log10(joined.base_norm / norm) : INFINITY;
     }
     joined.count = all->count + more->count;
     joined.nonfinite = all->nonfinite + more->nonfinite;

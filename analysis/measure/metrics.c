@@ -17,6 +17,7 @@
 #include "analysis/measure/median.h"
 #include "analysis/measure/difference.h"
 #include "tensor/tensor.h"
+#include "number/function/math.h"
 
 #define CHUNK 4096
 
@@ -189,9 +190,9 @@ static void combine(const struct measuring *m, size_t chunk_count, struct ulp_me
         .max_rel = all.max_rel,
         .max_ulp = all.max_ulp,
         .cosine = clamp(sums.vb / (sqrt(sums.v2) * sqrt(sums.b2))),
-        .sqnr_db = sums.d2 > 0
-                       ? 20 * (log10(quotient) + (exponent + base_scale - abs_scale) * log10(2))
-                       : INFINITY,
+        .sqnr_db = sums.d2 > 0 ? 20 * (ulp_math_log10(quotient) +
+                                       (exponent + base_scale - abs_scale) * ulp_math_log10(2))
+                               : INFINITY,
         .nonfinite = all.nonfinite,
         .unmeasured = m->value->count - all.count - all.nonfinite,
         .worst_index = all.nonfinite ? all.first_nonfinite : all.worst,
@@ -250,7 +251,7 @@ enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct
 
 double ulp_range_headroom(double ref_max, const struct ulp_format *format)
 {
-    return ref_max > 0 ? log2(format->max_finite / ref_max) : INFINITY;
+    return ref_max > 0 ? ulp_math_log2(format->max_finite / ref_max) : INFINITY;
 }
 
 /* A piece of a tensor: its elements' magnitudes, and the sum of their squares, each over the power

@@ -6,6 +6,7 @@
 #include <ulpscope/study.h>
 
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 /* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method: about
  * sqrt(max(a, b)) steps. */
@@ -34,12 +35,6 @@ static double beta_fraction(double a, double b, double x)
     return value;
 }
 
-static double log_gamma(double x)
-{
-    int sign;
-    return lgamma_r(x, &sign);
-}
-
 double ulp_incomplete_beta(double a, double b, double x)
 {
     if (!(x > 0))
@@ -47,7 +42,8 @@ double ulp_incomplete_beta(double a, double b, double x)
     if (!(x < 1))
         return 1;
     const double front =
-        exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
+        ulp_math_exp(ulp_math_log_gamma(a + b) - ulp_math_log_gamma(a) - ulp_math_log_gamma(b) +
+                     a * ulp_math_log(x) + b * ulp_math_log1p(-x));
     return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
                                      : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
@@ -62,17 +58,17 @@ static double student_tail(double t, double freedom)
  * positive terms. upper: the latter, a finite sum (26.4.4, 26.4.5). */
 static double chi_squared(double x, size_t freedom, bool upper)
 {
-    const double half = x / 2, log_front = half > 0 ? log(half) : -INFINITY;
+    const double half = x / 2, log_front = half > 0 ? ulp_math_log(half) : -INFINITY;
     if (!upper) { /* (x/2)^(k/2) e^(-x/2) / Gamma(k/2 + 1) * (1 + x/(k+2) + ...) */
         double term = 1, sum = 1;
         for (double k = (double)freedom + 2; term > 1e-17 * sum; k += 2)
             sum += term *= x / k;
-        return sum *
-               exp(log_front * (double)freedom / 2 - half - log_gamma((double)freedom / 2 + 1));
+        return sum * ulp_math_exp(log_front * (double)freedom / 2 - half -
+                                  ulp_math_log_gamma((double)freedom / 2 + 1));
     }
-    double sum = freedom % 2 ? erfc(sqrt(half)) : exp(-half);
+    double sum = freedom % 2 ? ulp_math_erfc(sqrt(half)) : ulp_math_exp(-half);
     for (double j = freedom % 2 ? 0.5 : 1; j < (double)freedom / 2; j++)
-        sum += exp(log_front * j - half - log_gamma(j + 1));
+        sum += ulp_math_exp(log_front * j - half - ulp_math_log_gamma(j + 1));
     return sum;
 }
 
@@ -96,7 +92,7 @@ static double bisect(const struct search *search, double high)
 
 static bool normal_below(const struct search *search, double x)
 {
-    return erfc(x / sqrt(2)) / 2 > search->probability;
+    return ulp_math_erfc(x / sqrt(2)) / 2 > search->probability;
 }
 
 static bool student_below(const struct search *search, double x)
@@ -161,5 +157,6 @@ double ulp_significant_loss(size_t trials, double probability, double confidence
         return NAN;
     const double freedom = (double)(trials - 1),
                  least = ulp_quantile_chi_squared((1 - confidence) / 2, trials - 1);
-    return log2(freedom / least) / 2 + log2(ulp_quantile_normal((probability + 1) / 2));
+    return ulp_math_log2(freedom / least) / 2 +
+           ulp_math_log2(ulp_quantile_normal((probability + 1) / 2));
 }

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "number/function/math.h"
 
 /* Links are found by walking on from each node through those that add nothing. */
 #define REQUIRED 1e100 /* more than any error: what overflows goes last */
@@ -136,7 +137,8 @@ static void find_links(struct links *links)
     const bool random = links->start >= ULP_ESTIMATE_COUNT;
     const size_t estimate = random ? ULP_ESTIMATE_CONDITION : links->start;
     for (size_t n = 0; n < search->emulation.plan->node_count && links->status == ULP_OK; n++) {
-        const double factor = random ? exp2(6 * ulp_random_uniform(links->start, n) - 3) : 1,
+        const double factor =
+                         random ? ulp_math_exp2(6 * ulp_random_uniform(links->start, n) - 3) : 1,
                      stored = factor * search->stored[estimate][n];
         links->path[0] = n;
         links->made = 0;

@@ -1,4 +1,5 @@
 #include "analysis/plan/picture.h"
+#include "number/function/math.h"
 
 #include <math.h>
 
@@ -30,7 +31,7 @@ static double place_x(const struct axes *axes, double count)
 
 static double place_y(const struct axes *axes, double ratio)
 {
-    const double at = (log10(ratio) - axes->low) / (axes->high - axes->low);
+    const double at = (ulp_math_log10(ratio) - axes->low) / (axes->high - axes->low);
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * fmin(fmax(at, 0), 1);
 }
 
@@ -41,8 +42,8 @@ static struct axes find_axes(const struct ulp_found *found)
         const struct ulp_frontier_point *point = &found->frontier[f];
         axes.count_max = fmax(axes.count_max, (double)point->count);
         if (isfinite(point->ratio) && point->ratio > 0) {
-            axes.low = fmin(axes.low, floor(log10(point->ratio)));
-            axes.high = fmax(axes.high, ceil(log10(point->ratio)));
+            axes.low = fmin(axes.low, floor(ulp_math_log10(point->ratio)));
+            axes.high = fmax(axes.high, ceil(ulp_math_log10(point->ratio)));
         }
     }
     return axes;
@@ -59,7 +60,7 @@ static void add_axes(struct ulp_text *out, const struct axes *axes)
     const double floor_y = HEIGHT - BOTTOM;
     const double step = fmax(1, ceil(axes->count_max / 8));
     for (double decade = axes->low; decade <= axes->high; decade++) {
-        const double y = place_y(axes, pow(10, decade));
+        const double y = place_y(axes, ulp_math_pow(10, decade));
         ulp_text_add(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", LEFT, y, WIDTH - RIGHT);
         ulp_text_add(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">1e%.0f</text>\n", LEFT - 8,
                      y + 4, decade + 0.0);

@@ -9,6 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 enum { LISTED = 16, NEAREST = 5 };
 
@@ -210,7 +211,7 @@ static void add_nearest(const struct ulp_page *page, const struct ulp_proof *pro
             return;
         below = bound_of(best);
         ulp_text_add(page->out, "  %10.3g %6.1f  ", below,
-                     log2(proof->format.max_finite / fmax(below, 0x1p-1000)));
+                     ulp_math_log2(proof->format.max_finite / fmax(below, 0x1p-1000)));
         add_name(page, best->index, best->name, best->op, 21);
         ulp_text_add(page->out, "\n");
     }

@@ -87,9 +87,11 @@ static void add_groups(const struct ulp_page *page, const struct ulp_attribution
 
 static int by_missing(const void *a, const void *b)
 {
-    const double x = fabs((*(const struct ulp_audit_node *const *)a)->missing),
-                 y = fabs((*(const struct ulp_audit_node *const *)b)->missing);
-    return x < y ? 1 : x > y ? -1 : 0;
+    const struct ulp_audit_node *x = *(const struct ulp_audit_node *const *)a,
+                                *y = *(const struct ulp_audit_node *const *)b;
+    if (fabs(x->missing) != fabs(y->missing))
+        return fabs(x->missing) < fabs(y->missing) ? 1 : -1;
+    return x->index < y->index ? -1 : x->index > y->index;
 }
 
 /* Why the sum is not whole: `order` has room for all nodes. */

@@ -106,17 +106,37 @@ static int by_growth(const void *x, const void *y)
 {
     const struct ulp_changed_node *a = x, *b = y;
     const double grown = (b->after - b->before) - (a->after - a->before);
-    return (grown > 0) - (grown < 0);
+    const double i = ulp_saved_number(a->node, "index"), j = ulp_saved_number(b->node, "index");
+    return grown != 0 ? (grown > 0) - (grown < 0) : (i > j) - (i < j);
 }
 
 struct named_node {
     const char *name;
     const json_t *node;
+    size_t place;
 };
 
 static int by_name(const void *x, const void *y)
 {
+    const struct named_node *a = x, *b = y;
+    const int order = strcmp(a->name, b->name);
+    return order ? order : (a->place > b->place) - (a->place < b->place);
+}
+
+static int match_name(const void *x, const void *y)
+{
     return strcmp(((const struct named_node *)x)->name, ((const struct named_node *)y)->name);
+}
+
+/* Sorted by name; of nodes of one name the first alone is kept. */
+static size_t sort_names(struct named_node *named, size_t count)
+{
+    size_t kept = 0;
+    qsort(named, count, sizeof *named, by_name);
+    for (size_t n = 0; n < count; n++)
+        if (kept == 0 || match_name(&named[kept - 1], &named[n]) != 0)
+            named[kept++] = named[n];
+    return kept;
 }
 
 /* The nodes that introduce more than before, most first, and those that newly make Inf or NaN. */
@@ -133,13 +153,13 @@ static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane, co
     if (!named || !lane->grown || !lane->born)
         return false;
     json_array_foreach(old, n, node) named[n] =
-        (struct named_node){ulp_saved_text(node, "name"), node};
-    qsort(named, old_count, sizeof *named, by_name);
+        (struct named_node){ulp_saved_text(node, "name"), node, n};
+    const size_t name_count = sort_names(named, old_count);
     json_array_foreach(now, n, node)
     {
-        const struct named_node wanted = {ulp_saved_text(node, "name"), NULL},
+        const struct named_node wanted = {ulp_saved_text(node, "name"), NULL, 0},
                                 *paired =
-                                    bsearch(&wanted, named, old_count, sizeof *named, by_name);
+                                    bsearch(&wanted, named, name_count, sizeof *named, match_name);
         if (!paired) {
             lane->unpaired_count++;
             continue;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/study/studying.h"
+#include "number/function/math.h"
 
 /* Errors within this of each other are not told apart. */
 #define ALIKE 1.05
@@ -68,7 +69,7 @@ static void add_law_of_bits(const struct concluding *c, const struct ulp_study_f
         break;
     default:
         ulp_text_show(c->out, "each further bit changes the error of %s by a factor of %.2f (",
-                      c->name, exp2(fit->slope));
+                      c->name, ulp_math_exp2(fit->slope));
         add_slope(c, fit);
         ulp_text_add(c->out, ")");
     }
@@ -76,9 +77,9 @@ static void add_law_of_bits(const struct concluding *c, const struct ulp_study_f
 
 static void add_law_of_length(const struct concluding *c, const struct ulp_study_fit *fit)
 {
-    static const char *const how[] = {[ULP_LAW_POWER] = "grows with a power of the length n",
-                                      [ULP_LAW_LINEAR] = "grows as n u, n the length",
-                                      [ULP_LAW_ROOT] = "grows as sqrt(n) u, n the length",
+    static const char *const how[] = {[ULP_LAW_POWER] = "goes with a power of the length n",
+                                      [ULP_LAW_LINEAR] = "grows with the length n",
+                                      [ULP_LAW_ROOT] = "grows with the root of the length n",
                                       [ULP_LAW_FLAT] = "does not depend on the length"};
     if (fit->law == ULP_LAW_NONE) {
         ulp_text_show(c->out, "no law fits the error of %s over the length: %s", c->name,

@@ -4,6 +4,7 @@
 #include <ulpscope/study.h>
 
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 #define LOST 0.5          /* of the reference's rms: there is nothing left that a law is about */
 #define RESIDUAL_MOST 0.5 /* bits: a factor of sqrt(2) */
@@ -28,8 +29,8 @@ static void gather(struct points *points, const double *x, const double *relativ
         if (!usable || relative[i] > LOST)
             continue;
         points->index[points->count] = i;
-        points->x[points->count] = lengths ? log2(x[i]) : x[i];
-        points->y[points->count++] = log2(relative[i]);
+        points->x[points->count] = lengths ? ulp_math_log2(x[i]) : x[i];
+        points->y[points->count++] = ulp_math_log2(relative[i]);
     }
 }
 
@@ -47,7 +48,7 @@ static void cut_floor(struct points *points, struct ulp_study_fit *out)
             break;
         low = fmin(low, y);
         high = fmax(high, y);
-        sum += exp2(2 * y);
+        sum += ulp_math_exp2(2 * y);
     }
     if (length < FLOOR_LEAST || length == n)
         return;

@@ -121,6 +121,19 @@ static json_t *make_series(const struct ulp_study *study, const struct ulp_study
     return object;
 }
 
+/* All conclusions, a line each and indented ones below. */
+static json_t *make_verdict(const struct ulp_study *study)
+{
+    struct ulp_text text = {0};
+    for (size_t i = 0; i < study->series_count; i++)
+        ulp_study_conclude(study, &study->series[i], &text);
+    while (text.length && text.data[text.length - 1] == '\n')
+        text.data[--text.length] = 0;
+    json_t *verdict = text.failed || !text.data ? NULL : ulp_json_text(text.data);
+    ulp_text_free(&text);
+    return verdict;
+}
+
 static json_t *make_study(const struct ulp_study *study)
 {
     json_t *root = json_object(), *sweeps = json_array(), *places = json_array(),
@@ -128,6 +141,7 @@ static json_t *make_study(const struct ulp_study *study)
     ulp_json_set(&root, "study", json_integer(1)); /* the schema's version */
     ulp_json_set(&root, "model", ulp_json_text(study->model_path));
     ulp_json_set(&root, "reference", ulp_json_text(study->reference));
+    ulp_json_set(&root, "verdict", make_verdict(study));
     set_size(&root, "samples", study->sample_count);
     set_size(&root, "trials", study->trials);
     ulp_json_set(&root, "seed", json_integer((json_int_t)study->seed));

@@ -5,6 +5,7 @@
 
 #include "analysis/study/studying.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 static char *copy(const struct ulp_studying *s, const char *text)
 {
@@ -53,7 +54,7 @@ static double mantissa_bits(const struct ulp_arithmetic *a)
 /* Of 2^bits patterns one or two are no exponents of normal numbers. */
 static double exponent_bits(const struct ulp_arithmetic *a)
 {
-    return ceil(log2((double)a->storage.emax - a->storage.emin + 2));
+    return ceil(ulp_math_log2((double)a->storage.emax - a->storage.emin + 2));
 }
 static double order_block(const struct ulp_arithmetic *a)
 {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 enum { TRIALS_DEFAULT = 30 };
 
@@ -150,7 +151,7 @@ size_t ulp_study_worst(const struct ulp_study *study, const struct ulp_study_ser
             const struct ulp_study_point *point = &study->settings[series->settings[i]].points[p];
             const double relative = point->relative;
             sum += point->nonfinite || point->diverged ? 64
-                   : relative > 0                      ? fmin(log2(relative), 64)
+                   : relative > 0                      ? fmin(ulp_math_log2(relative), 64)
                                                        : -1100;
         }
         if (sum > most) {

@@ -7,6 +7,7 @@
 #include "analysis/measure/difference.h"
 #include "analysis/study/studying.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* An element over the trials so far: its errors d = value - reference, by Welford's recurrence. */
 struct element {
@@ -159,7 +160,7 @@ static void add_bits(struct summed *summed, struct ulp_study_trials *out,
         const bool exact = element->squares == 0;
         out->exact += exact;
         summed->bits[summed->count++] = exact       ? INFINITY
-                                        : mean != 0 ? -log2(deviation / fabs(mean))
+                                        : mean != 0 ? -ulp_math_log2(deviation / fabs(mean))
                                                     : -INFINITY;
         summed->bias_squares += element->mean * element->mean - deviation * deviation / trials;
         summed->biased += fabs(element->mean) > student * deviation / sqrt(trials);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
+#include "number/function/math.h"
 
 struct measuring {
     const struct ulp_model *model;
@@ -184,7 +185,8 @@ static double round_up(double x)
 {
     if (!(x > 0) || !isfinite(x))
         return x;
-    const double unit = pow(10, floor(log10(x)) - 1), digits = ceil(x / unit - 1e-9);
+    const double unit = ulp_math_pow(10, floor(ulp_math_log10(x)) - 1),
+                 digits = ceil(x / unit - 1e-9);
     return digits * unit;
 }
 

@@ -52,8 +52,8 @@ ULP_API double ulp_significant_loss(size_t trials, double probability, double co
 enum ulp_study_law {
     ULP_LAW_NONE,   /* no law fits: `reason` says why */
     ULP_LAW_POWER,  /* bits: 2^(slope * bits); lengths: n^slope; with another slope than below */
-    ULP_LAW_LINEAR, /* bits: proportional to u = 2^-bits; lengths: to n */
-    ULP_LAW_ROOT,   /* lengths: proportional to sqrt(n) */
+    ULP_LAW_LINEAR, /* bits: proportional to u = 2^-bits; lengths and sizes: to n */
+    ULP_LAW_ROOT,   /* lengths and sizes: proportional to sqrt(n) */
     ULP_LAW_FLAT,   /* no dependence */
 };
 /* "none", "power", "linear", "root", "flat". Static storage. */
@@ -79,8 +79,10 @@ struct ulp_study_fit {
     size_t first, last;             /* of the points on the line, indexes into the series */
     double floor;                   /* rms of the errors of the floor; NaN: there is none */
 };
-/* Fit to points of a series: bits (lengths false) or lengths. relative: errors beside the
- * reference's rms; NaN: not to be used. count is at most ULP_STUDY_SETTINGS_MAX. */
+/* Fit to points of a series: bits (lengths false), lengths, or sizes n of inputs, over which n u
+ * (all roundings in one direction) and sqrt(n) u (independent ones) are told apart. relative:
+ * errors beside the reference's rms; NaN: not to be used. count is at most ULP_STUDY_SETTINGS_MAX.
+ */
 ULP_API void ulp_study_fit(const double *x, const double *relative, size_t count, bool lengths,
                            struct ulp_study_fit *out);
 

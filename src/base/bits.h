@@ -32,4 +32,15 @@ ULP_BITS_INLINE double ulp_double_from(uint64_t bits)
     return x;
 }
 
+/* As above, and for every NaN the same pattern: the sign and payload of one that an operation makes
+ * or passes on are the processor's (x86's has the sign, ARM's has none, RISC-V drops payloads). */
+ULP_BITS_INLINE uint32_t ulp_float_pattern(float x)
+{
+    return x == x ? ulp_float_bits(x) : UINT32_C(0x7fc00000);
+}
+ULP_BITS_INLINE uint64_t ulp_double_pattern(double x)
+{
+    return x == x ? ulp_double_bits(x) : UINT64_C(0x7ff8000000000000);
+}
+
 #endif

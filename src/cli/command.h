@@ -11,6 +11,7 @@ int command_audit(int argc, char **argv);
 int command_bits(int argc, char **argv);
 int command_engine(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_fit(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_overflow(int argc, char **argv);
 int command_prove(int argc, char **argv);

@@ -23,6 +23,7 @@ static const struct {
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
+    {"fit", command_fit, "say which unit and schedule gave the bits of a product of matrices"},
     {"lint", command_lint,
      "look through a model and trtexec's options for what loses accuracy or is ignored"},
     {"plan", command_plan, "find the smallest set of nodes to keep in FP32"},
@@ -49,7 +50,7 @@ static const char purpose[] =
 static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
     "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
-    "explained or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
+    "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
     "input; 4 unsupported model; 5 out of memory or --max-memory reached; 6 the time of "
     "--max-time is over.";
 

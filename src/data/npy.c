@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "data/data.h"
@@ -295,18 +296,31 @@ static uint64_t element_bits(const struct ulp_tensor *tensor, size_t i, size_t b
 {
     uint64_t bits = 0;
     if (tensor->element == ULP_ELEMENT_WIDE || tensor->element == ULP_ELEMENT_F64) {
-        double x = ulp_tensor_get(tensor, i);
-        memcpy(&bits, &x, sizeof x);
+        bits = ulp_double_pattern(ulp_tensor_get(tensor, i));
     } else if (tensor->element == ULP_ELEMENT_F32 && bytes == 2) {
         bits = ulp_format_encode(half, ulp_tensor_get(tensor, i));
     } else if (tensor->element == ULP_ELEMENT_F32) {
-        uint32_t word;
-        memcpy(&word, (const float *)tensor->data + i, sizeof word);
-        bits = word;
+        bits = ulp_float_pattern(((const float *)tensor->data)[i]);
     } else {
         bits = (uint64_t)ulp_tensor_get_int(tensor, i);
     }
     return bits;
+}
+
+/* Are the elements in memory the bytes of the file? NaN is written as one pattern. */
+static bool is_memory(const struct ulp_tensor *tensor, size_t bytes)
+{
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || bytes != tensor->element_bytes ||
+        tensor->element == ULP_ELEMENT_WIDE)
+        return false;
+    const float *single = tensor->element == ULP_ELEMENT_F32 ? tensor->data : NULL;
+    const double *pair = tensor->element == ULP_ELEMENT_F64 ? tensor->data : NULL;
+    size_t nans = 0;
+    for (size_t i = 0; single && i < tensor->count; i++)
+        nans += single[i] != single[i];
+    for (size_t i = 0; pair && i < tensor->count; i++)
+        nans += pair[i] != pair[i];
+    return nans == 0;
 }
 
 static void write_header(struct ulp_npy *out, const struct ulp_tensor *tensor, const char *descr)
@@ -348,8 +362,7 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
     size_t bytes = (size_t)(descr[2] - '0');
     write_header(out, tensor, descr);
     out->data_bytes = tensor->count * bytes; /* at most what the tensor takes in memory */
-    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && bytes == tensor->element_bytes &&
-        tensor->element != ULP_ELEMENT_WIDE) {
+    if (is_memory(tensor, bytes)) {
         out->data = tensor->data;
         return ULP_OK;
     }

@@ -43,8 +43,8 @@ static struct ulp_model *make_model(void)
                                 ULP_TYPE_BOOL,  ULP_TYPE_INT64, ULP_TYPE_INT64};
     for (size_t o = 0; o < 6; o++)
         proto_value(&graph, GRAPH_OUTPUT, outputs[o], types[o], -1, NULL);
-    proto_bytes(&k, TENSOR_RAW, &all, sizeof all);
-    proto_bytes(&t, TENSOR_RAW, &threshold, sizeof threshold);
+    proto_numbers(&k, TENSOR_RAW, &all, sizeof all);
+    proto_numbers(&t, TENSOR_RAW, &threshold, sizeof threshold);
     proto_message(&graph, GRAPH_INITIALIZER, &k);
     proto_message(&graph, GRAPH_INITIALIZER, &t);
     add_node(&graph, proto_node("TopK", "top", "x all", "v i"), "axis", -1);
@@ -211,9 +211,9 @@ static struct ulp_model *make_detector(float iou, float least)
     proto_value(&graph, GRAPH_INPUT, "boxes", ULP_TYPE_FLOAT, 3, box_dims);
     proto_value(&graph, GRAPH_INPUT, "scores", ULP_TYPE_FLOAT, 3, score_dims);
     proto_value(&graph, GRAPH_OUTPUT, "kept", ULP_TYPE_INT64, -1, NULL);
-    proto_bytes(&k, TENSOR_RAW, &most, sizeof most);
-    proto_bytes(&t, TENSOR_RAW, &iou, sizeof iou);
-    proto_bytes(&s, TENSOR_RAW, &least, sizeof least);
+    proto_numbers(&k, TENSOR_RAW, &most, sizeof most);
+    proto_numbers(&t, TENSOR_RAW, &iou, sizeof iou);
+    proto_numbers(&s, TENSOR_RAW, &least, sizeof least);
     proto_message(&graph, GRAPH_INITIALIZER, &k);
     proto_message(&graph, GRAPH_INITIALIZER, &t);
     proto_message(&graph, GRAPH_INITIALIZER, &s);

@@ -3,5 +3,5 @@
 # than python3).
 python=${ULPSCOPE_TEST_PYTHON:-python3}
 "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null || { echo "$python has no onnx and onnxruntime: skipped"; exit 77; }
-exec "$python" "${top_srcdir:-.}/tests/compare_mixed.py" "${top_builddir:-.}/ulpscope" ${ULPSCOPE_TEST_DATA:+"$ULPSCOPE_TEST_DATA"} \
+exec "$python" "${top_srcdir:-.}/tests/compare_mixed.py" "${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}" ${ULPSCOPE_TEST_DATA:+"$ULPSCOPE_TEST_DATA"} \
     ${ULPSCOPE_TEST_LONG:+--long}

@@ -83,6 +83,55 @@ START_TEST(an_error_that_is_known)
 }
 END_TEST
 
+/* Sums of n terms of [1, 2), one after the other. Towards zero each step loses half an ulp of the
+ * sum on average, so the error is n u; to nearest the roundings are independent, with sum(k^2) for
+ * their squares, which beside n is sqrt(n) u. Terms are numbers of the format. 256 rows for an rms:
+ * its slope over five doublings is good to 1 / sqrt(512) / log2(32) = 0.01 and the ulps, which do
+ * not grow as evenly as sums, add some hundredths. */
+static double sum_terms(int64_t terms, const char *arithmetic)
+{
+    enum { ROWS = 256 };
+    const int64_t dims[] = {ROWS, terms};
+    char text[200];
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_tensor x;
+    struct ulp_error error;
+    snprintf(
+        text, sizeof text,
+        "(float[256,%lld] x) => (float[256,1] y) <float[%lld,1] w = {1...}> { y = MatMul(x, w) }",
+        (long long)terms, (long long)terms);
+    struct ulp_model *model = onnx_text_load(17, text);
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &error), error);
+    for (size_t i = 0; i < x.count; i++)
+        ((float *)x.data)[i] = 1 + (float)(ulp_random_bits(3, i) >> 48) * 0x1p-16f;
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    struct ulp_study study = RUN(model, &inputs, plain, arithmetic);
+    const double relative = study.settings[0].points[0].relative;
+    ulp_study_free(&study);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    return relative;
+}
+
+START_TEST(laws_of_sizes)
+{
+    static const char *const arithmetics[] = {"e8m20,round=rz", "e8m20,round=rne"};
+    for (int a = 0; a < 2; a++) {
+        double x[6], relative[6];
+        struct ulp_study_fit fit;
+        for (int i = 0; i < 6; i++) {
+            x[i] = ldexp(64, i);
+            relative[i] = sum_terms((int64_t)x[i], arithmetics[a]);
+        }
+        ulp_study_fit(x, relative, 6, true, &fit);
+        ck_assert_msg(fit.law == (a ? ULP_LAW_ROOT : ULP_LAW_LINEAR),
+                      "%s: slope %.3f +- %.3f, residual %.3f", arithmetics[a], fit.slope,
+                      fit.slope_error, fit.residual);
+        ck_assert_uint_eq(fit.count, 6);
+    }
+}
+END_TEST
+
 /* The sentence about a tolerance, and a setting of two sweeps, which is run once. */
 START_TEST(conclusions)
 {
@@ -577,6 +626,7 @@ int main(void)
     suite_add_tcase(suite, nets);
     suite_add_tcase(suite, same);
     tcase_add_test(small, an_error_that_is_known);
+    tcase_add_test(small, laws_of_sizes);
     tcase_add_test(small, conclusions);
     tcase_add_test(small, axes);
     tcase_add_test(small, trials_by_hand);

@@ -1,5 +1,5 @@
 test_programs += check_analysis check_attribution check_bits check_compare check_compare_parts check_divergence check_engine check_engine_fuzz \
-	check_environment check_extreme check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_slices check_timings check_tolerance check_truth
+	check_environment check_extreme check_fit check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_slices check_timings check_tolerance check_truth
 test_programs += check_study check_study_runs
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
@@ -20,6 +20,7 @@ check_limits_SOURCES = %D%/check_limits.c
 check_lint_SOURCES = %D%/check_lint.c %D%/lint_cases.c %D%/lint_cases.h
 check_mixed_SOURCES = %D%/check_mixed.c
 check_overflow_SOURCES = %D%/check_overflow.c
+check_fit_SOURCES = %D%/check_fit.c
 check_plan_SOURCES = %D%/check_plan.c %D%/plan_oracle.c %D%/plan_oracle.h
 check_slices_SOURCES = %D%/check_slices.c %D%/pictures.c %D%/pictures.h
 check_timings_SOURCES = %D%/check_timings.c

@@ -90,7 +90,7 @@ struct ulp_model *picture_model(const struct definition *definition, struct ulp_
     add_floats(&graph, "mean", 1, features, -0.2, 0.2);
     add_floats(&graph, "var", 1, features, 0.1, 1);
     add_floats(&graph, "v", 2, v, -1, 1);
-    proto_bytes(&scales, TENSOR_RAW, sizes, sizeof sizes);
+    proto_numbers(&scales, TENSOR_RAW, sizes, sizeof sizes);
     proto_message(&graph, GRAPH_INITIALIZER, &scales);
     add_nodes(&graph, definition);
     struct proto bytes = proto_model(9, 20, &graph);

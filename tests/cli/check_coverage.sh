@@ -2,7 +2,7 @@
 # The coverage that `ulpscope ops` prints: everything missing has a reason and, when Python's onnx has the last opset of the list, the list
 # of operators is onnx's and the counts are those counted from onnx's own look-up of each opset.
 set -u
-export ULPSCOPE_PROGRAM=${top_builddir:-.}/ulpscope
+export ULPSCOPE_PROGRAM=${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}
 coverage=$("$ULPSCOPE_PROGRAM" ops --coverage) || exit 1
 ! grep "NO REASON" <<<"$coverage" || exit 1
 python3 -c 'import onnx, sys; sys.exit(onnx.defs.onnx_opset_version() != 28)' 2>/dev/null ||

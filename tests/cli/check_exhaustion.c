@@ -45,6 +45,8 @@ static const char *const commands[][ARGUMENTS_MAX] = {
      "{}/out", "-t", "1"},
     {"ulpscope", "audit", "{}/model.onnx", "--shape", "x=4x8", "--val-range", "x=-1,1", "-a",
      "fp16", "--fail-above", "fp16:diverged=0", "--junit", "{}/out/limits.xml", "-t", "1"},
+    {"ulpscope", "study", "{}/model.onnx", "-i", "{}/inputs.npz", "--sweep", "e8m{5..7}", "--sweep",
+     "bf16,round=sr", "--trials", "2", "--node", "erf", "--json", "{}/out/study.json", "-t", "1"},
     {"ulpscope", "plan", "{}/model.onnx", "-i", "{}/inputs.npz", "--apply", "{}/plan.json", "--out",
      "{}/out", "-t", "1"},
 };
@@ -111,8 +113,8 @@ static void write_model(void)
     float values[64];
     for (size_t i = 0; i < 64; i++)
         values[i] = (float)ulp_random_uniform(1, i) - 0.5f;
-    proto_bytes(&w, TENSOR_RAW, values, sizeof values);
-    proto_bytes(&rounds, TENSOR_RAW, &three, sizeof three);
+    proto_numbers(&w, TENSOR_RAW, values, sizeof values);
+    proto_numbers(&rounds, TENSOR_RAW, &three, sizeof three);
     proto_message(&graph, GRAPH_INITIALIZER, &w);
     proto_message(&graph, GRAPH_INITIALIZER, &rounds);
     for (size_t i = 0; i < 4; i++) {
@@ -148,7 +150,7 @@ static void write_inputs(void)
     ck_ulp_ok(ulp_recording_write_json(test_folder("inputs.json"), "test", &set, &error), error);
     ulp_tensor_set_free(&set);
     struct proto tensor = proto_tensor("x", ULP_TYPE_FLOAT, 2, dims);
-    proto_bytes(&tensor, TENSOR_RAW, values, sizeof values);
+    proto_numbers(&tensor, TENSOR_RAW, values, sizeof values);
     ck_assert_int_eq(mkdir(test_folder("test_data_set_0"), 0777), 0);
     write_file(test_folder("test_data_set_0/input_0.pb"), &tensor);
     ck_assert_int_eq(mkdir(test_folder("out"), 0777), 0);

@@ -4,7 +4,7 @@
 set -u
 made=${top_builddir:-.}/src/cli/manual
 source=${top_srcdir:-.}/src/cli/manual
-program=${top_builddir:-.}/ulpscope
+program=${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}
 bad=0
 wrong() { echo "$*"; bad=1; }
 

@@ -59,6 +59,11 @@ for file in kept/*.part; do printf damaged | dd of="$file" bs=1 seek=300 conv=no
 expect 3 "a damaged file" "${study[@]}" --checkpoint kept
 lines err 1 "a damaged file"
 
+# several shapes: the law over the size; the error of rows that do not meet does not depend on how many there are
+expect 0 "sizes" "$program" study "$model" -q --sweep 'e8m{5,9}' --shape patches=8x16x4 --shape patches=16x16x4 --shape patches=32x16x4 --shape patches=64x16x4
+shows out "the error of logits does not depend on n" "sizes"
+[ "$(grep -c ', logits$' out)" = 8 ] || fail "a row for each setting and size"
+expect 2 "files of several shapes" "$program" study "$model" -q --sweep fp16 --shape patches=2x16x4 --shape patches=4x16x4 --json x.json
 expect 2 "no sweep" "$program" study "$model" -i "$inputs" -q
 expect 2 "an unknown rounding" "$program" study "$model" -i "$inputs" -q --sweep 'fp16,round={rne,xx}'
 lines err 1 "an unknown rounding"

@@ -4,4 +4,4 @@ set -u
 python=${ULPSCOPE_TEST_PYTHON:-python3}
 "$python" -c 'import numpy' 2>/dev/null || { echo "no numpy for $python: the walkthroughs are not run"; exit 77; }
 source=$(cd "${top_srcdir:-.}" && pwd)
-exec "$python" "$source/tests/doc/check_walkthroughs.py" "${top_builddir:-.}/ulpscope" "$source" "$@"
+exec "$python" "$source/tests/doc/check_walkthroughs.py" "${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}" "$source" "$@"

@@ -31,7 +31,7 @@ static struct ulp_model *make_model(void)
     proto_text(&graph, GRAPH_NAME, "five");
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, x);
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 2, x);
-    proto_bytes(&weight, TENSOR_RAW, values, sizeof values);
+    proto_numbers(&weight, TENSOR_RAW, values, sizeof values);
     proto_message(&graph, GRAPH_INITIALIZER, &weight);
     for (size_t n = 0; n < sizeof nodes / sizeof *nodes; n++)
         proto_message(&graph, GRAPH_NODE, &nodes[n]);

@@ -110,10 +110,11 @@ json.dump({'Layers': [{'Name': 'embed/MatMul', 'LayerType': 'MatrixMultiply', 'I
                        'Outputs': [{'Name': 'embed/MatMul_out', 'Dimensions': [4, 16, 32], 'Format/Datatype': 'Row major linear FP32'}], 'TacticName': 'sm80_xmma_gemm_f32f32_f32f32_f32', 'Metadata': ''}], 'Bindings': ['patches']},
           open('layers.json', 'w'))
 other('engine', 'all/engine.json', 'engine', model, 'layers.json', '-q', '-o', 'all')
+other('study', 'all/study.json', 'study', model, '-i', inputs, '--sweep', 'e8m{3..6}', '--sweep', 'fp16,round=sr', '--trials', '3', '-q', '--json', 'all/study.json')
 assert run('prove', model, '-q', '-o', 'all').returncode in (0, 1)
 assert run('report', 'all', '--html', 'all.html').returncode == 0
 page = Page('all.html').check()
-assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'compare', 'engine', 'proof', 'lint']
+assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'compare', 'engine', 'proof', 'lint', 'study']
 for i, part in enumerate(page.data['reports']):
     check_report(page, json.load(open(f'all/{part["kind"]}.json')), i)
 

@@ -3,5 +3,5 @@
 set -e
 for disabled in avx512 avx2; do
     echo "without $disabled"
-    ULPSCOPE_DISABLE_CPU=$disabled "${top_builddir:-.}/check_contract"
+    ULPSCOPE_DISABLE_CPU=$disabled ${ULPSCOPE_EMULATOR:-} "${top_builddir:-.}/check_contract"
 done

@@ -33,7 +33,7 @@ START_TEST(attributes_of_every_kind)
     proto_int(&a, ATTRIBUTE_INTS, INT64_MIN);
     proto_message(&node, NODE_ATTRIBUTE, &a);
     a = attribute_of("floats", 6);
-    proto_bytes(&a, ATTRIBUTE_FLOATS, floats, sizeof floats);
+    proto_numbers(&a, ATTRIBUTE_FLOATS, floats, sizeof floats);
     proto_message(&node, NODE_ATTRIBUTE, &a);
     a = attribute_of("strings", 8);
     proto_text(&a, ATTRIBUTE_STRINGS, "p");

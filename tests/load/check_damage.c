@@ -21,16 +21,16 @@ static struct proto rich_model(void)
                  function = {0};
     struct proto node = proto_node("Add", "sum", "x w", "r"),
                  tensor = proto_tensor("w", ULP_TYPE_FLOAT, 2, dims);
-    proto_bytes(&tensor, TENSOR_RAW, values, sizeof values);
+    proto_numbers(&tensor, TENSOR_RAW, values, sizeof values);
     proto_message(&graph, GRAPH_INITIALIZER, &tensor);
     tensor = proto_tensor("h", ULP_TYPE_FLOAT16, 1, &count);
     proto_bytes(&tensor, TENSOR_INT32S, "\x80\x78\x80\x78", 4);
     proto_message(&graph, GRAPH_INITIALIZER, &tensor);
     tensor = proto_tensor("s", ULP_TYPE_FLOAT, 1, &count);
-    proto_bytes(&tensor, TENSOR_FLOATS, values, 8);
+    proto_numbers(&tensor, TENSOR_FLOATS, values, 8);
     proto_message(&sparse, SPARSE_VALUES, &tensor);
     tensor = proto_tensor("", ULP_TYPE_INT64, 1, &count);
-    proto_bytes(&tensor, TENSOR_RAW, indices, sizeof indices);
+    proto_numbers(&tensor, TENSOR_RAW, indices, sizeof indices);
     proto_message(&sparse, SPARSE_INDICES, &tensor);
     proto_int(&sparse, SPARSE_DIMS, 2);
     proto_int(&sparse, SPARSE_DIMS, 2);

@@ -254,8 +254,8 @@ START_TEST(integers_take_the_range_of_their_readers)
         if (constants[i].type == ULP_TYPE_FLOAT)
             proto_bytes(&tensor, TENSOR_RAW, zeros, constants[i].count * sizeof *zeros);
         else
-            proto_bytes(&tensor, TENSOR_RAW, numbers + constants[i].from,
-                        constants[i].count * sizeof *numbers);
+            proto_numbers(&tensor, TENSOR_RAW, numbers + constants[i].from,
+                          constants[i].count * sizeof *numbers);
         proto_message(&graph, GRAPH_INITIALIZER, &tensor);
     }
     struct proto nodes[] = {proto_node("Unsqueeze", "", "ids axes", "ids2"),

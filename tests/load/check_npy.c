@@ -6,6 +6,7 @@
 
 #include "data/data.h"
 #include "npy_file.h"
+#include "tensor/tensor.h"
 #include "tests/fuzz/fuzz_load.h"
 #include "tests/support/test.h"
 
@@ -160,6 +161,40 @@ START_TEST(bad_headers_are_explained)
 }
 END_TEST
 
+/* Whatever NaN a processor makes, one pattern is in the file; numbers beside it are as they are. */
+START_TEST(every_nan_is_one)
+{
+    static const uint32_t singles[] = {0xffc00000, 0x7fc00000, 0x7fa12345, 0xbf800000};
+    static const uint64_t doubles[] = {0xfff8000000000000, 0x7ff8000000000000, 0xfff4000000000001,
+                                       0x8000000000000001};
+    float x[4];
+    double y[4];
+    memcpy(x, singles, sizeof x);
+    memcpy(y, doubles, sizeof y);
+    const int64_t dims[] = {4};
+    for (int wide = 0; wide < 2; wide++) {
+        struct ulp_error error;
+        struct ulp_tensor tensor;
+        struct ulp_npy npy;
+        ck_ulp_ok(ulp_tensor_describe(&tensor, wide ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT,
+                                      wide ? ULP_ELEMENT_F64 : ULP_ELEMENT_F32, 0, 1, dims, &error),
+                  error);
+        tensor.data = wide ? (void *)y : (void *)x;
+        ck_ulp_ok(ulp_npy_encode(&npy, &tensor, &error), error);
+        const unsigned char *bytes = npy.data;
+        ck_assert_uint_eq(npy.data_bytes, wide ? 32 : 16);
+        for (size_t i = 0; i < 4; i++) {
+            uint64_t bits = 0;
+            for (size_t b = 0, n = wide ? 8 : 4; b < n; b++)
+                bits |= (uint64_t)bytes[i * n + b] << (8 * b);
+            ck_assert_uint_eq(bits, i == 3 ? (wide ? doubles[3] : singles[3])
+                                           : (wide ? 0x7ff8000000000000 : 0x7fc00000));
+        }
+        ulp_npy_free(&npy);
+    }
+}
+END_TEST
+
 /* Every prefix and random damage end in a status; a sanitizer sees the rest. */
 START_TEST(damaged_npy)
 {
@@ -192,6 +227,7 @@ int main(void)
     tcase_add_loop_test(tests, every_dtype_and_order, 0, dtype_count);
     tcase_add_test(tests, header_spellings);
     tcase_add_loop_test(tests, bad_headers_are_explained, 0, sizeof bad_npy / sizeof bad_npy[0]);
+    tcase_add_test(tests, every_nan_is_one);
     tcase_add_test(tests, damaged_npy);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

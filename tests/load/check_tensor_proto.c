@@ -208,14 +208,14 @@ START_TEST(floats_doubles_and_shapes)
     static const double wide[2] = {0.1, -5e-324};
     static const int64_t dims[3] = {1, 2, 3}, none[2] = {3, 0}, two = 2;
     struct proto message = proto_tensor("t", ULP_TYPE_FLOAT, 3, dims);
-    proto_bytes(&message, TENSOR_FLOATS, values, sizeof values);
+    proto_numbers(&message, TENSOR_FLOATS, values, sizeof values);
     struct ulp_tensor tensor = parse(&message);
     check_floats(&tensor, values, 6);
     ck_assert_int_eq(tensor.rank, 3);
     ck_assert_mem_eq(tensor.dims, dims, sizeof dims);
     ulp_tensor_free(&tensor);
     message = proto_tensor("t", ULP_TYPE_DOUBLE, 1, &two);
-    proto_bytes(&message, TENSOR_DOUBLES, wide, sizeof wide);
+    proto_numbers(&message, TENSOR_DOUBLES, wide, sizeof wide);
     tensor = parse(&message);
     ck_assert_mem_eq(tensor.data, wide, sizeof wide);
     ulp_tensor_free(&tensor);
@@ -224,7 +224,7 @@ START_TEST(floats_doubles_and_shapes)
     ck_assert(tensor.data && tensor.count == 0 && tensor.rank == 2);
     ulp_tensor_free(&tensor);
     message = proto_tensor("t", ULP_TYPE_FLOAT, 0, no_dims);
-    proto_bytes(&message, TENSOR_RAW, values, 4);
+    proto_numbers(&message, TENSOR_RAW, values, 4);
     tensor = parse(&message);
     ck_assert(tensor.count == 1 && tensor.rank == 0 && *(float *)tensor.data == 1.5f);
     ulp_tensor_free(&tensor);
@@ -348,7 +348,7 @@ START_TEST(strings_and_complex_are_described_only)
     ck_assert_uint_eq(model->tensors[0]->count, 2);
     ulp_model_free(model);
     tensor = proto_tensor("t", ULP_TYPE_COMPLEX64, 1, &two);
-    proto_bytes(&tensor, TENSOR_FLOATS, pairs, sizeof pairs);
+    proto_numbers(&tensor, TENSOR_FLOATS, pairs, sizeof pairs);
     message = model_with_tensor(&tensor);
     model = load_proto(&message);
     ck_assert_ptr_null(model->tensors[0]->data);
@@ -373,10 +373,10 @@ static struct proto sparse_model(const int64_t *dims, int rank, const int64_t *i
     const int64_t index_dims[2] = {count, width};
     struct proto graph = identity_graph(), sparse = {0};
     struct proto value = proto_tensor("t", ULP_TYPE_FLOAT, 1, &count);
-    proto_bytes(&value, TENSOR_RAW, values, (size_t)count * sizeof *values);
+    proto_numbers(&value, TENSOR_RAW, values, (size_t)count * sizeof *values);
     struct proto index = proto_tensor("", ULP_TYPE_INT64, width ? 2 : 1, index_dims);
-    proto_bytes(&index, TENSOR_RAW, indices,
-                (size_t)(count * (width ? width : 1)) * sizeof *indices);
+    proto_numbers(&index, TENSOR_RAW, indices,
+                  (size_t)(count * (width ? width : 1)) * sizeof *indices);
     proto_message(&sparse, SPARSE_VALUES, &value);
     proto_message(&sparse, SPARSE_INDICES, &index);
     for (int d = 0; d < rank; d++)
@@ -416,8 +416,8 @@ START_TEST(sparse_attributes_become_dense)
     struct proto graph = {0}, node = {0}, attribute = {0}, sparse = {0};
     struct proto value = proto_tensor("", ULP_TYPE_FLOAT, 1, &count);
     struct proto index = proto_tensor("", ULP_TYPE_INT64, 1, &count);
-    proto_bytes(&value, TENSOR_RAW, values, sizeof values);
-    proto_bytes(&index, TENSOR_RAW, indices, sizeof indices);
+    proto_numbers(&value, TENSOR_RAW, values, sizeof values);
+    proto_numbers(&index, TENSOR_RAW, indices, sizeof indices);
     proto_message(&sparse, SPARSE_VALUES, &value);
     proto_message(&sparse, SPARSE_INDICES, &index);
     proto_int(&sparse, SPARSE_DIMS, dims[0]);

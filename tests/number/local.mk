@@ -1,9 +1,10 @@
-test_programs += check_format check_function check_function_cuda check_number check_round check_strip \
+test_programs += check_format check_function check_function_cuda check_math check_number check_round check_strip \
 	check_wide_arithmetic check_wide_function check_wrong_names
 # tests of number: formats, arithmetics by name, rounding
 check_format_SOURCES = %D%/check_format.c
 check_function_SOURCES = %D%/check_function.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_function_cuda_SOURCES = %D%/check_function_cuda.c
+check_math_SOURCES = %D%/check_math.c
 check_number_SOURCES = %D%/check_number.c
 check_round_SOURCES = %D%/check_round.c %D%/round/check_oracle.c %D%/round/check_stochastic.c \
 	%D%/round/round_test.h %D%/round/support.c

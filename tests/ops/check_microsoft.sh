@@ -2,7 +2,7 @@
 # Operators of domain com.microsoft against what ONNX Runtime computed (scripts/record_microsoft_ops.py): every case passes, none is
 # left out.
 folder=${srcdir:-.}/tests/data/microsoft
-said=$("${top_builddir:-.}/ulpscope" conformance "$folder")
+said=$("${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}" conformance "$folder")
 code=$?
 echo "$said"
 cases=$(find "$folder" -name model.onnx | wc -l)

@@ -2,7 +2,7 @@
 # Runs ONNX's own test cases: those of Debian's libonnx-testdata and, when ULPSCOPE_TEST_DATA is set, the archives there.
 # Skipped (77) where neither is.
 set -eu
-program=${top_builddir:-.}/ulpscope
+program=${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ran=no

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/random.h"
 #include "number/round/round.h"
+#include "tensor/tensor.h"
 
 static void wrap(struct ulp_tensor *out, enum ulp_type type, int rank, const int64_t *dims,
                  void *data)
@@ -133,7 +134,7 @@ START_TEST(patterns_go_there_and_back)
     wrap(&again, rows[_i].type, 1, &count, back);
     wrap(&out, ULP_TYPE_FLOAT, 1, &count, values);
     for (size_t i = 0; i < in.count; i++)
-        memcpy(patterns + i * in.element_bytes, &(uint32_t){(uint32_t)i}, in.element_bytes);
+        ulp_tensor_set_int(&in, i, (int64_t)i);
     ck_ulp_ok(ulp_array_decode(&out, &in, &format, 2, &error), error);
     ck_ulp_ok(ulp_array_encode(&again, &out, &format, 2, &error), error);
     for (size_t i = 0; i < in.count; i++) {

@@ -185,8 +185,8 @@ static struct proto make_model(const struct edge *e)
     }
     struct proto one = proto_tensor("one", ULP_TYPE_FLOAT, 0, NULL),
                  two = proto_tensor("two", ULP_TYPE_INT64, 0, NULL);
-    proto_bytes(&one, TENSOR_RAW, (const float[]){1}, sizeof(float));
-    proto_bytes(&two, TENSOR_RAW, (const int64_t[]){2}, sizeof(int64_t));
+    proto_numbers(&one, TENSOR_RAW, (const float[]){1}, sizeof(float));
+    proto_numbers(&two, TENSOR_RAW, (const int64_t[]){2}, sizeof(int64_t));
     proto_message(&graph, GRAPH_INITIALIZER, &one);
     proto_message(&graph, GRAPH_INITIALIZER, &two);
     if (e->kind == IF) {

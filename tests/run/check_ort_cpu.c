@@ -80,7 +80,7 @@ static struct ulp_model *load_case(const struct ort_case *row)
     struct ulp_model *model;
     struct ulp_error error;
     char name[8];
-    proto_bytes(&tensor, TENSOR_RAW, &c, sizeof c);
+    proto_numbers(&tensor, TENSOR_RAW, &c, sizeof c);
     proto_message(&graph, GRAPH_INITIALIZER, &tensor);
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT16, 1, dims);
     for (const char *p = row->outputs; *p; p += strspn(p, " ")) {

@@ -92,7 +92,7 @@ static void add_constant(struct proto *graph, const char *name, int rank, const 
     for (size_t i = 0; i < count; i++)
         values[i] = (float)ulp_random_uniform(count, i) - 0.5f;
     struct proto tensor = proto_tensor(name, ULP_TYPE_FLOAT, rank, dims);
-    proto_bytes(&tensor, TENSOR_RAW, values, count * sizeof *values);
+    proto_numbers(&tensor, TENSOR_RAW, values, count * sizeof *values);
     proto_message(graph, GRAPH_INITIALIZER, &tensor);
     free(values);
 }
@@ -282,7 +282,7 @@ START_TEST(runs_leave_weights)
     proto_message(&node, NODE_ATTRIBUTE, &attribute);
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto axes = proto_tensor("axes", ULP_TYPE_INT64, 1, (const int64_t[]){1});
-    proto_bytes(&axes, TENSOR_RAW, &(const int64_t){0}, sizeof(int64_t));
+    proto_numbers(&axes, TENSOR_RAW, &(const int64_t){0}, sizeof(int64_t));
     proto_message(&graph, GRAPH_INITIALIZER, &axes);
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, 5, 11, 19});
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){3, 11, 300}, &inputs);

@@ -31,7 +31,7 @@ static void add_constants(struct proto *graph, const struct constant *constants,
     for (size_t i = 0; i < count; i++) {
         struct proto tensor =
             proto_tensor(constants[i].name, ULP_TYPE_FLOAT, constants[i].rank, constants[i].dims);
-        proto_bytes(&tensor, TENSOR_RAW, constants[i].values, constants[i].bytes);
+        proto_elements(&tensor, TENSOR_RAW, constants[i].values, constants[i].bytes, sizeof(float));
         proto_message(graph, GRAPH_INITIALIZER, &tensor);
     }
 }

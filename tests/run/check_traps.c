@@ -14,7 +14,8 @@ static void add_constant(struct proto *graph, const char *name, enum ulp_type ty
                          const void *data)
 {
     struct proto tensor = proto_tensor(name, (int)type, 1, &count);
-    proto_bytes(&tensor, TENSOR_RAW, data, (size_t)count * (type == ULP_TYPE_INT64 ? 8 : 4));
+    const size_t each = type == ULP_TYPE_INT64 ? 8 : 4;
+    proto_elements(&tensor, TENSOR_RAW, data, (size_t)count * each, each);
     proto_message(graph, GRAPH_INITIALIZER, &tensor);
 }
 
@@ -129,7 +130,7 @@ START_TEST(weights_in_constant_nodes)
                  node = proto_node("Constant", "weights", "", "w");
     const int64_t three = 3;
     struct proto tensor = proto_tensor("", ULP_TYPE_FLOAT, 1, &three);
-    proto_bytes(&tensor, TENSOR_RAW, ramp + 4, 12);
+    proto_numbers(&tensor, TENSOR_RAW, ramp + 4, 12);
     proto_text(&value, ATTRIBUTE_NAME, "value");
     proto_message(&value, ATTRIBUTE_T, &tensor);
     proto_int(&value, ATTRIBUTE_TYPE, 4);
@@ -286,7 +287,7 @@ START_TEST(empty_names_are_omitted_values)
     const int64_t two = 2;
     const float limit = 2.5f;
     struct proto tensor = proto_tensor("limit", ULP_TYPE_FLOAT, 0, NULL);
-    proto_bytes(&tensor, TENSOR_RAW, &limit, 4);
+    proto_numbers(&tensor, TENSOR_RAW, &limit, 4);
     proto_message(&graph, GRAPH_INITIALIZER, &tensor);
     add_constant(&graph, "k", ULP_TYPE_INT64, 1, &two);
     add_node(&graph, "TopK", "x k", "- indices");

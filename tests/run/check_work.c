@@ -104,7 +104,8 @@ static void add_inputs(const struct one_node *node, struct proto *graph, char *n
             ck_ulp_ok(ulp_tensor_set_add(values, word, &tensor, &error), error);
         } else {
             struct proto tensor = proto_tensor(word, code, rank, dims);
-            proto_bytes(&tensor, TENSOR_RAW, data, count * element_bytes(type));
+            proto_elements(&tensor, TENSOR_RAW, data, count * element_bytes(type),
+                           element_bytes(type));
             proto_message(graph, GRAPH_INITIALIZER, &tensor);
         }
         free(data);

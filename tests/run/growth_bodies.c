@@ -201,7 +201,7 @@ static void add_loop(struct proto *graph, struct proto node, struct proto loop)
 {
     const int64_t rounds = 3;
     struct proto tensor = proto_tensor("rounds", ULP_TYPE_INT64, 0, NULL);
-    proto_bytes(&tensor, TENSOR_RAW, &rounds, sizeof rounds);
+    proto_numbers(&tensor, TENSOR_RAW, &rounds, sizeof rounds);
     proto_message(graph, GRAPH_INITIALIZER, &tensor);
     add_attribute(&node, NODE_ATTRIBUTE, "body", 0, 5, body(loop));
     proto_message(graph, GRAPH_NODE, &node);

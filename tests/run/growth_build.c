@@ -33,7 +33,7 @@ void add_floats(struct proto *graph, const char *name, int rank, size_t i)
     for (int e = 0; e < 16; e++)
         ones[e] = 1;
     struct proto tensor = proto_tensor(text, ULP_TYPE_FLOAT, rank, dims);
-    proto_bytes(&tensor, TENSOR_RAW, ones, (rank == 2 ? 16 : rank == 1 ? 4 : 1) * sizeof *ones);
+    proto_numbers(&tensor, TENSOR_RAW, ones, (rank == 2 ? 16 : rank == 1 ? 4 : 1) * sizeof *ones);
     proto_message(graph, GRAPH_INITIALIZER, &tensor);
 }
 

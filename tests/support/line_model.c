@@ -39,7 +39,7 @@ static void add_floats(struct writer *writer, const char *name)
     struct proto tensor = proto_tensor(name, ULP_TYPE_FLOAT, rank, dims);
     for (size_t i = 0; i < count; i++)
         values[i] = (float)(2 * ulp_random_uniform(ulp_hash(name, strlen(name)), i) - 1);
-    proto_bytes(&tensor, TENSOR_RAW, values, count * sizeof *values);
+    proto_numbers(&tensor, TENSOR_RAW, values, count * sizeof *values);
     proto_message(&writer->graph, GRAPH_INITIALIZER, &tensor);
     free(values);
 }
@@ -51,7 +51,7 @@ static void add_integers(struct writer *writer, const char *name)
     for (const char *at = name + 1; *at && *at != ']'; at = end + (*end == ','))
         values[count++] = strtoll(at, &end, 10);
     struct proto tensor = proto_tensor(name, ULP_TYPE_INT64, 1, &count);
-    proto_bytes(&tensor, TENSOR_RAW, values, (size_t)count * sizeof *values);
+    proto_numbers(&tensor, TENSOR_RAW, values, (size_t)count * sizeof *values);
     proto_message(&writer->graph, GRAPH_INITIALIZER, &tensor);
 }
 
@@ -67,7 +67,7 @@ static void add_argument(struct writer *writer, const char *name)
     } else if (isdigit((unsigned char)*name) || *name == '-') {
         const float number = strtof(name, NULL);
         struct proto tensor = proto_tensor(name, ULP_TYPE_FLOAT, 0, NULL);
-        proto_bytes(&tensor, TENSOR_RAW, &number, sizeof number);
+        proto_numbers(&tensor, TENSOR_RAW, &number, sizeof number);
         proto_message(&writer->graph, GRAPH_INITIALIZER, &tensor);
     } else {
         const bool integer = strncmp(name, "i_", 2) == 0;

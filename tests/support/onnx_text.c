@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "load/load.h"
 #include "tests/support/test.h"
 
@@ -116,16 +117,15 @@ static uint16_t half_bits(double value, int fraction_bits)
 
 static void add_element(struct proto *bytes, int type, double value)
 {
-    const float single = (float)value;
-    const int64_t integer = (int64_t)value;
-    const uint16_t bits = half_bits(value, types[type].type == ULP_TYPE_FLOAT16 ? 10 : 7);
-    const void *from =
-        types[type].type == ULP_TYPE_FLOAT    ? (const void *)&single
-        : types[type].type == ULP_TYPE_DOUBLE ? (const void *)&value
-        : types[type].type == ULP_TYPE_FLOAT16 || types[type].type == ULP_TYPE_BFLOAT16
-            ? (const void *)&bits
-            : &integer; /* little-endian */
-    proto_raw(bytes, from, (size_t)types[type].bytes);
+    uint64_t bits;
+    switch (types[type].type) {
+    case ULP_TYPE_FLOAT: bits = ulp_float_bits((float)value); break;
+    case ULP_TYPE_DOUBLE: bits = ulp_double_bits(value); break;
+    case ULP_TYPE_FLOAT16: bits = half_bits(value, 10); break;
+    case ULP_TYPE_BFLOAT16: bits = half_bits(value, 7); break;
+    default: bits = (uint64_t)(int64_t)value;
+    }
+    proto_little(bytes, bits, (size_t)types[type].bytes);
 }
 
 /* {1, 2...} */

@@ -1,7 +1,7 @@
 # What tests of the program share: where it is, a folder to work in that goes away, and what is expected.
 set -u
 program_folder=$(cd "${top_builddir:-.}" && pwd)
-program=$program_folder/ulpscope
+program=${ULPSCOPE_PROGRAM:-$program_folder/ulpscope}
 source=$(cd "${top_srcdir:-.}" && pwd)
 model=$source/examples/digits/model.onnx
 inputs=$source/examples/digits/inputs.npz

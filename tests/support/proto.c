@@ -45,10 +45,39 @@ void proto_int(struct proto *p, int field, int64_t value)
     proto_varint(p, (uint64_t)value);
 }
 
+void proto_little(struct proto *p, uint64_t bits, size_t bytes)
+{
+    for (size_t b = 0; b < bytes; b++)
+        proto_raw(p, &(unsigned char){(unsigned char)(bits >> 8 * b)}, 1);
+}
+
+/* The number of `bytes` bytes that is in memory as this machine has it. */
+static uint64_t bits_of(const void *at, size_t bytes)
+{
+    uint8_t one;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (bytes) {
+    case 1: return memcpy(&one, at, 1), one;
+    case 2: return memcpy(&two, at, 2), two;
+    case 4: return memcpy(&four, at, 4), four;
+    default: return memcpy(&eight, at, 8), eight;
+    }
+}
+
 void proto_float(struct proto *p, int field, float value)
 {
     write_key(p, field, 5);
-    proto_raw(p, &value, sizeof value);
+    proto_little(p, bits_of(&value, sizeof value), sizeof value);
+}
+
+void proto_elements(struct proto *p, int field, const void *values, size_t bytes, size_t bytes_each)
+{
+    write_key(p, field, 2);
+    proto_varint(p, bytes);
+    for (size_t at = 0; at < bytes; at += bytes_each)
+        proto_little(p, bits_of((const char *)values + at, bytes_each), bytes_each);
 }
 
 void proto_bytes(struct proto *p, int field, const void *bytes, size_t count)

@@ -16,8 +16,15 @@ void proto_raw(struct proto *p, const void *bytes, size_t count);
 void proto_varint(struct proto *p, uint64_t value);
 /* Fields: a number, a float, bytes, a text, and a message, which is freed. */
 void proto_int(struct proto *p, int field, int64_t value);
+/* The low bytes of bits, least significant first. */
+void proto_little(struct proto *p, uint64_t bits, size_t bytes);
 void proto_float(struct proto *p, int field, float value);
 void proto_bytes(struct proto *p, int field, const void *bytes, size_t count);
+/* Numbers in memory, of bytes_each bytes: files have them least significant byte first. */
+void proto_elements(struct proto *p, int field, const void *values, size_t bytes,
+                    size_t bytes_each);
+#define proto_numbers(p, field, values, bytes) \
+    proto_elements(p, field, values, bytes, sizeof *(values))
 void proto_text(struct proto *p, int field, const char *text);
 void proto_message(struct proto *p, int field, struct proto *message);
 

@@ -98,7 +98,7 @@ static void add_floats(struct proto *graph, const char *name, int rank, const in
     size_t count = 1;
     for (int d = 0; d < rank; d++)
         count *= (size_t)dims[d];
-    proto_bytes(&tensor, TENSOR_RAW, values, count * sizeof *values);
+    proto_numbers(&tensor, TENSOR_RAW, values, count * sizeof *values);
     proto_message(graph, GRAPH_INITIALIZER, &tensor);
 }
 
@@ -122,7 +122,7 @@ struct proto text_message(const struct text_graph *text)
     for (int64_t i = 0; i < 3; i++) {
         struct proto number =
             proto_tensor((const char *[]){"i_0", "i_1", "i_2"}[i], ULP_TYPE_INT64, 0, NULL);
-        proto_bytes(&number, TENSOR_RAW, &i, sizeof i);
+        proto_numbers(&number, TENSOR_RAW, &i, sizeof i);
         proto_message(&graph, GRAPH_INITIALIZER, &number);
     }
     return proto_model(8, 16, &graph);

@@ -367,8 +367,10 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
 {
     if (grain == 0 || (pool && pool->eager))
         grain = 1;
+    /* a worker of another pool is the only one that this pool has here */
+    const bool own = working && (!pool || pool == working);
     if (!pool || pool->thread_count == 1 || count <= grain || working)
-        return run_inline(count, work, context, working ? working_number : 0, error);
+        return run_inline(count, work, context, own ? working_number : 0, error);
     struct job job = {.work = work,
                       .context = context,
                       .count = count,

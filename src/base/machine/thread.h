@@ -38,7 +38,8 @@ static inline size_t ulp_grain(double item_nanoseconds)
 /* Splits [0, count) into chunks of `grain` items or more (the last of a part may be shorter) and
  * runs them on the pool, the caller working too; each thread begins in its own part, the first
  * thread with the first items. pool NULL: runs in the caller. Calls from inside a worker run in
- * that worker; otherwise one thread at a time may call with a pool. */
+ * that worker, with a pool of its own as worker 0; otherwise one thread at a time may call with a
+ * pool. */
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain,
                                  ulp_work_fn *work, void *context, struct ulp_error *error);
 

@@ -22,7 +22,9 @@ static int compare_rows(const void *a, const void *b)
     int order = strcmp(x->domain, y->domain);
     if (order == 0)
         order = strcmp(x->name, y->name);
-    return order ? order : (x->since > y->since) - (x->since < y->since);
+    if (order == 0)
+        order = (x->since > y->since) - (x->since < y->since);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
 static struct ulp_operator_info *read_rows(size_t *count)

@@ -1,4 +1,4 @@
-/* ulpscope study: options, the study, its files. */
+/* ulpscope study: options, a study for each shape, its files. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +100,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (!options->sweep_count)
             refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
-        if (options->common.shape_count > 1)
-            refuse(state, "--shape once: a study is of inputs of one shape");
+        if (count_shapes(&options->common) > 1 && (options->json || options->csv || options->html ||
+                                                   options->checkpoint || options->tolerance > 0))
+            refuse(state, "--json, --csv, --html, --checkpoint and --tolerance are of one shape");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -117,6 +118,9 @@ static const char documentation[] =
     "  ulpscope study model.onnx -i inputs.npz --sweep 'e5m{4..12}' --tolerance 1e-3\n"
     "      how many bits are enough?\n"
     "  ulpscope study model.onnx --sweep 'fp16,round={rne,rz,ru,rd,sr}' --trials 30\n"
+    "  ulpscope study model.onnx --sweep 'fp16,round={rne,rz}' --shape x=1x64 --shape x=1x256 "
+    "--shape x=1x1024\n"
+    "      does the error grow as n u or as sqrt(n) u?\n"
     "  ulpscope study model.onnx --sweep 'e8m{2..10},order={sequential,pairwise}' --html "
     "study.html\n"
     "  ulpscope study model.onnx --sweep 'fp16@{v100,a100,h200}' --checkpoint work --json "
@@ -124,9 +128,11 @@ static const char documentation[] =
 
 struct working {
     struct ulp_model *model;
-    struct sample_list samples;
+    struct sample_list samples; /* of the current shape */
     const struct ulp_tensor_set **inputs;
-    struct ulp_study study;
+    size_t count; /* of the shapes that are done */
+    struct ulp_study *studies;
+    double *sizes; /* elements of the inputs of a sample */
 };
 
 static void show_run(void *context, size_t run, size_t run_count)
@@ -152,16 +158,32 @@ static enum ulp_status spare_files(const struct study_options *options,
 static enum ulp_status open_work(const struct study_options *options, struct working *work,
                                  struct ulp_error *error)
 {
-    char *shapes = NULL;
-    enum ulp_status status =
+    const size_t shapes = count_shapes(&options->common);
+    work->studies = calloc(shapes, sizeof *work->studies);
+    work->sizes = calloc(shapes, sizeof *work->sizes);
+    if (!work->studies || !work->sizes)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    const enum ulp_status status =
         ulp_model_load(options->common.model, options->common.budget, &work->model, error);
-    if (status == ULP_OK)
-        status = set_shapes(work->model, &options->common, 0, &shapes, error);
+    return status == ULP_OK ? spare_files(options, work->model, error) : status;
+}
+
+static void close_shape(struct working *work)
+{
+    free(work->inputs);
+    free_samples(&work->samples);
+    work->inputs = NULL;
+    work->samples = (struct sample_list){0};
+}
+
+static enum ulp_status open_shape(const struct study_options *options, struct working *work,
+                                  size_t n, struct ulp_error *error)
+{
+    char *shapes = NULL;
+    enum ulp_status status = set_shapes(work->model, &options->common, n, &shapes, error);
     free(shapes);
     if (status == ULP_OK)
         status = read_samples(work->model, &options->common, &work->samples, error);
-    if (status == ULP_OK)
-        status = spare_files(options, work->model, error);
     if (status != ULP_OK)
         return status;
     work->inputs = calloc(work->samples.count, sizeof *work->inputs);
@@ -169,11 +191,14 @@ static enum ulp_status open_work(const struct study_options *options, struct wor
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     for (size_t i = 0; i < work->samples.count; i++)
         work->inputs[i] = &work->samples.items[i].inputs;
+    for (size_t i = 0; i < work->inputs[0]->count; i++)
+        work->sizes[n] += (double)work->inputs[0]->items[i].tensor.count;
     return ULP_OK;
 }
 
-static enum ulp_status run_study(const struct study_options *options, struct working *work,
-                                 struct ulp_error *error)
+/* The n-th shape. */
+static enum ulp_status run_shape(const struct study_options *options, struct working *work,
+                                 size_t n, struct ulp_error *error)
 {
     struct progress progress;
     struct ulp_study_options wanted = {.sweeps = (const char *const *)options->sweeps,
@@ -191,7 +216,7 @@ static enum ulp_status run_study(const struct study_options *options, struct wor
                                        .begins = show_run};
     enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
     if (status == ULP_OK)
-        status = open_work(options, work, error);
+        status = open_shape(options, work, n, error);
     if (status != ULP_OK)
         return status;
     if (!options->common.quiet)
@@ -202,10 +227,73 @@ static enum ulp_status run_study(const struct study_options *options, struct wor
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
     wanted.progress = &observer;
-    status =
-        ulp_study_run(work->model, work->inputs, work->samples.count, &wanted, &work->study, error);
+    status = ulp_study_run(work->model, work->inputs, work->samples.count, &wanted,
+                           &work->studies[n], error);
     progress_clear(&progress);
+    work->count += status == ULP_OK;
     return status;
+}
+
+static enum ulp_status run_study(const struct study_options *options, struct working *work,
+                                 struct ulp_error *error)
+{
+    enum ulp_status status = open_work(options, work, error);
+    for (size_t n = 0; n < count_shapes(&options->common) && status == ULP_OK; n++) {
+        status = run_shape(options, work, n, error);
+        close_shape(work);
+    }
+    return status;
+}
+
+/* ---- several shapes: the law over the size of the inputs ---- */
+
+static void say_size_law(const struct working *work, size_t setting, size_t place)
+{
+    static const char *const how[] = {[ULP_LAW_LINEAR] = "grows as n u",
+                                      [ULP_LAW_ROOT] = "grows as sqrt(n) u",
+                                      [ULP_LAW_FLAT] = "does not depend on n"};
+    const struct ulp_study *first = &work->studies[0];
+    const char *name = first->settings[setting].text, *output = first->places[place].name;
+    double *relative = calloc(work->count, sizeof *relative);
+    struct ulp_study_fit fit;
+    for (size_t n = 0; relative && n < work->count; n++)
+        relative[n] = work->studies[n].settings[setting].points[place].relative;
+    if (!relative)
+        return;
+    ulp_study_fit(work->sizes, relative, work->count, true, &fit);
+    free(relative);
+    if (fit.law == ULP_LAW_NONE) {
+        say(stdout, "%s: no law fits the error of %s over %zu sizes: %s.\n", name, output,
+            work->count, fit.reason);
+        return;
+    }
+    if (fit.law == ULP_LAW_POWER)
+        say(stdout, "%s: the error of %s goes with n^%.2f", name, output, fit.slope);
+    else
+        say(stdout, "%s: the error of %s %s", name, output, how[fit.law]);
+    say(stdout, " (slope %.2f +- %.2f, residual %.2f bits).\n", fit.slope, fit.slope_error,
+        fit.residual);
+}
+
+static bool is_output(const struct ulp_study *study, size_t place)
+{
+    return place < study->place_count && study->places[place].kind == ULP_PLACE_OUTPUT;
+}
+
+/* Of each setting and output: the law, then a row for each size. */
+static void say_sizes(const struct working *work)
+{
+    const struct ulp_study *first = &work->studies[0];
+    for (size_t s = 0; s < first->setting_count; s++)
+        for (size_t p = 0; is_output(first, p); p++)
+            say_size_law(work, s, p);
+    say(stdout, "\n%10s %10s  setting, output; n: elements of the inputs\n", "n", "relative");
+    for (size_t s = 0; s < first->setting_count; s++)
+        for (size_t p = 0; is_output(first, p); p++)
+            for (size_t n = 0; n < work->count; n++)
+                say(stdout, "%10.0f %10.2e  %s, %s\n", work->sizes[n],
+                    work->studies[n].settings[s].points[p].relative, first->settings[s].text,
+                    first->places[p].name);
 }
 
 static void note_kept(const struct study_options *options, const struct ulp_study *study)
@@ -248,11 +336,14 @@ int command_study(int argc, char **argv)
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
-        code = run_study(&options, &work, &error) == ULP_OK ? report(&options, &work.study)
-                                                            : fail(&error);
-    ulp_study_free(&work.study);
-    free(work.inputs);
-    free_samples(&work.samples);
+        code = run_study(&options, &work, &error) != ULP_OK ? fail(&error)
+               : work.count == 1                            ? report(&options, work.studies)
+                                                            : (say_sizes(&work), ULP_OK);
+    for (size_t n = 0; n < work.count; n++)
+        ulp_study_free(&work.studies[n]);
+    close_shape(&work);
+    free(work.studies);
+    free(work.sizes);
     free(options.sweeps);
     free(options.nodes);
     ulp_model_free(work.model);

@@ -1,6 +1,6 @@
 # Manual pages and completions, made of the program's own tables. Only what the program says (description) is in the tarball; a
 # command that is new needs its page named here, which tests/cli/check_manual.sh sees to.
-manual_pages = %D%/ulpscope.1 %D%/ulpscope-arith.1 %D%/ulpscope-audit.1 %D%/ulpscope-bits.1 %D%/ulpscope-compare.1 %D%/ulpscope-conformance.1 \
+manual_pages = %D%/ulpscope.1 %D%/ulpscope-arith.1 %D%/ulpscope-audit.1 %D%/ulpscope-bits.1 %D%/ulpscope-compare.1 %D%/ulpscope-conformance.1 %D%/ulpscope-fit.1 \
 	%D%/ulpscope-diff.1 %D%/ulpscope-engine.1 %D%/ulpscope-lint.1 %D%/ulpscope-merge.1 %D%/ulpscope-mma.1 %D%/ulpscope-ops.1 %D%/ulpscope-overflow.1 \
 	%D%/ulpscope-plan.1 %D%/ulpscope-prove.1 %D%/ulpscope-report.1 %D%/ulpscope-run.1 %D%/ulpscope-show.1 %D%/ulpscope-study.1 %D%/ulpscope-tolerance.1
 man_MANS += $(manual_pages)
@@ -16,8 +16,8 @@ EXTRA_DIST += %D%/describe.sh %D%/description %D%/read.awk %D%/man.awk %D%/bash.
 	%D%/overview.man %D%/completion.bash %D%/completion.zsh %D%/completion.fish
 
 if ASK_PROGRAM
-%D%/description: ulpscope$(EXEEXT) %D%/describe.sh
-	$(AM_V_GEN)$(MKDIR_P) %D% && $(SHELL) $(srcdir)/%D%/describe.sh ./ulpscope$(EXEEXT) >%D%/description.new && mv %D%/description.new %D%/description
+%D%/description: ulpscope$(EXEEXT) $(program_here) %D%/describe.sh
+	$(AM_V_GEN)$(MKDIR_P) %D% && $(SHELL) $(srcdir)/%D%/describe.sh ./$(program_here) >%D%/description.new && mv %D%/description.new %D%/description
 else
 %D%/description: %D%/describe.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && if test -n "$(ULPSCOPE_NATIVE)"; then $(SHELL) $(srcdir)/%D%/describe.sh "$(ULPSCOPE_NATIVE)"; \

@@ -1,4 +1,5 @@
 #include "formula/enclose/enclose.h"
+#include "number/function/math.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -286,9 +287,9 @@ static double norm_of(const struct walk *w, const struct ulp_instruction *in, co
     case ULP_PRIMITIVE_SUB: return norm[a[0]] + norm[a[1]];
     case ULP_PRIMITIVE_MAX:
     case ULP_PRIMITIVE_MIN:
-        return squares ? hypot(norm[a[0]], norm[a[1]]) : norm[a[0]] + norm[a[1]];
+        return squares ? ulp_math_hypot(norm[a[0]], norm[a[1]]) : norm[a[0]] + norm[a[1]];
     case ULP_PRIMITIVE_SELECT:
-        return squares ? hypot(norm[a[1]], norm[a[2]]) : norm[a[1]] + norm[a[2]];
+        return squares ? ulp_math_hypot(norm[a[1]], norm[a[2]]) : norm[a[1]] + norm[a[2]];
     case ULP_PRIMITIVE_MUL:
         return fmin(norm[a[0]] * most_of(w, a[1]), norm[a[1]] * most_of(w, a[0]));
     case ULP_PRIMITIVE_DIV: return norm[a[0]] / least_of(w, a[1]);

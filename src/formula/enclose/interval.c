@@ -1,4 +1,5 @@
 #include "formula/enclose/interval.h"
+#include "number/function/math.h"
 
 #include <math.h>
 #include <string.h>
@@ -378,7 +379,7 @@ static struct set compute_one(enum ulp_primitive primitive, struct set a, struct
         if (a.may || is_empty(a) || fmax(-a.lo, a.hi) > 700)
             return anything();
         a = magnitude_of(a);
-        return (struct set){1, exp2(ceil(a.hi * 1.4427 + 1e-3)), 0};
+        return (struct set){1, ulp_math_exp2(ceil(a.hi * 1.4427 + 1e-3)), 0};
     default: return anything(); /* bits of integers, tan */
     }
 }

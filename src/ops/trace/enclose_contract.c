@@ -1,6 +1,7 @@
 /* A contraction of intervals: three contractions of numbers. With centres c, radii r and
  * magnitudes m = |c| + r, a sum of products lies within sum m m' - sum |c||c'| of sum c c'. */
 #include "ops/trace/affine.h"
+#include "number/function/math.h"
 
 enum { CENTRE, CENTRE_SIZE, MAGNITUDE, SUMS };
 
@@ -191,7 +192,7 @@ static double find_spectral(struct ulp_trace *trace, const struct factor *factor
         const double norm = sqrt(squares);
         if (norm == 0 || !isfinite(norm))
             return norm == 0 ? 0 : INFINITY;
-        logarithm += log(norm) / power; /* of the bound of s^2 so far */
+        logarithm += ulp_math_log(norm) / power; /* of the bound of s^2 so far */
         if (s == SQUARINGS)
             break;
         for (size_t i = 0; i < d * d; i++)
@@ -208,7 +209,7 @@ static double find_spectral(struct ulp_trace *trace, const struct factor *factor
         next = swap;
         power *= 2;
     }
-    return exp(logarithm / 2) * (1 + 0x1p-20);
+    return ulp_math_exp(logarithm / 2) * (1 + 0x1p-20);
 }
 
 static bool is_one_matrix(const struct ulp_factor *factor, size_t batches)

@@ -36,6 +36,7 @@ void tell_host(void *context, size_t part, size_t part_count);
 
 /* findings.c */
 void digest_comparison(struct digest *digest);
+void digest_fit(struct digest *digest);
 void digest_forecast(struct digest *digest);
 void digest_lint(struct digest *digest);
 void digest_plan(struct digest *digest);

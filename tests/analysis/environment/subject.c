@@ -480,6 +480,7 @@ const struct subject subjects[] = {
     {"engines", digest_engine},
     {"the proof", digest_proof},
     {"the tolerance", digest_tolerance},
+    {"the fit", digest_fit},
     {"the study", digest_study},
     {"the lint", digest_lint},
     {"the graph with types", digest_mixed},

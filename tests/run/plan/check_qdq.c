@@ -142,7 +142,7 @@ static void add_constant(struct proto *graph, const char *name, enum ulp_type ty
                          const int64_t *dims, const void *data, size_t bytes)
 {
     struct proto tensor = proto_tensor(name, (int)type, rank, dims);
-    proto_bytes(&tensor, TENSOR_RAW, data, bytes);
+    proto_elements(&tensor, TENSOR_RAW, data, bytes, (size_t)ulp_type_rows[type].file_bits / 8);
     proto_message(graph, GRAPH_INITIALIZER, &tensor);
 }
 

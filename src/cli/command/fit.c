@@ -1,0 +1,292 @@
+/* ulpscope fit: products of matrices read, the search, and what was found. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_GPU = 512,
+    OPTION_OPERANDS,
+    OPTION_RESULT,
+    OPTION_TRANSPOSE,
+    OPTION_PROBE,
+    OPTION_SHAPE,
+    OPTION_JSON,
+    OPTION_ALL
+};
+
+struct fit_options {
+    struct ulp_fit_options wanted;
+    char **words;
+    size_t word_count;
+    bool transposed_a, transposed_b, all;
+    const char *probe, *json;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"gpu", OPTION_GPU, "GPU", 0, "Try only the units of this GPU (ulpscope mma --list names them)", 0},
+    {"operands", OPTION_OPERANDS, "FORMAT", 0, "The format of A and B, as bf16 (default: all that their elements can have)", 0},
+    {"result", OPTION_RESULT, "FORMAT", 0, "The format of C (default: all that its elements can have)", 0},
+    {"transpose", OPTION_TRANSPOSE, "a|b|ab", 0, "A lies as [k, m], B as [n, k]", 0},
+    {"probe", OPTION_PROBE, "OUT.npz", 0, "Write operands a and b on which the candidates that are left differ, and which show the order of the sum", 0},
+    {"probe-shape", OPTION_SHAPE, "MxNxK", 0, "The shape of the probe's product (default: the first product's)", 0},
+    {"all", OPTION_ALL, 0, 0, "Show every candidate that gives the bits (default: 12)", 0},
+    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON", 0},
+    {"threads", 't', "N", 0, "Threads (default: all processors)", 0},
+    {0},
+};
+/* clang-format on */
+
+static void read_shape(struct fit_options *options, const struct argp_state *state,
+                       const char *argument)
+{
+    size_t *const out[] = {&options->wanted.probe_m, &options->wanted.probe_n,
+                           &options->wanted.probe_k};
+    const char *text = argument;
+    for (int i = 0; i < 3; i++) {
+        char number[16];
+        const size_t length = strcspn(text, "x");
+        int64_t value = 0;
+        snprintf(number, sizeof number, "%.*s", (int)length, text);
+        text += length;
+        if (length >= sizeof number || !parse_integer(number, 1, 1 << 20, &value) ||
+            *text != (i < 2 ? 'x' : 0))
+            refuse(state, "--probe-shape %s: expected rows, columns and k, as 64x64x1024",
+                   argument);
+        text += *text == 'x';
+        *out[i] = (size_t)value;
+    }
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct fit_options *options = state->input;
+    int64_t threads;
+    switch (key) {
+    case OPTION_GPU: options->wanted.gpu = argument; return 0;
+    case OPTION_OPERANDS: options->wanted.operands = argument; return 0;
+    case OPTION_RESULT: options->wanted.result = argument; return 0;
+    case OPTION_TRANSPOSE:
+        if (!*argument || strspn(argument, "ab") != strlen(argument))
+            refuse(state, "--transpose %s: expected a, b or ab", argument);
+        options->transposed_a = strchr(argument, 'a');
+        options->transposed_b = strchr(argument, 'b');
+        return 0;
+    case OPTION_PROBE: options->probe = argument; return 0;
+    case OPTION_SHAPE: read_shape(options, state, argument); return 0;
+    case OPTION_ALL: options->all = true; return 0;
+    case OPTION_JSON: options->json = argument; return 0;
+    case 't':
+        if (!parse_integer(argument, 1, 1024, &threads))
+            refuse(state, "--threads %s: expected 1 to 1024", argument);
+        options->wanted.thread_count = (int)threads;
+        return 0;
+    case ARGP_KEY_ARG:
+        add_argument(state, &options->words, &options->word_count, argument);
+        return 0;
+    case ARGP_KEY_NO_ARGS: refuse(state, "expected A B C, or an .npz with a, b and c"); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say which unit and schedule gave these bits: C = A B as a GPU computed it is compared, bit "
+    "for "
+    "bit, with every way to compute it that an arithmetic's name can say: rounding of the "
+    "operands, "
+    "matrix unit, accumulator, promotion, slices of k, order, rounding of the result. The answer "
+    "is "
+    "a name for --arith. A, B and C are .npy files, FILE.npz:KEY, or an .npz with one array; or "
+    "one "
+    ".npz has arrays a, b and c. Several products, which came from one kernel, narrow it down. "
+    "Arrays of "
+    "8- and 16-bit integers are patterns of FP8, FP16 or BF16."
+    "\vExit code 1: no candidate gives every bit. doc/fit.md has the method.\n\n"
+    "Examples:\n"
+    "  ulpscope fit a.npy b.npy c.npy\n"
+    "  ulpscope fit gemm.npz --probe probe.npz\n"
+    "      which schedule, and operands that tell apart what is left\n"
+    "  ulpscope fit gemm.npz probed.npz\n"
+    "      where probed.npz has the probe's a and b, and c from the GPU\n"
+    "  ulpscope fit dump.npz:x dump.npz:w dump.npz:y --transpose b --gpu a100";
+
+/* ---- reading ---- */
+
+/* The files that the words name, each with its arrays. */
+struct product_list {
+    struct ulp_recording_list files;
+    struct ulp_fit_product *items;
+    size_t count;
+};
+
+static const struct ulp_tensor *find_letter(const struct ulp_tensor_set *set, char letter)
+{
+    const char lower[] = {letter, 0}, upper[] = {(char)(letter - 'a' + 'A'), 0};
+    const struct ulp_tensor *found = ulp_tensor_set_find(set, lower);
+    return found ? found : ulp_tensor_set_find(set, upper);
+}
+
+/* Read the word's file; *key: what follows "FILE.npz:", NULL without it. */
+static enum ulp_status read_word(struct product_list *list, char *word, const char **key,
+                                 struct ulp_error *error)
+{
+    char *colon = strstr(word, ".npz:");
+    *key = colon ? colon + 5 : NULL;
+    if (colon)
+        colon[4] = 0;
+    const enum ulp_status status = ulp_recording_read(word, NULL, NULL, &list->files, error);
+    if (colon)
+        colon[4] = ':';
+    return status;
+}
+
+static enum ulp_status find_array(const struct ulp_tensor_set *set, const char *word,
+                                  const char *key, char letter, const struct ulp_tensor **out,
+                                  struct ulp_error *error)
+{
+    *out = key               ? ulp_tensor_set_find(set, key)
+           : set->count == 1 ? &set->items[0].tensor
+                             : find_letter(set, letter);
+    if (*out)
+        return ULP_OK;
+    if (key)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the file has no such array, but %zu others",
+                        word, set->count);
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "%s has %zu arrays: expected one, one that is called '%c', or a name as "
+                    "FILE.npz:KEY",
+                    word, set->count, letter);
+}
+
+/* The product that begins with a word: a, b and c of its file, or one of it and two more. */
+static enum ulp_status read_product(struct product_list *list, char **words, size_t count,
+                                    size_t *used, struct ulp_fit_product *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_tensor **const parts[] = {&out->a, &out->b, &out->c};
+    const char *key;
+    *used = 1;
+    enum ulp_status status = read_word(list, words[0], &key, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_tensor_set *set = &list->files.items[list->files.count - 1].tensors;
+    if (!key && find_letter(set, 'a') && find_letter(set, 'b') && find_letter(set, 'c')) {
+        for (int i = 0; i < 3; i++)
+            *parts[i] = find_letter(set, (char)('a' + i));
+        return ULP_OK;
+    }
+    if (count < 3)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: expected three files A B C, or an .npz with arrays a, b and c",
+                        words[0]);
+    *used = 3;
+    for (size_t i = 0; i < 3 && status == ULP_OK; i++) {
+        if (i)
+            status = read_word(list, words[i], &key, error);
+        if (status == ULP_OK)
+            status = find_array(&list->files.items[list->files.count - 1].tensors, words[i], key,
+                                (char)('a' + i), parts[i], error);
+    }
+    return status;
+}
+
+static enum ulp_status read_products(const struct fit_options *options, struct product_list *list,
+                                     struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    list->items = calloc(options->word_count, sizeof *list->items);
+    if (!list->items)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t w = 0, used; w < options->word_count && status == ULP_OK; w += used) {
+        struct ulp_fit_product *product = &list->items[list->count++];
+        product->transposed_a = options->transposed_a;
+        product->transposed_b = options->transposed_b;
+        status =
+            read_product(list, options->words + w, options->word_count - w, &used, product, error);
+    }
+    return status;
+}
+
+static void free_products(struct product_list *list)
+{
+    ulp_recording_list_free(&list->files);
+    free(list->items);
+}
+
+/* ---- the search ---- */
+
+static enum ulp_status write_probe(const struct fit_options *options, struct ulp_fit_probe *probe,
+                                   struct ulp_error *error)
+{
+    struct ulp_tensor_set set = {0};
+    enum ulp_status status = ulp_tensor_set_add(&set, "a", &probe->a, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_add(&set, "b", &probe->b, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_write_npz(options->probe, &set, error);
+    ulp_tensor_set_free(&set);
+    return status;
+}
+
+/* Prints the answer. */
+static enum ulp_status report(const struct fit_options *options, const struct ulp_fit *fit,
+                              const struct ulp_fit_probe *probe, struct ulp_error *error)
+{
+    char *summary;
+    enum ulp_status status =
+        ulp_fit_summary(fit, probe, options->probe, options->all ? 0 : 12, &summary, error);
+    if (status == ULP_OK) {
+        fputs(summary, stdout);
+        free(summary);
+    }
+    if (status == ULP_OK && options->json)
+        status = ulp_fit_write_json(fit, probe, options->json, error);
+    return status;
+}
+
+static enum ulp_status run_fit(const struct fit_options *options, bool *found,
+                               struct ulp_error *error)
+{
+    struct product_list list = {0};
+    struct ulp_fit fit = {0};
+    struct ulp_fit_probe probe = {0};
+    const char *const outputs[] = {options->probe, options->json};
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < 2 && status == ULP_OK; i++)
+        if (outputs[i])
+            status = spare_inputs(outputs[i], NULL, options->words, options->word_count, error);
+    if (status == ULP_OK)
+        status = read_products(options, &list, error);
+    if (status == ULP_OK)
+        status = ulp_fit_find(list.items, list.count, &options->wanted, &fit, error);
+    if (status == ULP_OK && options->probe) {
+        status = ulp_fit_probe_make(&fit, &list.items[0], &options->wanted, &probe, error);
+        if (status == ULP_OK)
+            status = write_probe(options, &probe, error);
+    }
+    if (status == ULP_OK)
+        status = report(options, &fit, options->probe ? &probe : NULL, error);
+    *found = fit.consistent > 0;
+    ulp_fit_probe_free(&probe);
+    ulp_fit_free(&fit);
+    free_products(&list);
+    return status;
+}
+
+int command_fit(int argc, char **argv)
+{
+    static const struct argp argp = {option_list,   parse_option, "A B C\nPRODUCT.npz...",
+                                     documentation, NULL,         NULL,
+                                     NULL};
+    struct fit_options options = {0};
+    struct ulp_error error = {0};
+    bool found = false;
+    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
+        return ULP_ERROR_MEMORY;
+    const enum ulp_status status = run_fit(&options, &found, &error);
+    free(options.words);
+    return status != ULP_OK ? fail(&error) : found ? ULP_OK : ULP_ERROR_LIMIT;
+}
