@@ -50,6 +50,7 @@ struct ulp_bits_search {
     struct ulp_bits_room *layers;
     ptrdiff_t *layer_of; /* by node; -1: none */
     double total_weight;
+    bool measured;  /* the powers: the model's error can be limited */
     double full;    /* the ratio with the widest choice in every layer */
     double allowed; /* the ratio that is being searched for: 1, for the frontier others */
     uint16_t *kept; /* by node: of what is run */
@@ -81,6 +82,8 @@ enum ulp_status ulp_bits_range(struct ulp_bits_search *search, const struct ulp_
 /* model.c: what the layers' powers say. */
 double ulp_bits_cost(const struct ulp_bits_search *search, const ulp_bits_of *of);
 double ulp_bits_mean_mantissa(const struct ulp_bits_search *search, const ulp_bits_of *of);
+/* The ratio that is expected by powers as ulp_bits_measure left them. */
+double ulp_bits_expect(const struct ulp_bits_search *search, const ulp_bits_of *of);
 /* The ratio that is expected, and the power of one layer's error. */
 double ulp_bits_predict(const struct ulp_bits_search *search, const ulp_bits_of *of);
 double ulp_bits_power(const struct ulp_bits_search *search, size_t layer, ulp_bits_of choice);
@@ -115,6 +118,9 @@ bool ulp_bits_same(const struct ulp_bits_search *search, ulp_bits_of choice, ulp
  * and the layers' powers in the scale that these runs show. */
 enum ulp_status ulp_bits_uniforms(struct ulp_bits_search *search, struct ulp_bits *out,
                                   struct ulp_error *error);
+/* Where the model's error is limited, too, once it is known: the same again. */
+enum ulp_status ulp_bits_uniforms_again(struct ulp_bits_search *search, struct ulp_bits *out,
+                                        struct ulp_error *error);
 /* For the frontier: more of them, down to an error `least` times what is allowed. */
 enum ulp_status ulp_bits_more_uniforms(struct ulp_bits_search *search, double least,
                                        struct ulp_bits *out, struct ulp_error *error);

@@ -41,6 +41,13 @@ static enum ulp_status remember(struct ulp_bits_search *search, const ulp_bits_o
     return ULP_OK;
 }
 
+/* What is emulated, or what the model expects where that is limited and comes to more. */
+static double find_ratio(const struct ulp_bits_search *search, const ulp_bits_of *of, double ratio)
+{
+    const double limit = search->options->expected;
+    return limit > 0 && search->measured ? fmax(ratio, ulp_bits_expect(search, of) / limit) : ratio;
+}
+
 /* Something was tried before the time was over, so that there is a result. */
 static bool is_over(struct ulp_bits_search *search)
 {
@@ -56,6 +63,7 @@ enum ulp_status ulp_bits_emulate(struct ulp_bits_search *search, const ulp_bits_
         return ULP_OK;
     const enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, as_kept(search, of), NULL, ratio, error);
+    *ratio = find_ratio(search, of, *ratio);
     return status == ULP_OK ? remember(search, of, *ratio, error) : status;
 }
 
@@ -66,6 +74,11 @@ enum ulp_status ulp_bits_try(struct ulp_bits_search *search, const ulp_bits_of *
     *ratio = INFINITY;
     if (is_over(search))
         return ULP_OK;
+    const double expected = find_ratio(search, of, 0);
+    if (expected > 1) {
+        *ratio = expected;
+        return ULP_OK;
+    }
     const enum ulp_status status =
         ulp_emulation_try(&search->emulation, as_kept(search, of), ratio, &all, error);
     return status == ULP_OK && all ? remember(search, of, *ratio, error) : status;

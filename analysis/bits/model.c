@@ -47,6 +47,14 @@ double ulp_bits_predict(const struct ulp_bits_search *search, const ulp_bits_of 
     return sqrt(total_power(search, of));
 }
 
+double ulp_bits_expect(const struct ulp_bits_search *search, const ulp_bits_of *of)
+{
+    double power = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        power += search->layers[l].prior * search->layers[l].relative[of[l]];
+    return sqrt(power);
+}
+
 /* The layer's choice of least w b + p / mu; *least: that sum. */
 static ulp_bits_of choose(const struct ulp_bits_search *search, size_t layer, double mu,
                           double *least)

@@ -178,6 +178,8 @@ enum ulp_status ulp_bits_run(struct ulp_bits_search *search, struct ulp_bits *ou
     status = ulp_bits_uniforms(search, out, error);
     if (status == ULP_OK)
         status = ulp_bits_measure(search, work, error);
+    if (status == ULP_OK)
+        status = ulp_bits_uniforms_again(search, out, error);
     if (status == ULP_OK && search->given)
         status = run_starts(search, error);
     if (status == ULP_OK)

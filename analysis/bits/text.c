@@ -90,6 +90,11 @@ static void add_minimal(struct ulp_text *out, const struct ulp_bits *bits)
     else if (bits->timed_out)
         ulp_text_add(out, "The time was over before every layer was tried with fewer bits: this is "
                           "the best so far.\n");
+    if (bits->met && bits->predicted > 1.5 && bits->layer_count)
+        ulp_text_add(out,
+                     "The model expects %.3g times the error allowed of inputs whose roundings are "
+                     "not known: give more of them as --inputs, or --expected 1.\n",
+                     bits->predicted);
     if (bits->follows)
         ulp_text_add(out,
                      "With the widest formats, too, something is decided otherwise than by the "

@@ -140,6 +140,28 @@ enum ulp_status ulp_bits_uniforms(struct ulp_bits_search *search, struct ulp_bit
     return ULP_OK;
 }
 
+enum ulp_status ulp_bits_uniforms_again(struct ulp_bits_search *search, struct ulp_bits *out,
+                                        struct ulp_error *error)
+{
+    struct uniform uniform;
+    double ratio;
+    search->measured = true;
+    if (!(search->options->expected > 0) || search->over)
+        return ULP_OK;
+    search->given = false;
+    search->seen_count = out->uniform_count = 0;
+    enum ulp_status status = open_uniform(&uniform, search, out, error);
+    if (status == ULP_OK)
+        status = run_choice(&uniform, 0, &ratio, error);
+    if (status == ULP_OK && search->grid)
+        status = run_grid(&uniform, error);
+    for (size_t c = 1; c < search->choice_count && !search->grid && status == ULP_OK; c++)
+        status = run_choice(&uniform, c, &ratio, error);
+    if (status == ULP_OK)
+        find_smallest(out);
+    return status;
+}
+
 enum ulp_status ulp_bits_more_uniforms(struct ulp_bits_search *search, double least,
                                        struct ulp_bits *out, struct ulp_error *error)
 {

@@ -48,6 +48,9 @@ struct ulp_bits_options {
     /* So many binades stay free above the largest magnitude seen: 1 for inputs up to twice as
      * large */
     double headroom;
+    /* Not 0: the model's error, as if the layers' errors did not know each other, is also at most
+     * so many times what is allowed. With few samples an allocation else fits their roundings */
+    double expected;
     /* After so many seconds nothing more is tried, and the result is the best so far; 0: no limit.
      * Only then a result may differ from run to run */
     double seconds;

@@ -8,6 +8,7 @@ doc/python.md has the rest. The functions are the library's (libulpscope); error
 """
 
 from ._audit import Audit, Lane, Metrics, Node, Output
+from ._bits import BitsPoint, BitsResult, LayerBits
 from ._fit import Candidate, Fit, fit
 from ._library import (
     CancelledError,
@@ -30,6 +31,8 @@ __version__: str = _decode(_lib.ulp_version())
 __all__ = [
     "Arithmetic",
     "Audit",
+    "BitsPoint",
+    "BitsResult",
     "CancelledError",
     "Candidate",
     "Comparison",
@@ -39,6 +42,7 @@ __all__ = [
     "Format",
     "InputError",
     "Lane",
+    "LayerBits",
     "LimitError",
     "LintResult",
     "Metrics",

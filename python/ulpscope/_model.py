@@ -13,6 +13,7 @@ import numpy as np
 from . import _declarations as d
 from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
 from ._audit import Audit
+from ._bits import BitsResult, find_weight
 from ._library import InputError, Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
@@ -325,6 +326,49 @@ class Model:
             lists = (_find_samples(names, sets), len(sets), _find_samples(held_names, held), len(held))
             call("ulp_plan_find", self._model, byref(options), *lists, byref(found.value))
         return PlanResult.of(found)
+
+    def bits(
+        self,
+        samples: Samples,
+        tolerance: str | Sequence[str],
+        *,
+        formats: Sequence[str] = (),
+        parts: str | None = None,
+        weigh: str = "layers",
+        headroom: float = 1,
+        expected: float = 0,
+        reference: ArithmeticName = "mpfr:128",
+        held_out: Samples = (),
+        seconds: float = 0,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> BitsResult:
+        """The fewest bits for each layer, mantissa and exponent apart (or one of `formats` for each), so that every output meets
+        the tolerances ("sqnr_db=40"), proven by emulation. weigh: "layers", "weights", "memory" or "work". held_out: samples that
+        are judged with the result and were not used to find it. expected: the model's error is also at most so many times what is
+        allowed (0: not limited). seconds: the search ends then, with the best so far."""
+        names, sets = self._samples(samples)
+        held_names, held = self._samples(held_out) if held_out else ([], [])
+        tolerances = _list(tolerance)
+        bits = Owner(d.ulp_bits(), "ulp_bits_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_bits_options(
+                reference=find_arithmetic(reference).struct,
+                formats=_strings(formats),
+                format_count=len(formats),
+                parts=None if parts is None else parts.encode(),
+                tolerances=_strings(tolerances),
+                tolerance_count=len(tolerances),
+                weight=find_weight(weigh),
+                headroom=headroom,
+                expected=expected,
+                seconds=seconds,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+            )
+            lists = (_find_samples(names, sets), len(sets), _find_samples(held_names, held), len(held))
+            call("ulp_bits_find", self._model, byref(options), *lists, byref(bits.value))
+        return BitsResult.of(bits)
 
     def prove(
         self,

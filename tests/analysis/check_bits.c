@@ -501,6 +501,30 @@ START_TEST(models_without_floats_have_no_layers)
 }
 END_TEST
 
+/* What leans on no rounding has more bits, and is expected to meet the tolerance. */
+START_TEST(the_expected_error_can_be_limited)
+{
+    struct ulp_model *model = text_load(&text_chain);
+    struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
+    double total[2];
+    for (int limited = 0; limited < 2; limited++) {
+        struct ulp_bits bits;
+        struct ulp_error error;
+        ck_ulp_ok(find(model, (struct ulp_bits_options){.expected = limited ? 0.5 : 0},
+                       "sqnr_db=33", &inputs, 1, &bits, &error),
+                  error);
+        ck_assert(bits.met && bits.minimal && bits.ratio <= 1);
+        ck_assert(!limited || bits.predicted <= 0.5);
+        ck_assert(limited || bits.predicted > 0.5);
+        total[limited] = bits.total_bits;
+        ulp_bits_free(&bits);
+    }
+    ck_assert_double_gt(total[1], total[0]);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 START_TEST(the_time_can_be_over)
 {
     struct ulp_model *model = text_load(&text_chain);
@@ -561,6 +585,7 @@ int main(void)
     tcase_add_test(tests, bits_are_counted);
     tcase_add_test(tests, some_tolerances_are_not_met);
     tcase_add_test(tests, models_without_floats_have_no_layers);
+    tcase_add_test(tests, the_expected_error_can_be_limited);
     tcase_add_test(tests, the_time_can_be_over);
     tcase_add_test(tests, what_cannot_be_asked_is_refused);
     suite_add_tcase(suite, tests);

@@ -352,6 +352,7 @@ expect 1 "no allocation" "$program" bits "$model" -i "$inputs" --tolerance sqnr_
 shows out "No allocation meets sqnr_db=300" "no allocation"
 expect 2 "bits without a tolerance" "$program" bits "$model" -i "$inputs"
 expect 2 "bits of no format" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
+expect 2 "bits of no ratio" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --expected nan
 expect 2 "bits by no weight" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --weigh gold
 
 # Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.

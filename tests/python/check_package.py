@@ -212,6 +212,28 @@ class Models(unittest.TestCase):
         with self.assertRaises(ulpscope.UsageError):
             ulpscope.fit(a, a, c)
 
+    def test_bits(self):
+        model = ulpscope.Model(MODEL)
+        bits = model.bits(INPUTS, "sqnr_db=30", held_out=INPUTS, weigh="work", threads=2)
+        self.assertTrue(bits.met and bits.minimal and bits.ratio <= 1 and bits.validated_met == 1)
+        self.assertAlmostEqual(sum(n.weight * n.bits for n in bits.layers), bits.total_bits)
+        self.assertLessEqual(bits.bits, min(width for _, width, ratio in bits.uniforms if ratio <= 1))
+        with tempfile.TemporaryDirectory() as folder:
+            bits.write(folder)
+            plan = json.loads(pathlib.Path(folder, "bits.json").read_text())
+        # the file, read by something else than the library, and told to an audit: the same figure
+        keep = {node: entry["arithmetic"] for entry in plan["keep"] for node in entry["nodes"]}
+        audit = model.audit(INPUTS, plan["arithmetic"], keep=keep, attribute=False)
+        self.assertFalse(audit.check("sqnr_db=30"))
+        self.assertEqual(len(bits.frame()), len(bits.layers))
+        self.assertIn("<table>", bits._repr_html_())
+        self.assertTrue(str(bits).startswith("Outputs stay within sqnr_db=30"))
+        listed = model.bits(INPUTS, "sqnr_db=30", formats=["bf16", "fp16", "fp32"])
+        self.assertLessEqual({n.format for n in listed.layers}, {"bf16", "fp16", "fp32"})
+        self.assertFalse(model.bits(INPUTS, "sqnr_db=300").met)
+        with self.assertRaises(ulpscope.UsageError):
+            model.bits(INPUTS, "sqnr_db=30", weigh="gold")
+
     def test_study(self):
         model = ulpscope.Model(MODEL)
         shares = []

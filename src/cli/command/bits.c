@@ -14,6 +14,7 @@ enum {
     OPTION_PARTS,
     OPTION_WEIGH,
     OPTION_HEADROOM,
+    OPTION_EXPECTED,
     OPTION_REFERENCE,
     OPTION_VALIDATE,
     OPTION_STOP_AFTER
@@ -25,7 +26,7 @@ struct bits_options {
     char **tolerances, **formats, **validate;
     size_t tolerance_count, format_count, validate_count;
     enum ulp_bits_weight weight;
-    double headroom, seconds;
+    double headroom, expected, seconds;
     char *list; /* of --formats: what `formats` points into */
 };
 
@@ -46,6 +47,9 @@ static const struct argp_option option_list[] = {
      "results, or its multiply-adds", 0},
     {"headroom", OPTION_HEADROOM, "BITS", 0,
      "Binades that stay free above the largest magnitude seen (default 1: inputs may be twice as large)", 0},
+    {"expected", OPTION_EXPECTED, "RATIO", 0,
+     "The model's error, as if layers' errors did not know each other, is also at most RATIO times what is "
+     "allowed: 1 for an allocation that does not lean on how these samples round", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "The arithmetic that outputs are compared with (default mpfr:128)", 0},
     {"validate", OPTION_VALIDATE, "FILE", 0,
@@ -128,6 +132,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_HEADROOM:
         options->headroom = read_number(state, "--headroom", argument, 0, 64);
         return 0;
+    case OPTION_EXPECTED:
+        options->expected = read_number(state, "--expected", argument, 1e-3, 1e9);
+        return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_VALIDATE:
         add_argument(state, &options->validate, &options->validate_count, argument);
@@ -170,6 +177,7 @@ static enum ulp_status find(const struct bits_options *options, const struct ulp
                                       .tolerance_count = options->tolerance_count,
                                       .weight = options->weight,
                                       .headroom = options->headroom,
+                                      .expected = options->expected,
                                       .seconds = options->seconds,
                                       .thread_count = options->common.threads};
     enum ulp_status status = ulp_arithmetic_find(options->reference, &search.reference, error);
