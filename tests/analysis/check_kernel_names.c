@@ -148,7 +148,6 @@ START_TEST(real_kernels)
     for (size_t c = 0; c < sizeof cases / sizeof *cases && test_shared("engines"); c++) {
         char path[256];
         struct ulp_engine engine;
-        struct ulp_error error;
         int half = 0, wide = 0, whole = 0, hidden = 0, tf32 = 0, fp32 = 0, winograd = 0;
         snprintf(path, sizeof path, "engines/%s.json", cases[c].file);
         ck_ulp_ok(ulp_engine_read(test_shared(path), NULL, &engine, &error), error);

@@ -8,7 +8,7 @@ check_bits_SOURCES = %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 check_compare_parts_SOURCES = %D%/check_compare_parts.c %D%/pictures.c %D%/pictures.h
 check_divergence_SOURCES = %D%/check_divergence.c
-check_engine_SOURCES = %D%/check_engine.c %D%/check_kernel_names.c %D%/engine_test.h
+check_engine_SOURCES = %D%/check_engine.c %D%/check_engine_lane.c %D%/check_engine_wishes.c %D%/check_kernel_names.c %D%/engine_test.c %D%/engine_test.h
 check_engine_fuzz_SOURCES = %D%/check_engine_fuzz.c
 check_environment_SOURCES = %D%/check_environment.c %D%/environment/digest.c %D%/environment/digest.h %D%/environment/findings.c \
 	%D%/environment/host.c %D%/environment/host.h \

@@ -12,6 +12,7 @@
 
 #include "data/data.h"
 #include "load/load.h"
+#include "tensor/tensor.h"
 #include "tests/support/proto.h"
 
 /* OTHER: INT32 with a scale that is not x_scale * w_scale */

@@ -1,0 +1,196 @@
+/* The lane of an engine computes what plain lanes compute whose arithmetic is known; undone
+ * differences between two engines explain theirs. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/analysis/engine_test.h"
+#include "tests/support/onnx_text.h"
+
+/* All FP32 accumulators and epilogues: as FP16 with kernels of what each product is followed by.
+ * All TF32: as TF32. Of a first product into FP16 the result differs from both. */
+START_TEST(lane_computes_what_was_built)
+{
+    struct subject subject;
+    begin(&subject, "trt10_wide.json");
+    struct ulp_tensor_set wide = run_built(&subject),
+                          fused = run_plain("fp16@a100,constants=tensorrt,fuse=pointwise"),
+                          plain = run_plain("fp16@a100,constants=tensorrt");
+    ck_assert_uint_eq(count_unequal(&wide, &fused), 0);
+    ck_assert_uint_gt(count_unequal(&wide, &plain), 0);
+    end(&subject);
+    begin(&subject, "trt10_fp16_claimed.json");
+    struct ulp_tensor_set tf32 = run_built(&subject), tf32_plain = run_plain("tf32@a100");
+    ck_assert_uint_eq(count_unequal(&tf32, &tf32_plain), 0);
+    end(&subject);
+    begin(&subject, "trt10_half.json");
+    struct ulp_tensor_set half = run_built(&subject);
+    ck_assert_uint_gt(count_unequal(&half, &wide), 0);
+    end(&subject);
+    struct ulp_tensor_set *const sets[] = {&wide, &fused, &plain, &tf32, &tf32_plain, &half};
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
+        ulp_tensor_set_free(sets[s]);
+}
+END_TEST
+
+/* An FP16 accumulator with an FP16 epilogue rounds every step to FP16, so that one kernel gives
+ * what several do; the second product's accumulator is FP32, as a kept node's. */
+START_TEST(half_epilogue)
+{
+    struct subject subject;
+    struct ulp_arithmetic lane, wide;
+    const size_t rest[] = {SECOND, SOFTMAX};
+    ck_ulp_ok(ulp_arithmetic_find("fp16@a100,acc=fp16,constants=tensorrt", &lane, &error), error);
+    ck_ulp_ok(ulp_arithmetic_find("fp16@a100,constants=tensorrt", &wide, &error), error);
+    const struct ulp_keep keep = {.nodes = rest, .node_count = 2, .arithmetic = wide};
+    const struct ulp_keeps keeps = {.count = 1, .items = &keep};
+    begin(&subject, "trt10_half.json");
+    struct ulp_tensor_set built = run_built(&subject),
+                          expected = run_lane(&lane, &keeps, NULL, NULL);
+    ck_assert_uint_eq(count_unequal(&built, &expected), 0);
+    ulp_tensor_set_free(&built);
+    ulp_tensor_set_free(&expected);
+    end(&subject);
+}
+END_TEST
+
+/* An INT8 row sums integers with the scales of the model's Q/DQ, whose nodes it takes in. */
+START_TEST(integers)
+{
+    static const char quantised[] =
+        "(float[4,32] x) => (float[4,8] y)\n"
+        "<float xs = {0.05}, int8 xz = {0}, int8[32,8] wq = {3, -7, 11, 100, -90, 5, 127...},\n"
+        " float ws = {0.013}, int8 wz = {0}>\n"
+        "{\n"
+        "  [q] xq = QuantizeLinear(x, xs, xz)\n"
+        "  [dq] xd = DequantizeLinear(xq, xs, xz)\n"
+        "  [wdq] wd = DequantizeLinear(wq, ws, wz)\n"
+        "  [product] y = MatMul(xd, wd)\n"
+        "}\n";
+    static const char layers[] =
+        "{\"Layers\": [{\"Name\": \"q\", \"LayerType\": \"Reformat\", \"Origin\": \"QDQ\", "
+        "\"Inputs\": [{\"Name\": \"x\", \"Format/Datatype\": \"Row major linear FP32\"}], "
+        "\"Outputs\": [{\"Name\": \"xq\", \"Format/Datatype\": \"Row major Int8 format\"}]}, "
+        "{\"Name\": \"wq + product\", \"LayerType\": \"CaskGemmMatrixMultiply\", \"Inputs\": "
+        "[{\"Name\": \"xq\", \"Format/Datatype\": \"Row major Int8 format\"}], \"Outputs\": "
+        "[{\"Name\": \"y\", \"Format/Datatype\": \"Row major linear FP32\"}], \"Weights\": "
+        "{\"Type\": \"Int8\", \"Count\": 256}, \"TacticName\": "
+        "\"sm80_xmma_gemm_i8f32_i8i32_f32_tn_n_tensor16x8x32\"}], \"Bindings\": [\"x\", \"y\"]}";
+    struct ulp_model *whole = model, *other = onnx_text_load(17, quantised);
+    struct ulp_plan *other_plan = make_plan(other);
+    struct subject subject;
+    write_file("int8.json", layers);
+    ck_ulp_ok(ulp_engine_read(test_folder("int8.json"), NULL, &subject.engine, &error), error);
+    ck_ulp_ok(ulp_built_make(&subject.engine, other_plan, NULL, &subject.built, &error), error);
+    ck_assert_uint_eq(subject.built.int8_products, 1);
+    ck_assert_uint_eq(subject.built.int32_accumulators, 1);
+    ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_LOST], 0);
+    model = other;
+    struct ulp_tensor_set built = run_built(&subject), expected = run_plain("fp32,qdq=integer"),
+                          floats = run_plain("fp32");
+    ck_assert_uint_eq(count_unequal(&built, &expected), 0);
+    ck_assert_uint_gt(count_unequal(&built, &floats), 0);
+    ulp_tensor_set_free(&built);
+    ulp_tensor_set_free(&expected);
+    ulp_tensor_set_free(&floats);
+    end(&subject);
+    ulp_plan_free(other_plan);
+    ulp_model_free(other);
+    model = whole;
+}
+END_TEST
+
+/* What does not tell is what the option says. */
+START_TEST(unknown_accumulators)
+{
+    struct subject subject;
+    const struct ulp_built_options half = {.unknown_accumulator = "fp16", .gpu = "h200"},
+                                   wrong = {.unknown_accumulator = "fp8"}, no_gpu = {.gpu = "x"};
+    write_file("hidden.json",
+               "{\"Layers\": [{\"Name\": \"/fc.2/MatMul\", \"LayerType\": \"fusion\", \"Inputs\": "
+               "[{\"Name\": \"h3\", \"Format/Datatype\": \"Half\"}], \"Outputs\": [{\"Name\": "
+               "\"h4\", \"Format/Datatype\": \"Half\"}], \"TacticName\": \"__myl_FcAdd_0x1\"}]}");
+    ck_ulp_ok(ulp_engine_read(test_folder("hidden.json"), NULL, &subject.engine, &error), error);
+    ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_assert_uint_eq(subject.built.unknown_accumulators, 1);
+    ck_assert_ptr_null(strstr(layer_of(&subject, SECOND)->arithmetic, "acc=fp16"));
+    ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->assumed, "not told"));
+    ulp_built_free(&subject.built);
+    ck_ulp_ok(ulp_built_make(&subject.engine, plan, &half, &subject.built, &error), error);
+    ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->arithmetic, "fp16@h200,acc=fp16"));
+    ulp_built_free(&subject.built);
+    ck_assert_int_eq(ulp_built_make(&subject.engine, plan, &wrong, &subject.built, &error),
+                     ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_built_make(&subject.engine, plan, &no_gpu, &subject.built, &error),
+                     ULP_ERROR_USAGE);
+    end(&subject);
+}
+END_TEST
+
+/* ---- two engines ---- */
+
+static double output_error(const struct ulp_tensor_set *set, const struct ulp_tensor_set *truth)
+{
+    double squares = 0, size = 0;
+    for (size_t i = 0; i < truth->items[0].tensor.count; i++) {
+        const double r = ulp_tensor_get(&truth->items[0].tensor, i),
+                     d = ulp_tensor_get(&set->items[0].tensor, i) - r;
+        squares += d * d;
+        size += r * r;
+    }
+    return sqrt(squares / size);
+}
+
+/* They differ in the first product's accumulator alone: undone, all of the difference is gone. */
+START_TEST(two_engines)
+{
+    struct subject good, bad;
+    struct ulp_built_changes changes;
+    struct ulp_arithmetic reference;
+    char *summary;
+    begin(&good, "trt10_wide.json");
+    begin(&bad, "trt10_half.json");
+    ck_ulp_ok(ulp_arithmetic_find("fp64", &reference, &error), error);
+    ck_ulp_ok(ulp_built_changes_find(&good.built, &bad.built, &changes, &error), error);
+    ck_assert_uint_eq(changes.count, 1);
+    const struct ulp_built_change *change = &changes.items[0];
+    ck_assert(change->kernel && change->accumulator && !change->type && !change->fusion);
+    ck_assert_uint_eq(change->node_count, 3);
+    ck_ulp_ok(ulp_built_changes_explain(&changes, model, &inputs, &reference, NULL, NULL, &error),
+              error);
+    struct ulp_tensor_set truth = run_plain("fp64"), first = run_built(&good),
+                          second = run_built(&bad);
+    /* sums of 32 squares in another order: 32 steps of 2^-53 each */
+    ck_assert_double_eq_tol(changes.first, output_error(&first, &truth), 1e-14);
+    ck_assert_double_eq_tol(changes.second, output_error(&second, &truth), 1e-14);
+    ck_assert(change->without == changes.first);
+    ck_assert(changes.second != changes.first);
+    ck_ulp_ok(ulp_built_changes_summary(&changes, 0, 0, false, &summary, &error), error);
+    ck_assert_ptr_nonnull(strstr(summary, "fp16 into fp16"));
+    free(summary);
+    ck_ulp_ok(ulp_built_write(&bad.built, NULL, &changes, test_folder("out"), &error), error);
+    ulp_built_changes_free(&changes);
+    ck_ulp_ok(ulp_built_changes_find(&bad.built, &bad.built, &changes, &error), error);
+    ck_assert_uint_eq(changes.count, 0);
+    ulp_built_changes_free(&changes);
+    ulp_tensor_set_free(&truth);
+    ulp_tensor_set_free(&first);
+    ulp_tensor_set_free(&second);
+    end(&good);
+    end(&bad);
+}
+END_TEST
+
+Suite *engine_lane_suite(void)
+{
+    Suite *suite = suite_create("lanes of engines");
+    TCase *cases = engine_tests_begin();
+    tcase_add_test(cases, lane_computes_what_was_built);
+    tcase_add_test(cases, half_epilogue);
+    tcase_add_test(cases, integers);
+    tcase_add_test(cases, unknown_accumulators);
+    tcase_add_test(cases, two_engines);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

@@ -1,0 +1,203 @@
+/* Whether what was asked for was built: plans, trtexec's options, what a log says was set, an
+ * engine's name. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine/file.h"
+#include "base/memory/alloc.h"
+#include "tests/analysis/engine_test.h"
+
+static void check_wish(const struct ulp_wish *wish, enum ulp_wish_verdict verdict, const char *ran,
+                       const char *hint)
+{
+    ck_assert_msg(wish->verdict == verdict && strcmp(wish->ran, ran) == 0 &&
+                      strstr(wish->hint, hint),
+                  "%s:%s: %s, ran '%s', hint '%s'", wish->pattern, wish->type,
+                  ulp_wish_verdict_name(wish->verdict), wish->ran, wish->hint);
+}
+
+/* A plan all of whose entries were obeyed, one of which half were, and one that names kernels. */
+START_TEST(plans)
+{
+    static const struct {
+        const char *engine, *keep;
+        size_t counts[ULP_WISH_UNKNOWABLE + 1];
+        enum ulp_wish_verdict verdict;
+        const char *ran, *hint, *verdict_text;
+    } cases[] = {
+        {"trt10_mixed.json",
+         "{\"nodes\": [\"/fc.2/MatMul\", \"op:Softmax\"], \"arithmetic\": \"fp32\"}",
+         {2},
+         ULP_WISH_OBEYED,
+         "tf32",
+         "",
+         "All 2 constraints were obeyed."},
+        {"trt10_mixed.json",
+         "{\"nodes\": \"op:MatMul\", \"arithmetic\": \"fp32\"}",
+         {0, 1},
+         ULP_WISH_PARTLY,
+         "fp16",
+         "",
+         "0 of 1 constraints were obeyed, 1 partly obeyed."},
+        {"trt10_half.json",
+         "{\"nodes\": \"/fc.2/MatMul\", \"arithmetic\": \"fp32\"}",
+         {0, 0, 1},
+         ULP_WISH_DISOBEYED,
+         "fp16",
+         "",
+         "0 of 1 constraints were obeyed, 1 not obeyed."},
+        {"trt10_half.json",
+         "{\"nodes\": [\"/fc1/MatMul + /fc1/Add + /act/Relu\", \"/fc2/MatMul\"], \"arithmetic\": "
+         "\"fp32\"}",
+         {0, 0, 0, 2},
+         ULP_WISH_NO_MATCH,
+         "",
+         "name its nodes: /fc1/MatMul, /fc1/Add, /act/Relu",
+         "0 of 2 constraints were obeyed, 2 match nothing."},
+        {"names_only.json",
+         "{\"nodes\": \"/fc.2/MatMul\", \"arithmetic\": \"fp32\"}",
+         {0, 0, 0, 0, 1},
+         ULP_WISH_UNKNOWABLE,
+         "",
+         "",
+         "1 unknowable."},
+        {"foreign.json",
+         "{\"nodes\": \"op:Softmax\", \"arithmetic\": \"fp32\"}",
+         {0, 0, 0, 0, 1},
+         ULP_WISH_UNKNOWABLE,
+         "",
+         "",
+         "1 unknowable."}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct subject subject;
+        struct ulp_precision_plan wanted;
+        struct ulp_wishes wishes;
+        char content[512], *summary;
+        snprintf(content, sizeof content, "{\"arithmetic\": \"fp16\", \"keep\": [%s]}",
+                 cases[c].keep);
+        write_file("plan.json", content);
+        begin(&subject, cases[c].engine);
+        ck_ulp_ok(ulp_precision_plan_read(test_folder("plan.json"), NULL, &wanted, &error), error);
+        ck_ulp_ok(ulp_built_wishes(&subject.built, &wanted, NULL, &wishes, &error), error);
+        for (int v = 0; v <= ULP_WISH_UNKNOWABLE; v++)
+            ck_assert_msg(wishes.counts[v] == cases[c].counts[v], "case %zu: %zu %s", c,
+                          wishes.counts[v], ulp_wish_verdict_name((enum ulp_wish_verdict)v));
+        check_wish(&wishes.items[0], cases[c].verdict, cases[c].ran, cases[c].hint);
+        ck_ulp_ok(ulp_built_summary(&subject.built, &wishes, 0, 0, false, &summary, &error), error);
+        ck_assert_ptr_nonnull(strstr(summary, cases[c].verdict_text));
+        free(summary);
+        ulp_wishes_free(&wishes);
+        ulp_precision_plan_free(&wanted);
+        end(&subject);
+    }
+}
+END_TEST
+
+/* trtexec's text; names that match nothing have near ones. */
+START_TEST(layer_precisions)
+{
+    struct subject subject;
+    struct ulp_wishes wishes;
+    begin(&subject, "trt10_half.json");
+    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL,
+                               "/fc1/MatMul:fp16,/fc*:fp32,/fc1/MatMull:fp32,/soft/Softmax:fp16",
+                               &wishes, &error),
+              error);
+    ck_assert_uint_eq(wishes.count, 4);
+    check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
+    check_wish(&wishes.items[1], ULP_WISH_DISOBEYED, "fp16", "");
+    ck_assert_uint_eq(wishes.items[1].disobeyed, 3);
+    check_wish(&wishes.items[2], ULP_WISH_NO_MATCH, "", "did you mean \"/fc1/MatMul\"");
+    check_wish(&wishes.items[3], ULP_WISH_OBEYED, "fp16", "");
+    ulp_wishes_free(&wishes);
+    ck_assert_int_eq(ulp_built_wishes(&subject.built, NULL, "a", &wishes, &error), ULP_ERROR_USAGE);
+    end(&subject);
+}
+END_TEST
+
+/* A log says which layers trtexec set: these are judged where nothing else is asked; of an entry
+ * that matches nodes of which it sets none, it says so. */
+START_TEST(settings_of_a_log)
+{
+    static const char said[] =
+        "[11/20/2026-10:00:00] [I] Set layer /fc.2/MatMul to precision fp32\n"
+        "[11/20/2026-10:00:00] [I] Set layer /fc1/MatMul to precision FP16\n"
+        "[11/20/2026-10:00:00] [I] Set layer /fc1/MatMul to precision fp32\n" /* said before */
+        "[11/20/2026-10:00:00] [I] Set layer a to precision b to precision fp16\n"
+        "[11/20/2026-10:00:00] [I] Set layer  to precision fp16\n"
+        "[11/20/2026-10:00:00] [I] Set layer x\n";
+    unsigned char *bytes;
+    size_t count;
+    struct subject subject;
+    struct ulp_wishes wishes;
+    ck_ulp_ok(ulp_file_read(test_data("engine/verbose.log"), 1 << 20, NULL, &bytes, &count, &error),
+              error);
+    char *log = malloc(sizeof said + count);
+    ck_assert_ptr_nonnull(log);
+    memcpy(log, said, sizeof said - 1);
+    memcpy(log + sizeof said - 1, bytes, count);
+    log[sizeof said - 1 + count] = 0;
+    write_file("set.log", log);
+    free(log);
+    ulp_free(bytes);
+    ck_ulp_ok(ulp_engine_read(test_folder("set.log"), NULL, &subject.engine, &error), error);
+    ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_assert_uint_eq(subject.engine.setting_count, 4);
+    ck_assert_str_eq(subject.engine.settings[1].type, "fp16");
+    ck_assert_str_eq(subject.engine.settings[3].layer, "a to precision b");
+    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_assert_uint_eq(wishes.count, 3);
+    check_wish(&wishes.items[0], ULP_WISH_DISOBEYED, "fp16", "");
+    check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "");
+    check_wish(&wishes.items[2], ULP_WISH_UNKNOWABLE, "", "no node of the model");
+    ulp_wishes_free(&wishes);
+    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, "/fc1/*:fp16,/act/Relu:fp16,/fc1/Add:fp32",
+                               &wishes, &error),
+              error);
+    check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
+    check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "did not apply");
+    check_wish(&wishes.items[2], ULP_WISH_DISOBEYED, "fp16", "did not apply");
+    ulp_wishes_free(&wishes);
+    end(&subject);
+    /* without such lines there is nothing to judge */
+    begin(&subject, "verbose.log");
+    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_assert_uint_eq(wishes.count, 0);
+    ulp_wishes_free(&wishes);
+    end(&subject);
+}
+END_TEST
+
+/* An engine called FP16 that multiplies nothing in FP16 is said so first. */
+START_TEST(false_claim)
+{
+    struct subject subject;
+    char *verdict;
+    begin(&subject, "trt10_fp16_claimed.json");
+    ck_ulp_ok(ulp_built_verdict(&subject.built, &verdict, &error), error);
+    ck_assert_str_eq(verdict,
+                     "Called FP16 (by its file's name), but none of its 2 products runs in "
+                     "FP16: 2 in TF32.\n");
+    free(verdict);
+    end(&subject);
+    begin(&subject, "trt10_half.json");
+    ck_ulp_ok(ulp_built_verdict(&subject.built, &verdict, &error), error);
+    ck_assert_str_eq(verdict, "This engine accumulates 1 of 2 products in FP16, 1 in FP32; it "
+                              "multiplies 2 in FP16.\n");
+    free(verdict);
+    end(&subject);
+}
+END_TEST
+
+Suite *engine_wishes_suite(void)
+{
+    Suite *suite = suite_create("wishes");
+    TCase *cases = engine_tests_begin();
+    tcase_add_test(cases, plans);
+    tcase_add_test(cases, layer_precisions);
+    tcase_add_test(cases, settings_of_a_log);
+    tcase_add_test(cases, false_claim);
+    suite_add_tcase(suite, cases);
+    return suite;
+}
