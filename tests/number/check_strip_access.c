@@ -178,7 +178,8 @@ START_TEST(loads_are_exact_or_rounded_once)
     mpfr_t x, want, got;
     mpfr_init2(x, WIDE_PRECISION);
     mpfr_inits2(rule.carrier == ULP_STRIP_MPFR ? rule.precision : 53, want, got, (mpfr_ptr)0);
-    for (int element = 0; element < ULP_ELEMENT_COUNT; element++)
+    /* what files hold is decoded before strips see it: tests/tensor/check_tensor.c */
+    for (int element = 0; element < ULP_ELEMENT_STORED; element++)
         for (int way = 0; way < 4; way++) {
             struct ulp_tensor tensor = make_tensor((enum ulp_element)element, memory);
             struct addressing a;
