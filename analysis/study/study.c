@@ -33,17 +33,24 @@ static enum ulp_status check_options(const struct ulp_study_options *options, si
                           "tolerance %g: a relative error is needed, as 1e-3", options->tolerance);
 }
 
-/* Of a plan of the reference and the first setting: names are those of every plan. */
+/* Of plans of the reference and the first setting: names are those of every plan. Shapes that
+ * cannot be planned are refused before anything runs. */
 static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *error)
 {
     const struct ulp_arithmetic lanes[] = {s->options->reference, s->out->settings[0].arithmetic};
-    const struct ulp_plan_options options = {.inputs = s->samples[0]};
+    struct ulp_plans plans = {.model = s->model, .lanes = lanes, .lane_count = 2};
     struct ulp_plan *plan;
-    enum ulp_status status = ulp_plan_create(s->model, lanes, 2, &options, &plan, error);
+    enum ulp_status status = ulp_plans_choose(&plans, s->samples[0], &plan, error);
     if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", s->out->settings[0].text);
-    status = ulp_study_make_places(s, plan, error);
-    ulp_plan_free(plan);
+        ulp_fail_at(error, status, "%s", s->out->settings[0].text);
+    for (size_t i = 1; i < s->sample_count && status == ULP_OK; i++) {
+        status = ulp_plans_choose(&plans, s->samples[i], &plan, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "sample %zu", i);
+    }
+    if (status == ULP_OK)
+        status = ulp_study_make_places(s, plans.first, error);
+    ulp_plans_free(&plans);
     return status;
 }
 

@@ -60,10 +60,12 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
     const size_t count = reference->count;
     double squares = 0;
     *output = (struct ulp_tolerance_output){.count = count, .random = NAN, .bound = NAN};
+    const char *sample = m->options->sample ? m->options->sample : "";
     output->name = ulp_arena_text(m->out->memory, name, strlen(name));
+    output->sample = ulp_arena_text(m->out->memory, sample, strlen(sample));
     output->references = ulp_arena_take(m->out->memory, count, sizeof *output->references);
     output->errors = ulp_arena_take(m->out->memory, count, sizeof *output->errors);
-    if (!output->name || !output->references || !output->errors)
+    if (!output->name || !output->sample || !output->references || !output->errors)
         return out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
         const double r = ulp_tensor_get(reference, i), e = ulp_tensor_get(own, i) - r;
@@ -270,7 +272,7 @@ enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
     ulp_environment_enter(&caller);
     const double started = ulp_seconds_now();
     struct measuring m = {.model = model, .inputs = inputs, .options = options, .out = out};
-    *out = (struct ulp_tolerance){0};
+    *out = (struct ulp_tolerance){.sample_count = 1};
     const enum ulp_status status = measure(&m, error);
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&m.outputs[l]);

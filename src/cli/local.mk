@@ -40,7 +40,6 @@ ulpscope_SOURCES += %D%/option/limits.c
 ulpscope_SOURCES += %D%/option/memory.c
 ulpscope_SOURCES += %D%/option/option.h
 ulpscope_SOURCES += %D%/option/outputs.c
-ulpscope_SOURCES += %D%/option/plans.c
 ulpscope_SOURCES += %D%/option/samples.c
 ulpscope_SOURCES += %D%/option/search.c
 ulpscope_SOURCES += %D%/option/shapes.c

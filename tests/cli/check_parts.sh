@@ -88,8 +88,37 @@ for n, node in enumerate(whole['nodes']):
 assert checked > 10 and any(n['born'] for n in whole['nodes']), checked
 END
 expect 3 "samples of several shapes in one plan" "$program" plan "$model" -i finite -a fp16 --tolerance rms=1 -q
-shows err "this command takes samples of one shape, \`audit\` and \`overflow\` of any" "samples of several shapes in one plan"
+shows err "this command takes samples of one shape, \`audit\`, \`overflow\`, \`study\` and \`tolerance\` of any" "samples of several shapes in one plan"
 lines err 1 "samples of several shapes in one plan"
+for i in 0 1 2 3 4 6; do
+    expect 0 "tolerance of sample $i" "$program" tolerance "$model" -i samples/s$i.npz -a bf16 --trials 2 -q --json "tolerance$i.json"
+done
+expect 0 "one tolerance for samples of several shapes" "$program" tolerance "$model" -i finite -a bf16 --trials 2 -q --json tolerance.json
+shows out "of each of 6 samples, in finite/s" "the sample that decides the tolerance"
+python3 - <<'END' || fail "a tolerance for samples of several shapes"
+import json
+whole, *ones = (json.load(open(f'tolerance{i}.json')) for i in ['', 0, 1, 2, 3, 4, 6])
+assert whole['samples'] == 6 and [one['samples'] for one in ones] == [1] * 6
+for o, output in enumerate(whole['outputs']):
+    each = [one['outputs'][o] for one in ones]
+    worst = max(each, key=lambda one: one['max_abs'])
+    assert output['atol'] == max(one['atol'] for one in each) > 0
+    assert {**output, 'sample': None, 'open': None} == {**worst, 'sample': None, 'open': None}
+    assert output['sample'].split('/')[-1] == worst['sample'].split('/')[-1]
+END
+expect 0 "a study of samples of several shapes" "$program" study "$model" -i finite -q --sweep 'e8m{4,6,8}' --json study.json
+expect 0 "the audit of one of its settings" "$program" audit "$model" -i finite -a e8m6 -q -o studied
+python3 - <<'END' || fail "a study of samples of several shapes"
+import json
+study, report = json.load(open('study.json')), json.load(open('studied/report.json'))
+setting = next(s for s in study['settings'] if s['text'] == 'e8m6')
+outputs = report['arithmetics'][0]['outputs']
+assert study['samples'] == 6 and outputs
+for output in outputs:
+    point = next(p for place, p in zip(study['places'], setting['points']) if place['kind'] == 'output' and place['name'] == output['name'])
+    expected = output['entire']['rms'] / output['range']['ref_rms']
+    assert abs(point['relative'] - expected) <= 1e-15 * expected, (output['name'], point['relative'], expected)
+END
 
 for k in 1 2 3; do expect 0 "shard $k" "${audit[@]}" --shard $k/3 --checkpoint shard$k; done
 shows out "shard 3 of 3: 2 of 7 samples are finished in shard3" "a shard says what it did"

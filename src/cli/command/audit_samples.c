@@ -57,7 +57,7 @@ static enum ulp_status run_original(const struct original *original,
 /* What the samples of one audit share. */
 struct session {
     const struct audit_options *options;
-    struct sample_plans plans;
+    struct ulp_plans plans;
     struct ulp_auditor *sum; /* of all samples */
     struct original original;
     struct progress progress;
@@ -87,7 +87,7 @@ static enum ulp_status open_session(struct session *session, const struct sample
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
     ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
     enum ulp_status status =
-        choose_plan(&session->plans, &samples->items[0].inputs, &session->plan, error);
+        ulp_plans_choose(&session->plans, &samples->items[0].inputs, &session->plan, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
         status = ulp_limit_check(options->limits[i], session->plans.model, session->plan, error);
     if (status == ULP_OK)
@@ -146,7 +146,7 @@ static void close_session(struct session *session)
     progress_clear(&session->progress);
     close_sample(session);
     ulp_auditor_free(session->sum);
-    free_plans(&session->plans);
+    ulp_plans_free(&session->plans);
     close_original(&session->original);
 }
 
@@ -206,8 +206,8 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
         ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
-        status = run_original(&session->original, &session->plans.lanes->arithmetics[0],
-                              &sample->inputs, &run, &progress, error);
+        status = run_original(&session->original, &session->plans.lanes[0], &sample->inputs, &run,
+                              &progress, error);
         session->progress.part++;
     }
     if (status == ULP_OK)
@@ -215,8 +215,8 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     session->progress.part++;
     if (status == ULP_OK && options->certify) {
         ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
-        status = ulp_certify(session->plans.model, &session->plans.lanes->arithmetics[0],
-                             &sample->inputs, &run, &progress, &session->certificate, error);
+        status = ulp_certify(session->plans.model, &session->plans.lanes[0], &sample->inputs, &run,
+                             &progress, &session->certificate, error);
         session->progress.part++;
     }
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
@@ -260,9 +260,9 @@ static enum ulp_status attribute_overflowing(struct session *session,
     if (!any)
         return ULP_OK;
     for (size_t part = 0; part < OVERFLOWING_SAMPLES && status == ULP_OK; part++) {
-        status = load_taken(session, samples, part * samples->count / OVERFLOWING_SAMPLES,
-                            (part + 1) * samples->count / OVERFLOWING_SAMPLES, &taken[count],
-                            error);
+        status =
+            load_taken(session, samples, part * samples->count / OVERFLOWING_SAMPLES,
+                       (part + 1) * samples->count / OVERFLOWING_SAMPLES, &taken[count], error);
         if (status == ULP_OK && taken[count]) {
             inputs[count] = &taken[count]->inputs;
             count++;
@@ -288,7 +288,7 @@ static enum ulp_status finish_session(struct session *session, const struct samp
                                       struct ulp_audit *audit, struct ulp_error *error)
 {
     progress_clear(&session->progress);
-    free_other_plans(&session->plans);
+    ulp_plans_drop(&session->plans);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
@@ -395,7 +395,7 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
     enum ulp_status status = load_sample(session->plans.model, sample, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
     if (status == ULP_OK)
-        status = choose_plan(&session->plans, &sample->inputs, &session->plan, error);
+        status = ulp_plans_choose(&session->plans, &sample->inputs, &session->plan, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = session->options->quick ? make_quick_audit(session, index, sample, out, error)
@@ -435,7 +435,7 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
                               const struct lane_list *lanes, const struct sample_list *samples,
                               struct ulp_audit *audit, bool *whole, struct ulp_error *error)
 {
-    struct session session = {.options = options, .plans = {.model = model, .lanes = lanes}};
+    struct session session = {.options = options, .plans = lane_plans(lanes, model)};
     const struct audit_parts parts = {.options = options,
                                       .model = model,
                                       .lanes = lanes,

@@ -215,3 +215,13 @@ void free_lanes(struct lane_list *lanes)
     ulp_precision_plan_free(&lanes->plan);
     *lanes = (struct lane_list){0};
 }
+
+struct ulp_plans lane_plans(const struct lane_list *lanes, const struct ulp_model *model)
+{
+    return (struct ulp_plans){.model = model,
+                              .lanes = lanes->arithmetics,
+                              .lane_count = lanes->count,
+                              .options = {.keeps = lanes->keeps,
+                                          .groups = lanes->groups,
+                                          .names = lanes->names}};
+}
