@@ -1,7 +1,7 @@
 test_programs += check_analysis check_attribution check_bits check_compare check_compare_parts check_divergence check_engine check_engine_fuzz \
 	check_environment check_extreme check_fit check_fit_probe check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_slices check_timings check_tolerance check_truth
 test_programs += check_study check_study_runs check_study_same
-test_programs += check_quick
+test_programs += check_join check_quick
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_bits_SOURCES = %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
@@ -15,6 +15,7 @@ check_environment_SOURCES = %D%/check_environment.c %D%/environment/digest.c %D%
 	%D%/environment/subject.c %D%/environment/subject.h
 check_extreme_SOURCES = %D%/check_extreme.c
 check_forecast_SOURCES = %D%/check_forecast.c
+check_join_SOURCES = %D%/check_join.c
 check_hint_SOURCES = %D%/check_hint.c
 check_histogram_SOURCES = %D%/check_histogram.c
 check_limits_SOURCES = %D%/check_limits.c
