@@ -2,6 +2,7 @@ test_programs += check_analysis check_attribution check_bits check_compare check
 	check_environment check_extreme check_fit check_fit_probe check_forecast check_hint check_histogram check_limits check_lint check_mixed check_overflow check_plan check_prove check_slices check_timings check_tolerance check_truth
 test_programs += check_study check_study_runs check_study_same
 test_programs += check_quick
+test_programs += check_views
 check_analysis_SOURCES = %D%/check_analysis.c
 check_attribution_SOURCES = %D%/check_attribution.c
 check_bits_SOURCES = %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
@@ -33,6 +34,7 @@ check_study_same_SOURCES = %D%/check_study_same.c %D%/study_test.h
 check_tolerance_SOURCES = %D%/check_tolerance.c
 check_prove_SOURCES = %D%/attack.c %D%/attack.h %D%/check_prove.c
 check_truth_SOURCES = %D%/check_truth.c
+check_views_SOURCES = %D%/check_views.c
 TESTS += %D%/check_forecast_gpu.sh %D%/check_mixed_files.sh
 dist_check_SCRIPTS += %D%/check_forecast_gpu.sh %D%/check_mixed_files.sh
 EXTRA_DIST += scripts/sample_engines.py tests/data/engine/concatenated.json tests/data/engine/foreign.json tests/data/engine/names_only.json \
