@@ -134,7 +134,7 @@ START_TEST(fp32_correctly_rounded)
     const bool all = mode && strcmp(mode, "full") == 0;
     const struct function *f = &functions[_i % FUNCTIONS];
     const uint64_t many = _i < FUNCTIONS ? UINT64_C(1) << 26 : UINT64_C(1) << 22;
-    const uint64_t count = all ? UINT64_C(1) << 32 : test_long() ? many : 200000;
+    const uint64_t count = all ? UINT64_C(1) << 32 : test_count(200000, many);
     setenv("ULPSCOPE_DISABLE_CPU", disabled[_i / FUNCTIONS], 1);
     if (_i >= FUNCTIONS && all)
         return;
@@ -164,7 +164,7 @@ START_TEST(fp32_powers)
                                      0x1p24f, -0x1p24f,  0x1.fffffep23f,
                                      1.5f,    0x1p-126f};
     enum { SPECIALS = sizeof specials / sizeof specials[0] };
-    const uint64_t count = test_long() ? UINT64_C(1) << 22 : 20000;
+    const uint64_t count = test_count(20000, UINT64_C(1) << 22);
     uint64_t state = 4;
     float x[ULP_STRIP], y[ULP_STRIP], got[ULP_STRIP];
     setenv("ULPSCOPE_DISABLE_CPU", disabled[_i], 1);
@@ -203,7 +203,7 @@ START_TEST(estimates_keep_their_bound)
     const bool power = _i == FUNCTIONS;
     const enum ulp_primitive primitive = power ? ULP_PRIMITIVE_POW : functions[_i].primitive;
     const double bound = (power ? ULP_ESTIMATE_ERROR_POW : ULP_ESTIMATE_ERROR) / 4;
-    const int count = test_long() ? 1000000 : 6000;
+    const int count = (int)test_count(6000, 1000000);
     uint64_t state = 11;
     double worst = 0, worst_at = 0;
     mpfr_t x, y, want, error;
