@@ -228,7 +228,8 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);
     /* a formula's own outputs may be unknown integers; what a run function does by them is not */
-    if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula)
+    if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula &&
+        !step->bound.op->hands_integers)
         status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                           "what it does depends on integers that are not known");
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
