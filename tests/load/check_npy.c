@@ -201,7 +201,7 @@ START_TEST(damaged_npy)
     static const float elements[6];
     struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }",
                             elements, sizeof elements);
-    for (uint64_t seed = 0; seed < (test_long() ? 20000 : 1000) + file.count; seed++) {
+    for (uint64_t seed = 0; seed < test_count(1000, 20000) + file.count; seed++) {
         size_t count = seed;
         uint8_t *damaged = NULL;
         struct ulp_tensor tensor;

@@ -123,6 +123,11 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
 void free_lanes(struct lane_list *lanes);
 /* To be freed before the lanes. */
 struct ulp_plans lane_plans(const struct lane_list *lanes, const struct ulp_model *model);
+/* Those of the indexes, in their order, in arrays with room for one more; what the lanes are made
+ * of stays the other list's. Freed with free_picked_lanes, also after a failure. */
+enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes, size_t count,
+                           struct lane_list *out, struct ulp_error *error);
+void free_picked_lanes(struct lane_list *lanes);
 
 /* One input sample. */
 struct sample {
