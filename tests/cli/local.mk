@@ -9,11 +9,11 @@ layer_error_LDADD = libulpscope.la
 check_PROGRAMS += check_exhaustion
 TESTS += check_exhaustion
 check_exhaustion_SOURCES = %D%/check_exhaustion.c %D%/exhaust_files.c %D%/exhaust_files.h tests/support/exhaust.c tests/support/exhaust.h $(ulpscope_SOURCES)
-check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main
+check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main $(MPI_CFLAGS)
 check_exhaustion_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 check_exhaustion_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free,--wrap=strdup \
 	-Wl,--wrap=strndup,--wrap=mmap,--wrap=pthread_create
-check_exhaustion_LDADD = $(test_libs)
+check_exhaustion_LDADD = $(test_libs) $(MPI_LIBS)
 
 test_programs += check_sandbox
 check_sandbox_SOURCES = %D%/check_sandbox.c src/cli/sandbox/landlock.c src/cli/sandbox/landlock.h
