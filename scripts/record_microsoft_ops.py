@@ -84,6 +84,7 @@ def cases():
     yield "Attention", "mask", [f32(2, 3, 8), f32(8, 24), f32(24), np.array([[1, 1, 0], [1, 1, 1]], np.int32)], heads
     yield from attention_cases()
     yield from layer_cases()
+    yield from decoder_cases()
 
 
 def channels_last(x):
@@ -198,6 +199,53 @@ def attention_cases():
     yield "RotaryEmbedding", "ms_part", [f32(2, 3, 40), np.array([[0, 1, 2], [5, 6, 7]]), cos, sin], dict(num_heads=2, rotary_embedding_dim=16)
 
 
+def turned_attention(x, w, b, heads, past=None, turned=None, **_):
+    """Attention with do_rotary in FP64, by its definition: there is no kernel on a CPU. Feature i of a head's first half is turned with
+    feature i of the second by place / 10000^(2 i / turned); places go on behind the past, whose keys are turned already."""
+    batch, length, size = *x.shape[:2], w.shape[1] // 3 // heads
+    q, k, v = (np.moveaxis(part.reshape(batch, length, heads, size), 1, 2) for part in np.split(x.astype(float) @ w + b, 3, axis=2))
+    first = 0 if past is None else past.shape[3]
+    half = (turned or size) // 2
+    angle = np.arange(first, first + length)[:, None] / 10000.0 ** (np.arange(half) / half)
+
+    def turn(t):
+        one, two, rest = t[..., :half], t[..., half:2 * half], t[..., 2 * half:]
+        return np.concatenate([one * np.cos(angle) - two * np.sin(angle), two * np.cos(angle) + one * np.sin(angle), rest], axis=-1)
+    q, k = turn(q), turn(k)
+    if past is not None:
+        k, v = np.concatenate([past[0], k], axis=2), np.concatenate([past[1], v], axis=2)
+    scores = q @ np.swapaxes(k, 2, 3) / np.sqrt(size)
+    scores = np.where(np.arange(first + length) <= first + np.arange(length)[:, None], scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    y = np.moveaxis(weights / weights.sum(axis=-1, keepdims=True) @ v, 1, 2).reshape(batch, length, -1)
+    return [r.astype(np.float32) for r in ([y] if past is None else [y, np.stack([k, v])])]
+
+
+def decoder_cases():
+    """What decoders have: rotation inside Attention, caches of codes."""
+    causal = dict(num_heads=2, unidirectional=1, do_rotary=1)
+    x, w, b = f32(2, 3, 16), f32(16, 48) / 4, f32(48)
+    yield "Attention", "rotary", [x, w, b], dict(causal, twin=lambda: turned_attention(x, w, b, 2))
+    past, one = f32(2, 2, 2, 5, 8), f32(2, 1, 16)
+    yield "Attention", "rotary_past", [one, w, b, None, past], \
+        dict(causal, outputs="y,present", twin=lambda: turned_attention(one, w, b, 2, past))
+    wide = f32(1, 4, 16), f32(16, 192) / 4, f32(192)
+    yield "Attention", "rotary_part", [*wide], dict(causal, rotary_embedding_dim=16, twin=lambda: turned_attention(*wide, 2, turned=16))
+    # scales so large that some codes reach the ends of their range
+    group = dict(num_heads=4, kv_num_heads=2, outputs="y,present_key,present_value")
+    cos, sin = f32(16, 8), f32(16, 8)
+    for bits, draw, size, scale in ((8, i8, 16, 0.015), (4, u8, 8, 0.25)):
+        for kind, shape in (("PER_TENSOR", (1,)), ("PER_CHANNEL", (1, 2, 1, 16))):
+            quantized = dict(group, k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=bits)
+            scales = [((0.5 + np.abs(f32(*shape))) * scale).astype(np.float32) for _ in range(2)]
+            name = f"codes{bits}_{kind[4:].lower()}"
+            yield "GroupQueryAttention", name, [f32(2, 5, 64), f32(2, 5, 32), f32(2, 5, 32), draw(2, 2, 0, size), draw(2, 2, 0, size),
+                                                i32(4, 4), i32(5), None, None, None, None, None, *scales], quantized
+            yield "GroupQueryAttention", f"{name}_later", \
+                [f32(1, 2, 64), f32(1, 2, 32), f32(1, 2, 32), draw(1, 2, 6, size), draw(1, 2, 6, size), i32(7), i32(8), cos, sin,
+                 None, None, None, *scales], dict(quantized, do_rotary=1)
+
+
 def make_model(op, arrays, attributes):
     """The model of one node, its given inputs by name, and its outputs' names."""
     attributes = dict(attributes)
@@ -215,18 +263,20 @@ def make_model(op, arrays, attributes):
         helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]), given, wanted
 
 
-def record(folder, op, variant, arrays, attributes):
-    """twin=(operator, inputs, attributes[, change]): another form of the same values, for which there is a kernel; change, if given,
-    turns its results into the operator's."""
-    model, given, wanted = make_model(op, arrays, attributes)
-    twin = attributes.get("twin", (op, arrays, attributes))
-    runnable, feed, _ = make_model(*twin[:3])
+def run(op, arrays, attributes, change=np.asarray):
+    runnable, feed, _ = make_model(op, arrays, attributes)
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(runnable.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    results = session.run(None, feed)
-    if len(twin) > 3:
-        results = [np.ascontiguousarray(twin[3](r)) for r in results]
+    return [np.ascontiguousarray(change(r)) for r in session.run(None, feed)]
+
+
+def record(folder, op, variant, arrays, attributes):
+    """twin=(operator, inputs, attributes[, change]): another form of the same values, for which there is a kernel; change, if given,
+    turns its results into the operator's. A function: it gives the results."""
+    model, given, wanted = make_model(op, arrays, attributes)
+    twin = attributes.get("twin", (op, arrays, attributes))
+    results = twin() if callable(twin) else run(*twin)
     del model.graph.output[:]
     model.graph.output.extend(helper.make_tensor_value_info(o, TYPE(r.dtype), r.shape) for o, r in zip(wanted, results))
     data = folder / ("test_" + "_".join(filter(None, [op.lower(), variant]))) / "test_data_set_0"

@@ -210,6 +210,8 @@ struct ulp_operator {
     /* its integer outputs are amounts in steps of a scale: a step of difference is an error to
      * measure, not another decision */
     bool quantizes;
+    /* integers that run makes of floats go to its outputs alone: its floats do not depend on them */
+    bool hands_integers;
     /* names of float inputs that run reads as numbers by itself ("grid"; "*": all), so that
      * derivatives stop there */
     const char *stops;

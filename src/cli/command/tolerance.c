@@ -77,7 +77,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_JSON: options->json = argument; return 0;
     case ARGP_KEY_END:
         if (options->common.shape_count > 1)
-            refuse(state, "--shape once: a tolerance is of one problem");
+            refuse(state, "--shape once: give samples of several shapes as files");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -93,13 +93,16 @@ static const char documentation[] =
     "  ulpscope tolerance model.onnx -i inputs.npz -a fp16\n"
     "  ulpscope tolerance model.onnx -i inputs.npz -a tf32@a100 --check atol=1e-5\n"
     "      can this pass, or is it too tight?\n"
+    "  ulpscope tolerance model.onnx -i samples/ -a fp16\n"
+    "      one atol for all samples, which may have any shapes\n"
     "  ulpscope tolerance model.onnx -a bf16 --trials 32 --json tolerance.json";
 
 struct working {
     struct ulp_model *model;
     struct sample_list samples;
     struct lane_list lanes;
-    struct ulp_tolerance tolerance;
+    struct ulp_tolerance *tolerances; /* of each sample; in the end the first is that of all */
+    size_t count;
 };
 
 static void show_part(void *context, size_t part, size_t part_count)
@@ -109,16 +112,12 @@ static void show_part(void *context, size_t part, size_t part_count)
     progress->part_count = part_count;
 }
 
-static enum ulp_status measure(const struct tolerance_options *options, struct working *work,
-                               struct ulp_error *error)
+/* The arithmetics, the model and its samples. */
+static enum ulp_status open_work(const struct tolerance_options *options, struct working *work,
+                                 struct ulp_tolerance_options *wanted, struct ulp_error *error)
 {
-    struct progress progress;
     char *shapes = NULL;
-    struct ulp_tolerance_options wanted = {.trials = options->trials,
-                                           .elements = options->elements,
-                                           .run = {.thread_count = options->common.threads},
-                                           .begins = show_part};
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted->reference, error);
     if (status == ULP_OK)
         status = make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
                             &work->lanes, error);
@@ -127,8 +126,8 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
                           "%zu arithmetics: a tolerance is of one, give one at a time",
                           work->lanes.count - 1);
     if (status == ULP_OK) {
-        wanted.arithmetic = work->lanes.arithmetics[1];
-        wanted.keeps = &work->lanes.keeps[1];
+        wanted->arithmetic = work->lanes.arithmetics[1];
+        wanted->keeps = &work->lanes.keeps[1];
     }
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &work->model, error);
@@ -136,60 +135,116 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
         status = set_shapes(work->model, &options->common, 0, &shapes, error);
     free(shapes);
     if (status == ULP_OK)
-        status = read_samples(work->model, &options->common, &work->samples, error);
+        status = read_samples(work->model, &options->common, true, &work->samples, error);
     if (status == ULP_OK && options->json)
         status = spare_inputs(options->json, work->model, options->common.inputs,
                               options->common.input_count, error);
-    if (status == ULP_OK && work->samples.count > 1)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "%zu samples: a tolerance is of one problem, give one at a time",
-                          work->samples.count);
-    if (status != ULP_OK)
-        return status;
-    if (!options->common.quiet)
-        note_choices(work->model, &work->samples);
-    progress_init(&progress, options->common.quiet, 1);
-    const struct ulp_observer observer = progress_observer(&progress);
-    wanted.progress = &observer;
-    status = ulp_tolerance_measure(work->model, &work->samples.items[0].inputs, &wanted,
-                                   &work->tolerance, error);
-    progress_clear(&progress);
+    if (status == ULP_OK &&
+        !(work->tolerances = calloc(work->samples.count, sizeof *work->tolerances)))
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     return status;
 }
 
-/* "FAIL fp16 cannot meet ... at OUTPUT: 12 x too tight". */
-static int judge(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
+static enum ulp_status measure(const struct tolerance_options *options, struct working *work,
+                               struct ulp_error *error)
 {
-    size_t failed = 0;
-    for (size_t o = 0; o < tolerance->output_count; o++) {
-        const struct ulp_tolerance_output *output = &tolerance->outputs[o];
-        const double excess = ulp_tolerance_excess(output, options->atol, options->rtol);
-        if (excess <= 1)
-            continue;
-        failed++;
-        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: ", tolerance->arithmetic,
-            options->atol, options->rtol, output->name);
-        if (isinf(excess))
-            say(stdout, output->nonfinite ? "not every element is finite\n"
-                                          : "an error where none is allowed\n");
-        else
-            say(stdout,
-                excess < 1e4 ? "%.*f x too tight (error %.2e)\n"
-                             : "%.*e x too tight (error %.2e)\n",
-                excess < 9.95 || excess >= 1e4, excess, output->max_abs);
+    struct progress progress;
+    struct ulp_tolerance_options wanted = {.trials = options->trials,
+                                           .elements = options->elements,
+                                           .run = {.thread_count = options->common.threads},
+                                           .begins = show_part};
+    enum ulp_status status = open_work(options, work, &wanted, error);
+    if (status == ULP_OK && !options->common.quiet)
+        note_choices(work->model, &work->samples);
+    for (size_t s = 0; s < work->samples.count && status == ULP_OK; s++) {
+        progress_init(&progress, options->common.quiet, 1);
+        const struct ulp_observer observer = progress_observer(&progress);
+        wanted.progress = &observer;
+        wanted.sample = work->samples.items[s].name;
+        status = ulp_tolerance_measure(work->model, &work->samples.items[s].inputs, &wanted,
+                                       &work->tolerances[s], error);
+        progress_clear(&progress);
+        if (status != ULP_OK && work->samples.count > 1)
+            ulp_fail_at(error, status, "%s", wanted.sample);
+        work->count += status == ULP_OK;
     }
-    if (!failed)
-        say(stdout, "PASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
-            options->atol, options->rtol);
-    fputs("\n", stdout);
-    return failed ? ULP_ERROR_LIMIT : ULP_OK;
+    return status;
 }
 
-static int report(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
+static const struct ulp_tolerance_output *find_output(const struct ulp_tolerance *tolerance,
+                                                      const char *name)
 {
+    for (size_t o = 0; o < tolerance->output_count; o++)
+        if (strcmp(tolerance->outputs[o].name, name) == 0)
+            return &tolerance->outputs[o];
+    return NULL;
+}
+
+/* Of the samples from s on, the one whose output of that name is the tightest. */
+static const struct ulp_tolerance_output *find_tightest(const struct tolerance_options *options,
+                                                        const struct working *work, size_t s,
+                                                        const char *name, double *excess)
+{
+    const struct ulp_tolerance_output *tightest = NULL;
+    for (; s < work->count; s++) {
+        const struct ulp_tolerance_output *output = find_output(&work->tolerances[s], name);
+        const double own = output ? ulp_tolerance_excess(output, options->atol, options->rtol) : -1;
+        if (output && (!tightest || own > *excess)) {
+            tightest = output;
+            *excess = own;
+        }
+    }
+    return tightest;
+}
+
+/* "FAIL fp16 cannot meet ... at OUTPUT: 12 x too tight". */
+static bool judge_output(const struct tolerance_options *options, const struct working *work,
+                         size_t s, const char *name)
+{
+    double excess = 0;
+    const struct ulp_tolerance_output *output = find_tightest(options, work, s, name, &excess);
+    for (size_t before = 0; before < s; before++)
+        if (find_output(&work->tolerances[before], name))
+            return true; /* judged already */
+    if (excess <= 1)
+        return true;
+    say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s", work->tolerances[0].arithmetic,
+        options->atol, options->rtol, name);
+    if (work->count > 1)
+        say(stdout, " in %s", output->sample);
+    if (isinf(excess))
+        say(stdout, output->nonfinite ? ": not every element is finite\n"
+                                      : ": an error where none is allowed\n");
+    else
+        say(stdout,
+            excess < 1e4 ? ": %.*f x too tight (error %.2e)\n"
+                         : ": %.*e x too tight (error %.2e)\n",
+            excess < 9.95 || excess >= 1e4, excess, output->max_abs);
+    return false;
+}
+
+static int judge(const struct tolerance_options *options, const struct working *work)
+{
+    bool met = true;
+    for (size_t s = 0; s < work->count; s++)
+        for (size_t o = 0; o < work->tolerances[s].output_count; o++)
+            met &= judge_output(options, work, s, work->tolerances[s].outputs[o].name);
+    if (met)
+        say(stdout, "PASS %s meets atol=%g,rtol=%g at every output\n",
+            work->tolerances[0].arithmetic, options->atol, options->rtol);
+    fputs("\n", stdout);
+    return met ? ULP_OK : ULP_ERROR_LIMIT;
+}
+
+static int report(const struct tolerance_options *options, const struct working *work)
+{
+    struct ulp_tolerance *tolerance = &work->tolerances[0];
     struct ulp_error error;
     char *summary;
-    const int verdict = options->check ? judge(options, tolerance) : ULP_OK;
+    const int verdict = options->check ? judge(options, work) : ULP_OK;
+    for (size_t s = 1; s < work->count; s++)
+        if (ulp_tolerance_join(tolerance, &work->tolerances[s], &error) != ULP_OK)
+            return fail(&error);
     if (ulp_tolerance_summary(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
                               &summary, &error) != ULP_OK)
         return fail(&error);
@@ -213,9 +268,10 @@ int command_tolerance(int argc, char **argv)
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
-        code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work.tolerance)
-                                                          : fail(&error);
-    ulp_tolerance_free(&work.tolerance);
+        code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work) : fail(&error);
+    for (size_t t = 0; t < work.count; t++)
+        ulp_tolerance_free(&work.tolerances[t]);
+    free(work.tolerances);
     free_samples(&work.samples);
     free_lanes(&work.lanes);
     free(options.keep.rules);

@@ -1,6 +1,6 @@
-/* Domain com.microsoft: attention as ONNX Runtime's optimiser fuses it. Each operator prepares
- * query, key, value and mask for ulp_attend. Layouts: B batches, S queries, T keys, P past keys, N
- * heads of H features. */
+/* Domain com.microsoft: MultiHeadAttention and RotaryEmbedding, as ONNX Runtime's optimiser fuses
+ * them. Attention prepares query, key, value and mask for ulp_attend. Layouts: B batches, S
+ * queries, T keys, P past keys, N heads of H features. */
 #include <math.h>
 #include <string.h>
 
@@ -31,9 +31,7 @@ enum ulp_status ulp_microsoft_refuse(const struct ulp_call *call, size_t first,
 
 /* ---- masks: where mask_filter_value is added to a score ---- */
 
-/* mask_index or key_padding_mask: INT32 of B (the end of the keys), 2B (ends, then starts), 3B + 2
- * (ends, then sums of lengths), B x T or B x S x T (0 hides). */
-static enum ulp_status make_hidden(struct ulp_call *call, const struct ulp_tensor *mask,
+enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tensor *mask,
                                    struct ulp_attention *a, struct ulp_error *error)
 {
     const int64_t batch = a->q.batch, length = a->q.length, total = a->past + a->k.length;
@@ -222,153 +220,10 @@ static enum ulp_status run_multi_head(struct ulp_call *call, struct ulp_error *e
             status = add_bias(call, bias, 2 * features, &a.value, &a.v, error);
     }
     if (status == ULP_OK)
-        status = make_hidden(call, ulp_call_in(call, 4), &a, error);
+        status = ulp_microsoft_hide(call, ulp_call_in(call, 4), &a, error);
     a.out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     a.present_key = ulp_call_wants(call, 1) ? &call->out[1] : NULL;
     a.present_value = ulp_call_wants(call, 2) ? &call->out[2] : NULL;
-    return status == ULP_OK ? ulp_attend(call, &a, error) : status;
-}
-
-/* ---- Attention and QAttention: query, key and value are three parts of input * weights + bias
- * ---- */
-
-struct projected {
-    /* the features of query (and of key), and of value */
-    int64_t batch, length, heads, past, query, value;
-    const struct ulp_tensor *mask, *past_both;
-};
-
-static enum ulp_status check_projected(struct ulp_call *call, struct ulp_error *error)
-{
-    return ulp_microsoft_refuse(call, call->bound->op->parameter ? 9 : 6,
-                                (const char *const[]){"do_rotary", "past_present_share_buffer",
-                                                      NULL},
-                                error);
-}
-
-static enum ulp_status read_projected(const struct ulp_call *call, struct projected *p,
-                                      struct ulp_error *error)
-{
-    const struct ulp_tensor *in = call->in[0], *weights = call->in[1];
-    const struct ulp_attribute_value *sizes = ulp_call_attribute(call, "qkv_hidden_sizes");
-    *p = (struct projected){.heads = ulp_call_int(call, "num_heads"),
-                            .mask = ulp_call_input(call, "mask_index"),
-                            .past_both = ulp_call_input(call, "past")};
-    if (in->rank != 3 || weights->rank != 2 || weights->dims[0] != in->dims[2])
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input and weights: expected batch x positions x features and features "
-                        "x those of query, key and value");
-    const bool given = sizes && sizes->present && sizes->count == 3;
-    p->batch = in->dims[0];
-    p->length = in->dims[1];
-    p->query = given ? sizes->ints[0] : weights->dims[1] / 3;
-    p->value = given ? sizes->ints[2] : weights->dims[1] / 3;
-    const int64_t size = p->heads > 0 ? p->query / p->heads : 0;
-    const struct ulp_tensor *past = p->past_both;
-    p->past = past && past->rank == 5 ? past->dims[3] : 0;
-    const bool fits = p->heads > 0 && p->query >= 0 && p->query <= weights->dims[1] &&
-                      p->value >= 0 && p->value <= weights->dims[1] &&
-                      (!given || sizes->ints[1] == p->query) && p->query % p->heads == 0 &&
-                      p->value % p->heads == 0 && 2 * p->query + p->value == weights->dims[1];
-    const bool fits_past =
-        !past || (past->rank == 5 && past->dims[0] == 2 && past->dims[1] == p->batch &&
-                  past->dims[2] == p->heads && past->dims[4] == size);
-    if (!fits || !fits_past || ((past || call->output_count > 1) && p->query != p->value))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "weights for %lld features, %lld heads and past do not fit each other",
-                        (long long)weights->dims[1], (long long)p->heads);
-    return ULP_OK;
-}
-
-static enum ulp_status infer_projected(struct ulp_call *call, struct ulp_error *error)
-{
-    struct projected p;
-    const bool quantized = call->bound->op->parameter;
-    enum ulp_status status = read_projected(call, &p, error);
-    if (status != ULP_OK)
-        return status;
-    const enum ulp_type type = call->in[quantized ? 2 : 0]->type;
-    const int64_t y[] = {p.batch, p.length, p.value};
-    const int64_t present[] = {2, p.batch, p.heads, p.past + p.length, p.value / p.heads};
-    status = ulp_call_describe(call, 0, type, 3, y, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, type, 5, present, error) : status;
-}
-
-/* One of the two halves of past or present, heads first. */
-static enum ulp_status view_half(const struct ulp_call *call, const struct ulp_tensor *both,
-                                 int64_t half, struct ulp_tensor **out, struct ulp_error *error)
-{
-    enum ulp_status status = ulp_call_take(call, 1, sizeof **out, out, error);
-    if (status != ULP_OK)
-        return status;
-    **out = ulp_tensor_view(both);
-    (*out)->rank = 4;
-    memcpy((*out)->dims, both->dims + 1, 4 * sizeof *both->dims);
-    (*out)->count = both->count / 2;
-    if ((*out)->count)
-        (*out)->data = ulp_element_at(both, (size_t)half * (*out)->count);
-    return ULP_OK;
-}
-
-static enum ulp_status project(struct ulp_call *call, struct ulp_tensor *all,
-                               struct ulp_error *error)
-{
-    struct ulp_call inner = *call;
-    struct ulp_sums sums;
-    inner.out = all;
-    inner.output_count = 1;
-    if (call->bound->op->parameter)
-        return ulp_integer_sums(&inner, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
-                                (const struct ulp_tensor *[]){ulp_call_in(call, 6),
-                                                              ulp_call_in(call, 7)},
-                                false, "--bbb----", error);
-    enum ulp_status status = ulp_sums_begin(&inner, all->type, ulp_call_in(call, 2), &sums, error);
-    if (status == ULP_OK)
-        status = ulp_matmul_sums(&inner, call->in[0], call->in[1], &sums, error);
-    return status == ULP_OK ? ulp_sums_end(&inner, &sums, "--b---", error) : status;
-}
-
-static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *error)
-{
-    struct projected p;
-    struct ulp_tensor all, *halves[4] = {NULL};
-    enum ulp_status status = read_projected(call, &p, error);
-    if (status != ULP_OK)
-        return status;
-    const int64_t width = 2 * p.query + p.value, dims[] = {p.batch, p.length, width};
-    if ((status = ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary(call, &all, error)) != ULP_OK ||
-        (status = project(call, &all, error)) != ULP_OK)
-        return status;
-    const int64_t size = p.query / p.heads, v_size = p.value / p.heads;
-    struct ulp_attention a = {
-        .query = &all,
-        .q = {p.batch, p.heads, p.length, size, p.length * width, size, width},
-        .k = {p.batch, p.heads, p.length, size, p.length * width, size, width},
-        .v = {p.batch, p.heads, p.length, v_size, p.length * width, v_size, width},
-        .past = p.past,
-        .mask = ulp_call_input(call, "attention_bias"),
-        .left = -1,
-        .right = -1,
-        .scale = ulp_microsoft_scale(call),
-        .causal = ulp_call_int(call, "unidirectional"),
-        .out = &call->out[0],
-        .y = ulp_heads_packed(p.batch, p.heads, p.length, v_size),
-    };
-    status = ulp_microsoft_view(call, &all, p.query, &a.key, error);
-    if (status == ULP_OK)
-        status = ulp_microsoft_view(call, &all, 2 * p.query, &a.value, error);
-    for (int64_t i = 0; status == ULP_OK && i < 2 && p.past_both; i++)
-        status = view_half(call, p.past_both, i, &halves[i], error);
-    for (int64_t i = 0; status == ULP_OK && i < 2 && ulp_call_wants(call, 1); i++)
-        status = view_half(call, &call->out[1], i, &halves[2 + i], error);
-    a.past_key = halves[0];
-    a.past_value = halves[1];
-    a.present_key = halves[2];
-    a.present_value = halves[3];
-    if (status == ULP_OK)
-        status = make_hidden(call, p.mask, &a, error);
     return status == ULP_OK ? ulp_attend(call, &a, error) : status;
 }
 
@@ -416,21 +271,9 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 }
 
 #define MS .domain = "com.microsoft", .since = 1
-#define PROJECTED                                                                                \
-    .infer = infer_projected, .run = run_projected, .work = ULP_WORK_CONTRACTION, .mixed = true, \
-    .formulas = ULP_FORMULAS(&ulp_attend_average), .check = check_projected
-#define MASKED                                                          \
-    "do_rotary:int=0; mask_filter_value:float=-10000; num_heads:!int; " \
-    "past_present_share_buffer:int=0; "                                 \
-    "scale:float=0; unidirectional:int=0"
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_attention[] = {
-    {.name = "Attention", MS,
-     .inputs = "input weights bias?=-0 mask_index:i? past? attention_bias? past_sequence_length:i?",
-     .outputs = "y present?", .attributes = "qkv_hidden_sizes:ints; rotary_embedding_dim:int; "
-                                        "" MASKED, PROJECTED,
-     .weights = "weights", .epilogue = "acc + bias"},
     {.name = "MultiHeadAttention", MS,
      .inputs = "query key? value? bias? key_padding_mask:i? attention_bias? past_key? past_value? "
                "past_sequence_length:i? cache_indirection:i?",
@@ -440,13 +283,6 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .infer = infer_multi_head, .run = run_multi_head, .work = ULP_WORK_CONTRACTION,
      .mixed = true, .formulas = ULP_FORMULAS(&ulp_attend_average, &biased),
      .check = check_multi_head},
-    {.name = "QAttention", MS,
-     .inputs = "input:i weight:i bias:f input_scale:p weight_scale:p mask_index:i? "
-               "input_zero_point:i? "
-               "weight_zero_point:i? past?",
-     .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,
-     .weights = "weight", .integer_sums = true,
-     .epilogue = "acc * (input_scale * weight_scale) + bias"},
     {.name = "RotaryEmbedding", MS, .inputs = "input position_ids:i cos_cache sin_cache",
      .outputs = "y",
      .attributes = "interleaved:int=0; is_packed_batching:int=0; num_heads:int=0; "

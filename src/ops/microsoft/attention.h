@@ -16,4 +16,10 @@ enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp
                                    int64_t first, const struct ulp_tensor **out,
                                    struct ulp_error *error);
 
+/* mask_index or key_padding_mask: INT32 of B (the end of the keys), 2B (ends, then starts), 3B + 2
+ * (ends, then sums of lengths), B x T or B x S x T (0 hides). The
+ * keys that it hides go into a. */
+enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tensor *mask,
+                                   struct ulp_attention *a, struct ulp_error *error);
+
 #endif

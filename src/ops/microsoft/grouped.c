@@ -1,26 +1,70 @@
 /* Domain com.microsoft: GroupQueryAttention. Past and new keys share a buffer in which every batch
  * has its own end; query and key may be turned on the way in. */
+#include <string.h>
+
 #include "base/error.h"
 #include "ops/microsoft/attention.h"
-#include "ops/move.h"
+#include "ops/microsoft/cache.h"
 
 struct grouped {
     struct ulp_attention a;
     int64_t buffer; /* positions of present_key and present_value; -1: not known yet */
+    int64_t bits;   /* of the caches' codes; 0: they hold floats */
 };
+
+static bool has_codes(const struct ulp_call *call)
+{
+    return !ulp_call_is(call, "k_quant_type", "NONE");
+}
 
 static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *error)
 {
     static const char *const kinds[] = {"k_quant_type", "v_quant_type"};
-    for (int i = 0; i < 2; i++)
-        if (!ulp_call_is(call, kinds[i], "NONE"))
-            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: quantised caches are not supported",
-                            kinds[i]);
+    for (int i = 0; i < 2; i++) {
+        const char *kind = ulp_call_attribute(call, kinds[i])->s;
+        if (strcmp(kind, "NONE") != 0 && strcmp(kind, "PER_TENSOR") != 0 &&
+            strcmp(kind, "PER_CHANNEL") != 0)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "%s is %s: expected NONE, PER_TENSOR or PER_CHANNEL", kinds[i], kind);
+    }
+    if (has_codes(call) == ulp_call_is(call, "v_quant_type", "NONE"))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "only one of k_quant_type and v_quant_type is NONE: expected both or none, "
+                        "as the caches have one type");
+    const int64_t bits = ulp_call_int(call, "kv_cache_bit_width");
+    if (has_codes(call) && bits != 4 && bits != 8)
+        return ulp_fail(error, ULP_ERROR_INPUT, "kv_cache_bit_width is %lld: expected 4 or 8",
+                        (long long)bits);
     if (!ulp_call_int(call, "causal"))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "causal=0 is not supported");
-    return ulp_microsoft_refuse(call, 12,
+    return ulp_microsoft_refuse(call, has_codes(call) ? 14 : 12,
                                 (const char *const[]){"qk_output", "sliding_window_cache", NULL},
                                 error);
+}
+
+/* Do the caches have codes of that type, and is there a scale for the tensor or for each feature of
+ * each head? */
+static enum ulp_status check_codes(const struct ulp_call *call, const struct grouped *g,
+                                   struct ulp_error *error)
+{
+    static const char *const kinds[] = {"k_quant_type", "v_quant_type"},
+                             *const names[] = {"key", "value"}, letters[] = {'k', 'v'};
+    for (size_t i = 0; i < 2; i++) {
+        const struct ulp_tensor *scale = ulp_call_in(call, 12 + i),
+                                *past = ulp_call_in(call, 3 + i);
+        const struct ulp_heads *h = i ? &g->a.v : &g->a.k;
+        const int64_t count = ulp_call_is(call, kinds[i], "PER_CHANNEL") ? h->heads * h->size : 1;
+        if (past && past->type != ulp_cache_type(g->bits))
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "past_%s is %s: expected %s for a cache of %lld bits", names[i],
+                            ulp_type_name(past->type), ulp_type_name(ulp_cache_type(g->bits)),
+                            (long long)g->bits);
+        if (!scale || scale->count != (size_t)count)
+            return ulp_fail(error, ULP_ERROR_INPUT, "%c_scale has %zu elements: %s=%s needs %lld",
+                            letters[i], scale ? scale->count : 0, kinds[i],
+                            ulp_call_attribute(call, kinds[i])->s, (long long)count);
+    }
+    return ULP_OK;
 }
 
 static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped *g,
@@ -48,7 +92,8 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                                 .mask = ulp_call_in(call, 10),
                                 .sink = ulp_call_in(call, 11),
                                 .smooth = ulp_call_int(call, "smooth_softmax") > 0},
-                          .buffer = -1};
+                          .buffer = -1,
+                          .bits = has_codes(call) ? ulp_call_int(call, "kv_cache_bit_width") : 0};
     struct ulp_attention *a = &g->a;
     const int64_t parts = k ? heads : heads + 2 * groups;
     if (q->rank != 3 || !k != !v || q->dims[2] % parts != 0 || window == 0)
@@ -78,9 +123,13 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
     const struct ulp_heads *kh = &a->k, *vh = &a->v;
     const int64_t past = past_key ? past_key->dims[2] : 0;
     if (kh->length != a->q.length || call->in[5]->count != (size_t)kh->batch || total->count != 1 ||
-        (past_key && (past_key->count != (size_t)(kh->batch * kh->heads * past * kh->size) ||
-                      past_value->count != (size_t)(vh->batch * vh->heads * past * vh->size))))
+        (past_key && (past_key->count != (size_t)(kh->batch * kh->heads * past *
+                                                  ulp_cache_size(g->bits, kh->size)) ||
+                      past_value->count != (size_t)(vh->batch * vh->heads * past *
+                                                    ulp_cache_size(g->bits, vh->size)))))
         return ulp_fail(error, ULP_ERROR_INPUT, "key, past and seqlens_k do not fit query");
+    if (g->bits && (status = check_codes(call, g, error)) != ULP_OK)
+        return status;
     if (total->data) {
         g->buffer = ulp_tensor_get_int(total, 0);
         if (g->buffer < a->q.length || g->buffer > INT32_MAX)
@@ -100,53 +149,14 @@ static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *er
     if (status != ULP_OK)
         return status;
     const struct ulp_attention *a = &g.a;
-    const enum ulp_type type = call->in[0]->type;
+    const enum ulp_type type = call->in[0]->type, cached = g.bits ? ulp_cache_type(g.bits) : type;
     const int64_t y[] = {a->q.batch, a->q.length, a->q.heads * a->v.size};
-    const int64_t key[] = {a->k.batch, a->k.heads, g.buffer, a->k.size};
-    const int64_t value[] = {a->v.batch, a->v.heads, g.buffer, a->v.size};
+    const int64_t key[] = {a->k.batch, a->k.heads, g.buffer, ulp_cache_size(g.bits, a->k.size)};
+    const int64_t value[] = {a->v.batch, a->v.heads, g.buffer, ulp_cache_size(g.bits, a->v.size)};
     if ((status = ulp_call_describe(call, 0, type, 3, y, error)) != ULP_OK || g.buffer < 0 ||
-        (status = ulp_call_describe(call, 1, type, 4, key, error)) != ULP_OK)
+        (status = ulp_call_describe(call, 1, cached, 4, key, error)) != ULP_OK)
         return status;
-    return ulp_call_describe(call, 2, type, 4, value, error);
-}
-
-/* The first `starts` positions of each batch of the past, the new ones behind them, zeros to the
- * buffer's end. */
-static enum ulp_status join_buffer(struct ulp_call *call, const struct ulp_tensor *past,
-                                   const struct ulp_tensor **now, struct ulp_heads *h,
-                                   int64_t buffer, const int64_t *starts,
-                                   struct ulp_tensor *present, struct ulp_error *error)
-{
-    const int64_t dims[] = {h->batch, h->heads, buffer, h->size},
-                  past_length = past ? past->dims[2] : 0;
-    const struct ulp_heads from = *h;
-    struct ulp_tensor zero;
-    const enum ulp_type type = present ? present->type : (*now)->type;
-    enum ulp_status status = ulp_call_scalar(call, &zero, type, 0, error);
-    if (status == ULP_OK)
-        status = ulp_call_as(call, now, type, error);
-    if (status == ULP_OK)
-        status = ulp_call_as(call, &past, type, error);
-    if (status == ULP_OK && !present &&
-        (status = ulp_call_take(call, 1, sizeof *present, &present, error)) == ULP_OK &&
-        (status = ulp_call_describe_tensor(call, present, type, 4, dims, error)) == ULP_OK)
-        status = ulp_call_temporary(call, present, error);
-    for (int64_t i = 0; status == ULP_OK && i < h->batch * h->heads * buffer && h->size; i++) {
-        const int64_t row = i / buffer, b = row / h->heads, head = row % h->heads, at = i % buffer;
-        const int64_t fresh = at - starts[b];
-        const size_t to = (size_t)(i * h->size), size = (size_t)h->size;
-        if (fresh >= 0 && fresh < h->length)
-            ulp_move_run(present, to, *now,
-                         (size_t)(b * from.batch_step + head * from.head_step + fresh * from.step),
-                         size);
-        else if (fresh < 0 && at < past_length)
-            ulp_move_run(present, to, past, (size_t)((row * past_length + at) * h->size), size);
-        else
-            ulp_move_fill(present, to, size, zero.data);
-    }
-    *now = present;
-    *h = ulp_heads_first(from.batch, from.heads, buffer, from.size);
-    return status;
+    return ulp_call_describe(call, 2, cached, 4, value, error);
 }
 
 /* Query and key turned by their places among the keys, or by position_ids (a prompt's first entry
@@ -157,7 +167,7 @@ static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bo
     const struct ulp_tensor *cosines = ulp_call_in(call, 7), *sines = ulp_call_in(call, 8);
     const struct ulp_tensor *given = ulp_call_in(call, 9);
     const int64_t length = a->q.length, dims[] = {a->q.batch, length};
-    struct ulp_tensor ids, *turned[2];
+    struct ulp_tensor ids;
     if (!cosines || !sines || cosines->rank != 2)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "do_rotary=1 needs cos_cache and sin_cache of rank 2");
@@ -176,19 +186,10 @@ static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bo
         status = ulp_call_temporary(call, &ids, error);
     for (int64_t i = 0; status == ULP_OK && i < (int64_t)ids.count; i++)
         ((int64_t *)ids.data)[i] = first + a->starts[i / length] + i % length;
-    for (int i = 0; status == ULP_OK && i < 2; i++) {
-        const struct ulp_tensor **in = i ? &a->key : &a->query;
-        struct ulp_heads *h = i ? &a->k : &a->q;
-        const struct ulp_heads to = ulp_heads_packed(h->batch, h->heads, h->length, h->size);
-        const int64_t shape[] = {h->batch, h->length, h->heads, h->size};
-        if ((status = ulp_call_take(call, 1, sizeof **turned, &turned[i], error)) == ULP_OK &&
-            (status = ulp_call_describe_tensor(call, turned[i], (*in)->type, 4, shape, error)) ==
-                ULP_OK &&
-            (status = ulp_call_temporary(call, turned[i], error)) == ULP_OK)
-            status = ulp_rotate(call, &rotation, turned[i], &to, *in, h, error);
-        *in = turned[i];
-        *h = to;
-    }
+    if (status == ULP_OK)
+        status = ulp_rotate_heads(call, &rotation, &a->query, &a->q, error);
+    if (status == ULP_OK)
+        status = ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
     return status;
 }
 
@@ -219,11 +220,18 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
     a->starts = starts;
     if (ulp_call_int(call, "do_rotary") && (status = rotate(call, a, prompt, error)) != ULP_OK)
         return status;
-    if ((status = join_buffer(call, ulp_call_in(call, 3), &a->key, &a->k, g.buffer, starts,
-                              ulp_call_wants(call, 1) ? &call->out[1] : NULL, error)) != ULP_OK ||
-        (status = join_buffer(call, ulp_call_in(call, 4), &a->value, &a->v, g.buffer, starts,
-                              ulp_call_wants(call, 2) ? &call->out[2] : NULL, error)) != ULP_OK)
-        return status;
+    for (size_t i = 0; i < 2; i++) {
+        const struct ulp_cache cache = {.past = ulp_call_in(call, 3 + i),
+                                        .present =
+                                            ulp_call_wants(call, 1 + i) ? &call->out[1 + i] : NULL,
+                                        .scale = g.bits ? ulp_call_in(call, 12 + i) : NULL,
+                                        .bits = g.bits,
+                                        .length = g.buffer,
+                                        .starts = starts};
+        status = ulp_cache_join(call, &cache, i ? &a->value : &a->key, i ? &a->v : &a->k, error);
+        if (status != ULP_OK)
+            return status;
+    }
     a->out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     return ulp_attend(call, a, error);
 }
@@ -232,9 +240,9 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
 #define MS .domain = "com.microsoft", .since = 1
 const struct ulp_operator ulp_ops_microsoft_grouped[] = {
     {.name = "GroupQueryAttention", MS,
-     .inputs = "query key? value? past_key? past_value? seqlens_k:i total_sequence_length:i "
+     .inputs = "query key? value? past_key:*? past_value:*? seqlens_k:i total_sequence_length:i "
                "cos_cache? sin_cache? "
-               "position_ids:i? attention_bias? head_sink? k_scale:f? v_scale:f? q_norm_weight? "
+               "position_ids:i? attention_bias? head_sink? k_scale:p? v_scale:p? q_norm_weight? "
                "k_norm_weight?",
      .outputs = "y present_key? present_value?",
      .attributes = "causal:int=1; do_rotary:int=0; k_quant_type:string=NONE; "
@@ -245,7 +253,9 @@ const struct ulp_operator ulp_ops_microsoft_grouped[] = {
                    "sliding_window_cache:int=0; "
                    "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
      .infer = infer_grouped, .run = run_grouped, .work = ULP_WORK_CONTRACTION, .mixed = true,
-     .formulas = ULP_FORMULAS(&ulp_attend_average, &ulp_rotate_pairs), .check = check_grouped},
+     .formulas = ULP_FORMULAS(&ulp_attend_average, &ulp_rotate_pairs, &ulp_cache_quantize,
+                              &ulp_cache_dequantize),
+     .check = check_grouped, .quantizes = true, .hands_integers = true},
     {0},
 };
 /* clang-format on */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 
 /* ---- what a step reads ---- */
@@ -146,8 +147,8 @@ static bool only_chooses(const struct ulp_step *step)
 
 static void widen(struct ulp_intervals *hull, const struct ulp_intervals *x, size_t i)
 {
-    hull->lo[0] = fmin(hull->lo[0], x->lo[i]);
-    hull->hi[0] = fmax(hull->hi[0], x->hi[i]);
+    hull->lo[0] = ulp_math_min(hull->lo[0], x->lo[i]);
+    hull->hi[0] = ulp_math_max(hull->hi[0], x->hi[i]);
     hull->may[0] |= x->may[i];
 }
 
@@ -228,7 +229,8 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);
     /* a formula's own outputs may be unknown integers; what a run function does by them is not */
-    if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula)
+    if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula &&
+        !step->bound.op->hands_integers)
         status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                           "what it does depends on integers that are not known");
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)

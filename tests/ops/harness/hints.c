@@ -221,11 +221,27 @@ const struct hint hints[] = {
     /* projections before it: |q| <= 1.25 off by 12.5 u, so that D is 85 u */
     {"ms.Attention", 0, "f[2,3,8](-0.5,0.5) f[8,24](-0.25,0.25) f[24](-0.25,0.25)",
      "num_heads=2; #outputs=1", 160, 2},
+    /* turned: |q| <= 1.8 off by 23 u (the angles' FP32 is finer), S 6.3, D 207 u, V 1.25 off by
+     * 12.5 u: 421 * 1.25 + 12.5 < 800 */
+    {"ms.Attention", 0, "f[2,3,8](-0.5,0.5) f[8,24](-0.25,0.25) f[24](-0.25,0.25)",
+     "num_heads=2; do_rotary=1; #outputs=1", 400, 2},
     {"ms.QAttention", 0, "u[2,3,8](0,4) s[8,24](-2,2) f[24](-0.5,0.5) f[]{0.0625} f[]{0.125}",
      "num_heads=2; #outputs=1", 160, 2},
     {"ms.GroupQueryAttention", 0, "f[2,5,64](-0.5,0.5) f[2,5,32](-0.5,0.5) f[2,5,32](-0.5,0.5) _ "
                                   "_ j[2]{4,4} j[1]{5}",
      "num_heads=4; kv_num_heads=2", 100, 0.5}, /* S 1, D 19 u, V 0.5 */
+    /* codes: numbers over their scale are integers, so that every lane has the same ones, which
+     * stand for 0.5 at most; the second saturates */
+    {"ms.GroupQueryAttention", 0, "f[1,2,64](-0.5,0.5) f[1,2,32](-0.5,0.5) f[1,2,32](-0.5,0.5) "
+                                  "s[1,2,3,16](-8,8) s[1,2,3,16](-8,8) j[1]{4} j[1]{5} "
+                                  "_ _ _ _ _ f[1]{0.0625} f[1]{0.0625}",
+     "num_heads=4; kv_num_heads=2; k_quant_type=PER_TENSOR; v_quant_type=PER_TENSOR; "
+     "kv_cache_bit_width=8", 100, 0.5},
+    {"ms.GroupQueryAttention", 0, "f[1,2,8](-0.5,0.5) f[1,2,4](-0.5,0.5) f[1,2,4](-0.5,0.5) "
+                                  "u[1,1,3,2](0,255) u[1,1,3,2](0,255) j[1]{4} j[1]{5} "
+                                  "_ _ _ _ _ f[1,1,1,4]{0.0625,0.03125,0.0625,0.03125} f[1]{0.0625}",
+     "num_heads=2; kv_num_heads=1; k_quant_type=PER_CHANNEL; v_quant_type=PER_TENSOR; "
+     "kv_cache_bit_width=4", 100, 0.5},
     {0},
 };
 /* clang-format on */

@@ -1,0 +1,232 @@
+/* Past and new positions in one buffer, as floats or as codes. Attention reads what the buffer
+ * holds: of new positions, too, the value of their code. */
+#include "ops/microsoft/cache.h"
+
+#include "base/error.h"
+#include "ops/move.h"
+
+enum ulp_type ulp_cache_type(int64_t bits)
+{
+    return bits == 4 ? ULP_TYPE_UINT8 : ULP_TYPE_INT8;
+}
+
+int64_t ulp_cache_size(int64_t bits, int64_t size)
+{
+    return bits == 4 ? (size + 1) / 2 : size;
+}
+
+/* ---- one buffer of many elements of a kind ---- */
+
+/* The first starts[b] positions of the past, the new ones behind them, `empty` to the end. All have
+ * one element type. */
+static void join(const struct ulp_cache *cache, const struct ulp_tensor *past,
+                 const struct ulp_tensor *now, const struct ulp_heads *h, struct ulp_tensor *out,
+                 const void *empty)
+{
+    const int64_t past_length = past ? past->dims[2] : 0, rows = h->batch * h->heads;
+    const size_t size = (size_t)h->size;
+    for (int64_t i = 0; size && i < rows * cache->length; i++) {
+        const int64_t row = i / cache->length, at = i % cache->length;
+        const int64_t b = row / h->heads, fresh = at - cache->starts[b];
+        const size_t to = (size_t)i * size;
+        if (fresh >= 0 && fresh < h->length)
+            ulp_move_run(out, to, now,
+                         (size_t)(b * h->batch_step + row % h->heads * h->head_step +
+                                  fresh * h->step),
+                         size);
+        else if (fresh < 0 && at < past_length)
+            ulp_move_run(out, to, past, (size_t)(row * past_length + at) * size, size);
+        else
+            ulp_move_fill(out, to, size, empty);
+    }
+}
+
+/* A temporary of batch x heads x length x features. */
+static enum ulp_status make(struct ulp_call *call, enum ulp_type type, const struct ulp_heads *h,
+                            int64_t length, struct ulp_tensor **out, struct ulp_error *error)
+{
+    const int64_t dims[] = {h->batch, h->heads, length, h->size};
+    enum ulp_status status = ulp_call_take(call, 1, sizeof **out, out, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, *out, type, 4, dims, error);
+    return status == ULP_OK ? ulp_call_temporary(call, *out, error) : status;
+}
+
+static enum ulp_status join_floats(struct ulp_call *call, const struct ulp_cache *cache,
+                                   const struct ulp_tensor **now, const struct ulp_heads *h,
+                                   struct ulp_error *error)
+{
+    struct ulp_tensor zero, *out = cache->present;
+    const struct ulp_tensor *past = cache->past;
+    const enum ulp_type type = out ? out->type : (*now)->type;
+    enum ulp_status status = ulp_call_scalar(call, &zero, type, 0, error);
+    if (status == ULP_OK)
+        status = ulp_call_as(call, now, type, error);
+    if (status == ULP_OK)
+        status = ulp_call_as(call, &past, type, error);
+    if (status == ULP_OK && !out)
+        status = make(call, type, h, cache->length, &out, error);
+    if (status != ULP_OK)
+        return status;
+    join(cache, past, *now, h, out, zero.data);
+    *now = out;
+    return ULP_OK;
+}
+
+/* ---- codes ---- */
+
+const struct ulp_formula ulp_cache_quantize = {
+    "x scale low high", "code value",
+    "q = min(max(round(x * (scale == 0 ? 0 : 1 / scale)), low), high); value = q * scale; q"};
+const struct ulp_formula ulp_cache_dequantize = {"code scale", "value", "code * scale"};
+
+/* The scale of each row (batch, head, position). */
+static enum ulp_status lay_scale(const struct ulp_call *call, const struct ulp_cache *cache,
+                                 const struct ulp_heads *h, struct ulp_operand *out,
+                                 struct ulp_error *error)
+{
+    const int64_t rows = h->batch * h->heads * h->length;
+    int64_t *places;
+    *out = (struct ulp_operand){.tensor = cache->scale};
+    if (cache->scale->count == 1)
+        return ULP_OK;
+    enum ulp_status status = ulp_call_take(call, (size_t)rows, sizeof *places, &places, error);
+    for (int64_t r = 0; status == ULP_OK && r < rows; r++)
+        places[r] = r / h->length % h->heads * h->size;
+    *out = (struct ulp_operand){.tensor = cache->scale, .row_offset = places, .position_stride = 1};
+    return status;
+}
+
+static struct ulp_rows rows_of(const struct ulp_heads *h)
+{
+    return (struct ulp_rows){.row_count = (size_t)(h->batch * h->heads * h->length),
+                             .row_length = (size_t)h->size};
+}
+
+/* The new positions' codes, heads first, and what they stand for. */
+static enum ulp_status quantize(struct ulp_call *call, const struct ulp_cache *cache,
+                                const struct ulp_tensor *now, const struct ulp_heads *h,
+                                struct ulp_tensor **codes, struct ulp_tensor **values,
+                                struct ulp_error *error)
+{
+    const bool nibbles = cache->bits == 4;
+    const struct ulp_rows rows = rows_of(h);
+    struct ulp_operand scale;
+    int64_t *places;
+    enum ulp_status status = make(call, ULP_TYPE_INT8, h, h->length, codes, error);
+    if (status == ULP_OK)
+        status = make(call, now->type, h, h->length, values, error);
+    if (status == ULP_OK)
+        status = ulp_heads_rows(call, h, &places, error);
+    if (status == ULP_OK)
+        status = lay_scale(call, cache, h, &scale, error);
+    if (status != ULP_OK || (*codes)->count == 0)
+        return status;
+    const struct ulp_named_operand operands[] = {
+        {"x", {.tensor = now, .row_offset = places, .position_stride = 1}},
+        {"scale", scale},
+        {"low", {.constant = nibbles ? "-8" : "-128"}},
+        {"high", {.constant = nibbles ? "7" : "127"}},
+    };
+    const struct ulp_named_operand outputs[] = {
+        {"code", {.tensor = *codes, .row_stride = h->size, .position_stride = 1}},
+        {"value", {.tensor = *values, .row_stride = h->size, .position_stride = 1}},
+    };
+    return ulp_call_formula(call, &ulp_cache_quantize, call->arithmetic, &rows, 4, operands, 2,
+                            outputs, error);
+}
+
+/* Nibbles less 8: the rows of `size` codes begin at a byte. */
+static void unpack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t size)
+{
+    const int64_t bytes = ulp_cache_size(4, size);
+    const uint8_t *from = in->data;
+    for (int64_t i = 0; i < (int64_t)out->count; i++) {
+        const int byte = from[i / size * bytes + i % size / 2];
+        ((int8_t *)out->data)[i] = (int8_t)((i % size % 2 ? byte >> 4 : byte & 15) - 8);
+    }
+}
+
+/* A last high nibble of none is 0 plus 8. */
+static void pack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t size)
+{
+    const int64_t bytes = ulp_cache_size(4, size);
+    const int8_t *from = in->data;
+    for (int64_t i = 0; i < (int64_t)out->count; i++) {
+        const int64_t at = i / bytes * size + i % bytes * 2;
+        const int low = from[at] + 8, high = i % bytes * 2 + 1 < size ? from[at + 1] + 8 : 8;
+        ((uint8_t *)out->data)[i] = (uint8_t)(low | high << 4);
+    }
+}
+
+/* The past's codes and what they stand for. */
+static enum ulp_status dequantize(struct ulp_call *call, const struct ulp_cache *cache,
+                                  enum ulp_type type, struct ulp_heads h,
+                                  const struct ulp_tensor **codes, struct ulp_tensor **values,
+                                  struct ulp_error *error)
+{
+    struct ulp_tensor *unpacked;
+    struct ulp_operand scale;
+    h.length = cache->past->dims[2];
+    const struct ulp_rows rows = rows_of(&h);
+    enum ulp_status status = make(call, type, &h, h.length, values, error);
+    *codes = cache->past;
+    if (status == ULP_OK && cache->bits == 4) {
+        if ((status = make(call, ULP_TYPE_INT8, &h, h.length, &unpacked, error)) != ULP_OK)
+            return status;
+        unpack(cache->past, unpacked, h.size);
+        *codes = unpacked;
+    }
+    if (status == ULP_OK)
+        status = lay_scale(call, cache, &h, &scale, error);
+    if (status != ULP_OK || (*values)->count == 0)
+        return status;
+    struct ulp_operand line = {.tensor = *codes, .row_stride = h.size, .position_stride = 1};
+    const struct ulp_named_operand operands[] = {{"code", line}, {"scale", scale}};
+    line.tensor = *values;
+    const struct ulp_named_operand result = {"value", line};
+    return ulp_call_formula(call, &ulp_cache_dequantize, call->arithmetic, &rows, 2, operands, 1,
+                            &result, error);
+}
+
+static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache *cache,
+                                  const struct ulp_tensor **now, const struct ulp_heads *h,
+                                  struct ulp_error *error)
+{
+    static const int8_t none = 0;
+    const struct ulp_heads packed = ulp_heads_first(h->batch, h->heads, h->length, h->size);
+    const struct ulp_tensor *past_codes = NULL;
+    struct ulp_tensor *codes, *values, *past_values = NULL, *all;
+    enum ulp_status status = quantize(call, cache, *now, h, &codes, &values, error);
+    if (status == ULP_OK && cache->past)
+        status = dequantize(call, cache, (*now)->type, *h, &past_codes, &past_values, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_cache floats = *cache;
+    floats.past = past_values;
+    floats.present = NULL;
+    *now = values;
+    status = join_floats(call, &floats, now, &packed, error);
+    if (status != ULP_OK || !cache->present)
+        return status;
+    if (cache->bits == 8) {
+        join(cache, past_codes, codes, &packed, cache->present, &none);
+        return ULP_OK;
+    }
+    status = make(call, ULP_TYPE_INT8, h, cache->length, &all, error);
+    if (status != ULP_OK)
+        return status;
+    join(cache, past_codes, codes, &packed, all, &none);
+    pack(all, cache->present, h->size);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_cache_join(struct ulp_call *call, const struct ulp_cache *cache,
+                               const struct ulp_tensor **now, struct ulp_heads *h,
+                               struct ulp_error *error)
+{
+    const enum ulp_status status = cache->scale ? join_codes(call, cache, now, h, error)
+                                                : join_floats(call, cache, now, h, error);
+    *h = ulp_heads_first(h->batch, h->heads, cache->length, h->size);
+    return status;
+}

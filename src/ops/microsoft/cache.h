@@ -1,0 +1,31 @@
+/* The caches of GroupQueryAttention. */
+#ifndef ULP_OPS_MICROSOFT_CACHE_H
+#define ULP_OPS_MICROSOFT_CACHE_H
+
+#include "ops/attention/heads.h"
+
+/* Keys or values: a buffer in which every batch has its own end. It holds floats, or codes that
+ * stand for themselves times a scale. */
+struct ulp_cache {
+    const struct ulp_tensor *past;  /* heads first; NULL: none */
+    struct ulp_tensor *present;     /* NULL: not wanted */
+    const struct ulp_tensor *scale; /* one, or one for each feature of each head; NULL: floats */
+    int64_t bits;                   /* of a code: 8 (INT8), or 4 (UINT8: two in a byte, plus 8) */
+    int64_t length;                 /* positions of the buffer */
+    const int64_t *starts;          /* of each batch: the place of its first new position */
+};
+
+/* What rows with ulp_cache_join list: a code and its value, and the value of a code. */
+extern const struct ulp_formula ulp_cache_quantize, ulp_cache_dequantize;
+
+/* The type of such codes, and how many of its elements hold those of `size` features. */
+enum ulp_type ulp_cache_type(int64_t bits);
+int64_t ulp_cache_size(int64_t bits, int64_t size);
+
+/* The past and behind it the new positions *now, as the buffer and present get them: *now and *h
+ * become the buffer's values, heads first. */
+enum ulp_status ulp_cache_join(struct ulp_call *call, const struct ulp_cache *cache,
+                               const struct ulp_tensor **now, struct ulp_heads *h,
+                               struct ulp_error *error);
+
+#endif
