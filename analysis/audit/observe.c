@@ -141,7 +141,7 @@ static struct ulp_taint gather_taints(struct ulp_audit_lane *audited,
             continue;
         if (i == 0)
             node->source = (ptrdiff_t)taint->node;
-        from.relative = fmax(from.relative, taint->relative);
+        from.relative = ulp_math_max(from.relative, taint->relative);
         from.nonfinite |= taint->nonfinite;
         from.beyond |= taint->beyond;
         from.within |= taint->within;
@@ -299,7 +299,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = ulp_divergence_look(&node->outputs[o], auditor->plan, event, l, o,
                                          !from.diverged, auditor->audit.memory, error);
         if (from.relative > 0)
-            node->grew = fmax(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
+            node->grew =
+                ulp_math_max(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
         if (status == ULP_OK && !ulp_taint_add(taints, taint))
             status = ulp_auditor_memory(error);
         if (status == ULP_OK)

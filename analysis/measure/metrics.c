@@ -133,7 +133,7 @@ static bool measure_strip(const struct measuring *m, const struct pair *pair, st
         for (size_t i = 0; i < count; i++)
             if (ulps[i] > 0) {
                 ulps[i] /= ulp_format_ulp(m->format, base[i]);
-                p->max_ulp = fmax(p->max_ulp, ulps[i]);
+                p->max_ulp = ulp_math_max(p->max_ulp, ulps[i]);
             }
     for (size_t i = 0; i < count && p->max_abs > before; i++)
         if (ulps[i] >= 0 && fabs(difference[i]) == p->max_abs) {
@@ -234,10 +234,10 @@ static void combine(const struct pair *pair, size_t count, size_t chunk_count,
             all.max_abs = p->max_abs;
             all.worst = p->worst;
         }
-        all.max_rel = fmax(all.max_rel, p->max_rel);
-        all.max_ulp = fmax(all.max_ulp, p->max_ulp);
-        all.max_value = fmax(all.max_value, p->max_value);
-        all.max_base = fmax(all.max_base, p->max_base);
+        all.max_rel = ulp_math_max(all.max_rel, p->max_rel);
+        all.max_ulp = ulp_math_max(all.max_ulp, p->max_ulp);
+        all.max_value = ulp_math_max(all.max_value, p->max_value);
+        all.max_base = ulp_math_max(all.max_base, p->max_base);
         all.count += p->count;
         all.nonfinite += p->nonfinite;
         all.first_nonfinite =
@@ -264,7 +264,7 @@ static void combine(const struct pair *pair, size_t count, size_t chunk_count,
     const double quotient = sums.d2 > 0 ? frexp(sqrt(sums.b2) / sqrt(sums.d2), &exponent) : 0;
     *out = (struct ulp_metrics){
         .max_abs = all.max_abs,
-        .rms = fmin(rms, all.max_abs) /* but for roundings it is */,
+        .rms = ulp_math_min(rms, all.max_abs) /* but for roundings it is */,
         .mean = ldexp(sums.d / n, abs_scale),
         .max_rel = all.max_rel,
         .max_ulp = all.max_ulp,

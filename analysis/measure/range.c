@@ -104,7 +104,9 @@ void ulp_range_count(const struct ulp_tensor *base, const struct ulp_format *for
     for (size_t p = 0; p < RANGE_PIECES; p++)
         all.sum += ldexp(r.pieces[p].sum, 2 * (ulp_metrics_scale(r.pieces[p].max) - scale));
     *out = (struct ulp_range){
-        .ref_rms = all.count ? fmin(ldexp(sqrt(all.sum / (double)all.count), scale), all.max) : NAN,
+        .ref_rms = all.count
+                       ? ulp_math_min(ldexp(sqrt(all.sum / (double)all.count), scale), all.max)
+                       : NAN,
         .ref_max = all.count ? all.max : NAN,
         .ref_min_nonzero = isfinite(all.min) ? all.min : NAN,
         .headroom_bits = ulp_range_headroom(all.max, format)};

@@ -9,6 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
+#include "number/function/math.h"
 
 /* An argument of a shell's command line, in single quotes. */
 static void add_quoted(struct ulp_text *out, const char *name, double atol)
@@ -91,7 +92,7 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
     for (size_t o = 0; o < tolerance->output_count; o++) {
         ulp_text_add(out, " ");
         add_quoted(out, tolerance->outputs[o].name, tolerance->outputs[o].atol);
-        most = fmax(most, tolerance->outputs[o].atol);
+        most = ulp_math_max(most, tolerance->outputs[o].atol);
     }
     ulp_text_add(out, " --rtol 0\n  numpy:      ");
     if (tolerance->output_count == 1)
