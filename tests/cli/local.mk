@@ -29,5 +29,5 @@ dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_c
 TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_ends.sh %D%/check_host.sh %D%/check_made.sh %D%/check_names.sh %D%/check_parts.sh %D%/check_fit.sh %D%/check_saved.sh %D%/check_timings.sh
 dist_check_SCRIPTS += tests/check_dist.sh tests/check_doxygen.sh tests/check_install.sh %D%/check_manual.sh
 TESTS += tests/check_dist.sh tests/check_doxygen.sh tests/check_install.sh %D%/check_manual.sh
-dist_check_SCRIPTS += %D%/check_annotated.sh %D%/check_formats.sh %D%/check_peers.sh %D%/check_weights.sh
-TESTS += %D%/check_annotated.sh %D%/check_formats.sh %D%/check_peers.sh %D%/check_weights.sh
+dist_check_SCRIPTS += %D%/check_annotated.sh %D%/check_formats.sh %D%/check_packed.sh %D%/check_peers.sh %D%/check_weights.sh
+TESTS += %D%/check_annotated.sh %D%/check_formats.sh %D%/check_packed.sh %D%/check_peers.sh %D%/check_weights.sh
