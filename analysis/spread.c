@@ -9,6 +9,7 @@
 #include "analysis/measure/metrics.h"
 #include "analysis/schedules.h"
 #include "number/format/request.h"
+#include "number/function/math.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
@@ -74,8 +75,8 @@ static void add_element(struct widths *widths, const struct ulp_event *event, si
     double width = high - low, ulp = ulp_format_ulp(&event->arithmetics[1].storage, reference);
     widths->count++;
     widths->differing += width > 0;
-    widths->max_abs = fmax(widths->max_abs, width);
-    widths->max_ulp = fmax(widths->max_ulp, width / ulp);
+    widths->max_abs = ulp_math_max(widths->max_abs, width);
+    widths->max_ulp = ulp_math_max(widths->max_ulp, width / ulp);
     widths->sum2 += width * width;
     widths->error2 += (first - reference) * (first - reference);
     widths->gpu2 += (first - other) * (first - other);

@@ -1,4 +1,20 @@
-EXTRA_DIST += scripts/python-wheel scripts/python_declarations.py \
-	%D%/README.md %D%/pyproject.toml %D%/setup.py \
-	%D%/ulpscope/__init__.py %D%/ulpscope/_arrays.py %D%/ulpscope/_audit.py %D%/ulpscope/_bits.py %D%/ulpscope/_fit.py %D%/ulpscope/_library.py %D%/ulpscope/_model.py %D%/ulpscope/_numbers.py \
-	%D%/ulpscope/_progress.py %D%/ulpscope/onnx_backend.py %D%/ulpscope/polygraphy.py %D%/ulpscope/_results.py %D%/ulpscope/_shared.py %D%/ulpscope/_study.py %D%/ulpscope/py.typed
+EXTRA_DIST += scripts/python-wheel
+EXTRA_DIST += scripts/python_declarations.py
+EXTRA_DIST += %D%/README.md
+EXTRA_DIST += %D%/pyproject.toml
+EXTRA_DIST += %D%/setup.py
+EXTRA_DIST += %D%/ulpscope/__init__.py
+EXTRA_DIST += %D%/ulpscope/_arrays.py
+EXTRA_DIST += %D%/ulpscope/_audit.py
+EXTRA_DIST += %D%/ulpscope/_bits.py
+EXTRA_DIST += %D%/ulpscope/_fit.py
+EXTRA_DIST += %D%/ulpscope/_library.py
+EXTRA_DIST += %D%/ulpscope/_model.py
+EXTRA_DIST += %D%/ulpscope/_numbers.py
+EXTRA_DIST += %D%/ulpscope/_progress.py
+EXTRA_DIST += %D%/ulpscope/_results.py
+EXTRA_DIST += %D%/ulpscope/_shared.py
+EXTRA_DIST += %D%/ulpscope/_study.py
+EXTRA_DIST += %D%/ulpscope/onnx_backend.py
+EXTRA_DIST += %D%/ulpscope/polygraphy.py
+EXTRA_DIST += %D%/ulpscope/py.typed

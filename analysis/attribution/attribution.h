@@ -12,10 +12,11 @@ static inline enum ulp_status ulp_attributor_memory(struct ulp_error *error)
     return ulp_fail_memory(error, "out of memory for the attribution");
 }
 
-/* Bytes kept until the sweep; data NULL and in_file: they are in the attributor's file. */
+/* Bytes kept until the sweep; data NULL: they are in `packed`, or (in_file) in the attributor's
+ * file. packed_bytes: what they take there without their zeros; 0: they are kept as they are. */
 struct ulp_attributed_bytes {
-    void *data;
-    size_t bytes;
+    void *data, *packed;
+    size_t bytes, packed_bytes;
     bool in_file;
     uint64_t at;
 };

@@ -3,6 +3,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/pass/sweep.h"
 
 struct course {
@@ -61,7 +62,7 @@ static void add_errors(struct course *course, size_t node, int position, const d
         const double slope = fabs(cotangents[i]), d = fabs((double)introduced[i]),
                      y = values && isfinite(values[i]) ? fabs((double)values[i]) : 0;
         course->squares += slope * d * slope * d;
-        course->bound += slope * fmax(d, unit * y);
+        course->bound += slope * ulp_math_max(d, unit * y);
     }
 }
 

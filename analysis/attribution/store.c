@@ -1,5 +1,6 @@
-/* Where an attribution keeps its values until the sweep: in memory up to a limit, then in a file.
- * What is kept and read back has the same bits wherever it was. */
+/* Where an attribution keeps its values until the sweep: in memory up to a limit, then in a file,
+ * and without the zeros where they are many. What is kept and read back has the same bits wherever
+ * it was. */
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
@@ -44,43 +45,147 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
     return status;
 }
 
+/* ---- words that are zero ---- */
+
+/* What nodes introduce, and much of what behind a Relu is kept, is zero. Packed bytes are a bit for
+ * each word, in 64 at a time, and the words that are not zero. */
+#define GROUP ((size_t)64)
+#define PACKED_BYTES_MIN ((size_t)4096)
+
+static size_t count_groups(size_t words)
+{
+    return (words + GROUP - 1) / GROUP;
+}
+
+static uint64_t find_mask(const uint32_t *words, size_t count)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < count; i++)
+        mask |= (uint64_t)(words[i] != 0) << i;
+    return mask;
+}
+
+static size_t find_packed_bytes(const uint32_t *words, size_t count)
+{
+    size_t full = 0;
+    for (size_t i = 0; i < count; i++)
+        full += words[i] != 0;
+    return count_groups(count) * sizeof(uint64_t) + full * sizeof *words;
+}
+
+static void pack(void *packed, const uint32_t *words, size_t count)
+{
+    uint64_t *masks = packed;
+    uint32_t *out = (uint32_t *)(masks + count_groups(count));
+    for (size_t first = 0; first < count; first += GROUP) {
+        uint64_t mask = find_mask(words + first, ulp_size_min(count - first, GROUP));
+        *masks++ = mask;
+        for (; mask; mask &= mask - 1)
+            *out++ = words[first + (size_t)__builtin_ctzll(mask)];
+    }
+}
+
+/* words: zeros. */
+static void unpack(uint32_t *words, const void *packed, size_t count)
+{
+    const uint64_t *masks = packed;
+    const uint32_t *in = (const uint32_t *)(masks + count_groups(count));
+    for (size_t first = 0; first < count; first += GROUP)
+        for (uint64_t mask = *masks++; mask; mask &= mask - 1)
+            words[first + (size_t)__builtin_ctzll(mask)] = *in++;
+}
+
+/* The bytes packed, where that is much less; or as they are. */
+static enum ulp_status pack_kept(const struct ulp_attributor *attributor,
+                                 struct ulp_attributed_bytes *kept, struct ulp_error *error)
+{
+    const size_t count = kept->bytes / sizeof(uint32_t);
+    void *packed;
+    if (kept->bytes % sizeof(uint32_t) || kept->bytes < PACKED_BYTES_MIN)
+        return ULP_OK;
+    const size_t bytes = find_packed_bytes(kept->data, count);
+    if (bytes > kept->bytes / 4 * 3)
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_allocate(&packed, bytes, 1, attributor->budget, "values of an attribution", error);
+    if (status != ULP_OK)
+        return status;
+    pack(packed, kept->data, count);
+    ulp_free(kept->data);
+    kept->data = NULL;
+    kept->packed = packed;
+    kept->packed_bytes = bytes;
+    return ULP_OK;
+}
+
+static enum ulp_status unpack_kept(const struct ulp_attributor *attributor,
+                                   struct ulp_attributed_bytes *kept, struct ulp_error *error)
+{
+    const enum ulp_status status =
+        ulp_allocate_zero(&kept->data, kept->bytes, 1, attributor->budget,
+                          "values of an attribution", error);
+    if (status == ULP_OK)
+        unpack(kept->data, kept->packed, kept->bytes / sizeof(uint32_t));
+    return status;
+}
+
+/* ---- in memory, or in the file ---- */
+
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane,
                                        struct ulp_attributed_bytes *kept, size_t bytes,
                                        struct ulp_error *error)
 {
     kept->bytes = bytes;
-    if (attributor->kept_bytes + bytes <= attributor->kept_max) {
-        attributor->kept_bytes += bytes;
+    enum ulp_status status = pack_kept(attributor, kept, error);
+    if (status != ULP_OK)
+        return status;
+    const size_t stored = kept->packed_bytes ? kept->packed_bytes : bytes;
+    if (attributor->kept_bytes + stored <= attributor->kept_max) {
+        attributor->kept_bytes += stored;
         return ULP_OK;
     }
-    enum ulp_status status = ULP_OK;
     if (attributor->file < 0)
         status = ulp_scratch_open(&attributor->file, attributor->folder, error);
     if (status == ULP_OK)
-        status =
-            ulp_scratch_write(attributor->file, kept->data, bytes, attributor->file_end, error);
+        status = ulp_scratch_write(attributor->file, kept->packed_bytes ? kept->packed : kept->data,
+                                   stored, attributor->file_end, error);
     ulp_free(kept->data);
-    kept->data = NULL;
+    ulp_free(kept->packed);
+    kept->data = kept->packed = NULL;
     if (status != ULP_OK) {
         lane->reason = not_written;
         return ULP_OK;
     }
     kept->in_file = true;
     kept->at = attributor->file_end;
-    attributor->file_end += bytes;
+    attributor->file_end += stored;
     return ULP_OK;
+}
+
+static enum ulp_status read_stored(const struct ulp_attributor *attributor,
+                                   struct ulp_attributed_bytes *kept, size_t bytes, void **out,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status =
+        ulp_allocate(out, bytes, 1, attributor->budget, "values of an attribution", error);
+    if (status == ULP_OK)
+        status = ulp_scratch_read(attributor->file, *out, bytes, kept->at, error);
+    return status;
 }
 
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
                                       struct ulp_attributed_bytes *kept, struct ulp_error *error)
 {
-    if (!kept->in_file || kept->data)
+    if ((!kept->in_file && !kept->packed_bytes) || kept->data)
         return ULP_OK;
-    enum ulp_status status = ulp_allocate(&kept->data, kept->bytes, 1, attributor->budget,
-                                          "values of an attribution", error);
-    if (status == ULP_OK)
-        status = ulp_scratch_read(attributor->file, kept->data, kept->bytes, kept->at, error);
+    enum ulp_status status = ULP_OK;
+    if (kept->in_file)
+        status = kept->packed_bytes
+                     ? read_stored(attributor, kept, kept->packed_bytes, &kept->packed, error)
+                     : read_stored(attributor, kept, kept->bytes, &kept->data, error);
+    if (status == ULP_OK && kept->packed_bytes)
+        status = unpack_kept(attributor, kept, error);
     if (status != ULP_OK)
         ulp_attribution_release(kept);
     return status;
@@ -88,14 +193,19 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
 
 void ulp_attribution_release(struct ulp_attributed_bytes *kept)
 {
-    if (kept->in_file) {
+    if (kept->in_file || kept->packed_bytes) {
         ulp_free(kept->data);
         kept->data = NULL;
+    }
+    if (kept->in_file) {
+        ulp_free(kept->packed);
+        kept->packed = NULL;
     }
 }
 
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept)
 {
     ulp_free(kept->data);
+    ulp_free(kept->packed);
     *kept = (struct ulp_attributed_bytes){0};
 }

@@ -10,6 +10,7 @@
 #include "analysis/audit/part.h"
 #include "analysis/audit/place.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
 {
@@ -122,7 +123,7 @@ static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
     node->absorbs |= from->absorbs;
     node->decided |= from->decided;
     node->source = from->source >= 0 ? from->source : node->source;
-    node->grew = fmax(node->grew, from->grew);
+    node->grew = ulp_math_max(node->grew, from->grew);
     if (from->overflow >= 0)
         node->overflow = overflows[from->overflow];
     return status;

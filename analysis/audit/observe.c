@@ -8,6 +8,7 @@
 #include "analysis/audit/overflow.h"
 #include "analysis/audit/place.h"
 #include "analysis/audit/divergence/qdq.h"
+#include "analysis/measure/difference.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
@@ -25,33 +26,58 @@ static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
                : own;
 }
 
+/* Whether the node added nothing: where its results are the reference's on its inputs, number by
+ * number (but for differences that no double tells from 0), what it carried is its whole error,
+ * figure by figure. */
+static bool is_exact(const struct ulp_metrics *introduced, const struct ulp_tensor *value)
+{
+    return introduced->count == value->count && introduced->max_abs == 0 && !introduced->diverged;
+}
+
 /* The four views of one output in one lane, single of the model's own reference, the others of the
  * truth. Views of the same pair of tensors are measured once; those of what a run without audit
- * does not compute are not defined. */
+ * does not compute are not defined. Where a node's first elements say that it only moves values,
+ * carried waits for introduced. */
 static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
                                      const struct ulp_tensor *own, const struct ulp_tensor *truth,
                                      const struct ulp_format *format,
                                      struct ulp_metrics views[ULP_VIEW_COUNT],
                                      struct ulp_error *error)
 {
-    const struct ulp_tensor *pairs[ULP_VIEW_COUNT][2] = {
-        [ULP_VIEW_SINGLE] = {lane->single, own},
-        [ULP_VIEW_ENTIRE] = {lane->entire, truth},
-        [ULP_VIEW_INTRODUCED] = {lane->entire, lane->here},
-        [ULP_VIEW_CARRIED] = {lane->here, truth},
+    const struct ulp_metrics_pair pairs[ULP_VIEW_COUNT] = {
+        [ULP_VIEW_SINGLE] = {lane->single, own, &views[ULP_VIEW_SINGLE]},
+        [ULP_VIEW_ENTIRE] = {lane->entire, truth, &views[ULP_VIEW_ENTIRE]},
+        [ULP_VIEW_INTRODUCED] = {lane->entire, lane->here, &views[ULP_VIEW_INTRODUCED]},
+        [ULP_VIEW_CARRIED] = {lane->here, truth, &views[ULP_VIEW_CARRIED]},
     };
-    enum ulp_status status = ULP_OK;
-    for (int v = 0; v < ULP_VIEW_COUNT && status == ULP_OK; v++) {
-        int same = 0;
-        while (same < v && (pairs[same][0] != pairs[v][0] || pairs[same][1] != pairs[v][1]))
-            same++;
-        if (!pairs[v][0] || !pairs[v][1])
+    struct ulp_metrics_pair open[ULP_VIEW_COUNT];
+    size_t open_count = 0;
+    int same[ULP_VIEW_COUNT];
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
+        same[v] = 0;
+        while (same[v] < v &&
+               (pairs[same[v]].value != pairs[v].value || pairs[same[v]].base != pairs[v].base))
+            same[v]++;
+        if (!pairs[v].value || !pairs[v].base)
             views[v] = ulp_metrics_undefined();
-        else if (same < v)
-            views[v] = views[same];
+        else if (same[v] == v)
+            open[open_count++] = pairs[v];
+    }
+    /* carried, the last, by itself */
+    const bool waits = open_count && open[open_count - 1].out == &views[ULP_VIEW_CARRIED] &&
+                       pairs[ULP_VIEW_ENTIRE].value &&
+                       ulp_sides_begin_equal(lane->entire, lane->here);
+    enum ulp_status status =
+        ulp_metrics_measure_pairs(open, open_count - waits, format, auditor->pool, error);
+    for (int v = 0; v < ULP_VIEW_COUNT && status == ULP_OK; v++)
+        if (pairs[v].value && pairs[v].base && same[v] < v)
+            views[v] = views[same[v]];
+    if (status == ULP_OK && waits) {
+        if (is_exact(&views[ULP_VIEW_INTRODUCED], lane->entire))
+            views[ULP_VIEW_CARRIED] = views[ULP_VIEW_ENTIRE];
         else
-            status = ulp_metrics_measure_on(pairs[v][0], pairs[v][1], format, auditor->pool,
-                                            &views[v], error);
+            status =
+                ulp_metrics_measure_pairs(&open[open_count - 1], 1, format, auditor->pool, error);
     }
     return status;
 }
@@ -115,7 +141,7 @@ static struct ulp_taint gather_taints(struct ulp_audit_lane *audited,
             continue;
         if (i == 0)
             node->source = (ptrdiff_t)taint->node;
-        from.relative = fmax(from.relative, taint->relative);
+        from.relative = ulp_math_max(from.relative, taint->relative);
         from.nonfinite |= taint->nonfinite;
         from.beyond |= taint->beyond;
         from.within |= taint->within;
@@ -273,7 +299,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = ulp_divergence_look(&node->outputs[o], auditor->plan, event, l, o,
                                          !from.diverged, auditor->audit.memory, error);
         if (from.relative > 0)
-            node->grew = fmax(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
+            node->grew =
+                ulp_math_max(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
         if (status == ULP_OK && !ulp_taint_add(taints, taint))
             status = ulp_auditor_memory(error);
         if (status == ULP_OK)

@@ -4,6 +4,7 @@
 
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 double ulp_bits_work(const struct ulp_bits_search *search)
 {
@@ -15,7 +16,7 @@ double ulp_bits_factor(const struct ulp_bits_search *search)
     const double factor = search->given && search->best_ratio > 0
                               ? ulp_bits_predict(search, search->best) / search->best_ratio
                               : 1;
-    return fmin(fmax(factor, 1.0 / 8), 8);
+    return ulp_math_min(ulp_math_max(factor, 1.0 / 8), 8);
 }
 
 void ulp_bits_offer(const struct ulp_bits_search *search, struct ulp_bits_found *found,
@@ -45,15 +46,16 @@ enum ulp_status ulp_bits_approach(struct ulp_bits_search *search, int rounds, ul
         if (status == ULP_OK)
             ulp_bits_offer(search, found, work, now);
         if (now <= allowed)
-            met = fmax(met, asked);
+            met = ulp_math_max(met, asked);
         else
-            failed = fmin(failed, asked);
+            failed = ulp_math_min(failed, asked);
         if (met > 0 && failed < INFINITY)
             asked = sqrt(met * failed);
         else if (now <= allowed)
-            asked *= fmin(4, fmax(allowed / fmax(now, 1e-300) * nearly, 1.02));
+            asked *=
+                ulp_math_min(4, ulp_math_max(allowed / ulp_math_max(now, 1e-300) * nearly, 1.02));
         else
-            asked *= fmax(1.0 / 16, allowed / now * nearly);
+            asked *= ulp_math_max(1.0 / 16, allowed / now * nearly);
     }
     return status;
 }

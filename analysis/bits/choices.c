@@ -5,6 +5,7 @@
 
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* ---- formats ---- */
 
@@ -107,7 +108,7 @@ static double introduced_power(const struct ulp_audit_node *node)
     for (size_t o = 0; o < node->output_count; o++) {
         const double relative = node->outputs[o].introduced.rms / node->outputs[o].range.ref_rms;
         if (ulp_type_is_float(node->outputs[o].type) && isfinite(relative))
-            power = fmax(power, relative * relative);
+            power = ulp_math_max(power, relative * relative);
     }
     return power;
 }
@@ -199,7 +200,8 @@ enum ulp_status ulp_bits_layers(struct ulp_bits_search *search, const struct ulp
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
         struct ulp_bits_room *room = &search->layers[l];
-        room->weight = search->options->weight == ULP_BITS_LAYERS ? 1 : fmax(room->weight, 1);
+        room->weight =
+            search->options->weight == ULP_BITS_LAYERS ? 1 : ulp_math_max(room->weight, 1);
         room->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
         search->total_weight += room->weight;
         status = ulp_bits_range(search, audit, l, error);

@@ -5,6 +5,7 @@
 
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* A layer with fewer bits. */
 struct move {
@@ -51,7 +52,7 @@ static void list_moves(struct descent *descent, double ratio)
             descent->moves[descent->count++] =
                 (struct move){l, from, (ulp_bits_of)to, ratio * ratio + more,
                               room->weight * (room->bits[from] - room->bits[to]) /
-                                  fmax(more, 1e-300)};
+                                  ulp_math_max(more, 1e-300)};
         }
     }
     qsort(descent->moves, descent->count, sizeof *descent->moves, by_merit);

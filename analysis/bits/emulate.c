@@ -5,6 +5,7 @@
 #include "analysis/bits/allocation.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
+#include "number/function/math.h"
 
 static const uint16_t *as_kept(const struct ulp_bits_search *search, const ulp_bits_of *of)
 {
@@ -45,7 +46,8 @@ static enum ulp_status remember(struct ulp_bits_search *search, const ulp_bits_o
 static double find_ratio(const struct ulp_bits_search *search, const ulp_bits_of *of, double ratio)
 {
     const double limit = search->options->expected;
-    return limit > 0 && search->measured ? fmax(ratio, ulp_bits_expect(search, of) / limit) : ratio;
+    return limit > 0 && search->measured ? ulp_math_max(ratio, ulp_bits_expect(search, of) / limit)
+                                         : ratio;
 }
 
 /* Something was tried before the time was over, so that there is a result. */

@@ -14,7 +14,7 @@ static ulp_bits_of find_probe(const struct ulp_bits_search *search, size_t layer
     double nearest = INFINITY;
     for (size_t c = 1; c < search->choice_count; c++) {
         const double away =
-            fabs(ulp_math_log(fmax(ulp_bits_power(search, layer, (ulp_bits_of)c), 1e-300)));
+            fabs(ulp_math_log(ulp_math_max(ulp_bits_power(search, layer, (ulp_bits_of)c), 1e-300)));
         if (room->bits[c] && away < nearest &&
             (!search->grid || search->choices[c].exponent == search->choices[0].exponent)) {
             nearest = away;
@@ -35,7 +35,7 @@ static enum ulp_status measure(struct ulp_bits_search *search, size_t layer, siz
     work[layer] = (ulp_bits_of)choice;
     const enum ulp_status status = ulp_bits_emulate(search, work, &ratio, error);
     work[layer] = 0;
-    *power = fmax(ratio * ratio - search->full * search->full, NO_POWER);
+    *power = ulp_math_max(ratio * ratio - search->full * search->full, NO_POWER);
     return status;
 }
 
@@ -129,7 +129,8 @@ void ulp_bits_learn(struct ulp_bits_search *search)
                      steps = room->relative[search->fewer[l]] - room->relative[search->best[l]];
         if (!(steps > 0) || !isfinite(steps))
             continue;
-        const double power = fmax(room->power, 1e-300);
-        room->power = fmin(fmax(more / steps, power / LEARN_MOST), power * LEARN_MOST);
+        const double power = ulp_math_max(room->power, 1e-300);
+        room->power =
+            ulp_math_min(ulp_math_max(more / steps, power / LEARN_MOST), power * LEARN_MOST);
     }
 }

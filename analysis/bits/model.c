@@ -119,7 +119,7 @@ static void give_away(const struct ulp_bits_search *search, double power, ulp_bi
                 const double more = ulp_bits_power(search, l, (ulp_bits_of)lower) -
                                     ulp_bits_power(search, l, of[l]),
                              saved = room->weight * (room->bits[of[l]] - room->bits[lower]),
-                             merit = saved / fmax(more, 1e-300);
+                             merit = saved / ulp_math_max(more, 1e-300);
                 if (now + more <= power && (!again || merit > most)) {
                     most = merit;
                     layer = l;

@@ -61,7 +61,7 @@ static enum ulp_status add_tensor(struct values *values, const struct ulp_tensor
         ulp_exponents_count(values->scratch, block, count);
         for (size_t k = 0; k < count && must_fit; k++)
             if (isfinite(block[k]))
-                value->largest = fmax(value->largest, fabs(block[k]));
+                value->largest = ulp_math_max(value->largest, fabs(block[k]));
     }
     return ulp_histogram_add(&value->histogram, values->scratch, values->memory, error);
 }
@@ -141,7 +141,7 @@ static double find_underflow(const struct ulp_histogram *histogram, const struct
                      itself = 7.0 / 3 * ldexp(1, 2 * e),
                      below = format->subnormals ? ldexp(rounding, 2 * format->emin) : itself;
         normal += count * ldexp(rounding, 2 * e);
-        lost += count * (e >= format->emin ? ldexp(rounding, 2 * e) : fmin(below, itself));
+        lost += count * (e >= format->emin ? ldexp(rounding, 2 * e) : ulp_math_min(below, itself));
     }
     return normal > 0 ? lost / normal : 1;
 }
@@ -155,7 +155,7 @@ static void set_choice(struct ulp_bits_search *search, struct ulp_bits_room *roo
     const int precision = narrow ? factor->precision : storage->precision;
     double underflow = 1;
     for (size_t v = 0; v < values->count; v++)
-        underflow = fmax(underflow, find_underflow(&values->items[v].histogram, storage));
+        underflow = ulp_math_max(underflow, find_underflow(&values->items[v].histogram, storage));
     room->relative[c] = ldexp(underflow, -2 * (precision - 1));
     room->bits[c] = search->choices[c].exponent + precision;
     /* the widest is what there is for values that fit nothing */
@@ -183,7 +183,7 @@ enum ulp_status ulp_bits_range(struct ulp_bits_search *search, const struct ulp_
     for (size_t v = 0; v < values.count && status == ULP_OK; v++) {
         const struct ulp_histogram *histogram = &values.items[v].histogram;
         size_t first = 0;
-        room->largest = fmax(room->largest, values.items[v].largest);
+        room->largest = ulp_math_max(room->largest, values.items[v].largest);
         while (first < histogram->count && !histogram->counts[first])
             first++;
         const double smallest =

@@ -119,7 +119,7 @@ static enum ulp_status report_layer(const struct ulp_bits_search *search, size_t
     if (search->fewer[l] >= 0) {
         const double more =
             room->prior * (room->relative[search->fewer[l]] - room->relative[choice]);
-        layer->predicted = sqrt(fmax(0, search->best_ratio * search->best_ratio + more));
+        layer->predicted = sqrt(ulp_math_max(0, search->best_ratio * search->best_ratio + more));
         layer->fewer = (ptrdiff_t)place[search->fewer[l]];
     }
     out->formats[layer->format].layer_count++;

@@ -8,6 +8,7 @@
 #include "analysis/schedules.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/lane.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
@@ -25,8 +26,8 @@ static struct ulp_error_size size_of(const struct ulp_metrics *metrics)
 
 static void take_worse(struct ulp_error_size *all, const struct ulp_error_size *one)
 {
-    all->rms = fmax(all->rms, one->rms);
-    all->max_abs = fmax(all->max_abs, one->max_abs);
+    all->rms = ulp_math_max(all->rms, one->rms);
+    all->max_abs = ulp_math_max(all->max_abs, one->max_abs);
     all->nonfinite = one->nonfinite > all->nonfinite ? one->nonfinite : all->nonfinite;
 }
 
@@ -45,7 +46,7 @@ static struct ulp_error_size rounding_error(const double *reference, size_t coun
             continue;
         }
         sum += d * d;
-        size.max_abs = fmax(size.max_abs, fabs(d));
+        size.max_abs = ulp_math_max(size.max_abs, fabs(d));
         finite++;
     }
     size.rms = finite ? sqrt(sum / (double)finite) : 0;
@@ -95,7 +96,7 @@ static double find_scale(const struct ulp_plan_node *node)
     const struct ulp_tensor *scale = slot < 0 ? NULL : node->block->slots[slot].constant;
     double most = 0;
     for (size_t i = 0; scale && i < scale->count; i++)
-        most = fmax(most, fabs(ulp_tensor_get(scale, i)));
+        most = ulp_math_max(most, fabs(ulp_tensor_get(scale, i)));
     return most;
 }
 

@@ -9,6 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/report/page.h"
+#include "number/function/math.h"
 
 #define ROWS_MAX 24
 #define OP_COLUMNS 14
@@ -54,8 +55,9 @@ static void add_wrapped(const struct ulp_page *page, const char *text, size_t in
 
 static double excess(const struct ulp_compared_value *value)
 {
-    return value->reshaped ? INFINITY
-                           : fmax(value->ratio / value->limit, value->max_ratio / value->max_limit);
+    return value->reshaped
+               ? INFINITY
+               : ulp_math_max(value->ratio / value->limit, value->max_ratio / value->max_limit);
 }
 
 /* "its error is 41 times what fp32 makes there (limit 4.5)" */

@@ -23,8 +23,8 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
     const struct ulp_members *m = &work->members[arithmetic];
     const double trials = m->trials ? sqrt(m->square_sum / (double)m->trials) : 0;
     struct ulp_expected_error expected = {
-        .rms = fmax(m->actual.rms, trials),
-        .max_abs = fmax(m->actual.max_abs, m->max_abs),
+        .rms = ulp_math_max(m->actual.rms, trials),
+        .max_abs = ulp_math_max(m->actual.max_abs, m->max_abs),
         .freedom = m->pairs && m->cosine_squares > 0 ? (double)m->pairs / m->cosine_squares : 1,
         .trials = m->trials,
         .nonfinite = m->nonfinite > m->actual.nonfinite ? m->nonfinite : m->actual.nonfinite,
@@ -33,12 +33,12 @@ struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *wor
         .shapeless = m->shapeless,
     };
     if (m->open) {
-        expected.rms = fmax(expected.rms, m->moved_rms);
-        expected.max_abs = fmax(expected.max_abs, m->moved_max);
+        expected.rms = ulp_math_max(expected.rms, m->moved_rms);
+        expected.max_abs = ulp_math_max(expected.max_abs, m->moved_max);
         expected.freedom = 1;
     }
-    const double most = work->count > 1 ? fmin((double)work->count, FREEDOM_MAX) : 1;
-    expected.freedom = fmin(fmax(expected.freedom, 1), most);
+    const double most = work->count > 1 ? ulp_math_min((double)work->count, FREEDOM_MAX) : 1;
+    expected.freedom = ulp_math_min(ulp_math_max(expected.freedom, 1), most);
     return expected;
 }
 
@@ -66,7 +66,7 @@ static struct limits find_limits(const struct ulp_expected_error *expected, doub
 /* How far beyond its limits an error is: at most 1 is within. */
 static double excess(const struct ulp_compared_value *value)
 {
-    return fmax(value->ratio / value->limit, value->max_ratio / value->max_limit);
+    return ulp_math_max(value->ratio / value->limit, value->max_ratio / value->max_limit);
 }
 
 /* The value beside one arithmetic's expected error. */
@@ -80,12 +80,12 @@ static struct ulp_compared_value judge_by(const struct ulp_compared_value *value
     judged.limit = limits.rms;
     judged.max_limit = limits.max_abs;
     /* what the floor is reached by reaches the limit */
-    judged.ratio =
-        divide(truth->count ? truth->rms : 0,
-               fmax(ulp_math_hypot(expected->rms, stored->rms), expected->floor / limits.rms));
+    judged.ratio = divide(truth->count ? truth->rms : 0,
+                          ulp_math_max(ulp_math_hypot(expected->rms, stored->rms),
+                                       expected->floor / limits.rms));
     judged.max_ratio =
         divide(truth->count ? truth->max_abs : 0,
-               fmax(expected->max_abs + stored->max_abs, expected->floor / limits.max_abs));
+               ulp_math_max(expected->max_abs + stored->max_abs, expected->floor / limits.max_abs));
     judged.explained = !value->reshaped && (expected->shapeless || excess(&judged) <= 1) &&
                        (!truth->nonfinite || expected->nonfinite || stored->nonfinite);
     return judged;

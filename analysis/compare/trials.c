@@ -7,6 +7,7 @@
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
@@ -34,7 +35,7 @@ static struct trial_error measure_errors(struct ulp_compared_work *work,
                      moved = r - work->reference[i];
         if (isfinite(moved)) {
             error.moved_square += moved * moved;
-            error.moved_max = fmax(error.moved_max, fabs(moved));
+            error.moved_max = ulp_math_max(error.moved_max, fabs(moved));
             error.moved_finite++;
         }
         if (!isfinite(d)) {
@@ -43,7 +44,7 @@ static struct trial_error measure_errors(struct ulp_compared_work *work,
             continue;
         }
         sum += d * d;
-        error.size.max_abs = fmax(error.size.max_abs, fabs(d));
+        error.size.max_abs = ulp_math_max(error.size.max_abs, fabs(d));
         error.finite++;
         const double before = (double)work->previous[i];
         if (isfinite(before)) {
@@ -97,7 +98,7 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
     }
     members->trials++;
     members->square_sum += trial.size.rms * trial.size.rms;
-    members->max_abs = fmax(members->max_abs, trial.size.max_abs);
+    members->max_abs = ulp_math_max(members->max_abs, trial.size.max_abs);
     members->nonfinite =
         trial.size.nonfinite > members->nonfinite ? trial.size.nonfinite : members->nonfinite;
     if (trial.square > 0 && trial.previous_square > 0) {
@@ -107,8 +108,8 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
     }
     if (trial.moved_finite)
         members->moved_rms =
-            fmax(members->moved_rms, sqrt(trial.moved_square / (double)trial.moved_finite));
-    members->moved_max = fmax(members->moved_max, trial.moved_max);
+            ulp_math_max(members->moved_rms, sqrt(trial.moved_square / (double)trial.moved_finite));
+    members->moved_max = ulp_math_max(members->moved_max, trial.moved_max);
     return ULP_OK;
 }
 

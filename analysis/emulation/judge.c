@@ -33,14 +33,15 @@ static double find_ratio(const struct ulp_limit *limit, double value)
     if (limit->figure == ULP_FIGURE_sqnr_db)
         ratio = ulp_math_pow(10, (limit->value - value) / 20);
     else if (limit->figure == ULP_FIGURE_cosine)
-        ratio = sqrt(fmax(1 - value, 0) / (1 - limit->value)); /* 1 - cosine goes by its square */
+        ratio = sqrt(ulp_math_max(1 - value, 0) /
+                     (1 - limit->value)); /* 1 - cosine goes by its square */
     else
         ratio = value == 0 ? 0 : fabs(value) / limit->value;
     if (isnan(ratio))
         return INFINITY;
     /* What the limit itself says is not left to rounding. */
-    return ulp_limit_is_beyond(limit->figure, value, limit->value) ? fmax(ratio, 1 + 1e-12)
-                                                                   : fmin(ratio, 1);
+    return ulp_limit_is_beyond(limit->figure, value, limit->value) ? ulp_math_max(ratio, 1 + 1e-12)
+                                                                   : ulp_math_min(ratio, 1);
 }
 
 static void add(struct ulp_judgement *out, double ratio, const char *output, const char *metric,

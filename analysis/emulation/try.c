@@ -4,6 +4,7 @@
 #include "analysis/emulation/emulation.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 static enum ulp_status check_cancelled(const struct ulp_emulation *emulation,
                                        struct ulp_error *error)
@@ -53,7 +54,7 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
             ulp_trial_accept(emulation->trial);
         else
             emulation->first_sample = sample;
-        *ratio = fmax(*ratio, judgement.ratio);
+        *ratio = ulp_math_max(*ratio, judgement.ratio);
     }
     *all = tried == samples;
     return ULP_OK;
@@ -71,7 +72,7 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
         if (status != ULP_OK)
             return status;
         ulp_trial_accept(emulation->trial);
-        *ratio = fmax(*ratio, judgement.ratio);
+        *ratio = ulp_math_max(*ratio, judgement.ratio);
         if (judgements)
             judgements[s] = judgement;
     }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/machine/thread.h"
 #include "base/random.h"
+#include "number/function/math.h"
 
 enum { SAMPLE_MAX = 48 };
 /* Rows and columns of each product in the samples: most candidates differ in the first. */
@@ -160,7 +161,7 @@ static void add_difference(struct ulp_fit_candidate *out, const struct ulp_forma
         out->first_row = out->last_row = row;
         out->first_column = out->last_column = column;
     }
-    out->max_ulps = isnan(ulps) ? INFINITY : fmax(out->max_ulps, ulps);
+    out->max_ulps = isnan(ulps) ? INFINITY : ulp_math_max(out->max_ulps, ulps);
     if (product != out->product)
         return;
     out->first_row = ulp_size_min(out->first_row, row);

@@ -37,7 +37,7 @@ static void fit(const double *sorted, size_t count, struct ulp_extreme *out)
         b2 += j * (j - 1) / ((n - 1) * (n - 2)) * sorted[i] / n;
     }
     const double c = (2 * b1 - b0) / (3 * b2 - b0) - ulp_math_log(2) / ulp_math_log(3);
-    const double k = fmax(-0.95, 7.8590 * c + 2.9554 * c * c);
+    const double k = ulp_math_max(-0.95, 7.8590 * c + 2.9554 * c * c);
     out->shape = k;
     if (fabs(k) < SHAPE_LEAST) {
         out->scale = (2 * b1 - b0) / ulp_math_log(2);
@@ -80,7 +80,7 @@ static void draw(const struct ulp_extreme *fitted, double *values, size_t count,
         double u[ULP_STRIP], e[ULP_STRIP], *y = values + done;
         n = count - done < ULP_STRIP ? count - done : ULP_STRIP;
         for (size_t i = 0; i < n; i++)
-            u[i] = fmax(ulp_random_uniform(key, number + i), 0x1p-54);
+            u[i] = ulp_math_max(ulp_random_uniform(key, number + i), 0x1p-54);
         apply(ULP_PRIMITIVE_LOG, e, u, n);
         for (size_t i = 0; i < n; i++)
             e[i] = -e[i];
@@ -135,8 +135,8 @@ enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double
     if (out->scale > 0 && isfinite(out->scale)) {
         out->chance = exceed(out, limit);
         resample(out, limit, seed, values, values + count);
-        out->low = fmin(out->low, out->chance);
-        out->high = fmax(out->high, out->chance);
+        out->low = ulp_math_min(out->low, out->chance);
+        out->high = ulp_math_max(out->high, out->chance);
     }
     ulp_free(memory);
     return ULP_OK;

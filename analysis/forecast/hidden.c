@@ -83,7 +83,7 @@ static void add_figures(struct ulp_forecast_hidden *hidden, const struct ulp_hid
     hidden->count += (double)told->count;
     hidden->subnormal += (double)told->subnormal;
     hidden->zero += (double)told->zero;
-    hidden->bound = fmax(hidden->bound, told->bound);
+    hidden->bound = ulp_math_max(hidden->bound, told->bound);
     if (told->smallest > 0 && (hidden->smallest == 0 || told->smallest < hidden->smallest))
         hidden->smallest = told->smallest;
     if (told->first >= 0 && (hidden->first < 0 || told->first < hidden->first))

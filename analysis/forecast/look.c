@@ -77,7 +77,7 @@ static double add_range(struct ulp_forecast_output *output, const struct ulp_ten
             continue;
         if (beyond > 0 && size > output->format.max_finite)
             size = beyond;
-        largest = fmax(largest, size);
+        largest = ulp_math_max(largest, size);
         if (size > output->largest) {
             output->largest = size;
             if (!output->overflowed) {
@@ -106,7 +106,7 @@ static enum ulp_status add_sample(struct ulp_forecaster *forecaster, size_t lane
     output->sample_largest[output->sample_count++] = largest;
     output->masked |= masked;
     if (!output->masked)
-        own->ratio = fmax(own->ratio, largest / output->format.max_finite);
+        own->ratio = ulp_math_max(own->ratio, largest / output->format.max_finite);
     return ULP_OK;
 }
 

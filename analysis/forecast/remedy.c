@@ -166,13 +166,13 @@ static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
             (node->reads_overflow && step->bound.op->work == ULP_WORK_CONTRACTION))
             return ULP_OK;
         for (size_t o = 0; o < node->output_count; o++)
-            largest = fmax(largest, node->outputs[o].largest);
+            largest = ulp_math_max(largest, node->outputs[o].largest);
         first = first ? first : node;
         last = node;
     }
     if (!first || format->max_finite >= 1e38 || !(largest > 0) || !isfinite(largest))
         return ULP_OK;
-    const int bits = 1 + (int)fmax(0, ceil(ulp_math_log2(largest / format->max_finite)));
+    const int bits = 1 + (int)ulp_math_max(0, ceil(ulp_math_log2(largest / format->max_finite)));
     arithmetic.storage.emax += bits;
     arithmetic.storage.emin += bits;
     arithmetic.storage.max_finite = ldexp(format->max_finite, bits);

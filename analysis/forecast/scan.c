@@ -6,6 +6,7 @@
 #include "analysis/forecast/forecaster.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* Within these bits of a format's largest number. */
 #define NEAR_BITS 3
@@ -53,8 +54,8 @@ static enum ulp_status look_at(void *context, const struct ulp_event *event,
             if (!output)
                 continue;
             const double near = ldexp(output->format.max_finite, -NEAR_BITS);
-            scan->near |= !(largest <= fmax(near, output->scanned));
-            output->scanned = fmax(output->scanned, largest);
+            scan->near |= !(largest <= ulp_math_max(near, output->scanned));
+            output->scanned = ulp_math_max(output->scanned, largest);
             if (scan->keep)
                 status = ulp_forecast_add(forecaster, l, output, value, error);
         }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "number/round/round.h"
 #include "tensor/stored.h"
 
@@ -164,8 +165,8 @@ static void add_figures(struct ulp_lint_figures *figures, double x)
         figures->zeros++;
         return;
     }
-    figures->largest = fmax(figures->largest, magnitude);
-    figures->smallest = fmin(figures->smallest, magnitude);
+    figures->largest = ulp_math_max(figures->largest, magnitude);
+    figures->smallest = ulp_math_min(figures->smallest, magnitude);
     figures->squares += x * x;
     figures->overflowing += magnitude >= 65520;
     if (magnitude < 0x1p-14) {

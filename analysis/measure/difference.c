@@ -37,18 +37,20 @@ static void read_plain(double *out, const struct ulp_tensor *tensor, size_t firs
             out[i] = ulp_tensor_get(tensor, first + i);
 }
 
-static void open_side(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
-                      size_t count)
+void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
+                   size_t count)
 {
     const int limb_count = (tensor->precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
-    bool easy = is_plain(tensor) || limb_count <= 2;
-    if (is_plain(tensor)) {
+    bool easy = limb_count <= 2;
+    side->tensor = tensor;
+    side->first = first;
+    side->count = count;
+    side->plain = is_plain(tensor);
+    if (side->plain) {
         read_plain(side->nearest, tensor, first, count);
-        memcpy(side->high, side->nearest, count * sizeof(double));
-        memset(side->middle, 0, count * sizeof(double));
-        memset(side->low, 0, count * sizeof(double));
-        memset(side->hard, 0, count * sizeof(int64_t));
-    } else if (limb_count <= 2) {
+        return;
+    }
+    if (easy) {
         easy = ulp_metrics_code_find()->open_wide(
             side, ulp_record_at_const(tensor->data, first, tensor->precision), limb_count, count);
     } else {
@@ -61,6 +63,15 @@ static void open_side(struct ulp_metrics_side *side, const struct ulp_tensor *te
         }
 }
 
+/* A plain one as if it had been wide. */
+static void widen(struct ulp_metrics_side *out, const struct ulp_metrics_side *side)
+{
+    memcpy(out->high, side->nearest, side->count * sizeof(double));
+    memset(out->middle, 0, side->count * sizeof(double));
+    memset(out->low, 0, side->count * sizeof(double));
+    memset(out->hard, 0, side->count * sizeof(int64_t));
+}
+
 void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
 {
     if (is_plain(tensor)) {
@@ -68,7 +79,7 @@ void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, s
         return;
     }
     struct ulp_metrics_side side;
-    open_side(&side, tensor, first, count);
+    ulp_side_open(&side, tensor, first, count);
     memcpy(out, side.nearest, count * sizeof *out);
 }
 
@@ -97,28 +108,51 @@ static double subtract_exactly(const struct ulp_tensor *value, const struct ulp_
                                                             : difference;
 }
 
+void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value,
+                        const struct ulp_metrics_side *base)
+{
+    const struct ulp_metrics_code *code = ulp_metrics_code_find();
+    const size_t count = value->count;
+    int64_t undecided[ULP_METRICS_STRIP];
+    struct ulp_metrics_side wide;
+    if (value->plain && base->plain) {
+        for (size_t i = 0; i < count; i++)
+            difference[i] = value->nearest[i] - base->nearest[i];
+        return;
+    }
+    if (base->plain)
+        widen(&wide, base);
+    if (value->plain
+            ? code->subtract_from_plain(difference, undecided, value->nearest, base, count)
+            : code->subtract(difference, undecided, value, base->plain ? &wide : base, count))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (undecided[i])
+            difference[i] = isfinite(value->nearest[i]) && isfinite(base->nearest[i])
+                                ? subtract_exactly(value->tensor, base->tensor, value->first + i)
+                                : NAN;
+}
+
 void ulp_difference_read(double *difference, double *value_out, double *base_out,
                          const struct ulp_tensor *value, const struct ulp_tensor *base,
                          size_t first, size_t count)
 {
     struct ulp_metrics_side sides[2];
-    int64_t undecided[ULP_METRICS_STRIP];
-    if (is_plain(value) && is_plain(base)) {
-        read_plain(value_out, value, first, count);
-        read_plain(base_out, base, first, count);
-        for (size_t i = 0; i < count; i++)
-            difference[i] = value_out[i] - base_out[i];
-        return;
-    }
-    open_side(&sides[0], value, first, count);
-    open_side(&sides[1], base, first, count);
+    ulp_side_open(&sides[0], value, first, count);
+    ulp_side_open(&sides[1], base, first, count);
     memcpy(value_out, sides[0].nearest, count * sizeof *value_out);
     memcpy(base_out, sides[1].nearest, count * sizeof *base_out);
-    if (ulp_metrics_code_find()->subtract(difference, undecided, &sides[0], &sides[1], count))
-        return;
-    for (size_t i = 0; i < count; i++)
-        if (undecided[i])
-            difference[i] = isfinite(value_out[i]) && isfinite(base_out[i])
-                                ? subtract_exactly(value, base, first + i)
-                                : NAN;
+    ulp_sides_subtract(difference, &sides[0], &sides[1]);
+}
+
+bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    double difference[ULP_METRICS_STRIP], values[2][ULP_METRICS_STRIP];
+    size_t i = 0;
+    const size_t least = a->count < b->count ? a->count : b->count,
+                 count = least < ULP_METRICS_STRIP ? least : ULP_METRICS_STRIP;
+    ulp_difference_read(difference, values[0], values[1], a, b, 0, count);
+    while (i < count && difference[i] == 0)
+        i++;
+    return i == count;
 }

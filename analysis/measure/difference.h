@@ -13,7 +13,15 @@
 void ulp_difference_read(double *difference, double *value_out, double *base_out,
                          const struct ulp_tensor *value, const struct ulp_tensor *base,
                          size_t first, size_t count);
-/* One tensor's. */
+/* The same in two steps, for a tensor that has several others to be compared with: elements from
+ * `first` on, and value less base of the same elements of two tensors. */
+void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
+                   size_t count);
+void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value,
+                        const struct ulp_metrics_side *base);
+/* Whether the first elements of two tensors are equal: those of a node that only moves values. */
+bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b);
+/* One tensor's nearest doubles. */
 void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, size_t count);
 
 #endif

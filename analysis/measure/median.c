@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 #define CHUNK 4096
 /* A bin of zeros, for most elements often equal the reference's, and for few elements one bin more;
@@ -166,8 +167,8 @@ enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool
         return status;
     double low = INFINITY, high = 0;
     for (size_t chunk = 0; chunk < count_chunks(median); chunk++) {
-        low = fmin(low, median->parts[chunk].low);
-        high = fmax(high, median->parts[chunk].high);
+        low = ulp_math_min(low, median->parts[chunk].low);
+        high = ulp_math_max(high, median->parts[chunk].high);
     }
     if (low == high) {
         *out = low;

@@ -29,10 +29,10 @@ void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more)
         double norm = join_norms(all->rms * sqrt(n), more->rms * sqrt(m));
         joined.value_norm = join_norms(all->value_norm, more->value_norm);
         joined.base_norm = join_norms(all->base_norm, more->base_norm);
-        joined.max_abs = fmax(all->max_abs, more->max_abs);
-        joined.max_rel = fmax(all->max_rel, more->max_rel);
-        joined.max_ulp = fmax(all->max_ulp, more->max_ulp);
-        joined.median_ulp = fmax(all->median_ulp, more->median_ulp);
+        joined.max_abs = ulp_math_max(all->max_abs, more->max_abs);
+        joined.max_rel = ulp_math_max(all->max_rel, more->max_rel);
+        joined.max_ulp = ulp_math_max(all->max_ulp, more->max_ulp);
+        joined.median_ulp = ulp_math_max(all->median_ulp, more->median_ulp);
         joined.rms = norm / sqrt(n + m);
         joined.mean = (all->mean * n + more->mean * m) / (n + m);
         double cosine = cosine_share(all, joined.value_norm, joined.base_norm) +
@@ -114,7 +114,7 @@ void ulp_range_merge(struct ulp_range *range, const struct ulp_range *sample, si
     double n = (double)before;
     range->ref_rms =
         sqrt((range->ref_rms * range->ref_rms * n + sample->ref_rms * sample->ref_rms) / (n + 1));
-    range->ref_max = fmax(range->ref_max, sample->ref_max);
-    range->ref_min_nonzero = fmin(range->ref_min_nonzero, sample->ref_min_nonzero);
+    range->ref_max = ulp_math_max(range->ref_max, sample->ref_max);
+    range->ref_min_nonzero = ulp_math_min(range->ref_min_nonzero, sample->ref_min_nonzero);
     range->headroom_bits = ulp_range_headroom(range->ref_max, format);
 }

@@ -12,14 +12,25 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
                                        const struct ulp_tensor *base,
                                        const struct ulp_format *format, struct ulp_pool *pool,
                                        struct ulp_metrics *out, struct ulp_error *error);
+struct ulp_metrics_pair {
+    const struct ulp_tensor *value, *base;
+    struct ulp_metrics *out;
+};
+/* The same of several pairs, at most ULP_VIEW_COUNT: a tensor in more than one of them is read
+ * once. */
+enum ulp_status ulp_metrics_measure_pairs(const struct ulp_metrics_pair *pairs, size_t count,
+                                          const struct ulp_format *format, struct ulp_pool *pool,
+                                          struct ulp_error *error);
+/* The exponent of the power of two that a maximum's terms are divided by: 0 of 0, and held away
+ * from double's ends. */
+int ulp_metrics_scale(double maximum);
 /* Magnitudes of the finite elements of `base`, and headroom to the format's largest value; on a
  * pool (may be NULL), with the same bits. */
 void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format,
                        struct ulp_pool *pool, struct ulp_range *out);
 /* The same, and the elements counted, as nearest doubles; *exponents begins with zeros. */
 void ulp_range_count(const struct ulp_tensor *base, const struct ulp_format *format,
-                     struct ulp_pool *pool, struct ulp_range *out,
-                     struct ulp_exponents *exponents);
+                     struct ulp_pool *pool, struct ulp_range *out, struct ulp_exponents *exponents);
 double ulp_range_headroom(double ref_max, const struct ulp_format *format);
 
 /* rms over the reference's; 0 where nothing differs or nothing is defined, infinity where the

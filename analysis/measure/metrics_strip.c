@@ -27,7 +27,8 @@ typedef uint64_t metrics_patterns __attribute__((vector_size(METRICS_LANES * siz
 
 #define CODE(suffix)                                                                           \
     {                                                                                          \
-        open_wide_##suffix, subtract_##suffix, compare_##suffix, sum_##suffix, gather_##suffix \
+        open_wide_##suffix, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, \
+            sum_##suffix, gather_##suffix                                                      \
     }
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)

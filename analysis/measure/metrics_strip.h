@@ -9,12 +9,18 @@
 
 #include "number/mpfr_record.h"
 
+struct ulp_tensor;
+
 #define ULP_METRICS_STRIP 512
 
 /* Elements as exact sums of doubles of falling size, at most 2^53 units of their last place each,
  * and as the nearest doubles. Where hard is not 0 there is nothing: the element is not finite, or
- * its exponent is near the ends of double. */
+ * its exponent is near the ends of double. plain: the nearest doubles are the elements, and nothing
+ * else is filled. */
 struct ulp_metrics_side {
+    const struct ulp_tensor *tensor;
+    size_t first, count;
+    bool plain;
     double nearest[ULP_METRICS_STRIP], high[ULP_METRICS_STRIP], middle[ULP_METRICS_STRIP],
         low[ULP_METRICS_STRIP];
     int64_t hard[ULP_METRICS_STRIP];
@@ -43,6 +49,9 @@ struct ulp_metrics_code {
     /* Differences rounded once, where undecided[i] is 0; whether that is everywhere. */
     bool (*subtract)(double *difference, int64_t *undecided, const struct ulp_metrics_side *a,
                      const struct ulp_metrics_side *b, size_t count);
+    /* The same of doubles, finite or not, less b. */
+    bool (*subtract_from_plain)(double *difference, int64_t *undecided, const double *a,
+                                const struct ulp_metrics_side *b, size_t count);
     /* ulps[i] = |difference[i]| in units of the last place of base[i], in a format whose ulps and
      * their inverses are normal doubles; units false: in units of 1. -1 where a number is not
      * finite. */

@@ -61,24 +61,39 @@ static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, con
 /* The highest parts are subtracted exactly (Knuth's two-sum); all that is left is t up to u (four
  * roundings of sums of those magnitudes, doubled), and the sum is decided when both ends of t +- u
  * round to one number. */
-static TARGET bool SUFFIX(subtract)(double *restrict difference, int64_t *restrict undecided,
-                                    const struct ulp_metrics_side *a,
-                                    const struct ulp_metrics_side *b, size_t count)
+static inline __attribute__((always_inline)) TARGET bool SUFFIX(subtract_sides)(
+    double *restrict difference, int64_t *restrict undecided, const double *restrict high,
+    const struct ulp_metrics_side *a, const struct ulp_metrics_side *b, size_t count)
 {
     int64_t any = 0;
     for (size_t i = 0; i < count; i++) {
-        const double x = a->high[i], y = b->high[i];
+        const double x = high[i], y = b->high[i], middle = a ? a->middle[i] : 0,
+                     low = a ? a->low[i] : 0;
         const double sum = x - y, back = sum - x, rest = (x - (sum - back)) - (y + back);
-        const double t = rest + (a->middle[i] - b->middle[i]) + (a->low[i] - b->low[i]);
-        const double u = 0x1p-50 * (fabs(rest) + fabs(a->middle[i]) + fabs(b->middle[i]) +
-                                    fabs(a->low[i]) + fabs(b->low[i]));
+        const double t = rest + (middle - b->middle[i]) + (low - b->low[i]);
+        const double u = 0x1p-50 * (fabs(rest) + fabs(middle) + fabs(b->middle[i]) + fabs(low) +
+                                    fabs(b->low[i]));
         const double below = sum + (t - u), above = sum + (t + u);
-        const int64_t open = -(int64_t) !(below == above) | a->hard[i] | b->hard[i];
+        const int64_t open = -(int64_t) !(below == above) | (a ? a->hard[i] : 0) | b->hard[i];
         difference[i] = below;
         undecided[i] = open;
         any |= open;
     }
     return any == 0;
+}
+
+static TARGET bool SUFFIX(subtract)(double *difference, int64_t *undecided,
+                                    const struct ulp_metrics_side *a,
+                                    const struct ulp_metrics_side *b, size_t count)
+{
+    return SUFFIX(subtract_sides)(difference, undecided, a->high, a, b, count);
+}
+
+static TARGET bool SUFFIX(subtract_from_plain)(double *difference, int64_t *undecided,
+                                               const double *a, const struct ulp_metrics_side *b,
+                                               size_t count)
+{
+    return SUFFIX(subtract_sides)(difference, undecided, a, NULL, b, count);
 }
 
 static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *restrict ulps,

@@ -32,7 +32,7 @@ static double place_x(const struct axes *axes, double count)
 static double place_y(const struct axes *axes, double ratio)
 {
     const double at = (ulp_math_log10(ratio) - axes->low) / (axes->high - axes->low);
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * fmin(fmax(at, 0), 1);
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * ulp_math_min(ulp_math_max(at, 0), 1);
 }
 
 static struct axes find_axes(const struct ulp_found *found)
@@ -40,10 +40,10 @@ static struct axes find_axes(const struct ulp_found *found)
     struct axes axes = {.count_max = 1, .low = -1, .high = 1};
     for (size_t f = 0; f < found->frontier_count; f++) {
         const struct ulp_frontier_point *point = &found->frontier[f];
-        axes.count_max = fmax(axes.count_max, (double)point->count);
+        axes.count_max = ulp_math_max(axes.count_max, (double)point->count);
         if (isfinite(point->ratio) && point->ratio > 0) {
-            axes.low = fmin(axes.low, floor(ulp_math_log10(point->ratio)));
-            axes.high = fmax(axes.high, ceil(ulp_math_log10(point->ratio)));
+            axes.low = ulp_math_min(axes.low, floor(ulp_math_log10(point->ratio)));
+            axes.high = ulp_math_max(axes.high, ceil(ulp_math_log10(point->ratio)));
         }
     }
     return axes;
@@ -58,7 +58,7 @@ static void add_text(struct ulp_text *out, double x, double y, const char *ancho
 static void add_axes(struct ulp_text *out, const struct axes *axes)
 {
     const double floor_y = HEIGHT - BOTTOM;
-    const double step = fmax(1, ceil(axes->count_max / 8));
+    const double step = ulp_math_max(1, ceil(axes->count_max / 8));
     for (double decade = axes->low; decade <= axes->high; decade++) {
         const double y = place_y(axes, ulp_math_pow(10, decade));
         ulp_text_add(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", LEFT, y, WIDTH - RIGHT);

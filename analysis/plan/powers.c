@@ -6,6 +6,7 @@
 
 #include "base/machine/clock.h"
 #include "base/error.h"
+#include "number/function/math.h"
 #include "tensor/tensor.h"
 
 static bool is_beyond(const struct ulp_audit_node *node)
@@ -41,7 +42,7 @@ static double introduced_power(const struct ulp_audit_node *node)
         const struct ulp_audit_output *output = &node->outputs[o];
         const double relative = output->introduced.rms / output->range.ref_rms;
         if (ulp_type_is_float(output->type) && isfinite(relative))
-            power = fmax(power, relative * relative);
+            power = ulp_math_max(power, relative * relative);
     }
     return power;
 }
@@ -59,10 +60,11 @@ static void set_powers(struct ulp_search *search, const struct ulp_audit_lane *l
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
         const double whole = introduced_power(node),
-                     rounding = fmin(rounding_power(&search->emulation.plan->lanes[1]), whole),
+                     rounding =
+                         ulp_math_min(rounding_power(&search->emulation.plan->lanes[1]), whole),
                      condition = given && isfinite(node->condition) ? node->condition : !given,
                      share = given && node->share > 0 ? node->share : 0,
-                     gain = given && node->gain > 0 ? fmin(node->gain, share) : 0;
+                     gain = given && node->gain > 0 ? ulp_math_min(node->gain, share) : 0;
         search->passes[n] = whole == 0;
         search->own[ULP_ESTIMATE_CONDITION][n] = condition * condition * (whole - rounding);
         search->stored[ULP_ESTIMATE_CONDITION][n] = condition * condition * rounding;

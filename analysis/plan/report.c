@@ -16,6 +16,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
+#include "number/function/math.h"
 #include <ulpscope/report.h>
 
 /* ---- the verdict ---- */
@@ -183,7 +184,7 @@ static json_t *figures_json(const struct ulp_found_sample *samples, size_t count
         json_t *sample = figure_json(figure);
         ulp_json_set(&sample, "sample", ulp_json_text(samples[s].name));
         ulp_json_append(&list, sample);
-        worst = fmax(worst, figure->ratio);
+        worst = ulp_math_max(worst, figure->ratio);
     }
     ulp_json_set(&object, "ratio", ulp_json_number(worst));
     ulp_json_set(&object, "samples", list);

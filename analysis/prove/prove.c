@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text/names.h"
 #include "formula/words.h"
+#include "number/function/math.h"
 #include "run/enclose/enclose.h"
 
 /* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
@@ -50,17 +51,18 @@ static char *copy(struct prover *prover, const char *text)
 static void set_output(struct prover *prover, const struct ulp_enclosed *from, bool main,
                        struct ulp_proof_output *out)
 {
-    *out = (struct ulp_proof_output){.name = copy(prover, from->name),
-                                     .verdict = from->unknown   ? ULP_PROOF_NOT_PROVEN
-                                                : from->assumed ? ULP_PROOF_CONDITIONAL
-                                                                : ULP_PROOF_PROVEN,
-                                     .bound = from->unknown ? fmax(from->bound, from->reached)
-                                                            : from->bound,
-                                     .low = from->low,
-                                     .high = from->high,
-                                     .elements = from->count,
-                                     .unproven = from->unknown,
-                                     .infinite = from->infinite};
+    *out =
+        (struct ulp_proof_output){.name = copy(prover, from->name),
+                                  .verdict = from->unknown   ? ULP_PROOF_NOT_PROVEN
+                                             : from->assumed ? ULP_PROOF_CONDITIONAL
+                                                             : ULP_PROOF_PROVEN,
+                                  .bound = from->unknown ? ulp_math_max(from->bound, from->reached)
+                                                         : from->bound,
+                                  .low = from->low,
+                                  .high = from->high,
+                                  .elements = from->count,
+                                  .unproven = from->unknown,
+                                  .infinite = from->infinite};
     if (main) {
         prover->bounds[from->slot] = out->bound;
         prover->makers[from->slot] = (int)prover->proof->node_count;
@@ -130,8 +132,8 @@ static void find_growth(const struct prover *prover, const struct ulp_enclosed_n
                 widest = slot;
             }
         }
-        if (isfinite(inputs) && !(reached / fmax(inputs, 1) <= best)) {
-            best = reached / fmax(inputs, 1);
+        if (isfinite(inputs) && !(reached / ulp_math_max(inputs, 1) <= best)) {
+            best = reached / ulp_math_max(inputs, 1);
             node->grew = at;
             node->grew_from = inputs;
         }
@@ -211,7 +213,7 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
         if (!out->name)
             return out_of_memory(error);
         proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
-        reached = fmax(reached, out->bound);
+        reached = ulp_math_max(reached, out->bound);
     }
     if (!proven && from->reason && !(node->reason = copy(prover, from->reason)))
         return out_of_memory(error);
@@ -232,14 +234,14 @@ static void merge_node(struct ulp_proof_node *into, const struct ulp_proof_node 
             if (strcmp(a->name, b->name) != 0)
                 continue;
             a->verdict = b->verdict > a->verdict ? b->verdict : a->verdict;
-            a->bound = fmax(a->bound, b->bound);
-            a->low = fmin(a->low, b->low);
-            a->high = fmax(a->high, b->high);
+            a->bound = ulp_math_max(a->bound, b->bound);
+            a->low = ulp_math_min(a->low, b->low);
+            a->high = ulp_math_max(a->high, b->high);
             a->elements = b->elements > a->elements ? b->elements : a->elements;
             a->unproven = b->unproven > a->unproven ? b->unproven : a->unproven;
             a->infinite = b->infinite > a->infinite ? b->infinite : a->infinite;
         }
-    into->inputs = fmax(into->inputs, other->inputs);
+    into->inputs = ulp_math_max(into->inputs, other->inputs);
     into->normalised = into->normalised && other->normalised;
     into->reason = into->reason ? into->reason : other->reason;
     /* those that are not proven come first */
@@ -349,7 +351,7 @@ static enum ulp_status set_box(struct prover *prover, const struct ulp_model *mo
             continue;
         const struct ulp_proof_input *input = &proof->inputs[i];
         (*out)[b] = (struct ulp_input_range){input->name, input->low, input->high};
-        prover->bounds[block->inputs[b]] = fmax(fabs(input->low), fabs(input->high));
+        prover->bounds[block->inputs[b]] = ulp_math_max(fabs(input->low), fabs(input->high));
     }
     ulp_names_free(&names);
     return room ? ULP_OK : out_of_memory(error);

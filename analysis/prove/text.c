@@ -42,7 +42,7 @@ static double bound_of(const struct ulp_proof_node *node)
 {
     double bound = 0;
     for (size_t o = 0; o < node->output_count; o++)
-        bound = fmax(bound, node->outputs[o].bound);
+        bound = ulp_math_max(bound, node->outputs[o].bound);
     return bound;
 }
 
@@ -211,7 +211,7 @@ static void add_nearest(const struct ulp_page *page, const struct ulp_proof *pro
             return;
         below = bound_of(best);
         ulp_text_add(page->out, "  %10.3g %6.1f  ", below,
-                     ulp_math_log2(proof->format.max_finite / fmax(below, 0x1p-1000)));
+                     ulp_math_log2(proof->format.max_finite / ulp_math_max(below, 0x1p-1000)));
         add_name(page, best->index, best->name, best->op, 21);
         ulp_text_add(page->out, "\n");
     }

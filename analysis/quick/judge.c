@@ -9,6 +9,7 @@
 #include "analysis/quick/quick.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 /* A reference's error of this part of an arithmetic's, or of the value's size, is said to be
  * enough; then a figure of an error is off by no more than it. */
@@ -44,7 +45,7 @@ static double find_ratio(const struct ulp_quick *quick, const struct ulp_audit *
         if ((output && !ulp_type_is_float(output->type)) || error == 0)
             continue;
         const double own = output ? output->entire.rms : 0;
-        ratio = fmax(ratio, own > 0 ? error / own : INFINITY);
+        ratio = ulp_math_max(ratio, own > 0 ? error / own : INFINITY);
     }
     return ratio;
 }
@@ -88,7 +89,7 @@ static bool estimate(struct ulp_quick *quick, const struct ulp_audit *audit, siz
             continue;
         told = true;
         if (ratio > 0)
-            carried = fmax(carried, isinf(ratio) ? INFINITY : ratio * output->carried.rms);
+            carried = ulp_math_max(carried, isinf(ratio) ? INFINITY : ratio * output->carried.rms);
     }
     node->error = told ? node->rms + carried : any ? INFINITY : node->rms;
     return told;
@@ -98,7 +99,7 @@ static bool estimate(struct ulp_quick *quick, const struct ulp_audit *audit, siz
 static bool compare(double error, double least, double *worst)
 {
     const double ratio = error == 0 ? 0 : least > 0 ? error / least : INFINITY;
-    *worst = fmax(*worst, ratio);
+    *worst = ulp_math_max(*worst, ratio);
     return !(ratio <= ENOUGH);
 }
 
@@ -128,7 +129,7 @@ static double judge_node(struct ulp_quick *quick, const struct ulp_audit *audit,
         const struct ulp_audit_output *output = find_output(&audit->lanes[l].nodes[n], NULL);
         if (!output || !is_measured(output))
             continue;
-        const double introduced = fmax(output->single.rms, output->introduced.rms);
+        const double introduced = ulp_math_max(output->single.rms, output->introduced.rms);
         const bool own = compare(node->rms, introduced, &worst);
         const bool whole = compare(error, output->entire.rms, &worst) |
                            compare(error, output->range.ref_rms, &worst);

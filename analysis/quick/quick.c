@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
+#include "number/function/math.h"
 #include "tensor/tensor.h"
 
 enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
@@ -133,7 +134,7 @@ static enum ulp_status measure(struct ulp_quick *quick, struct ulp_quick_node *n
     const double rms = metrics.diverged || metrics.nonfinite ? INFINITY
                        : metrics.count                       ? metrics.rms
                                                              : 0;
-    node->rms = fmax(node->rms, rms);
+    node->rms = ulp_math_max(node->rms, rms);
     quick->elements += own->count;
     return ULP_OK;
 }

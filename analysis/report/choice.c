@@ -6,6 +6,7 @@
 #include "analysis/report/report.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "number/function/math.h"
 
 enum { COLUMN = 13 };
 
@@ -89,8 +90,8 @@ static double find_ratio(const struct ulp_audit *audit, const struct ulp_choice 
         const double figure = o < node->output_count ? relative(&node->outputs[o]) : NAN;
         if (isnan(figure))
             return 0;
-        low = fmin(low, figure);
-        high = fmax(high, figure);
+        low = ulp_math_min(low, figure);
+        high = ulp_math_max(high, figure);
     }
     return low > 0 && isfinite(low) ? high / low : 0;
 }
@@ -187,7 +188,7 @@ static double worst(const struct ulp_audit_lane *lane)
 {
     double figure = NAN;
     for (size_t o = 0; o < lane->outputs.output_count; o++)
-        figure = fmax(figure, relative(&lane->outputs.outputs[o]));
+        figure = ulp_math_max(figure, relative(&lane->outputs.outputs[o]));
     return figure;
 }
 

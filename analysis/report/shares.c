@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/report/page.h"
+#include "number/function/math.h"
 
 #define SHARES_SHOWN 10
 #define DECISION_SHOWN 5e-4
@@ -18,8 +19,8 @@ static int by_share(const void *a, const void *b)
 {
     const struct ulp_audit_node *x = *(const struct ulp_audit_node *const *)a,
                                 *y = *(const struct ulp_audit_node *const *)b;
-    const double a_size = fmax(fabs(x->share), fabs(x->decision)),
-                 b_size = fmax(fabs(y->share), fabs(y->decision));
+    const double a_size = ulp_math_max(fabs(x->share), fabs(x->decision)),
+                 b_size = ulp_math_max(fabs(y->share), fabs(y->decision));
     if (a_size != b_size)
         return a_size < b_size ? 1 : -1;
     return x->index < y->index ? -1 : x->index > y->index;

@@ -1,6 +1,7 @@
 /* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
 #include "analysis/audit/overflow.h"
 #include "analysis/report/report.h"
+#include "number/function/math.h"
 
 #include <math.h>
 
@@ -57,7 +58,7 @@ static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lan
 
 static double largest_part(const struct ulp_audit_node *node)
 {
-    return fmax(node->share, node->decision);
+    return ulp_math_max(node->share, node->decision);
 }
 
 /* The node of the largest share in the error of the outputs, or of the largest decision; NULL: they
@@ -211,7 +212,7 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     const struct ulp_audit_node *born = &lane->nodes[lane->first_born];
     double most = 0;
     for (size_t o = 0; o < born->output_count; o++)
-        most = fmax(most, born->outputs[o].range.ref_max);
+        most = ulp_math_max(most, born->outputs[o].range.ref_max);
     const struct ulp_audit_overflow *overflow = ulp_overflow_root(lane, born->overflow);
     ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g", born->index,
                   born->name, born->op, most);

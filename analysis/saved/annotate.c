@@ -9,6 +9,7 @@
 #include "analysis/saved/export.h"
 #include "base/error.h"
 #include "load/annotate/annotate.h"
+#include "number/function/math.h"
 
 struct named {
     const char *name;
@@ -107,8 +108,8 @@ static double join(int figure, double sum, double value)
     if (isnan(sum) || isnan(value))
         return isnan(sum) ? value : sum;
     return adds                              ? sum + value
-           : ulp_saved_figures[figure].least ? fmin(sum, value)
-                                             : fmax(sum, value);
+           : ulp_saved_figures[figure].least ? ulp_math_min(sum, value)
+                                             : ulp_math_max(sum, value);
 }
 
 static struct figures read_figures(const json_t *lane, struct named *const nodes[], size_t count)

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/saved/saved.h"
+#include "number/function/math.h"
 
 static double get_share(const json_t *node)
 {
@@ -25,7 +26,7 @@ static double get_headroom(const json_t *node)
     size_t o;
     double least = NAN;
     json_array_foreach(json_object_get(node, "outputs"), o, output) least =
-        fmin(least, ulp_saved_number(json_object_get(output, "range"), "headroom_bits"));
+        ulp_math_min(least, ulp_saved_number(json_object_get(output, "range"), "headroom_bits"));
     return least;
 }
 
@@ -35,7 +36,7 @@ static double get_nonfinite(const json_t *node)
     size_t o;
     double sum = 0;
     json_array_foreach(json_object_get(node, "outputs"), o, output) sum +=
-        fmax(0, ulp_saved_number(json_object_get(output, "entire"), "nonfinite"));
+        ulp_math_max(0, ulp_saved_number(json_object_get(output, "entire"), "nonfinite"));
     return sum;
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "data/json_file.h"
+#include "number/function/math.h"
 
 #define SCHEMA 1
 
@@ -41,7 +42,7 @@ double ulp_saved_worst(const json_t *node, const char *view)
     size_t o;
     double worst = NAN;
     json_array_foreach(json_object_get(node, "outputs"), o, output) worst =
-        fmax(worst, ulp_saved_relative(output, view));
+        ulp_math_max(worst, ulp_saved_relative(output, view));
     return worst;
 }
 

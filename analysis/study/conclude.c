@@ -159,8 +159,8 @@ static void add_floor(const struct concluding *c, const struct ulp_study_fit *fi
     if (!fit->floored)
         return;
     for (size_t i = 0; i < c->series->count; i++) {
-        const bool above = fit->count && c->series->x[i] <= fmax(c->series->x[fit->first],
-                                                                 c->series->x[fit->last]);
+        const bool above = fit->count && c->series->x[i] <= ulp_math_max(c->series->x[fit->first],
+                                                                         c->series->x[fit->last]);
         if (isfinite(point_of(c, i)->relative) && !above && !is_lost(point_of(c, i)) &&
             (from == c->series->count || c->series->x[i] < c->series->x[from]))
             from = i;

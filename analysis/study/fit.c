@@ -44,10 +44,10 @@ static void cut_floor(struct points *points, struct ulp_study_fit *out)
     double low = INFINITY, high = -INFINITY, sum = 0;
     for (; length < n; length++) {
         const double y = points->y[ascends ? n - 1 - length : length];
-        if (fmax(high, y) - fmin(low, y) > FLOOR_SPREAD)
+        if (ulp_math_max(high, y) - ulp_math_min(low, y) > FLOOR_SPREAD)
             break;
-        low = fmin(low, y);
-        high = fmax(high, y);
+        low = ulp_math_min(low, y);
+        high = ulp_math_max(high, y);
         sum += ulp_math_exp2(2 * y);
     }
     if (length < FLOOR_LEAST || length == n)

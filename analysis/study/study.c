@@ -33,17 +33,24 @@ static enum ulp_status check_options(const struct ulp_study_options *options, si
                           "tolerance %g: a relative error is needed, as 1e-3", options->tolerance);
 }
 
-/* Of a plan of the reference and the first setting: names are those of every plan. */
+/* Of plans of the reference and the first setting: names are those of every plan. Shapes that
+ * cannot be planned are refused before anything runs. */
 static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *error)
 {
     const struct ulp_arithmetic lanes[] = {s->options->reference, s->out->settings[0].arithmetic};
-    const struct ulp_plan_options options = {.inputs = s->samples[0]};
+    struct ulp_plans plans = {.model = s->model, .lanes = lanes, .lane_count = 2};
     struct ulp_plan *plan;
-    enum ulp_status status = ulp_plan_create(s->model, lanes, 2, &options, &plan, error);
+    enum ulp_status status = ulp_plans_choose(&plans, s->samples[0], &plan, error);
     if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", s->out->settings[0].text);
-    status = ulp_study_make_places(s, plan, error);
-    ulp_plan_free(plan);
+        ulp_fail_at(error, status, "%s", s->out->settings[0].text);
+    for (size_t i = 1; i < s->sample_count && status == ULP_OK; i++) {
+        status = ulp_plans_choose(&plans, s->samples[i], &plan, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "sample %zu", i);
+    }
+    if (status == ULP_OK)
+        status = ulp_study_make_places(s, plans.first, error);
+    ulp_plans_free(&plans);
     return status;
 }
 
@@ -151,7 +158,7 @@ size_t ulp_study_worst(const struct ulp_study *study, const struct ulp_study_ser
             const struct ulp_study_point *point = &study->settings[series->settings[i]].points[p];
             const double relative = point->relative;
             sum += point->nonfinite || point->diverged ? 64
-                   : relative > 0                      ? fmin(ulp_math_log2(relative), 64)
+                   : relative > 0                      ? ulp_math_min(ulp_math_log2(relative), 64)
                                                        : -1100;
         }
         if (sum > most) {

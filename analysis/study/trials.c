@@ -216,7 +216,8 @@ static enum ulp_status conclude_output(const struct ulp_studying *s,
     out->bits_least = summed.count ? summed.bits[0] : NAN;
     out->bits_low = out->bits - ulp_significant_loss(sums->trial_count, s->out->probability,
                                                      s->out->confidence);
-    out->bias_rms = summed.count ? sqrt(fmax(0, summed.bias_squares / (double)summed.count)) : NAN;
+    out->bias_rms =
+        summed.count ? sqrt(ulp_math_max(0, summed.bias_squares / (double)summed.count)) : NAN;
     out->biased = summed.count ? (double)summed.biased / (double)summed.count : NAN;
     find_bias(sums, output, student, out);
     ulp_free(memory);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ulpscope/part.h>
 
 #include "analysis/study/studying.h"
 #include "base/error.h"
@@ -23,8 +24,8 @@ struct walking {
     /* of the current walk: [first, first + count) of the lanes */
     size_t first, count;
     struct ulp_arithmetic arithmetics[1 + LANES_MOST];
-    struct ulp_plan *plan;
-    struct ulp_auditor *auditor;
+    struct ulp_plans plans;
+    struct ulp_auditor *sum; /* of the samples' audits */
     bool has_trials;
 };
 
@@ -45,7 +46,7 @@ static enum ulp_status make_arithmetic(const struct ulp_studying *s, const struc
 static enum ulp_status open_walk(struct walking *w, struct ulp_error *error)
 {
     struct ulp_studying *s = w->s;
-    const struct ulp_plan_options options = {.inputs = s->samples[0]};
+    struct ulp_plan *plan;
     enum ulp_status status = ULP_OK;
     w->arithmetics[0] = s->options->reference;
     w->has_trials = false;
@@ -54,20 +55,18 @@ static enum ulp_status open_walk(struct walking *w, struct ulp_error *error)
         w->has_trials |= s->out->settings[lane->setting].trials > 0;
         status = make_arithmetic(s, lane, &w->arithmetics[1 + l], error);
     }
+    w->plans =
+        (struct ulp_plans){.model = s->model, .lanes = w->arithmetics, .lane_count = 1 + w->count};
     if (status == ULP_OK)
-        status = ulp_plan_create(s->model, w->arithmetics, 1 + w->count, &options, &w->plan, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_create(w->plan, &w->auditor, error);
-    return status == ULP_OK ? ulp_auditor_threads(w->auditor, s->options->thread_count, error)
-                            : status;
+        status = ulp_plans_choose(&w->plans, s->samples[0], &plan, error);
+    return status == ULP_OK ? ulp_auditor_create(plan, &w->sum, error) : status;
 }
 
 static void close_walk(struct walking *w)
 {
-    ulp_auditor_free(w->auditor);
-    ulp_plan_free(w->plan);
-    w->auditor = NULL;
-    w->plan = NULL;
+    ulp_auditor_free(w->sum);
+    ulp_plans_free(&w->plans);
+    w->sum = NULL;
 }
 
 static enum ulp_status add_trials(struct walking *w, size_t sample,
@@ -84,26 +83,50 @@ static enum ulp_status add_trials(struct walking *w, size_t sample,
     return status;
 }
 
-static enum ulp_status run_sample(struct walking *w, size_t sample, struct ulp_error *error)
+static enum ulp_status run_plan(struct walking *w, const struct ulp_plan *plan, size_t sample,
+                                struct ulp_auditor *auditor, struct ulp_error *error)
 {
     const struct ulp_studying *s = w->s;
     const struct ulp_study_options *options = s->options;
     const struct ulp_run_options run = {.thread_count = options->thread_count};
-    struct ulp_observer observers[2] = {ulp_auditor_observer(w->auditor)};
+    struct ulp_observer observers[2] = {ulp_auditor_observer(auditor)};
     struct ulp_tensor_set outputs[1 + LANES_MOST] = {0};
-    char name[32];
     if (options->progress)
         observers[1] = *options->progress;
-    snprintf(name, sizeof name, "%zu", sample);
-    enum ulp_status status = ulp_auditor_sample(w->auditor, name, error);
-    if (status == ULP_OK)
-        status =
-            ulp_plan_run(w->plan, s->samples[sample], &run, observers, options->progress ? 2 : 1,
-                         w->has_trials ? outputs : NULL, NULL, error);
+    enum ulp_status status =
+        ulp_plan_run(plan, s->samples[sample], &run, observers, options->progress ? 2 : 1,
+                     w->has_trials ? outputs : NULL, NULL, error);
     if (status == ULP_OK && w->has_trials)
         status = add_trials(w, sample, outputs, error);
     for (size_t l = 0; l <= w->count; l++)
         ulp_tensor_set_free(&outputs[l]);
+    return status;
+}
+
+/* Each sample by the plan of its shapes, in an audit of its own, which is added to those before. */
+static enum ulp_status run_sample(struct walking *w, size_t sample, struct ulp_error *error)
+{
+    struct ulp_auditor *auditor = NULL;
+    struct ulp_plan *plan;
+    struct ulp_audit audit;
+    char name[32];
+    snprintf(name, sizeof name, "%zu", sample);
+    enum ulp_status status = ulp_plans_choose(&w->plans, w->s->samples[sample], &plan, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_create(plan, &auditor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_threads(auditor, w->s->options->thread_count, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_sample(auditor, name, error);
+    if (status == ULP_OK)
+        status = run_plan(w, plan, sample, auditor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_finish(auditor, &audit, error);
+    ulp_auditor_free(auditor);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_auditor_add(w->sum, &audit, error);
+    ulp_audit_free(&audit);
     return status;
 }
 
@@ -112,7 +135,7 @@ static enum ulp_status keep_walk(struct walking *w, struct ulp_error *error)
 {
     struct ulp_studying *s = w->s;
     struct ulp_audit audit;
-    enum ulp_status status = ulp_auditor_finish(w->auditor, &audit, error);
+    enum ulp_status status = ulp_auditor_finish(w->sum, &audit, error);
     if (status != ULP_OK)
         return status;
     for (size_t l = 0; l < w->count; l++)

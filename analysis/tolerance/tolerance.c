@@ -60,10 +60,12 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
     const size_t count = reference->count;
     double squares = 0;
     *output = (struct ulp_tolerance_output){.count = count, .random = NAN, .bound = NAN};
+    const char *sample = m->options->sample ? m->options->sample : "";
     output->name = ulp_arena_text(m->out->memory, name, strlen(name));
+    output->sample = ulp_arena_text(m->out->memory, sample, strlen(sample));
     output->references = ulp_arena_take(m->out->memory, count, sizeof *output->references);
     output->errors = ulp_arena_take(m->out->memory, count, sizeof *output->errors);
-    if (!output->name || !output->references || !output->errors)
+    if (!output->name || !output->sample || !output->references || !output->errors)
         return out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
         const double r = ulp_tensor_get(reference, i), e = ulp_tensor_get(own, i) - r;
@@ -72,9 +74,9 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
         if (!isfinite(r))
             continue;
         squares += r * r;
-        output->ref_max = fmax(output->ref_max, fabs(r));
+        output->ref_max = ulp_math_max(output->ref_max, fabs(r));
         if (isfinite(e))
-            output->own_max = fmax(output->own_max, fabs(e));
+            output->own_max = ulp_math_max(output->own_max, fabs(e));
         else
             output->nonfinite++;
     }
@@ -144,8 +146,8 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
         element->error = output->errors[element->index];
         status = ulp_attribution_bound(m->attributor, 0, slot, element->index, &element->random,
                                        &element->bound, error);
-        output->random = fmax(output->random, element->random); /* fmax leaves NaN out */
-        output->bound = fmax(output->bound, element->bound);
+        output->random = ulp_math_max(output->random, element->random); /* fmax leaves NaN out */
+        output->bound = ulp_math_max(output->bound, element->bound);
         /* the lane's own error is a sum that the bound bounds, or not of first order */
         first_order &= fabs(element->error) <= 1.01 * element->bound;
         output->element_count++;
@@ -219,7 +221,8 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
             const struct ulp_expected_error *expected = &tensor->expected[0];
             output->rms = expected->rms;
             output->freedom = expected->freedom;
-            output->max_abs = fmax(output->own_max, fmax(expected->max_abs, expected->floor));
+            output->max_abs =
+                ulp_math_max(output->own_max, ulp_math_max(expected->max_abs, expected->floor));
             output->open = expected->open || expected->shapeless;
             if (expected->nonfinite > output->nonfinite)
                 output->nonfinite = expected->nonfinite;
@@ -270,7 +273,7 @@ enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
     ulp_environment_enter(&caller);
     const double started = ulp_seconds_now();
     struct measuring m = {.model = model, .inputs = inputs, .options = options, .out = out};
-    *out = (struct ulp_tolerance){0};
+    *out = (struct ulp_tolerance){.sample_count = 1};
     const enum ulp_status status = measure(&m, error);
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&m.outputs[l]);
@@ -286,19 +289,28 @@ void ulp_tolerance_free(struct ulp_tolerance *tolerance)
     *tolerance = (struct ulp_tolerance){0};
 }
 
-double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
+/* Of one sample. */
+static double find_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
     double excess = 0;
     for (size_t i = 0; i < output->count; i++) {
         const double allowed = atol + rtol * fabs(output->references[i]),
                      e = fabs(output->errors[i]);
         if (isfinite(output->references[i]) && !(e == 0))
-            excess = isfinite(e) && allowed > 0 ? fmax(excess, e / allowed) : INFINITY;
+            excess = isfinite(e) && allowed > 0 ? ulp_math_max(excess, e / allowed) : INFINITY;
         if (isinf(excess))
             return excess;
     }
     const double scale = output->own_max > 0 ? output->max_abs / output->own_max : 1;
-    return excess * fmax(scale, 1);
+    return excess * ulp_math_max(scale, 1);
+}
+
+double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    double excess = 0;
+    for (; output; output = output->next)
+        excess = fmax(excess, find_excess(output, atol, rtol));
+    return excess;
 }

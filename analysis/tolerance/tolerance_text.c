@@ -9,6 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
+#include "number/function/math.h"
 
 /* An argument of a shell's command line, in single quotes. */
 static void add_quoted(struct ulp_text *out, const char *name, double atol)
@@ -50,6 +51,9 @@ static void add_verdict(struct ulp_text *out, const struct ulp_tolerance *tolera
                   "allow atol=%.1e at %s (%.1g of its rms): its error is up to %.2e in %zu runs",
                   worst->atol, worst->name, worst->atol / worst->ref_rms, worst->max_abs,
                   tolerance->trials + 1);
+    if (tolerance->sample_count > 1)
+        ulp_text_show(out, " of each of %zu samples, in %s", tolerance->sample_count,
+                      worst->sample);
     if (worst->bound >= worst->max_abs) /* else some trial's roundings were larger */
         ulp_text_add(out, "; if all roundings of a run added up, %.1e", worst->bound);
     ulp_text_add(out, ".\n");
@@ -69,9 +73,12 @@ static void add_table(struct ulp_text *out, const struct ulp_tolerance *toleranc
                  "independent", "bound", "atol", "output");
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
-        ulp_text_show(out, "%10.2e %10.2e %10.2e %12.2e %10.2e %10.1e  %s%s\n", output->ref_rms,
+        ulp_text_show(out, "%10.2e %10.2e %10.2e %12.2e %10.2e %10.1e  %s%s", output->ref_rms,
                       output->rms, output->max_abs, output->random, output->bound, output->atol,
                       output->name, output->open ? " ~" : "");
+        if (tolerance->sample_count > 1)
+            ulp_text_show(out, "  in %s", output->sample);
+        ulp_text_add(out, "\n");
     }
     if (tolerance->no_bound)
         ulp_text_show(out, "  no bounds: %s\n", tolerance->no_bound);
@@ -85,7 +92,7 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
     for (size_t o = 0; o < tolerance->output_count; o++) {
         ulp_text_add(out, " ");
         add_quoted(out, tolerance->outputs[o].name, tolerance->outputs[o].atol);
-        most = fmax(most, tolerance->outputs[o].atol);
+        most = ulp_math_max(most, tolerance->outputs[o].atol);
     }
     ulp_text_add(out, " --rtol 0\n  numpy:      ");
     if (tolerance->output_count == 1)
@@ -127,6 +134,7 @@ static json_t *make_output(const struct ulp_tolerance_output *output)
 {
     json_t *object = json_object(), *elements = json_array();
     ulp_json_set(&object, "name", ulp_json_text(output->name));
+    ulp_json_set(&object, "sample", ulp_json_text(output->sample));
     ulp_json_set(&object, "count", json_integer((json_int_t)output->count));
     ulp_json_set(&object, "ref_rms", ulp_json_number(output->ref_rms));
     ulp_json_set(&object, "ref_max", ulp_json_number(output->ref_max));
@@ -154,6 +162,7 @@ enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, 
     ulp_json_set(&root, "arithmetic", ulp_json_text(tolerance->arithmetic));
     ulp_json_set(&root, "reference", ulp_json_text(tolerance->reference));
     ulp_json_set(&root, "trials", json_integer((json_int_t)tolerance->trials));
+    ulp_json_set(&root, "samples", json_integer((json_int_t)tolerance->sample_count));
     ulp_json_set(&root, "no_bound",
                  tolerance->no_bound ? ulp_json_text(tolerance->no_bound) : json_null());
     for (size_t o = 0; o < tolerance->output_count; o++)

@@ -28,6 +28,27 @@ ULP_API enum ulp_status ulp_part_encode(const struct ulp_audit *sample, unsigned
 ULP_API enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *bytes,
                                              size_t count, struct ulp_error *error);
 
+/* One sample shared by processes: each audits the reference and those of the other lanes that are
+ * its own (in an audit of these alone), and ulp_part_join makes one part of theirs, the bytes of an
+ * audit of all lanes but for the costs: seconds are summed, and peak_bytes is the largest. (Shares
+ * that one process has no room for may be there: the values that they need are fewer in each.)
+ *
+ * Which of process_count processes has lane `lane`; lanes[0], the reference, is every one's.
+ * Arithmetics with qdq=integer and the same without it, which are compared with each other, have
+ * one owner. */
+ULP_API size_t ulp_part_owner(const struct ulp_arithmetic *lanes, size_t lane_count, size_t lane,
+                              size_t process_count);
+/* How many processes can have lanes at all. */
+ULP_API size_t ulp_part_owner_count(const struct ulp_arithmetic *lanes, size_t lane_count);
+/* Of `process_count` parts of one sample, in the order of the processes, one; the auditor's plan is
+ * of all lanes. Bytes that are none, or are of other references, samples or lanes than the first:
+ * ULP_ERROR_INPUT. Free *bytes with free(). An audit with --quick's check cannot be shared: what
+ * its reference is computed in depends on all lanes. */
+ULP_API enum ulp_status ulp_part_join(const struct ulp_auditor *auditor, const void *const *parts,
+                                      const size_t *part_counts, size_t process_count,
+                                      unsigned char **bytes, size_t *count,
+                                      struct ulp_error *error);
+
 /* A file with `count` bytes that belong to `key`, lines of text that say of what they are a part:
  * written beside `path` and renamed, and on the disk when this returns. */
 ULP_API enum ulp_status ulp_part_write(const char *path, const char *key, const void *bytes,

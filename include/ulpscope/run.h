@@ -121,6 +121,27 @@ ULP_API bool ulp_plan_takes(const struct ulp_plan *plan, const struct ulp_tensor
  * same indexes? Then what runs of one give can be put together with what those of the other do. */
 ULP_API bool ulp_plan_same_nodes(const struct ulp_plan *a, const struct ulp_plan *b);
 
+/* Plans of a model and its lanes for samples of any shapes, one thread at a time: set the first
+ * four, zero the rest, and free it with ulp_plans_free. */
+struct ulp_plans {
+    const struct ulp_model *model;
+    const struct ulp_arithmetic *lanes; /* the caller's, as all that options name */
+    size_t lane_count;
+    struct ulp_plan_options options; /* `inputs` are those of the sample asked for */
+    struct ulp_plan *first;          /* of the first sample's shapes; stays */
+    struct ulp_plan *others[2];      /* private, as the next */
+    int last;                        /* of the others, the one chosen last */
+};
+/* The plan for these inputs, the first's or one that has its nodes: valid until two of other shapes
+ * have been made, or those dropped. Shapes that leave other nodes to compute than the first
+ * sample's: ULP_ERROR_INPUT; else as ulp_plan_create. */
+ULP_API enum ulp_status ulp_plans_choose(struct ulp_plans *plans,
+                                         const struct ulp_tensor_set *inputs, struct ulp_plan **out,
+                                         struct ulp_error *error);
+/* Free all but the first. */
+ULP_API void ulp_plans_drop(struct ulp_plans *plans);
+ULP_API void ulp_plans_free(struct ulp_plans *plans);
+
 /* A precision plan: an arithmetic and its kept nodes, read from a JSON file (doc/plan.md). Charged
  * to budget (may be NULL). */
 struct ulp_precision_plan {

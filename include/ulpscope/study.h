@@ -205,10 +205,10 @@ struct ulp_study_options {
     void (*begins)(void *progress_context, size_t run, size_t run_count);
 };
 
-/* Run the study on samples of the same shapes. Settings are computed side by side, as many as the
- * memory budget allows, at most 64. A setting whose arithmetic the model cannot have:
- * ULP_ERROR_USAGE or ULP_ERROR_UNSUPPORTED, before anything runs. Free *out with
- * ulp_study_free. */
+/* Run the study on samples of any shapes that leave the same nodes to compute. Settings are
+ * computed side by side, as many as the memory budget allows, at most 64. A setting whose
+ * arithmetic the model cannot have: ULP_ERROR_USAGE or ULP_ERROR_UNSUPPORTED, before anything runs.
+ * Free *out with ulp_study_free. */
 ULP_API enum ulp_status ulp_study_run(const struct ulp_model *model,
                                       const struct ulp_tensor_set *const *samples,
                                       size_t sample_count, const struct ulp_study_options *options,

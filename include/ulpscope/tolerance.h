@@ -25,6 +25,7 @@ struct ulp_tolerance_element {
 
 struct ulp_tolerance_output {
     char *name;
+    char *sample; /* in which these figures are: the option's, or "" */
     size_t count; /* elements */
     double ref_rms, ref_max;
     double rms, max_abs;  /* measured, as above */
@@ -37,6 +38,8 @@ struct ulp_tolerance_output {
     size_t element_count;
     struct ulp_tolerance_element *elements;
     double *references, *errors; /* of every element; errors of the arithmetic itself */
+    /* the same output in another sample (ulp_tolerance_join); NULL: there is no other */
+    struct ulp_tolerance_output *next;
 };
 
 /* From the largest of the errors measured to the tolerance. Another run of the arithmetic is a draw
@@ -48,6 +51,7 @@ struct ulp_tolerance_output {
 struct ulp_tolerance {
     char *model_path, *arithmetic, *reference;
     size_t trials;
+    size_t sample_count; /* that were joined: 1 of a measurement */
     /* products take factors of fewer bits than are stored: TF32. Libraries may leave products in
      * FP32, with smaller errors */
     bool narrow_products;
@@ -64,6 +68,7 @@ struct ulp_tolerance_options {
     const struct ulp_keeps *keeps; /* of the arithmetic; NULL: no nodes in others */
     size_t trials;                 /* 0: 8 */
     size_t elements;               /* of each output that get a bound, one sweep each; 0: 8 */
+    const char *sample;            /* a name for the inputs; NULL: none */
     struct ulp_run_options run;
     const struct ulp_observer *progress; /* as in struct ulp_compare_options */
     void (*begins)(void *progress_context, size_t part, size_t part_count);
@@ -75,11 +80,19 @@ ULP_API enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
                                               const struct ulp_tolerance_options *options,
                                               struct ulp_tolerance *out, struct ulp_error *error);
 ULP_API void ulp_tolerance_free(struct ulp_tolerance *tolerance);
+/* Join the tolerance of another sample, of any shapes, to `all`, which was measured on those
+ * before: then each output of `all` is that of the sample whose max_abs is largest (one with more
+ * elements that are not finite goes before), so that its atol is enough for every sample; it is
+ * `open` where it is in any, and `next` has the others. `one` is copied. Of other arithmetics or
+ * trials: ULP_ERROR_USAGE. After a failure `all` is only freed. */
+ULP_API enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all,
+                                           const struct ulp_tolerance *one,
+                                           struct ulp_error *error);
 
 /* How many times too tight |x - reference| <= atol + rtol |reference| is for the output: the
  * largest ratio of error and allowance over its elements, the errors scaled up to the measured
  * largest. At most 1: the arithmetic meets it. Infinite where an error is allowed nothing or is not
- * finite. */
+ * finite. Of several samples the largest. */
 ULP_API double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol,
                                     double rtol);
 

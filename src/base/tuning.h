@@ -32,6 +32,9 @@
 /* Arenas: the first block, for small graphs; all blocks but the first few. */
 #define ULP_TUNE_ARENA_FIRST_BYTES 768
 #define ULP_TUNE_ARENA_BLOCK_BYTES ((size_t)1 << 20)
+/* The views of an output are measured side by side, each tensor being read once, while the errors
+ * in ulps that medians need take no more than this. */
+#define ULP_TUNE_MEASURE_BYTES ((size_t)256 << 20)
 /* Freed blocks from here on are kept for the next tensors: malloc would give their pages back. */
 #define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
 /* Plans and texts of formulas that one node, or nodes with equal formulas, keeps; and of the memory
@@ -97,6 +100,8 @@
 #define ULP_TUNE_SHARED_SLICE_BYTES ((size_t)1 << 20)
 /* Panels of it in a piece of work. */
 #define ULP_TUNE_SHARED_PANELS 4
+/* Steps of k whose elements are asked for before they are packed. */
+#define ULP_TUNE_PACKED_AHEAD 8
 /* Columns of a vector times a matrix that is not packed, at a time. */
 #define ULP_TUNE_UNPACKED_COLUMNS 1024
 

@@ -1,17 +1,76 @@
 bin_PROGRAMS += ulpscope
-ulpscope_SOURCES = \
-	%D%/main.c %D%/command.h %D%/ranks.c %D%/ranks.h \
-	%D%/command/arith.c %D%/command/audit.c %D%/command/audit.h %D%/command/audit_engine.c %D%/command/audit_option.def %D%/command/audit_options.c \
-	%D%/command/audit_choice.def %D%/command/audit_choices.c %D%/command/audit_parts.c %D%/command/audit_samples.c %D%/command/bits.c %D%/command/compare.c %D%/command/conformance.c %D%/command/lint.c %D%/command/merge.c %D%/command/mma.c \
-	%D%/command/diff.c %D%/command/engine.c %D%/command/fit.c %D%/command/ops.c %D%/command/overflow.c %D%/command/plan.c %D%/command/prove.c %D%/command/report.c %D%/command/run.c %D%/command/show.c %D%/command/study.c %D%/command/tolerance.c \
-	%D%/option/common.c %D%/option/describe.c %D%/option/engine.c %D%/option/lanes.c %D%/option/limits.c %D%/option/memory.c %D%/option/option.h %D%/option/outputs.c %D%/option/plans.c %D%/option/samples.c %D%/option/search.c %D%/option/shapes.c \
-	%D%/sandbox/landlock.c %D%/sandbox/landlock.h %D%/sandbox/sandbox.c %D%/sandbox/sandbox.h \
-	%D%/terminal/notes.c %D%/terminal/print.c %D%/terminal/progress.c %D%/terminal/terminal.h %D%/terminal/timings.c %D%/terminal/watch.c \
-	%D%/conformance/case.c %D%/conformance/conformance.h %D%/conformance/coverage.c %D%/conformance/coverage.h \
-	%D%/conformance/onnx_operators.def %D%/conformance/scope.c
+ulpscope_SOURCES =
+ulpscope_SOURCES += %D%/main.c
+ulpscope_SOURCES += %D%/command.h
+ulpscope_SOURCES += %D%/ranks.c
+ulpscope_SOURCES += %D%/ranks.h
+ulpscope_SOURCES += %D%/command/arith.c
+ulpscope_SOURCES += %D%/command/audit.c
+ulpscope_SOURCES += %D%/command/audit.h
+ulpscope_SOURCES += %D%/command/audit_choice.def
+ulpscope_SOURCES += %D%/command/audit_choices.c
+ulpscope_SOURCES += %D%/command/audit_engine.c
+ulpscope_SOURCES += %D%/command/audit_lanes.c
+ulpscope_SOURCES += %D%/command/audit_option.def
+ulpscope_SOURCES += %D%/command/audit_options.c
+ulpscope_SOURCES += %D%/command/audit_original.c
+ulpscope_SOURCES += %D%/command/audit_parts.c
+ulpscope_SOURCES += %D%/command/audit_samples.c
+ulpscope_SOURCES += %D%/command/audit_store.c
+ulpscope_SOURCES += %D%/command/audit_store.h
+ulpscope_SOURCES += %D%/command/bits.c
+ulpscope_SOURCES += %D%/command/compare.c
+ulpscope_SOURCES += %D%/command/conformance.c
+ulpscope_SOURCES += %D%/command/diff.c
+ulpscope_SOURCES += %D%/command/engine.c
+ulpscope_SOURCES += %D%/command/fit.c
+ulpscope_SOURCES += %D%/command/lint.c
+ulpscope_SOURCES += %D%/command/merge.c
+ulpscope_SOURCES += %D%/command/mma.c
+ulpscope_SOURCES += %D%/command/ops.c
+ulpscope_SOURCES += %D%/command/overflow.c
+ulpscope_SOURCES += %D%/command/plan.c
+ulpscope_SOURCES += %D%/command/prove.c
+ulpscope_SOURCES += %D%/command/report.c
+ulpscope_SOURCES += %D%/command/run.c
+ulpscope_SOURCES += %D%/command/show.c
+ulpscope_SOURCES += %D%/command/study.c
+ulpscope_SOURCES += %D%/command/tolerance.c
+ulpscope_SOURCES += %D%/option/common.c
+ulpscope_SOURCES += %D%/option/describe.c
+ulpscope_SOURCES += %D%/option/engine.c
+ulpscope_SOURCES += %D%/option/lanes.c
+ulpscope_SOURCES += %D%/option/limits.c
+ulpscope_SOURCES += %D%/option/memory.c
+ulpscope_SOURCES += %D%/option/option.h
+ulpscope_SOURCES += %D%/option/outputs.c
+ulpscope_SOURCES += %D%/option/samples.c
+ulpscope_SOURCES += %D%/option/search.c
+ulpscope_SOURCES += %D%/option/shapes.c
+ulpscope_SOURCES += %D%/terminal/notes.c
+ulpscope_SOURCES += %D%/terminal/print.c
+ulpscope_SOURCES += %D%/terminal/progress.c
+ulpscope_SOURCES += %D%/terminal/terminal.h
+ulpscope_SOURCES += %D%/terminal/timings.c
+ulpscope_SOURCES += %D%/terminal/watch.c
+ulpscope_SOURCES += %D%/sandbox/landlock.c
+ulpscope_SOURCES += %D%/sandbox/landlock.h
+ulpscope_SOURCES += %D%/sandbox/sandbox.c
+ulpscope_SOURCES += %D%/sandbox/sandbox.h
+ulpscope_SOURCES += %D%/conformance/case.c
+ulpscope_SOURCES += %D%/conformance/conformance.h
+ulpscope_SOURCES += %D%/conformance/coverage.c
+ulpscope_SOURCES += %D%/conformance/coverage.h
+ulpscope_SOURCES += %D%/conformance/onnx_operators.def
+ulpscope_SOURCES += %D%/conformance/scope.c
 # The program is a user of the library, by its public headers; what it prints with are functions of src/base
 # that it has for itself. What it lacks becomes public, or is its own.
-ulpscope_SOURCES += src/base/error.c src/base/error.h src/base/text/shown.c src/base/text/shown.h src/base/text/text.c src/base/text/text.h
+ulpscope_SOURCES += src/base/error.c
+ulpscope_SOURCES += src/base/error.h
+ulpscope_SOURCES += src/base/text/shown.c
+ulpscope_SOURCES += src/base/text/shown.h
+ulpscope_SOURCES += src/base/text/text.c
+ulpscope_SOURCES += src/base/text/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 ulpscope_LDADD = libulpscope.la $(GMP_LIBS) $(MPI_LIBS)
 # What runs the program here: itself or, compiled for another processor, a script that names the emulator.

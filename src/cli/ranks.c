@@ -32,6 +32,11 @@ bool ranks_are_several(void)
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
 }
 
+bool ranks_are_possible(void)
+{
+    return true;
+}
+
 void ranks_join(void)
 {
     if (!ranks_are_several())
@@ -79,6 +84,13 @@ bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *size)
     return true;
 }
 
+void ranks_agree(bool *answer)
+{
+    unsigned char byte = *answer;
+    MPI_Bcast(&byte, 1, MPI_BYTE, 0, MPI_COMM_WORLD);
+    *answer = byte;
+}
+
 int ranks_leave(int code)
 {
     if (!joined)
@@ -109,6 +121,11 @@ bool ranks_are_several(void)
     return false;
 }
 
+bool ranks_are_possible(void)
+{
+    return false;
+}
+
 void ranks_join(void) {}
 
 size_t ranks_count(void)
@@ -133,6 +150,11 @@ bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *size)
     *bytes = NULL;
     *size = 0;
     return false;
+}
+
+void ranks_agree(bool *answer)
+{
+    (void)answer;
 }
 
 int ranks_leave(int code)

@@ -8,6 +8,8 @@
 
 /* Whether mpirun started this process, among others. */
 bool ranks_are_several(void);
+/* Whether this program could be one of several at all. */
+bool ranks_are_possible(void);
 /* Of a process that mpirun started: joins the others. Called once, before the others. */
 void ranks_join(void);
 size_t ranks_count(void);
@@ -17,6 +19,8 @@ size_t ranks_self(void); /* from 0 */
 void ranks_hand(size_t index, unsigned char *bytes, size_t count);
 /* In rank 0: those of sample `index`, made by rank `from`; freed with free(). False: no memory. */
 bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *count);
+/* Rank 0's answer becomes that of all, who ask for it in the same order. */
+void ranks_agree(bool *answer);
 /* The end of the process, with that exit code; after a failure it is the end of all. Returns it. */
 int ranks_leave(int code);
 

@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "data/data.h"
 #include "graph/graph.h"
+#include "number/function/math.h"
 #include "tensor/tensor.h"
 
 enum ulp_status ulp_fail_input_name(const struct ulp_model *model, const char *name,
@@ -149,7 +150,7 @@ static int64_t find_end(const struct ulp_graph *graph, int value)
     if (!constant || !constant->data || constant->count < 2)
         return 0;
     for (size_t i = 0; i < constant->count; i++)
-        most = fmax(most, ulp_tensor_get(constant, i));
+        most = ulp_math_max(most, ulp_tensor_get(constant, i));
     return most < 0x1p53 ? (int64_t)most + 1 : 0;
 }
 

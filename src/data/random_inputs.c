@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/text/text.h"
 #include "data/data.h"
+#include "number/function/math.h"
 #include "tensor/stored.h"
 
 struct range {
@@ -79,7 +80,7 @@ static bool find_integers(enum ulp_type type, enum ulp_element element, double l
     int bits = ulp_type_rows[type].file_bits;
     double end = ldexp(1, is_signed ? bits - 1 : bits); /* one beyond the largest */
     double least = is_signed ? -end : 0;
-    low = fmax(ceil(low), least);
+    low = ulp_math_max(ceil(low), least);
     high = floor(high);
     if (!(low <= high) || low >= end || high < least)
         return false;
@@ -127,7 +128,8 @@ static void fill_floats(struct ulp_tensor *tensor, const struct range *range)
     bool has_format = ulp_format_find(ulp_type_rows[tensor->type].format, &format, NULL) == ULP_OK;
     /* a range beyond the format must not give infinities */
     double top = has_format ? format.max_finite : HUGE_VAL;
-    double low = fmin(fmax(range->low, -top), top), high = fmin(fmax(range->high, -top), top);
+    double low = ulp_math_min(ulp_math_max(range->low, -top), top),
+           high = ulp_math_min(ulp_math_max(range->high, -top), top);
     for (size_t i = 0; i < tensor->count; i++) {
         double u = ulp_random_uniform(range->key, i);
         double x = (1 - u) * low + u * high; /* cannot overflow */

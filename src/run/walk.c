@@ -10,6 +10,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/memory/reserve.h"
+#include "number/function/math.h"
 #include "run/kept.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
@@ -159,7 +160,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
 {
     size_t lanes = walk->plan->lane_count;
     double started = ulp_seconds_now(), shown_before = walk->seconds_shown;
-    double limit = walk->cost_limit, done = fmin(walk->cost_done + step->cost, limit);
+    double limit = walk->cost_limit, done = ulp_math_min(walk->cost_done + step->cost, limit);
     struct ulp_event_inputs inputs = {0};
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     if (!evaluations)

@@ -32,7 +32,7 @@ static void expect_clean(const uint8_t *bytes, size_t count, const char *file, c
 START_TEST(damaged_descriptions)
 {
     const char *file = seeds[_i];
-    const uint64_t rounds = test_long() ? 20000 : 250;
+    const uint64_t rounds = test_count(250, 20000);
     char path[64];
     unsigned char *bytes;
     size_t count, damaged_count;

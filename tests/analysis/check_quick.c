@@ -151,6 +151,26 @@ START_TEST(equals_are_doubtful)
 }
 END_TEST
 
+/* Nothing is known of bodies: what runs in them, and what owns them, is computed at 128 bits. */
+START_TEST(bodies_are_computed_at_128_bits)
+{
+    bool wide[16] = {false};
+    struct ulp_audit quick = audit_with(&text_with_bodies, "fp64", "fp16", wide);
+    size_t owners = 0, others = 0;
+    for (size_t n = 0; n < quick.lanes[0].node_count; n++) {
+        const struct ulp_audit_node *node = &quick.lanes[0].nodes[n];
+        const bool owner = strcmp(node->op, "If") == 0 || strcmp(node->op, "Loop") == 0;
+        owners += owner;
+        others += !wide[n];
+        ck_assert_msg(!owner || wide[n], "%s is not", node->name);
+    }
+    ck_assert_uint_ge(owners, 2);
+    ck_assert_uint_gt(others, 0);
+    ck_assert(isinf(quick.quick.worst_ratio));
+    ulp_audit_free(&quick);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quick");
@@ -159,6 +179,7 @@ int main(void)
     tcase_add_test(tests, figures_agree);
     tcase_add_test(tests, cancellation_is_found);
     tcase_add_test(tests, equals_are_doubtful);
+    tcase_add_test(tests, bodies_are_computed_at_128_bits);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

@@ -116,6 +116,68 @@ START_TEST(mixed)
 }
 END_TEST
 
+/* Of several samples, of any shapes: each output as in the sample with the largest error, and no
+ * sample is beyond its atol. */
+START_TEST(joined)
+{
+    static const int64_t dims[3] = {2, 5, 3};
+    static const float x[3][5] = {{0.1f, 1.7f},
+                                  {9.3f, -2.3f, 0.7f, 3.3f, 1.1f},
+                                  {0.3f, 0.7f, 5.3f}};
+    struct ulp_model *model =
+        onnx_text_load(17,
+                       "(float[N] x) => (float[N] y, float[N] z) <float k = {3}, float l = {0.7}>"
+                       " { a = Mul(x, k) y = Mul(a, x) z = Div(l, x) }");
+    struct ulp_tolerance all, one[3];
+    struct ulp_tensor_set inputs[3];
+    struct ulp_error error;
+    char names[3][2] = {"p", "q", "r"};
+    struct ulp_tolerance_options options = {.elements = 4, .run = {.thread_count = 1}};
+    options.reference = test_arithmetic("mpfr:128");
+    options.arithmetic = test_arithmetic("fp16");
+    for (size_t s = 0; s < 3; s++) {
+        inputs[s] = make_inputs("x", 1, &dims[s], x[s]);
+        options.sample = names[s];
+        ck_ulp_ok(ulp_tolerance_measure(model, &inputs[s], &options, &one[s], &error), error);
+        if (s == 0)
+            ck_ulp_ok(ulp_tolerance_measure(model, &inputs[s], &options, &all, &error), error);
+        else
+            ck_ulp_ok(ulp_tolerance_join(&all, &one[s], &error), error);
+    }
+    ck_assert_uint_eq(all.sample_count, 3);
+    ck_assert_uint_eq(all.output_count, 2);
+    for (size_t o = 0; o < 2; o++) {
+        size_t worst = 0;
+        for (size_t s = 1; s < 3; s++)
+            worst = one[s].outputs[o].max_abs > one[worst].outputs[o].max_abs ? s : worst;
+        const struct ulp_tolerance_output *output = &all.outputs[o], *of = &one[worst].outputs[o];
+        ck_assert_str_eq(output->sample, names[worst]);
+        ck_assert_uint_eq(output->count, (size_t)dims[worst]);
+        ck_assert(memcmp(&output->max_abs, &of->max_abs, sizeof(double)) == 0);
+        ck_assert(memcmp(&output->bound, &of->bound, sizeof(double)) == 0);
+        ck_assert(memcmp(output->errors, of->errors, output->count * sizeof(double)) == 0);
+        ck_assert_double_le(ulp_tolerance_excess(output, output->atol, 0), 1);
+        /* beside their references the errors of other samples are larger */
+        double excess = 0;
+        for (size_t s = 0; s < 3; s++)
+            excess = fmax(excess, ulp_tolerance_excess(&one[s].outputs[o], 1e-9, 1e-5));
+        ck_assert_double_gt(excess, ulp_tolerance_excess(of, 1e-9, 1e-5));
+        ck_assert_double_eq(ulp_tolerance_excess(output, 1e-9, 1e-5), excess);
+    }
+    /* 9.3 squared is the largest product, 0.7 / 0.1 the largest quotient */
+    ck_assert_str_eq(all.outputs[0].sample, "q");
+    ck_assert_str_eq(all.outputs[1].sample, "p");
+    one[2].trials++;
+    ck_assert_int_eq(ulp_tolerance_join(&all, &one[2], &error), ULP_ERROR_USAGE);
+    for (size_t s = 0; s < 3; s++) {
+        ulp_tolerance_free(&one[s]);
+        ulp_tensor_set_free(&inputs[s]);
+    }
+    ulp_tolerance_free(&all);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* What only moves numbers rounds nothing: no error, no bound. */
 START_TEST(exact)
 {
@@ -179,6 +241,7 @@ int main(void)
     TCase *tests = tcase_create("tolerance");
     tcase_add_test(tests, by_hand);
     tcase_add_test(tests, mixed);
+    tcase_add_test(tests, joined);
     tcase_add_test(tests, exact);
     tcase_add_test(tests, overflowing);
     tcase_add_test(tests, excess);

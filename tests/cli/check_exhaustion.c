@@ -85,6 +85,10 @@ static const command_line commands[] = {
      "{}/out/limits.xml"},
     {"ulpscope", "show", "{}/report", "op:Erf"},
     {"ulpscope", "diff", "{}/report", "{}/other"},
+    {"ulpscope", "bits", "{}/model.onnx", "-i", "{}/inputs.npz", "--formats", "bf16,fp16,fp32",
+     "--tolerance", "sqnr_db=40", "--out", "{}/out", "-t", "1"},
+    {"ulpscope", "fit", "{}/product.npz", "--gpu", "a100", "--json", "{}/out/fit.json", "--probe",
+     "{}/out/probe.npz", "-t", "1"},
 };
 
 /* ---- what a command has written, without what differs from run to run ---- */
@@ -277,6 +281,19 @@ static void forget_checkpoint(void)
         take_files(folder, NULL, NULL);
 }
 
+/* ULPSCOPE_TEST_SHARE=K/N: of all requests those from the K-th on that lie N apart, so that N
+ * processes share them. */
+static void read_share(long *first, long *stride)
+{
+    const char *share = getenv("ULPSCOPE_TEST_SHARE"), *slash = share ? strchr(share, '/') : NULL;
+    if (!slash)
+        return;
+    *first = atol(share);
+    *stride = atol(slash + 1);
+    ck_assert_int_ge(*first, 1);
+    ck_assert_int_ge(*stride, *first);
+}
+
 /* Every request, or about `processes` of them, until none fails. */
 static void exhaust(size_t command, long processes, bool all_after)
 {
@@ -286,9 +303,11 @@ static void exhaust(size_t command, long processes, bool all_after)
     const struct written all = take_written();
     const long count = said->count;
     const bool keeps = access(test_folder("done"), F_OK) == 0;
-    long failures = 0;
+    long failures = 0, tried = 0, first = 1, stride = processes ? count / processes + 1 : 1;
     ck_assert_int_gt(count, 0);
-    for (long at = 1; at <= count; at += processes ? count / processes + 1 : 1) {
+    if (test_long())
+        read_share(&first, &stride);
+    for (long at = first; at <= count; at += stride, tried++) {
         char what[100];
         forget_checkpoint();
         const int code = run(*line, at, all_after);
@@ -305,6 +324,9 @@ static void exhaust(size_t command, long processes, bool all_after)
         failures += code != ULP_OK;
     }
     ck_assert_int_gt(failures, 0);
+    if (test_long())
+        printf("command %zu: %ld of %ld requests failed%s, %ld ended the program\n", command, tried,
+               count, all_after ? " with all after" : "", failures);
 }
 
 /* Most requests are for the tables of functions that a process makes when it first needs them. */
@@ -351,7 +373,8 @@ START_TEST(new_processes_may_fail)
 }
 END_TEST
 
-/* ULPSCOPE_TEST_COMMAND: of that command alone, by its place in `commands`. */
+/* ULPSCOPE_TEST_COMMAND: of that command alone, by its place in `commands` (with ULPSCOPE_TEST_LONG
+ * all its requests; read_share). */
 int main(void)
 {
     Suite *suite = suite_create("exhaustion");

@@ -88,8 +88,37 @@ for n, node in enumerate(whole['nodes']):
 assert checked > 10 and any(n['born'] for n in whole['nodes']), checked
 END
 expect 3 "samples of several shapes in one plan" "$program" plan "$model" -i finite -a fp16 --tolerance rms=1 -q
-shows err "this command takes samples of one shape, \`audit\` and \`overflow\` of any" "samples of several shapes in one plan"
+shows err "this command takes samples of one shape, \`audit\`, \`overflow\`, \`study\` and \`tolerance\` of any" "samples of several shapes in one plan"
 lines err 1 "samples of several shapes in one plan"
+for i in 0 1 2 3 4 6; do
+    expect 0 "tolerance of sample $i" "$program" tolerance "$model" -i samples/s$i.npz -a bf16 --trials 2 -q --json "tolerance$i.json"
+done
+expect 0 "one tolerance for samples of several shapes" "$program" tolerance "$model" -i finite -a bf16 --trials 2 -q --json tolerance.json
+shows out "of each of 6 samples, in finite/s" "the sample that decides the tolerance"
+python3 - <<'END' || fail "a tolerance for samples of several shapes"
+import json
+whole, *ones = (json.load(open(f'tolerance{i}.json')) for i in ['', 0, 1, 2, 3, 4, 6])
+assert whole['samples'] == 6 and [one['samples'] for one in ones] == [1] * 6
+for o, output in enumerate(whole['outputs']):
+    each = [one['outputs'][o] for one in ones]
+    worst = max(each, key=lambda one: one['max_abs'])
+    assert output['atol'] == max(one['atol'] for one in each) > 0
+    assert {**output, 'sample': None, 'open': None} == {**worst, 'sample': None, 'open': None}
+    assert output['sample'].split('/')[-1] == worst['sample'].split('/')[-1]
+END
+expect 0 "a study of samples of several shapes" "$program" study "$model" -i finite -q --sweep 'e8m{4,6,8}' --json study.json
+expect 0 "the audit of one of its settings" "$program" audit "$model" -i finite -a e8m6 -q -o studied
+python3 - <<'END' || fail "a study of samples of several shapes"
+import json
+study, report = json.load(open('study.json')), json.load(open('studied/report.json'))
+setting = next(s for s in study['settings'] if s['text'] == 'e8m6')
+outputs = report['arithmetics'][0]['outputs']
+assert study['samples'] == 6 and outputs
+for output in outputs:
+    point = next(p for place, p in zip(study['places'], setting['points']) if place['kind'] == 'output' and place['name'] == output['name'])
+    expected = output['entire']['rms'] / output['range']['ref_rms']
+    assert abs(point['relative'] - expected) <= 1e-15 * expected, (output['name'], point['relative'], expected)
+END
 
 for k in 1 2 3; do expect 0 "shard $k" "${audit[@]}" --shard $k/3 --checkpoint shard$k; done
 shows out "shard 3 of 3: 2 of 7 samples are finished in shard3" "a shard says what it did"
@@ -192,9 +221,34 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
         same ranks "$ranks ranks"
         rm -rf ranks
     done
-    cp samples/s1.npz kept.npz
     expect 0 "ranks with a checkpoint" mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 --checkpoint of_ranks -o ranks
     same ranks "ranks with a checkpoint"
+
+    # the arithmetics of every sample over ranks; two that are compared with each other stay together
+    lanes=("$program" audit "$model" -i samples -a fp16,fp32,bf16,fp32,qdq=integer,e5m6 -q --verify 2 --certify --schedules)
+    expect 0 "five arithmetics" "${lanes[@]}" -o whole
+    grep -q '"verified"' whole/report.json && grep -q "\"qdq_divergence\"" whole/report.json || fail "five arithmetics: what is shared"
+    for ranks in ${ULPSCOPE_TEST_RANKS:-1 2 3}; do
+        expect 0 "arithmetics over $ranks ranks" mpirun --oversubscribe -n "$ranks" "${lanes[@]}" --lanes-over-ranks -t 1 -o ranks
+        same ranks "arithmetics over $ranks ranks"
+        rm -rf ranks
+    done
+    expect 0 "arithmetics over ranks, kept" mpirun --oversubscribe -n 2 "${lanes[@]}" --lanes-over-ranks -t 1 --checkpoint of_lanes -o ranks
+    same ranks "arithmetics over ranks, kept"
+    rm -rf ranks of_lanes/sample-000003.part of_lanes/sample-000006.part
+    expect 0 "arithmetics over ranks, resumed" mpirun --oversubscribe -n 3 "${lanes[@]}" --lanes-over-ranks -t 1 --checkpoint of_lanes -o ranks
+    same ranks "arithmetics over ranks, resumed"
+    rm -rf ranks of_lanes/sample-000004.part
+    expect 0 "resumed by one process" "${lanes[@]}" --checkpoint of_lanes -o ranks
+    same ranks "resumed by one process"
+    for k in 1 2; do
+        expect 0 "shard $k over ranks" mpirun --oversubscribe -n 2 "${lanes[@]}" --lanes-over-ranks -t 1 --shard $k/2 --checkpoint of_shards
+    done
+    expect 0 "merged shards over ranks" "$program" merge of_shards -o ranks
+    same ranks "merged shards over ranks"
+    expect 2 "more ranks than arithmetics" mpirun --oversubscribe -n 3 "$program" audit "$model" -a fp16,bf16 -q --lanes-over-ranks
+    shows err "the arithmetics are for 2 ranks at most, and mpirun started 3" "more ranks than arithmetics"
+    expect 2 "a quick reference over ranks" "$program" audit "$model" --quick --lanes-over-ranks
 
     # A rank killed at random moments (when as many samples are finished): mpirun names it and ends the others, no more than the
     # sample of each is lost, and the same command goes on, to the bytes of one run.
@@ -227,5 +281,10 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
     mpirun --oversubscribe -n 2 "$program" audit "$model" -i samples -a fp16,e99m3 -q >out 2>err && fail "ranks that fail end well"
 else
     echo "not configured --with-mpi, or without mpirun: ranks are not tried"
+    if ! grep -q '^#define HAVE_MPI 1' "$program_folder/config.h"; then
+        expect 2 "arithmetics over ranks without MPI" "$program" audit "$model" --lanes-over-ranks
+        shows err "--lanes-over-ranks: this ulpscope was built without MPI" "arithmetics over ranks without MPI"
+        lines err 1 "arithmetics over ranks without MPI"
+    fi
 fi
 exit $failed

@@ -9,25 +9,67 @@ layer_error_LDADD = libulpscope.la
 check_PROGRAMS += check_exhaustion
 TESTS += check_exhaustion
 check_exhaustion_SOURCES = %D%/check_exhaustion.c %D%/exhaust_files.c %D%/exhaust_files.h tests/support/exhaust.c tests/support/exhaust.h $(ulpscope_SOURCES)
-check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main
+check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main $(MPI_CFLAGS)
 check_exhaustion_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 check_exhaustion_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free,--wrap=strdup \
 	-Wl,--wrap=strndup,--wrap=mmap,--wrap=pthread_create
-check_exhaustion_LDADD = $(test_libs)
+check_exhaustion_LDADD = $(test_libs) $(MPI_LIBS)
 
 test_programs += check_sandbox
 check_sandbox_SOURCES = %D%/check_sandbox.c src/cli/sandbox/landlock.c src/cli/sandbox/landlock.h
-dist_check_SCRIPTS += %D%/check_sandbox.sh
-TESTS += %D%/check_sandbox.sh
 
 EXTRA_DIST += tests/support/program.sh
-dist_check_SCRIPTS += %D%/check_study.sh
-TESTS += %D%/check_study.sh
+
+# Scripts: those of the whole tree, then those of the program.
+dist_check_SCRIPTS += tests/check_circles.sh
+TESTS += tests/check_circles.sh
+dist_check_SCRIPTS += tests/check_dist.sh
+TESTS += tests/check_dist.sh
+dist_check_SCRIPTS += tests/check_doxygen.sh
+TESTS += tests/check_doxygen.sh
+dist_check_SCRIPTS += tests/check_entries.sh
+TESTS += tests/check_entries.sh
+dist_check_SCRIPTS += tests/check_install.sh
+TESTS += tests/check_install.sh
+dist_check_SCRIPTS += tests/check_layers.sh
+TESTS += tests/check_layers.sh
+dist_check_SCRIPTS += tests/check_symbols.sh
+TESTS += tests/check_symbols.sh
+dist_check_SCRIPTS += %D%/check_annotated.sh
+TESTS += %D%/check_annotated.sh
+dist_check_SCRIPTS += %D%/check_cli.sh
+TESTS += %D%/check_cli.sh
+dist_check_SCRIPTS += %D%/check_coverage.sh
+TESTS += %D%/check_coverage.sh
+dist_check_SCRIPTS += %D%/check_ends.sh
+TESTS += %D%/check_ends.sh
+dist_check_SCRIPTS += %D%/check_fit.sh
+TESTS += %D%/check_fit.sh
+dist_check_SCRIPTS += %D%/check_formats.sh
+TESTS += %D%/check_formats.sh
+dist_check_SCRIPTS += %D%/check_host.sh
+TESTS += %D%/check_host.sh
+dist_check_SCRIPTS += %D%/check_made.sh
+TESTS += %D%/check_made.sh
+dist_check_SCRIPTS += %D%/check_manual.sh
+TESTS += %D%/check_manual.sh
+dist_check_SCRIPTS += %D%/check_names.sh
+TESTS += %D%/check_names.sh
+dist_check_SCRIPTS += %D%/check_packed.sh
+TESTS += %D%/check_packed.sh
+dist_check_SCRIPTS += %D%/check_parts.sh
+TESTS += %D%/check_parts.sh
+dist_check_SCRIPTS += %D%/check_peers.sh
+TESTS += %D%/check_peers.sh
 dist_check_SCRIPTS += %D%/check_quick.sh
 TESTS += %D%/check_quick.sh
-dist_check_SCRIPTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_ends.sh %D%/check_host.sh %D%/check_made.sh %D%/check_names.sh %D%/check_parts.sh %D%/check_fit.sh %D%/check_saved.sh %D%/check_timings.sh
-TESTS += tests/check_entries.sh tests/check_layers.sh tests/check_circles.sh tests/check_symbols.sh %D%/check_cli.sh %D%/check_coverage.sh %D%/check_ends.sh %D%/check_host.sh %D%/check_made.sh %D%/check_names.sh %D%/check_parts.sh %D%/check_fit.sh %D%/check_saved.sh %D%/check_timings.sh
-dist_check_SCRIPTS += tests/check_dist.sh tests/check_doxygen.sh tests/check_install.sh %D%/check_manual.sh
-TESTS += tests/check_dist.sh tests/check_doxygen.sh tests/check_install.sh %D%/check_manual.sh
-dist_check_SCRIPTS += %D%/check_annotated.sh %D%/check_formats.sh %D%/check_packed.sh %D%/check_peers.sh %D%/check_weights.sh
-TESTS += %D%/check_annotated.sh %D%/check_formats.sh %D%/check_packed.sh %D%/check_peers.sh %D%/check_weights.sh
+dist_check_SCRIPTS += %D%/check_sandbox.sh
+TESTS += %D%/check_sandbox.sh
+dist_check_SCRIPTS += %D%/check_saved.sh
+TESTS += %D%/check_saved.sh
+dist_check_SCRIPTS += %D%/check_study.sh
+TESTS += %D%/check_study.sh
+dist_check_SCRIPTS += %D%/check_timings.sh
+TESTS += %D%/check_timings.sh
+dist_check_SCRIPTS += %D%/check_weights.sh
+TESTS += %D%/check_weights.sh

@@ -99,7 +99,7 @@ END_TEST
 
 START_TEST(test_random)
 {
-    const uint64_t rounds = test_long() ? 20000 : 400;
+    const uint64_t rounds = test_count(400, 20000);
     for (uint64_t seed = 0; seed < rounds; seed++) {
         uint8_t bytes[2048];
         size_t count = fuzz_formula_make(bytes, 1500, seed);

@@ -127,7 +127,7 @@ START_TEST(test_elementwise)
 {
     struct source source = {.key = 17};
     struct ulp_error error = {.status = ULP_OK};
-    const int rounds = test_long() ? 20000 : 1500;
+    const int rounds = (int)test_count(1500, 20000);
     for (int round = 0; round < rounds; round++) {
         struct problem problem;
         int rank;
@@ -196,7 +196,7 @@ START_TEST(test_reduce)
 {
     struct source source = {.key = 23};
     struct ulp_error error = {.status = ULP_OK};
-    const int rounds = test_long() ? 20000 : 1500;
+    const int rounds = (int)test_count(1500, 20000);
     for (int round = 0; round < rounds; round++) {
         struct problem problem;
         int rank;
@@ -383,7 +383,7 @@ static void check_window(struct source *source, int round)
 START_TEST(test_window)
 {
     struct source source = {.key = 31};
-    for (int round = 0; round < (test_long() ? 20000 : 1000); round++)
+    for (int round = 0; round < (int)test_count(1000, 20000); round++)
         check_window(&source, round);
 }
 END_TEST

@@ -45,7 +45,7 @@ START_TEST(panels_are_their_definition)
     ck_assert(memory != MAP_FAILED && mprotect(memory + bytes, page, PROT_NONE) == 0);
     uint64_t state = (uint64_t)_i + 1;
     static float out[(LINES + 64) * KS];
-    for (int round = 0; round < (test_long() ? 20000 : 400); round++) {
+    for (int round = 0; round < (int)test_count(400, 20000); round++) {
         int64_t line[LINES], k[KS], largest = 0, largest_k = 0;
         const size_t line_count = 1 + next_random(&state) % LINES,
                      k_count = 1 + next_random(&state) % KS;

@@ -206,7 +206,7 @@ START_TEST(fast_path_equals_the_oracle_on_every_bit)
     struct tile_case it;
     const size_t k = 2 * (size_t)unit->block + 3;
     const size_t products = ROWS * COLUMNS * k * REGIME_COUNT,
-                 wanted = test_long() ? 40000000 : 300000;
+                 wanted = test_count(300000, 40000000);
     ck_ulp_ok(ulp_unit_layout_create(&layout, unit, &arithmetic.schedule, k, NULL, &error), error);
     case_create(&it, &layout, k);
     for (size_t repeat = 0; repeat < wanted / products + 1; repeat++)

@@ -4,6 +4,8 @@ check_contract_SOURCES = %D%/check_contract.c %D%/chain_oracle.c %D%/chain_oracl
 check_unit_SOURCES = %D%/check_unit.c %D%/unit_operands.c %D%/unit_operands.h
 check_unit_contract_SOURCES = %D%/check_unit_contract.c
 check_unit_recorded_SOURCES = %D%/check_unit_recorded.c
+test_programs += check_digits
+check_digits_SOURCES = %D%/check_digits.c
 check_wide_SOURCES = %D%/check_wide.c %D%/exact/check_kept.c %D%/exact/world.c %D%/exact/world.h
 TESTS += %D%/check_contract_cpu.sh
 # The same program, so the script needs it built; check_PROGRAMS are built before any test runs.

@@ -99,7 +99,7 @@ START_TEST(random_damage)
 {
     struct proto rich = rich_model();
     check_bytes(rich.data, rich.count, "undamaged", 0);
-    check_mutations(rich.data, rich.count, 0, test_long() ? 10000 : 500);
+    check_mutations(rich.data, rich.count, 0, test_count(500, 10000));
     proto_free(&rich);
 }
 END_TEST

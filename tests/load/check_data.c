@@ -268,7 +268,7 @@ START_TEST(damaged_npz)
     size_t count, damaged_count;
     ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
     ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &bytes, &count, &error), error);
-    for (uint64_t seed = 0; seed < (test_long() ? 5000 : 300); seed++) {
+    for (uint64_t seed = 0; seed < test_count(300, 5000); seed++) {
         uint8_t *damaged = fuzz_mutate(bytes, count, 2 * seed, &damaged_count);
         ck_ulp_ok(ulp_file_write(path, damaged, damaged_count, &error), error);
         enum ulp_status status = ulp_tensor_set_read(path, NULL, &read, &error);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "data/data.h"
 #include "npy_file.h"
 #include "tensor/tensor.h"
@@ -34,8 +35,7 @@ static uint64_t value_bits(int row, double value)
                            : (uint64_t)(exponent + 14) << 10 | ((uint64_t)ldexp(m, 11) & 0x3ff));
     }
     if (dtypes[row].type == ULP_TYPE_FLOAT) {
-        float f = (float)value;
-        memcpy(&bits, &f, sizeof f);
+        bits = ulp_float_bits((float)value);
     } else if (dtypes[row].type == ULP_TYPE_DOUBLE) {
         memcpy(&bits, &value, sizeof value);
     } else {
@@ -201,7 +201,7 @@ START_TEST(damaged_npy)
     static const float elements[6];
     struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }",
                             elements, sizeof elements);
-    for (uint64_t seed = 0; seed < (test_long() ? 20000 : 1000) + file.count; seed++) {
+    for (uint64_t seed = 0; seed < test_count(1000, 20000) + file.count; seed++) {
         size_t count = seed;
         uint8_t *damaged = NULL;
         struct ulp_tensor tensor;

@@ -68,11 +68,6 @@ static bool same_float(float a, float b)
     return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b));
 }
 
-static bool same_double(double a, double b)
-{
-    return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b));
-}
-
 static float round_by_mpfr(enum ulp_primitive primitive, float a, float b)
 {
     mpfr_t x, y, z;
@@ -134,7 +129,7 @@ START_TEST(fp32_correctly_rounded)
     const bool all = mode && strcmp(mode, "full") == 0;
     const struct function *f = &functions[_i % FUNCTIONS];
     const uint64_t many = _i < FUNCTIONS ? UINT64_C(1) << 26 : UINT64_C(1) << 22;
-    const uint64_t count = all ? UINT64_C(1) << 32 : test_long() ? many : 200000;
+    const uint64_t count = all ? UINT64_C(1) << 32 : test_count(200000, many);
     setenv("ULPSCOPE_DISABLE_CPU", disabled[_i / FUNCTIONS], 1);
     if (_i >= FUNCTIONS && all)
         return;
@@ -164,7 +159,7 @@ START_TEST(fp32_powers)
                                      0x1p24f, -0x1p24f,  0x1.fffffep23f,
                                      1.5f,    0x1p-126f};
     enum { SPECIALS = sizeof specials / sizeof specials[0] };
-    const uint64_t count = test_long() ? UINT64_C(1) << 22 : 20000;
+    const uint64_t count = test_count(20000, UINT64_C(1) << 22);
     uint64_t state = 4;
     float x[ULP_STRIP], y[ULP_STRIP], got[ULP_STRIP];
     setenv("ULPSCOPE_DISABLE_CPU", disabled[_i], 1);
@@ -203,7 +198,7 @@ START_TEST(estimates_keep_their_bound)
     const bool power = _i == FUNCTIONS;
     const enum ulp_primitive primitive = power ? ULP_PRIMITIVE_POW : functions[_i].primitive;
     const double bound = (power ? ULP_ESTIMATE_ERROR_POW : ULP_ESTIMATE_ERROR) / 4;
-    const int count = test_long() ? 1000000 : 6000;
+    const int count = (int)test_count(6000, 1000000);
     uint64_t state = 11;
     double worst = 0, worst_at = 0;
     mpfr_t x, y, want, error;
@@ -370,82 +365,6 @@ START_TEST(tables_are_filled_once_by_threads)
 }
 END_TEST
 
-/* f(a[, b]) of doubles by MPFR: to odd at 320 bits, so that mpfr_get_d rounds once, also where the
- * result is subnormal. */
-static double binary64_by_mpfr(enum ulp_primitive primitive, double a, double b)
-{
-    mpfr_t x, y, z;
-    mpfr_init2(z, ORACLE_FUNCTION_PRECISION);
-    mpfr_inits2(53, x, y, (mpfr_ptr)0);
-    mpfr_set_d(x, a, MPFR_RNDN);
-    mpfr_set_d(y, b, MPFR_RNDN);
-    oracle_compute(primitive, z, x, y, y);
-    const double result = mpfr_get_d(z, MPFR_RNDN);
-    mpfr_clears(x, y, z, (mpfr_ptr)0);
-    return result;
-}
-
-/* Specials, then doubles of any exponent (most results are 0, infinite, NaN or subnormal, and go to
- * MPFR between others that do not), then about 1, where results have many different bits. */
-static double draw_double(uint64_t *state, size_t i)
-{
-    static const double specials[] = {0,
-                                      -0.0,
-                                      INFINITY,
-                                      -INFINITY,
-                                      NAN,
-                                      1,
-                                      -1,
-                                      0x1p-1074,
-                                      -0x1p-1074,
-                                      0x1p-1022,
-                                      DBL_MAX,
-                                      709.78,
-                                      -745.1,
-                                      -708.5,
-                                      0x1.0000000000001p0,
-                                      0x1.fffffffffffffp-1,
-                                      2,
-                                      3,
-                                      0.5,
-                                      -0.5};
-    double x;
-    uint64_t bits = oracle_random(state);
-    if (i < sizeof specials / sizeof *specials)
-        return specials[i];
-    if (i % 3)
-        bits = (bits & ~(UINT64_C(0x7ff) << 52)) | (1013 + bits % 21) << 52;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* Bit for bit, in place as well, and of powers the squares and cubes. */
-START_TEST(binary64_correctly_rounded)
-{
-    const enum ulp_primitive primitive =
-        _i < FUNCTIONS ? functions[_i].primitive : ULP_PRIMITIVE_POW;
-    const size_t strips = getenv("ULPSCOPE_TEST_LONG") ? 2000 : 8;
-    uint64_t state = 64 + (uint64_t)_i;
-    double x[ULP_STRIP], power[ULP_STRIP], got[ULP_STRIP], in_place[ULP_STRIP];
-    for (size_t s = 0; s < strips; s++) {
-        for (size_t i = 0; i < ULP_STRIP; i++) {
-            x[i] = draw_double(&state, s ? i + ULP_STRIP : i);
-            in_place[i] = x[i];
-            power[i] = s % 4 < 3 ? (double)(s % 4) + 1 : draw_double(&state, i + ULP_STRIP);
-        }
-        ulp_function_binary64(primitive, got, x, power, ULP_STRIP);
-        ulp_function_binary64(primitive, in_place, in_place, power, ULP_STRIP);
-        for (size_t i = 0; i < ULP_STRIP; i++) {
-            const double want = binary64_by_mpfr(primitive, x[i], power[i]);
-            ck_expect(same_double(got[i], want) && same_double(in_place[i], want),
-                      "%s(%a[, %a]) = %a and in place %a, expected %a",
-                      ulp_primitive_rows[primitive].name, x[i], power[i], got[i], in_place[i],
-                      want);
-        }
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("functions");
@@ -456,7 +375,6 @@ int main(void)
     tcase_add_loop_test(tcase, fp32_powers, 0, DISABLED);
     tcase_add_loop_test(tcase, estimates_keep_their_bound, 0, FUNCTIONS + 1);
     tcase_add_loop_test(tcase, small_formats_exhaustively, 0, SMALL_FORMATS);
-    tcase_add_loop_test(tcase, binary64_correctly_rounded, 0, FUNCTIONS + 1);
     tcase_add_test(tcase, strays_are_not_looked_up);
     tcase_add_test(tcase, tables_are_filled_once_by_threads);
     suite_add_tcase(suite, tcase);

@@ -121,7 +121,7 @@ static void compute_exactly(const struct function *f, mpfr_t out, float x)
 START_TEST(errors_are_bounded)
 {
     const struct function *f = begin(_i);
-    const int count = test_long() ? 4000000 : 40000;
+    const int count = (int)test_count(40000, 4000000);
     double worst = 0;
     mpfr_t exact;
     mpfr_init2(exact, 100);

@@ -3,6 +3,7 @@
  * rounding is the answer. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "number/function/math.h"
@@ -93,6 +94,29 @@ START_TEST(exact_results)
 }
 END_TEST
 
+/* By the order of the numbers, which their places in the list are; of equals the second. */
+START_TEST(least_and_greatest)
+{
+    static const double values[] = {-INFINITY, -1, -0x1p-1074, -0.0, 0.0, 0x1p-1074, 1, INFINITY};
+    static const int places[] = {0, 1, 2, 3, 3, 4, 5, 6};
+    for (int i = 0; i < 8; i++) {
+        const double x = values[i];
+        for (int j = 0; j < 8; j++) {
+            const double y = values[j], high = ulp_math_max(x, y), low = ulp_math_min(x, y),
+                         higher = places[i] > places[j] ? x : y,
+                         lower = places[i] < places[j] ? x : y;
+            ck_assert_msg(memcmp(&high, &higher, 8) == 0, "max(%a, %a) = %a", x, y, high);
+            ck_assert_msg(memcmp(&low, &lower, 8) == 0, "min(%a, %a) = %a", x, y, low);
+        }
+        ck_assert_double_eq(ulp_math_max(x, NAN), x);
+        ck_assert_double_eq(ulp_math_max(NAN, x), x);
+        ck_assert_double_eq(ulp_math_min(x, NAN), x);
+        ck_assert_double_eq(ulp_math_min(NAN, x), x);
+    }
+    ck_assert(isnan(ulp_math_max(NAN, NAN)) && isnan(ulp_math_min(NAN, NAN)));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("math");
@@ -101,6 +125,7 @@ int main(void)
     tcase_add_test(tests, two_arguments);
     tcase_add_test(tests, log_gamma);
     tcase_add_test(tests, exact_results);
+    tcase_add_test(tests, least_and_greatest);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

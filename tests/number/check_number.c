@@ -123,7 +123,7 @@ START_TEST(names_round_trip)
                         if (g == 0 || g == 3 || (i + j + g) % 5 == 0 || test_long())
                             expect_round_trip(name);
                     }
-    for (uint64_t k = 0; k < (test_long() ? 40000 : 4000); k++) {
+    for (uint64_t k = 0; k < test_count(4000, 40000); k++) {
         char name[512];
         uint64_t random = ulp_random_bits(77, k);
         snprintf(name, sizeof name, "%s%s", bases[_i],

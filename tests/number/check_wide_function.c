@@ -161,7 +161,8 @@ START_TEST(equals_mpfr)
     size_t seen = 0, spared = 0;
     for (int p = 0; p < PRECISIONS; p++) {
         const int precision = precisions[p],
-                  rounds = (precision == 128 ? 200 : 20) * (test_long() ? 100 : 1);
+                  rounds =
+                      (int)test_count(precision == 128 ? 200 : 20, precision == 128 ? 20000 : 2000);
         const struct ulp_strip_rule rule = wide_rule(precision);
         for (int round = 0; round < rounds; round++) {
             for (size_t i = 0; i < COUNT; i++) {

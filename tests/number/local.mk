@@ -1,6 +1,7 @@
-test_programs += check_format check_function check_function_cuda check_math check_number check_round check_strip \
+test_programs += check_binary64 check_format check_function check_function_cuda check_math check_number check_round check_strip \
 	check_wide_arithmetic check_wide_function check_wrong_names
 # tests of number: formats, arithmetics by name, rounding
+check_binary64_SOURCES = %D%/check_binary64.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_format_SOURCES = %D%/check_format.c
 check_function_SOURCES = %D%/check_function.c %D%/strip_oracle.c %D%/strip_oracle.h
 check_function_cuda_SOURCES = %D%/check_function_cuda.c

@@ -180,11 +180,12 @@ START_TEST(tensors_come_first)
 END_TEST
 
 /* A run meets weights once and keeps no digits or panels of them, but those of a recurrent cell's
- * state from step to step. With AVX-512 IFMA a vector's product with FP32 weights cuts them in
- * registers, so that there are none. */
+ * state from step to step. With AVX2 a vector's product with FP32 weights cuts them in registers,
+ * so that there are none; without, the form that serves the first step, whose state is zeros, does
+ * not serve the others, and is made once more. */
 START_TEST(recurrent_cells_pack_once)
 {
-    const bool in_registers = !_i && ulp_cpu_features() & ULP_CPU_AVX512IFMA;
+    const bool in_registers = !_i && ulp_cpu_features() & ULP_CPU_AVX2;
     enum { STEPS = 5, INPUT = 16, HIDDEN = 64 };
     struct proto graph = {0}, node = proto_node("GRU", "cell", "x w r", "y"), attribute = {0};
     struct ulp_tensor_set inputs;
@@ -203,7 +204,7 @@ START_TEST(recurrent_cells_pack_once)
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
     struct ulp_plan *plan = plan_named(model, &inputs, _i ? "fp32" : "mpfr:128");
     ck_ulp_ok(hash_run(plan, &inputs, false, 0, &hash, &cost, &error), error);
-    ck_assert_uint_eq(cost.packed_count, in_registers ? 0 : 1);
+    ck_assert_uint_eq(cost.packed_count, in_registers ? 0 : _i ? 1 : 2);
     ck_assert_uint_eq(cost.packed_use_count, in_registers ? 0 : STEPS - 1);
     /* With the least memory that it works in. */
     size_t fails = 0, works = budget.peak_bytes - budget.used_bytes;

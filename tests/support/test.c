@@ -34,6 +34,42 @@ bool test_long(void)
     return value && strcmp(value, "0") != 0 && *value;
 }
 
+/* FIRST and STEP, read once a process, which is once a test: then the log says so. */
+static struct {
+    uint64_t first, step;
+} sample;
+
+static void read_sample(void)
+{
+    const char *value = getenv("ULPSCOPE_TEST_SAMPLE");
+    unsigned first = 0, step = 1;
+    if (sample.step)
+        return;
+    if (value && *value)
+        ck_assert_msg(sscanf(value, "%u/%u", &first, &step) == 2 && step > 0,
+                      "ULPSCOPE_TEST_SAMPLE=%s is no FIRST/STEP", value);
+    if (step > 1) {
+        printf("sampled: %s takes one case in %u\n", tcase_name(), step);
+        fflush(stdout);
+    }
+    sample.first = first;
+    sample.step = step;
+}
+
+uint64_t test_count(uint64_t few, uint64_t many)
+{
+    const uint64_t count = test_long() ? many : few;
+    read_sample();
+    return count < sample.step ? count > 0 : count / sample.step;
+}
+
+bool test_takes(uint64_t i, uint64_t count)
+{
+    read_sample();
+    const uint64_t step = count > 0 && sample.step > count ? count : sample.step;
+    return i % step == sample.first % step;
+}
+
 static const char *join(const char *folder, const char *relative)
 {
     static char ring[16][4096];

@@ -5,11 +5,20 @@
 #include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Runs the suites (NULL-terminated) and returns main's exit code. */
 int test_run(Suite *first, ...) __attribute__((sentinel));
 /* make check-long sets ULPSCOPE_TEST_LONG=1: add the exhaustive cases. */
 bool test_long(void);
+/* How many of a loop's independent cases there are: few; many in make check-long. Programs that run
+ * under an emulator, ten to twenty times slower, take a sample where
+ * ULPSCOPE_TEST_SAMPLE=FIRST/STEP is set (scripts/test --arch sets it): one in STEP, at least one.
+ * The log names every such test. */
+uint64_t test_count(uint64_t few, uint64_t many);
+/* The same for cases in a list: whether case i of count is in the sample. It holds the case FIRST
+ * and each STEP-th from there (modulo count where that is less). */
+bool test_takes(uint64_t i, uint64_t count);
 /* The folder of the tests' own files (tests/data in the source tree), and path joining into a
  * static ring of buffers. */
 const char *test_data(const char *relative);

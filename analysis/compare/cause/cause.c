@@ -6,6 +6,7 @@
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "base/text/text.h"
+#include "number/function/math.h"
 #include "tensor/tensor.h"
 
 /* Below this share of the reference's rms no wrong preprocessing is looked for: the mildest usual
@@ -209,7 +210,7 @@ static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, si
         const double expected = tensor->expected[by].rms;
         if (!tensor->values[file].recorded || !tensor->node || !(expected > 0))
             continue;
-        most = fmax(most, tensor->values[file].truth.rms / expected);
+        most = ulp_math_max(most, tensor->values[file].truth.rms / expected);
         any = true;
     }
     ulp_text_show(&text, "%s", "");

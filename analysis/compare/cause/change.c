@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "tensor/tensor.h"
 
 /* torchvision's, and those of models' own cards. */
@@ -213,7 +214,7 @@ static bool matches(const struct ulp_picture *p, const struct ulp_input_change *
 {
     for (size_t c = 0; c < p->channels && c < 3; c++) {
         const int from = change->from[c] < 3 ? change->from[c] : 2;
-        const double scale = fmax(fabs(factor[from]), fabs(offset[from]));
+        const double scale = ulp_math_max(fabs(factor[from]), fabs(offset[from]));
         if (fabs(change->factor[c] - factor[from]) > tolerance * fabs(factor[from]) ||
             fabs(change->offset[c] - offset[from]) > tolerance * scale)
             return false;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/compare/cause/change.h"
+#include "number/function/math.h"
 
 /* Pixels looked at in each trial; enough to tell changes apart. */
 #define PIXELS_MAX 65536
@@ -92,7 +93,7 @@ static struct line fit_line(const struct fitting *fitting, const struct sums *su
     return (struct line){factor,
                          fitting->v_pivot + sums->v[d] / n -
                              factor * (fitting->u_pivot + sums->u[c] / n),
-                         fmax(vv - factor * uv, 0), fmax(vv, 0)};
+                         ulp_math_max(vv - factor * uv, 0), ulp_math_max(vv, 0)};
 }
 
 /* The next order of `count` numbers; false: there is none. */

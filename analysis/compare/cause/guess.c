@@ -8,6 +8,7 @@
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/function/math.h"
 #include "tensor/tensor.h"
 
 /* A change must bring the arithmetic's result this much closer to the recorded one than the given
@@ -108,8 +109,8 @@ static void list_changes(const struct ulp_tensor *given, const struct ulp_pictur
 {
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < given->count; i++) {
-        low = fmin(low, ulp_tensor_get(given, i));
-        high = fmax(high, ulp_tensor_get(given, i));
+        low = ulp_math_min(low, ulp_tensor_get(given, i));
+        high = ulp_math_max(high, ulp_tensor_get(given, i));
     }
     add_scales(out, low, high);
     const size_t scales = out->count;

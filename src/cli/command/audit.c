@@ -122,7 +122,7 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
             status = audit_samples(options, model, options->engine ? &engine.lanes : lanes,
                                    &samples, &audit, &whole, &error);
     }
-    if (status == ULP_OK && options->common.shape_count)
+    if (status == ULP_OK && options->common.shape_count && ranks_self() == 0)
         say(stdout, "%sshape %s\n", n ? "\n" : "", shape);
     if (status == ULP_OK && whole && count_shapes(&options->common) > 1)
         status = add_shape_result(results, shape, &audit, &error);
@@ -180,6 +180,14 @@ int run_audit(const struct audit_options *options)
     return code;
 }
 
+static int refuse_ranks(void)
+{
+    struct ulp_error error;
+    ulp_fail(&error, ULP_ERROR_USAGE,
+             "--lanes-over-ranks: this ulpscope was built without MPI (./configure --with-mpi)");
+    return fail(&error);
+}
+
 int command_audit(int argc, char **argv)
 {
     struct audit_options options;
@@ -187,7 +195,8 @@ int command_audit(int argc, char **argv)
     if (code == ULP_OK) {
         ranks_join();
         options.common.quiet |= ranks_self() > 0;
-        code = run_audit(&options);
+        code = options.lanes_over_ranks && !ranks_are_possible() ? refuse_ranks()
+                                                                 : run_audit(&options);
     }
     free_audit_options(&options);
     return ranks_leave(code);

@@ -17,16 +17,15 @@ static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lan
 {
     const size_t count = lanes->count;
     struct lane_list *list = &out->lanes;
-    list->arithmetics = calloc(count + 1, sizeof *list->arithmetics);
-    list->keeps = calloc(count + 1, sizeof *list->keeps);
-    list->groups = calloc(count + 1, sizeof *list->groups);
-    list->names = calloc(count + 1, sizeof *list->names);
+    size_t *all = calloc(count + 1, sizeof *all);
+    for (size_t l = 0; all && l < count; l++)
+        all[l] = l;
+    const enum ulp_status status = all ? pick_lanes(lanes, all, count, list, error)
+                                       : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    free(all);
+    if (status != ULP_OK)
+        return status;
     list->count = count + 1;
-    if (!list->arithmetics || !list->keeps || !list->groups || !list->names)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    memcpy(list->arithmetics, lanes->arithmetics, count * sizeof *list->arithmetics);
-    memcpy(list->keeps, lanes->keeps, count * sizeof *list->keeps);
-    memcpy(list->groups, lanes->groups, count * sizeof *list->groups);
     list->arithmetics[count] = out->lane.arithmetic;
     list->keeps[count] = out->lane.keeps;
     list->groups[count] = out->lane.groups;
@@ -89,10 +88,7 @@ enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_
 
 void close_engine_lane(struct engine_lane *lane)
 {
-    free(lane->lanes.arithmetics);
-    free(lane->lanes.keeps);
-    free(lane->lanes.groups);
-    free(lane->lanes.names);
+    free_picked_lanes(&lane->lanes);
     ulp_built_lane_free(&lane->lane);
     ulp_built_free(&lane->built);
     ulp_engine_free(&lane->engine);

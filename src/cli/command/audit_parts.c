@@ -1,16 +1,11 @@
 /* Samples finished one by one: kept in --checkpoint's folder, left to other shards (--shard),
- * shared among ranks, and added up in their own order, so that the sum is the same bits in every
- * case. */
-#include <errno.h>
+ * shared among ranks, whole or lane by lane, and added up in their own order, so that the sum is
+ * the same bits in every case. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/text/text.h"
-#include "cli/command/audit.h"
+#include "cli/command/audit_store.h"
 #include "cli/ranks.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
@@ -18,260 +13,75 @@ static enum ulp_status out_of_memory(struct ulp_error *error)
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-/* ---- what an audit is, in lines: figures of two can be added up when these are equal ---- */
-
-static void add_arithmetics_of_keeps(struct ulp_text *key, const struct ulp_keeps *keeps)
-{
-    for (size_t k = 0; keeps && k < keeps->count; k++)
-        ulp_text_show(key, "keep %s=%s\n", keeps->items[k].pattern,
-                      keeps->items[k].arithmetic.name);
-}
-
-/* The kernels that a file of fuse=FILE names, whatever the file is called. */
-static void add_groups(struct ulp_text *key, const struct ulp_groups *groups)
-{
-    unsigned long long hash = 0;
-    for (size_t g = 0; groups && g < groups->count; g++) {
-        const struct ulp_group *group = &groups->items[g];
-        for (size_t n = 0; n < group->node_count; n++)
-            hash = hash * 31 + ulp_hash(group->nodes[n], strlen(group->nodes[n]));
-        for (size_t n = 0; n < group->rounded_count; n++)
-            hash = hash * 37 + ulp_hash(group->rounded[n], strlen(group->rounded[n]));
-        hash = hash * 41 + group->node_count;
-    }
-    if (groups && groups->count)
-        ulp_text_add(key, "groups %016llx\n", hash);
-}
-
-static enum ulp_status add_model(struct ulp_text *key, const char *what,
-                                 const struct ulp_model *model, struct ulp_error *error)
-{
-    uint64_t fingerprint;
-    const enum ulp_status status = ulp_model_fingerprint(model, &fingerprint, error);
-    if (status == ULP_OK)
-        ulp_text_add(key, "%s %016llx\n", what, (unsigned long long)fingerprint);
-    return status;
-}
-
-static enum ulp_status add_original(struct ulp_text *key, const struct audit_options *options,
-                                    struct ulp_error *error)
-{
-    struct ulp_model *model;
-    enum ulp_status status =
-        ulp_model_load(options->reference_model, options->common.budget, &model, error);
-    if (status == ULP_OK)
-        status = add_model(key, "reference model", model, error);
-    ulp_model_free(status == ULP_OK ? model : NULL);
-    for (size_t p = 0; p < options->pair_count; p++)
-        ulp_text_show(key, "pair %s\n", options->pairs[p]);
-    return status;
-}
-
-static enum ulp_status make_key(const struct audit_parts *parts, struct ulp_text *key,
-                                struct ulp_error *error)
-{
-    const struct audit_options *options = parts->options;
-    const struct lane_list *lanes = parts->lanes;
-    ulp_text_add(key, "ulpscope %s\n", ulp_version());
-    enum ulp_status status = add_model(key, "model", parts->model, error);
-    ulp_text_show(key, "samples %zu\nfirst inputs %016llx\n", parts->samples->count,
-                  (unsigned long long)parts->samples->items[0].fingerprint);
-    for (size_t l = 0; l < lanes->count; l++) {
-        ulp_text_show(key, l ? "arithmetic %s\n" : "reference %s\n", lanes->arithmetics[l].name);
-        add_arithmetics_of_keeps(key, lanes->keeps ? &lanes->keeps[l] : NULL);
-        add_groups(key, lanes->groups ? &lanes->groups[l] : NULL);
-        if (lanes->names && lanes->names[l])
-            ulp_text_show(key, "named %s\n", lanes->names[l]);
-    }
-    ulp_text_show(key, "shares %d of %s, verified %zu\ncertify %d\n", options->attribute,
-                  options->output ? options->output : "all", options->verify, options->certify);
-    if (status == ULP_OK && options->reference_model)
-        status = add_original(key, options, error);
-    return status == ULP_OK && key->failed ? out_of_memory(error) : status;
-}
-
-/* ---- the folder ---- */
-
-struct store {
-    const struct audit_parts *parts;
-    struct ulp_text key;
-};
-
-static enum ulp_status name_file(char *out, size_t size, const char *folder, size_t index,
-                                 struct ulp_error *error)
-{
-    return snprintf(out, size, "%s/sample-%06zu.part", folder, index + 1) < (int)size
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-}
-
-/* Words, each with a zero byte behind it. */
-static enum ulp_status write_arguments(const struct audit_options *options, const char *path,
-                                       const char *key, struct ulp_error *error)
-{
-    struct ulp_text words = {0};
-    for (int a = 0; a < options->argc; a++)
-        ulp_text_put(&words, options->argv[a], strlen(options->argv[a]) + 1);
-    const enum ulp_status status = words.failed
-                                       ? out_of_memory(error)
-                                       : ulp_part_write(path, key, words.data, words.length, error);
-    ulp_text_free(&words);
-    return status;
-}
-
-static enum ulp_status name_audit(char *out, size_t size, const char *folder,
-                                  struct ulp_error *error)
-{
-    return snprintf(out, size, "%s/audit.part", folder) < (int)size
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-}
-
-/* Each folder is of this audit; the first of a run that makes samples may be new. */
-static enum ulp_status open_store(struct store *store, struct ulp_error *error)
-{
-    const struct audit_options *options = store->parts->options;
-    enum ulp_status status = make_key(store->parts, &store->key, error);
-    for (size_t c = 0; c < options->checkpoint_count && status == ULP_OK; c++) {
-        const char *folder = options->checkpoints[c];
-        char path[4096];
-        unsigned char *words;
-        size_t count;
-        status = name_audit(path, sizeof path, folder, error);
-        if (status != ULP_OK)
-            break;
-        if (!options->merge && mkdir(folder, 0777) != 0 && errno != EEXIST)
-            return ulp_fail(error, ulp_status_of(errno), "%s: cannot make the folder: %s", folder,
-                            strerror(errno));
-        if (options->merge || access(path, F_OK) == 0) {
-            status = ulp_part_read(path, store->key.data, NULL, &words, &count, error);
-            if (status == ULP_OK)
-                free(words);
-        } else if (ranks_self() == 0) {
-            status = write_arguments(options, path, store->key.data, error);
-        }
-    }
-    return status;
-}
-
-enum ulp_status read_checkpoint_arguments(const char *folder, int *argc, char ***argv, char **text,
-                                          struct ulp_error *error)
-{
-    char path[4096];
-    unsigned char *bytes = NULL;
-    size_t count = 0, words = 0;
-    *argv = NULL;
-    *text = NULL;
-    enum ulp_status status = name_audit(path, sizeof path, folder, error);
-    if (status == ULP_OK)
-        status = ulp_part_read(path, NULL, NULL, &bytes, &count, error);
-    if (status != ULP_OK)
-        return status;
-    for (size_t i = 0; i < count; i++)
-        words += bytes[i] == 0;
-    *text = (char *)bytes;
-    *argv = calloc(words + 1, sizeof **argv);
-    if (!*argv || !count || bytes[count - 1]) {
-        status = *argv ? ulp_fail(error, ULP_ERROR_INPUT, "%s: holds no arguments", path)
-                       : out_of_memory(error);
-        free(*text);
-        free(*argv);
-        *text = NULL;
-        *argv = NULL;
-        return status;
-    }
-    char *at = *text;
-    for (size_t w = 0; w < words; w++, at += strlen(at) + 1)
-        (*argv)[w] = at;
-    *argc = (int)words;
-    return ULP_OK;
-}
-
-/* What a finished sample's file holds before its figures. */
-enum { FINGERPRINT_BYTES = 8 };
-
-static void put_fingerprint(unsigned char *out, uint64_t fingerprint)
-{
-    for (int i = 0; i < FINGERPRINT_BYTES; i++)
-        out[i] = (unsigned char)(fingerprint >> 8 * i);
-}
-
-/* *found: it is there. The bytes begin with the fingerprint. */
-static enum ulp_status read_finished(const struct store *store, size_t index, bool *found,
-                                     unsigned char **bytes, size_t *count, struct ulp_error *error)
-{
-    const struct audit_options *options = store->parts->options;
-    const struct sample *sample = &store->parts->samples->items[index];
-    unsigned char own[FINGERPRINT_BYTES];
-    *found = false;
-    for (size_t c = 0; c < options->checkpoint_count; c++) {
-        char path[4096];
-        enum ulp_status status =
-            name_file(path, sizeof path, options->checkpoints[c], index, error);
-        if (status != ULP_OK)
-            return status;
-        if (access(path, F_OK) != 0)
-            continue;
-        status = ulp_part_read(path, store->key.data, NULL, bytes, count, error);
-        if (status != ULP_OK)
-            return status;
-        put_fingerprint(own, sample->fingerprint);
-        if (*count < FINGERPRINT_BYTES ||
-            (sample->fingerprint && memcmp(own, *bytes, FINGERPRINT_BYTES) != 0)) {
-            free(*bytes);
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "%s: sample %zu, %s, has changed since it was audited; remove the file "
-                            "to audit it again",
-                            path, index + 1, sample->name);
-        }
-        *found = true;
-        return ULP_OK;
-    }
-    return ULP_OK;
-}
-
 /* ---- one sample ---- */
 
-/* Its figures behind its fingerprint, and in the folder if there is one. */
-static enum ulp_status keep_made(const struct store *store, size_t index,
-                                 const struct ulp_audit *audit, unsigned char **bytes,
-                                 size_t *count, struct ulp_error *error)
-{
-    const struct audit_options *options = store->parts->options;
-    unsigned char *figures;
-    size_t length;
-    char path[4096];
-    enum ulp_status status = ulp_part_encode(audit, &figures, &length, error);
-    if (status != ULP_OK)
-        return status;
-    *count = FINGERPRINT_BYTES + length;
-    *bytes = malloc(*count);
-    if (*bytes) {
-        put_fingerprint(*bytes, store->parts->samples->items[index].fingerprint);
-        memcpy(*bytes + FINGERPRINT_BYTES, figures, length);
-    }
-    free(figures);
-    if (!*bytes)
-        return out_of_memory(error);
-    if (!options->checkpoint_count)
-        return ULP_OK;
-    status = name_file(path, sizeof path, options->checkpoints[0], index, error);
-    if (status == ULP_OK)
-        status = ulp_part_write(path, store->key.data, *bytes, *count, error);
-    if (status != ULP_OK)
-        free(*bytes);
-    return status;
-}
-
-/* The figures of a sample of this process: from the folder, or made now. */
-static enum ulp_status finish_sample(const struct store *store, size_t index, bool *made,
-                                     unsigned char **bytes, size_t *count, struct ulp_error *error)
+/* The audit of a sample by this process: all lanes, or those that are its own. */
+static enum ulp_status make_figures(const struct store *store, size_t index,
+                                    unsigned char **figures, size_t *length,
+                                    struct ulp_error *error)
 {
     const struct audit_parts *parts = store->parts;
     struct sample *sample = &parts->samples->items[index];
     struct ulp_audit audit = {0};
+    enum ulp_status status = parts->make(parts->context, index, sample, &audit, error);
+    if (status == ULP_OK)
+        status = ulp_part_encode(&audit, figures, length, error);
+    ulp_audit_free(&audit);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "sample %s", sample->name);
+}
+
+/* In rank 0: its own lanes' figures, in *figures, and those of the other ranks into one. */
+static enum ulp_status join_lanes(const struct ulp_auditor *sum, size_t index,
+                                  unsigned char **figures, size_t *length, struct ulp_error *error)
+{
+    const size_t ranks = ranks_count();
+    unsigned char **each = calloc(ranks, sizeof *each), *whole = NULL;
+    size_t *lengths = calloc(ranks, sizeof *lengths);
+    enum ulp_status status = each && lengths ? ULP_OK : out_of_memory(error);
+    for (size_t r = 1; r < ranks && status == ULP_OK; r++)
+        if (!ranks_take(index, r, &each[r], &lengths[r]))
+            status = out_of_memory(error);
+    if (status == ULP_OK) {
+        each[0] = *figures;
+        lengths[0] = *length;
+        status =
+            ulp_part_join(sum, (const void *const *)each, lengths, ranks, &whole, length, error);
+        each[0] = NULL;
+    }
+    for (size_t r = 1; each && r < ranks; r++)
+        free(each[r]);
+    free(each);
+    free(lengths);
+    free(*figures);
+    *figures = whole;
+    return status;
+}
+
+static void say_done(const struct store *store, size_t index)
+{
+    const struct audit_parts *parts = store->parts;
+    if (parts->options->checkpoint_count)
+        watch_done("the samples finished so far, up to %zu of %zu, are in %s; the same command "
+                   "resumes after them",
+                   index + 1, parts->samples->count, parts->options->checkpoints[0]);
+    else
+        watch_done("sample %zu of %zu was finished, and nothing was written; --checkpoint FOLDER "
+                   "keeps finished samples",
+                   index + 1, parts->samples->count);
+}
+
+/* The figures of a sample of this process, or of all ranks: from the folder, or made now. */
+static enum ulp_status finish_sample(const struct store *store, const struct ulp_auditor *sum,
+                                     size_t index, bool *made, unsigned char **bytes, size_t *count,
+                                     struct ulp_error *error)
+{
+    const struct audit_parts *parts = store->parts;
+    unsigned char *figures;
+    size_t length;
     bool found;
     enum ulp_status status = read_finished(store, index, &found, bytes, count, error);
+    if (status == ULP_OK && parts->shared && parts->options->checkpoint_count)
+        ranks_agree(&found);
     *made = status == ULP_OK && !found;
     if (!*made)
         return status;
@@ -279,20 +89,20 @@ static enum ulp_status finish_sample(const struct store *store, size_t index, bo
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "sample %zu of %zu, %s, is in none of the folders: its shard is not "
                         "finished, or its folder was not given",
-                        index + 1, parts->samples->count, sample->name);
-    status = parts->make(parts->context, index, sample, &audit, error);
+                        index + 1, parts->samples->count, parts->samples->items[index].name);
+    status = make_figures(store, index, &figures, &length, error);
+    if (status != ULP_OK)
+        return status;
+    if (parts->shared)
+        status = join_lanes(sum, index, &figures, &length, error);
     if (status == ULP_OK)
-        status = keep_made(store, index, &audit, bytes, count, error);
-    ulp_audit_free(&audit);
-    if (status == ULP_OK && parts->options->checkpoint_count)
-        watch_done("the samples finished so far, up to %zu of %zu, are in %s; the same command "
-                   "resumes after them",
-                   index + 1, parts->samples->count, parts->options->checkpoints[0]);
-    else if (status == ULP_OK)
-        watch_done("sample %zu of %zu was finished, and nothing was written; --checkpoint FOLDER "
-                   "keeps finished samples",
-                   index + 1, parts->samples->count);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "sample %s", sample->name);
+        status = keep_finished(store, index, figures, length, bytes, count, error);
+    free(figures);
+    if (status == ULP_OK)
+        say_done(store, index);
+    return status == ULP_OK
+               ? ULP_OK
+               : ulp_fail_at(error, status, "sample %s", parts->samples->items[index].name);
 }
 
 static enum ulp_status add_part(struct ulp_auditor *sum, const struct sample *sample,
@@ -308,21 +118,31 @@ static enum ulp_status add_part(struct ulp_auditor *sum, const struct sample *sa
 
 /* ---- all ---- */
 
-/* One process alone, or a shard. */
+/* From where a process or shard begins, and how far apart its samples are. */
+static size_t first_sample(const struct audit_options *options)
+{
+    return options->shard ? options->shard - 1 : 0;
+}
+
+static size_t next_sample(const struct audit_options *options, size_t sample)
+{
+    return sample + (options->shard ? options->shard_count : 1);
+}
+
+/* One process alone, a shard, or rank 0 of those that share lanes. */
 static enum ulp_status run_alone(const struct store *store, struct ulp_auditor *sum,
                                  struct ulp_error *error)
 {
     const struct audit_options *options = store->parts->options;
     const struct sample_list *samples = store->parts->samples;
-    const size_t step = options->shard ? options->shard_count : 1;
     size_t finished = 0, mine = 0;
     enum ulp_status status = ULP_OK;
-    for (size_t s = options->shard ? options->shard - 1 : 0; s < samples->count && status == ULP_OK;
-         s += step, mine++) {
+    for (size_t s = first_sample(options); s < samples->count && status == ULP_OK;
+         s = next_sample(options, s), mine++) {
         unsigned char *bytes;
         size_t count;
         bool made;
-        status = finish_sample(store, s, &made, &bytes, &count, error);
+        status = finish_sample(store, sum, s, &made, &bytes, &count, error);
         if (status != ULP_OK)
             break;
         finished += !made;
@@ -357,7 +177,7 @@ static enum ulp_status run_ranks(const struct store *store, struct ulp_auditor *
         if (owner != self && self != 0)
             continue;
         if (owner == self)
-            status = finish_sample(store, s, &made, &bytes, &count, error);
+            status = finish_sample(store, sum, s, &made, &bytes, &count, error);
         else if (!ranks_take(s, owner, &bytes, &count))
             status = out_of_memory(error);
         if (status != ULP_OK)
@@ -372,14 +192,41 @@ static enum ulp_status run_ranks(const struct store *store, struct ulp_auditor *
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "rank %zu of %zu", self, ranks);
 }
 
+/* A rank that is not the first, of those that share the lanes of every sample. */
+static enum ulp_status run_lanes_alone(const struct store *store, struct ulp_error *error)
+{
+    const struct audit_options *options = store->parts->options;
+    const size_t samples = store->parts->samples->count;
+    enum ulp_status status = ULP_OK;
+    for (size_t s = first_sample(options); s < samples && status == ULP_OK;
+         s = next_sample(options, s)) {
+        unsigned char *figures;
+        size_t length;
+        bool found = false;
+        if (options->checkpoint_count)
+            ranks_agree(&found);
+        if (found)
+            continue;
+        status = make_figures(store, s, &figures, &length, error);
+        if (status == ULP_OK)
+            ranks_hand(s, figures, length);
+    }
+    return status == ULP_OK
+               ? ULP_OK
+               : ulp_fail_at(error, status, "rank %zu of %zu", ranks_self(), ranks_count());
+}
+
 enum ulp_status audit_parts(const struct audit_parts *parts, struct ulp_auditor *sum, bool *whole,
                             struct ulp_error *error)
 {
     struct store store = {.parts = parts};
-    enum ulp_status status = parts->options->checkpoint_count ? open_store(&store, error) : ULP_OK;
-    *whole = !parts->options->shard && ranks_self() == 0;
+    const struct audit_options *options = parts->options;
+    *whole = !options->shard && ranks_self() == 0;
+    if (parts->shared && ranks_self() > 0)
+        return run_lanes_alone(&store, error);
+    enum ulp_status status = options->checkpoint_count ? open_store(&store, error) : ULP_OK;
     if (status == ULP_OK)
-        status = ranks_count() > 1 && !parts->options->shard && !parts->options->merge
+        status = ranks_count() > 1 && !parts->shared && !options->shard && !options->merge
                      ? run_ranks(&store, sum, error)
                      : run_alone(&store, sum, error);
     ulp_text_free(&store.key);

@@ -6,59 +6,15 @@
 
 #include "base/error.h"
 #include "cli/command/audit.h"
-
-/* The model whose values are the truth, planned for one sample after another. */
-struct original {
-    struct ulp_model *model;
-    struct ulp_truth *truth;
-};
-
-static enum ulp_status open_original(const struct audit_options *options, struct original *out,
-                                     struct ulp_error *error)
-{
-    enum ulp_status status =
-        ulp_model_load(options->reference_model, options->common.budget, &out->model, error);
-    if (status == ULP_OK)
-        status = ulp_truth_create(options->common.budget, &out->truth, error);
-    for (size_t i = 0; i < options->pair_count && status == ULP_OK; i++) {
-        char *equals = strchr(options->pairs[i], '=');
-        *equals = '\0';
-        status = ulp_truth_pair(out->truth, options->pairs[i], equals + 1, error);
-        *equals = '=';
-    }
-    return status;
-}
-
-static void close_original(struct original *original)
-{
-    ulp_truth_free(original->truth);
-    ulp_model_free(original->model);
-}
-
-/* The original's values for one sample. */
-static enum ulp_status run_original(const struct original *original,
-                                    const struct ulp_arithmetic *reference,
-                                    const struct ulp_tensor_set *inputs,
-                                    const struct ulp_run_options *run,
-                                    const struct ulp_observer *progress, struct ulp_error *error)
-{
-    const struct ulp_plan_options options = {.inputs = inputs};
-    const struct ulp_run_options alone = {.thread_count = run->thread_count};
-    const struct ulp_observer observers[] = {ulp_truth_observer(original->truth), *progress};
-    struct ulp_plan *plan;
-    ulp_truth_clear(original->truth);
-    enum ulp_status status = ulp_plan_create(original->model, reference, 1, &options, &plan, error);
-    if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, &alone, observers, 2, NULL, NULL, error);
-    ulp_plan_free(plan);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--reference-model");
-}
+#include "cli/ranks.h"
 
 /* What the samples of one audit share. */
 struct session {
     const struct audit_options *options;
-    struct sample_plans plans;
-    struct ulp_auditor *sum; /* of all samples */
+    struct ulp_plans plans;  /* of the lanes that this process has */
+    struct ulp_plans all;    /* the first sample's of all lanes, where others have some */
+    struct lane_list own;    /* they have: what is left of them */
+    struct ulp_auditor *sum; /* of all samples and lanes; NULL in ranks that add nothing */
     struct original original;
     struct progress progress;
     /* of the current sample */
@@ -79,25 +35,58 @@ static const char *spill_folder(const struct audit_options *options)
                                                : "/tmp";
 }
 
-static enum ulp_status open_session(struct session *session, const struct sample_list *samples,
-                                    struct ulp_error *error)
+/* What the sum is of: the first sample's plan of all lanes. */
+static enum ulp_status plan_whole(struct session *session, const struct ulp_tensor_set *inputs,
+                                  struct ulp_plan **out, struct ulp_error *error)
+{
+    if (!session->all.lanes)
+        *out = session->plans.first;
+    return session->all.lanes ? ulp_plans_choose(&session->all, inputs, out, error) : ULP_OK;
+}
+
+static enum ulp_status open_sum(struct session *session, const struct ulp_tensor_set *inputs,
+                                struct ulp_error *error)
 {
     const struct audit_options *options = session->options;
-    progress_init(&session->progress, options->common.quiet,
-                  samples->count * (1 + options->certify + (options->reference_model != NULL)));
-    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
-    enum ulp_status status =
-        choose_plan(&session->plans, &samples->items[0].inputs, &session->plan, error);
+    struct ulp_plan *whole;
+    enum ulp_status status = plan_whole(session, inputs, &whole, error);
     for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
-        status = ulp_limit_check(options->limits[i], session->plans.model, session->plan, error);
+        status = ulp_limit_check(options->limits[i], session->plans.model, whole, error);
     if (status == ULP_OK)
-        status = ulp_auditor_create(session->plans.first, &session->sum, error);
-    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
-    if (status == ULP_OK && options->reference_model)
-        status = open_original(options, &session->original, error);
+        status = ulp_auditor_create(whole, &session->sum, error);
     if (status == ULP_OK && options->reference_model)
         status = ulp_auditor_truth(session->sum, session->original.truth, options->reference_model,
                                    error);
+    return status;
+}
+
+/* Ranks have lanes of their own. */
+static enum ulp_status open_shared(struct session *session, const struct lane_list *lanes,
+                                   struct ulp_error *error)
+{
+    session->all = session->plans;
+    const enum ulp_status status = share_lanes(lanes, &session->own, error);
+    session->plans = lane_plans(&session->own, session->all.model);
+    return status;
+}
+
+static enum ulp_status open_session(struct session *session, bool shared,
+                                    const struct lane_list *lanes,
+                                    const struct sample_list *samples, struct ulp_error *error)
+{
+    const struct audit_options *options = session->options;
+    const struct ulp_tensor_set *inputs = &samples->items[0].inputs;
+    progress_init(&session->progress, options->common.quiet,
+                  samples->count * (1 + options->certify + (options->reference_model != NULL)));
+    enum ulp_status status = shared ? open_shared(session, lanes, error) : ULP_OK;
+    if (status == ULP_OK && options->reference_model)
+        status = open_original(options, &session->original, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
+    if (status == ULP_OK)
+        status = ulp_plans_choose(&session->plans, inputs, &session->plan, error);
+    if (status == ULP_OK && (!shared || ranks_self() == 0))
+        status = open_sum(session, inputs, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -146,7 +135,9 @@ static void close_session(struct session *session)
     progress_clear(&session->progress);
     close_sample(session);
     ulp_auditor_free(session->sum);
-    free_plans(&session->plans);
+    ulp_plans_free(&session->plans);
+    ulp_plans_free(&session->all);
+    free_picked_lanes(&session->own);
     close_original(&session->original);
 }
 
@@ -196,6 +187,12 @@ static enum ulp_status run_lanes(struct session *session, const struct sample *s
     return status;
 }
 
+/* The reference alone is looked at: once is enough where ranks share lanes. */
+static bool is_certified(const struct session *session)
+{
+    return session->options->certify && (!session->all.lanes || ranks_self() == 0);
+}
+
 /* Each run is a part of the progress. */
 static enum ulp_status run_sample(struct session *session, const struct sample *sample,
                                   struct ulp_error *error)
@@ -206,17 +203,17 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
     enum ulp_status status = ULP_OK;
     if (options->reference_model) {
         ulp_timer_phase(options->timer, ULP_TIMED_ORIGINAL);
-        status = run_original(&session->original, &session->plans.lanes->arithmetics[0],
-                              &sample->inputs, &run, &progress, error);
+        status = run_original(&session->original, &session->plans.lanes[0], &sample->inputs, &run,
+                              &progress, error);
         session->progress.part++;
     }
     if (status == ULP_OK)
         status = run_lanes(session, sample, error);
     session->progress.part++;
-    if (status == ULP_OK && options->certify) {
+    if (status == ULP_OK && is_certified(session)) {
         ulp_timer_phase(options->timer, ULP_TIMED_CERTIFYING);
-        status = ulp_certify(session->plans.model, &session->plans.lanes->arithmetics[0],
-                             &sample->inputs, &run, &progress, &session->certificate, error);
+        status = ulp_certify(session->plans.model, &session->plans.lanes[0], &sample->inputs, &run,
+                             &progress, &session->certificate, error);
         session->progress.part++;
     }
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
@@ -228,16 +225,16 @@ static enum ulp_status run_sample(struct session *session, const struct sample *
 #define OVERFLOWING_SAMPLES 16
 
 /* Of samples [from, until) the first that the plan takes, loaded; NULL: none. */
-static enum ulp_status load_taken(struct session *session, const struct sample_list *samples,
-                                  size_t from, size_t until, struct sample **out,
-                                  struct ulp_error *error)
+static enum ulp_status load_taken(const struct session *session, const struct ulp_plan *plan,
+                                  const struct sample_list *samples, size_t from, size_t until,
+                                  struct sample **out, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     *out = NULL;
     for (size_t s = from; s < until && !*out && status == ULP_OK; s++) {
         struct sample *sample = &samples->items[s];
         status = load_sample(session->plans.model, sample, error);
-        if (status == ULP_OK && ulp_plan_takes(session->plans.first, &sample->inputs))
+        if (status == ULP_OK && ulp_plan_takes(plan, &sample->inputs))
             *out = sample;
         else
             drop_sample(sample);
@@ -252,17 +249,18 @@ static enum ulp_status attribute_overflowing(struct session *session,
     const struct audit_options *options = session->options;
     struct sample *taken[OVERFLOWING_SAMPLES];
     const struct ulp_tensor_set *inputs[OVERFLOWING_SAMPLES];
+    struct ulp_plan *whole;
     size_t count = 0;
-    enum ulp_status status = ULP_OK;
     bool any = false;
     for (size_t l = 0; l < audit->lane_count; l++)
         any |= !audit->lanes[l].attribution.given && audit->lanes[l].attribution.reason;
     if (!any)
         return ULP_OK;
+    enum ulp_status status = plan_whole(session, &samples->items[0].inputs, &whole, error);
     for (size_t part = 0; part < OVERFLOWING_SAMPLES && status == ULP_OK; part++) {
-        status = load_taken(session, samples, part * samples->count / OVERFLOWING_SAMPLES,
-                            (part + 1) * samples->count / OVERFLOWING_SAMPLES, &taken[count],
-                            error);
+        status =
+            load_taken(session, whole, samples, part * samples->count / OVERFLOWING_SAMPLES,
+                       (part + 1) * samples->count / OVERFLOWING_SAMPLES, &taken[count], error);
         if (status == ULP_OK && taken[count]) {
             inputs[count] = &taken[count]->inputs;
             count++;
@@ -276,8 +274,7 @@ static enum ulp_status attribute_overflowing(struct session *session,
                                                    .thread_count = options->common.threads,
                                                    .progress = &progress};
     if (status == ULP_OK)
-        status = ulp_audit_attribute_overflowing(audit, session->plans.first, inputs, count,
-                                                 &shares, error);
+        status = ulp_audit_attribute_overflowing(audit, whole, inputs, count, &shares, error);
     for (size_t s = 1; s < count; s++)
         drop_sample(taken[s]);
     progress_clear(&session->progress);
@@ -288,7 +285,7 @@ static enum ulp_status finish_session(struct session *session, const struct samp
                                       struct ulp_audit *audit, struct ulp_error *error)
 {
     progress_clear(&session->progress);
-    free_other_plans(&session->plans);
+    ulp_plans_drop(&session->plans);
     enum ulp_status status = ulp_auditor_finish(session->sum, audit, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_ATTRIBUTING);
     if (status == ULP_OK && session->options->attribute != ATTRIBUTE_NO)
@@ -395,7 +392,7 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
     enum ulp_status status = load_sample(session->plans.model, sample, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);
     if (status == ULP_OK)
-        status = choose_plan(&session->plans, &sample->inputs, &session->plan, error);
+        status = ulp_plans_choose(&session->plans, &sample->inputs, &session->plan, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = session->options->quick ? make_quick_audit(session, index, sample, out, error)
@@ -435,14 +432,16 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
                               const struct lane_list *lanes, const struct sample_list *samples,
                               struct ulp_audit *audit, bool *whole, struct ulp_error *error)
 {
-    struct session session = {.options = options, .plans = {.model = model, .lanes = lanes}};
+    struct session session = {.options = options, .plans = lane_plans(lanes, model)};
+    const bool shared = options->lanes_over_ranks && ranks_count() > 1 && !options->merge;
     const struct audit_parts parts = {.options = options,
                                       .model = model,
                                       .lanes = lanes,
                                       .samples = samples,
                                       .make = audit_one,
-                                      .context = &session};
-    enum ulp_status status = open_session(&session, samples, error);
+                                      .context = &session,
+                                      .shared = shared};
+    enum ulp_status status = open_session(&session, shared, lanes, samples, error);
     if (status == ULP_OK)
         status = audit_parts(&parts, session.sum, whole, error);
     progress_clear(&session.progress);

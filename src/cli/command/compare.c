@@ -200,7 +200,7 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     struct sample_list samples;
     if (!options->common.input_count)
         return take_recorded(options, c, error);
-    enum ulp_status status = read_samples(c->model, &options->common, &samples, error);
+    enum ulp_status status = read_samples(c->model, &options->common, false, &samples, error);
     if (status != ULP_OK)
         return status;
     const size_t wanted = samples.count > 1 ? options->iteration : 0;

@@ -104,7 +104,8 @@ static struct tolerance default_tolerance(const struct ulp_arithmetic *arithmeti
     double ulps = ldexp(1, 4 - arithmetic->factor.precision);
     if (arithmetic->factor.precision >= 24)
         return (struct tolerance){ONNX_RELATIVE, ONNX_ABSOLUTE};
-    return (struct tolerance){fmax(ONNX_RELATIVE, ulps), fmax(ONNX_ABSOLUTE, ulps)};
+    return (struct tolerance){ulps > ONNX_RELATIVE ? ulps : ONNX_RELATIVE,
+                              ulps > ONNX_ABSOLUTE ? ulps : ONNX_ABSOLUTE};
 }
 
 static void print_list(const char *title, const struct excuse *list)

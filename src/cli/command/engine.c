@@ -144,7 +144,7 @@ static enum ulp_status open_model(struct session *session, struct ulp_error *err
         status = spare_inputs(session->options->html, session->model, common->inputs,
                               common->input_count, error);
     if (status == ULP_OK)
-        status = read_samples(session->model, common, &session->samples, error);
+        status = read_samples(session->model, common, false, &session->samples, error);
     if (status == ULP_OK) {
         const struct ulp_plan_options options = {.dims = common->dims,
                                                  .dim_count = common->dim_count,

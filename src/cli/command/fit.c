@@ -231,19 +231,21 @@ static enum ulp_status write_probe(const struct fit_options *options, struct ulp
     return status;
 }
 
-/* Prints the answer. */
+/* Writes and prints the answer. The archive comes last: it has its name at once (outputs.h), and
+ * when memory ends all of the files are there or none. */
 static enum ulp_status report(const struct fit_options *options, const struct ulp_fit *fit,
-                              const struct ulp_fit_probe *probe, struct ulp_error *error)
+                              struct ulp_fit_probe *probe, struct ulp_error *error)
 {
-    char *summary;
+    char *summary = NULL;
     enum ulp_status status =
         ulp_fit_summary(fit, probe, options->probe, options->all ? 0 : 12, &summary, error);
-    if (status == ULP_OK) {
-        fputs(summary, stdout);
-        free(summary);
-    }
     if (status == ULP_OK && options->json)
         status = ulp_fit_write_json(fit, probe, options->json, error);
+    if (status == ULP_OK && probe)
+        status = write_probe(options, probe, error);
+    if (status == ULP_OK)
+        fputs(summary, stdout);
+    free(summary);
     return status;
 }
 
@@ -262,11 +264,8 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
         status = read_products(options, &list, error);
     if (status == ULP_OK)
         status = ulp_fit_find(list.items, list.count, &options->wanted, &fit, error);
-    if (status == ULP_OK && options->probe) {
+    if (status == ULP_OK && options->probe)
         status = ulp_fit_probe_make(&fit, &list.items[0], &options->wanted, &probe, error);
-        if (status == ULP_OK)
-            status = write_probe(options, &probe, error);
-    }
     if (status == ULP_OK)
         status = report(options, &fit, options->probe ? &probe : NULL, error);
     *found = fit.consistent > 0;

@@ -105,7 +105,7 @@ static const char documentation[] =
 /* One forecast while it is made. */
 struct making {
     const struct overflow_options *options;
-    struct sample_plans plans;
+    struct ulp_plans plans;
     struct ulp_plan *plan; /* of the current sample's shapes */
     struct ulp_forecaster *forecaster;
     struct ulp_forecast *forecast;
@@ -119,7 +119,8 @@ static enum ulp_status prepare(struct making *making, const struct sample *sampl
                                struct ulp_error *error)
 {
     const struct ulp_plan *before = making->plan;
-    enum ulp_status status = choose_plan(&making->plans, &sample->inputs, &making->plan, error);
+    enum ulp_status status =
+        ulp_plans_choose(&making->plans, &sample->inputs, &making->plan, error);
     if (status != ULP_OK || making->plan == before)
         return status;
     return making->forecaster ? ulp_forecaster_reshape(making->forecaster, making->plan, error)
@@ -208,7 +209,7 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     if (status == ULP_OK && !options->no_remedies)
         status = try_remedies(making, samples, error);
     ulp_forecaster_free(making->forecaster);
-    free_plans(&making->plans);
+    ulp_plans_free(&making->plans);
     return status;
 }
 
@@ -273,7 +274,7 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
         status = open_samples(model, &options->common, true, &samples, error);
     if (status == ULP_OK) {
         struct making making = {.options = options,
-                                .plans = {.model = model, .lanes = &lanes},
+                                .plans = lane_plans(&lanes, model),
                                 .forecast = forecast};
         if (!options->common.quiet && samples.count)
             note_choices(model, &samples);

@@ -90,7 +90,7 @@ static enum ulp_status run_proof(const struct prove_options *options, struct ulp
         status =
             spare_inputs_of_report(options->out, model, common->inputs, common->input_count, error);
     if (status == ULP_OK)
-        status = read_samples(model, common, &samples, error);
+        status = read_samples(model, common, false, &samples, error);
     if (status == ULP_OK) {
         const struct ulp_plan_options plan_options = {.dims = common->dims,
                                                       .dim_count = common->dim_count,

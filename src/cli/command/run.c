@@ -300,7 +300,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = spare_inputs(options->outputs, model, options->common.inputs,
                               options->common.input_count, error);
     if (status == ULP_OK)
-        status = read_samples(model, &options->common, &samples, error);
+        status = read_samples(model, &options->common, false, &samples, error);
     if (status == ULP_OK)
         status = check_samples(options, &samples, error);
     ulp_timer_phase(running.timer, ULP_TIMED_PLANNING);

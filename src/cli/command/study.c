@@ -183,7 +183,7 @@ static enum ulp_status open_shape(const struct study_options *options, struct wo
     enum ulp_status status = set_shapes(work->model, &options->common, n, &shapes, error);
     free(shapes);
     if (status == ULP_OK)
-        status = read_samples(work->model, &options->common, &work->samples, error);
+        status = read_samples(work->model, &options->common, true, &work->samples, error);
     if (status != ULP_OK)
         return status;
     work->inputs = calloc(work->samples.count, sizeof *work->inputs);

@@ -77,7 +77,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_JSON: options->json = argument; return 0;
     case ARGP_KEY_END:
         if (options->common.shape_count > 1)
-            refuse(state, "--shape once: a tolerance is of one problem");
+            refuse(state, "--shape once: give samples of several shapes as files");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -93,13 +93,15 @@ static const char documentation[] =
     "  ulpscope tolerance model.onnx -i inputs.npz -a fp16\n"
     "  ulpscope tolerance model.onnx -i inputs.npz -a tf32@a100 --check atol=1e-5\n"
     "      can this pass, or is it too tight?\n"
+    "  ulpscope tolerance model.onnx -i samples/ -a fp16\n"
+    "      one atol for all samples, which may have any shapes\n"
     "  ulpscope tolerance model.onnx -a bf16 --trials 32 --json tolerance.json";
 
 struct working {
     struct ulp_model *model;
     struct sample_list samples;
     struct lane_list lanes;
-    struct ulp_tolerance tolerance;
+    struct ulp_tolerance tolerance; /* of all samples so far */
 };
 
 static void show_part(void *context, size_t part, size_t part_count)
@@ -109,16 +111,12 @@ static void show_part(void *context, size_t part, size_t part_count)
     progress->part_count = part_count;
 }
 
-static enum ulp_status measure(const struct tolerance_options *options, struct working *work,
-                               struct ulp_error *error)
+/* The arithmetics, the model and its samples. */
+static enum ulp_status open_work(const struct tolerance_options *options, struct working *work,
+                                 struct ulp_tolerance_options *wanted, struct ulp_error *error)
 {
-    struct progress progress;
     char *shapes = NULL;
-    struct ulp_tolerance_options wanted = {.trials = options->trials,
-                                           .elements = options->elements,
-                                           .run = {.thread_count = options->common.threads},
-                                           .begins = show_part};
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted->reference, error);
     if (status == ULP_OK)
         status = make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
                             &work->lanes, error);
@@ -127,8 +125,8 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
                           "%zu arithmetics: a tolerance is of one, give one at a time",
                           work->lanes.count - 1);
     if (status == ULP_OK) {
-        wanted.arithmetic = work->lanes.arithmetics[1];
-        wanted.keeps = &work->lanes.keeps[1];
+        wanted->arithmetic = work->lanes.arithmetics[1];
+        wanted->keeps = &work->lanes.keeps[1];
     }
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &work->model, error);
@@ -136,25 +134,62 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
         status = set_shapes(work->model, &options->common, 0, &shapes, error);
     free(shapes);
     if (status == ULP_OK)
-        status = read_samples(work->model, &options->common, &work->samples, error);
+        status = read_samples(work->model, &options->common, true, &work->samples, error);
     if (status == ULP_OK && options->json)
         status = spare_inputs(options->json, work->model, options->common.inputs,
                               options->common.input_count, error);
-    if (status == ULP_OK && work->samples.count > 1)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "%zu samples: a tolerance is of one problem, give one at a time",
-                          work->samples.count);
-    if (status != ULP_OK)
-        return status;
-    if (!options->common.quiet)
-        note_choices(work->model, &work->samples);
-    progress_init(&progress, options->common.quiet, 1);
-    const struct ulp_observer observer = progress_observer(&progress);
-    wanted.progress = &observer;
-    status = ulp_tolerance_measure(work->model, &work->samples.items[0].inputs, &wanted,
-                                   &work->tolerance, error);
-    progress_clear(&progress);
     return status;
+}
+
+static enum ulp_status measure_sample(struct working *work, const struct sample *sample,
+                                      const struct ulp_tolerance_options *wanted,
+                                      struct ulp_error *error)
+{
+    struct ulp_tolerance one;
+    const bool first = !work->tolerance.memory;
+    enum ulp_status status = ulp_tolerance_measure(work->model, &sample->inputs, wanted,
+                                                   first ? &work->tolerance : &one, error);
+    if (status != ULP_OK && work->samples.count > 1)
+        ulp_fail_at(error, status, "%s", sample->name);
+    if (status != ULP_OK || first)
+        return status;
+    status = ulp_tolerance_join(&work->tolerance, &one, error);
+    ulp_tolerance_free(&one);
+    return status;
+}
+
+static enum ulp_status measure(const struct tolerance_options *options, struct working *work,
+                               struct ulp_error *error)
+{
+    struct progress progress;
+    struct ulp_tolerance_options wanted = {.trials = options->trials,
+                                           .elements = options->elements,
+                                           .run = {.thread_count = options->common.threads},
+                                           .begins = show_part};
+    enum ulp_status status = open_work(options, work, &wanted, error);
+    if (status == ULP_OK && !options->common.quiet)
+        note_choices(work->model, &work->samples);
+    for (size_t s = 0; s < work->samples.count && status == ULP_OK; s++) {
+        progress_init(&progress, options->common.quiet, 1);
+        const struct ulp_observer observer = progress_observer(&progress);
+        wanted.progress = &observer;
+        wanted.sample = work->samples.items[s].name;
+        status = measure_sample(work, &work->samples.items[s], &wanted, error);
+        progress_clear(&progress);
+    }
+    return status;
+}
+
+/* The sample that is tightest. */
+static const struct ulp_tolerance_output *find_tightest(const struct ulp_tolerance_output *output,
+                                                        double atol, double rtol)
+{
+    const struct ulp_tolerance_output *tightest = output;
+    for (; output->next; output = output->next) /* the excess is that of all from here on */
+        if (ulp_tolerance_excess(output->next, atol, rtol) ==
+            ulp_tolerance_excess(tightest, atol, rtol))
+            tightest = output->next;
+    return tightest;
 }
 
 /* "FAIL fp16 cannot meet ... at OUTPUT: 12 x too tight". */
@@ -162,20 +197,23 @@ static int judge(const struct tolerance_options *options, const struct ulp_toler
 {
     size_t failed = 0;
     for (size_t o = 0; o < tolerance->output_count; o++) {
-        const struct ulp_tolerance_output *output = &tolerance->outputs[o];
+        const struct ulp_tolerance_output *output =
+            find_tightest(&tolerance->outputs[o], options->atol, options->rtol);
         const double excess = ulp_tolerance_excess(output, options->atol, options->rtol);
         if (excess <= 1)
             continue;
         failed++;
-        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s: ", tolerance->arithmetic,
+        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s", tolerance->arithmetic,
             options->atol, options->rtol, output->name);
+        if (tolerance->sample_count > 1)
+            say(stdout, " in %s", output->sample);
         if (isinf(excess))
-            say(stdout, output->nonfinite ? "not every element is finite\n"
-                                          : "an error where none is allowed\n");
+            say(stdout, output->nonfinite ? ": not every element is finite\n"
+                                          : ": an error where none is allowed\n");
         else
             say(stdout,
-                excess < 1e4 ? "%.*f x too tight (error %.2e)\n"
-                             : "%.*e x too tight (error %.2e)\n",
+                excess < 1e4 ? ": %.*f x too tight (error %.2e)\n"
+                             : ": %.*e x too tight (error %.2e)\n",
                 excess < 9.95 || excess >= 1e4, excess, output->max_abs);
     }
     if (!failed)

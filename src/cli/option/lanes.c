@@ -215,3 +215,41 @@ void free_lanes(struct lane_list *lanes)
     ulp_precision_plan_free(&lanes->plan);
     *lanes = (struct lane_list){0};
 }
+
+struct ulp_plans lane_plans(const struct lane_list *lanes, const struct ulp_model *model)
+{
+    return (struct ulp_plans){.model = model,
+                              .lanes = lanes->arithmetics,
+                              .lane_count = lanes->count,
+                              .options = {.keeps = lanes->keeps,
+                                          .groups = lanes->groups,
+                                          .names = lanes->names}};
+}
+
+enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes, size_t count,
+                           struct lane_list *out, struct ulp_error *error)
+{
+    *out = (struct lane_list){.count = count,
+                              .arithmetics = calloc(count + 1, sizeof *out->arithmetics),
+                              .keeps = calloc(count + 1, sizeof *out->keeps),
+                              .groups = calloc(count + 1, sizeof *out->groups),
+                              .names = calloc(count + 1, sizeof *out->names)};
+    if (!out->arithmetics || !out->keeps || !out->groups || !out->names)
+        return out_of_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        out->arithmetics[i] = lanes->arithmetics[indexes[i]];
+        out->keeps[i] = lanes->keeps[indexes[i]];
+        out->groups[i] = lanes->groups[indexes[i]];
+        out->names[i] = lanes->names ? lanes->names[indexes[i]] : NULL;
+    }
+    return ULP_OK;
+}
+
+void free_picked_lanes(struct lane_list *lanes)
+{
+    free(lanes->arithmetics);
+    free(lanes->keeps);
+    free(lanes->groups);
+    free(lanes->names);
+    *lanes = (struct lane_list){0};
+}

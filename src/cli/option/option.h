@@ -121,6 +121,13 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
                            struct ulp_budget *budget, struct lane_list *out,
                            struct ulp_error *error);
 void free_lanes(struct lane_list *lanes);
+/* To be freed before the lanes. */
+struct ulp_plans lane_plans(const struct lane_list *lanes, const struct ulp_model *model);
+/* Those of the indexes, in their order, in arrays with room for one more; what the lanes are made
+ * of stays the other list's. Freed with free_picked_lanes, also after a failure. */
+enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes, size_t count,
+                           struct lane_list *out, struct ulp_error *error);
+void free_picked_lanes(struct lane_list *lanes);
 
 /* One input sample. */
 struct sample {
@@ -154,9 +161,9 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
 void print_shape_results(const struct shape_results *results, size_t lane_count);
 void free_shape_results(struct shape_results *results);
 /* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
- * make one random sample when there are none. All have the same shapes. */
+ * make one random sample when there are none. All have the same shapes, unless any_shapes. */
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
-                             struct sample_list *out, struct ulp_error *error);
+                             bool any_shapes, struct sample_list *out, struct ulp_error *error);
 /* The same, of any shapes and one after the other: all are read and checked (`check`; without it
  * the first is), but only the first, and those that share a file, stay loaded. */
 enum ulp_status open_samples(const struct ulp_model *model, const struct common_options *options,
@@ -182,19 +189,6 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
                                     size_t validate_count, struct search_samples *out,
                                     struct ulp_error *error);
 void free_search_samples(struct search_samples *samples);
-/* Plans of a model and its lanes for samples of any shapes; all zero but for these at first. */
-struct sample_plans {
-    const struct ulp_model *model;
-    const struct lane_list *lanes;
-    struct ulp_plan *first; /* of the first sample's shapes; stays */
-    struct ulp_plan *others[2];
-    int last; /* of the others, the one chosen last */
-};
-/* The plan for these inputs, with the nodes of the first; stays until two of others are made. */
-enum ulp_status choose_plan(struct sample_plans *plans, const struct ulp_tensor_set *inputs,
-                            struct ulp_plan **out, struct ulp_error *error);
-void free_other_plans(struct sample_plans *plans);
-void free_plans(struct sample_plans *plans);
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
  * of the inputs, or an array file in a folder of inputs. Asked before the work. */
 enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,

@@ -165,6 +165,7 @@ struct reading {
     /* what read_path does with those after the first: nothing, a check, a check while it is loaded
      */
     enum { READ_NAMES, READ_CHECKED, READ_ALL } extent;
+    bool any_shapes;
     use_sample *use;
     void *context;
 };
@@ -182,7 +183,7 @@ static enum ulp_status check_added(const struct reading *reading, size_t first,
         status = ulp_model_check_inputs(reading->model, &sample->inputs, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "%s", sample->name);
-        else if (reading->extent == READ_ALL)
+        else if (reading->extent == READ_ALL && !reading->any_shapes)
             status = compare_shape(reading->list, s, error);
         sample->fingerprint = ulp_tensor_set_fingerprint(&sample->inputs);
         if (s > 0 && reading->extent != READ_ALL)
@@ -318,7 +319,7 @@ static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
         if (got && !ulp_tensor_same_shape(got, &expected->tensor))
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "%s: input '%s' is %s, but %s in %s; this command takes samples of one "
-                            "shape, `audit` and `overflow` of any",
+                            "shape, `audit`, `overflow`, `study` and `tolerance` of any",
                             sample->name, expected->name,
                             ulp_tensor_describe_text(got, one, sizeof one),
                             ulp_tensor_describe_text(&expected->tensor, other, sizeof other),
@@ -348,9 +349,12 @@ static enum ulp_status read_extent(struct reading *reading, const struct common_
 }
 
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,
-                             struct sample_list *out, struct ulp_error *error)
+                             bool any_shapes, struct sample_list *out, struct ulp_error *error)
 {
-    struct reading reading = {.model = model, .list = out, .extent = READ_ALL};
+    struct reading reading = {.model = model,
+                              .list = out,
+                              .extent = READ_ALL,
+                              .any_shapes = any_shapes};
     return read_extent(&reading, options, error);
 }
 

@@ -145,17 +145,17 @@ static void enclose_reduction(const struct walk *w, int i)
         /* partial sums in any order are at most `size`, and the whole errs by n units of it */
         const double n = (double)w->n, error = size * n * (w->rule->sum_unit + 0x1p-50) * 1.01;
         const bool positive = lo[0] >= 0;
-        w->largest[i] = fmax(w->largest[i], size + error);
+        w->largest[i] = ulp_math_max(w->largest[i], size + error);
         ulp_interval_set_step(w->rule, &one, 0, lo[0] - error, hi[0] + error, may[0],
                               w->rule->sum_unit, &w->largest[i]);
         if (positive && !(may[0] & ULP_MAY_BE_ANYTHING))
-            lo[0] = fmax(lo[0], 0);
+            lo[0] = ulp_math_max(lo[0], 0);
         if (size + error > w->rule->largest)
             ulp_interval_set(&one, 0, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
     }
     /* the largest term is exp(0); CUDA's may be some units below 1 */
     if (is_sum_of_softmax(w, i) && !(may[0] & ULP_MAY_BE_ANYTHING) && w->n)
-        lo[0] = fmax(lo[0], 1 - 16 * w->rule->functions);
+        lo[0] = ulp_math_max(lo[0], 1 - 16 * w->rule->functions);
     if (w->n)
         ulp_interval_copy(out, 0, &one, 0);
     spread(w, i);
@@ -199,7 +199,7 @@ static void square(const struct walk *w, int i)
         if (!(y->may[p] & ULP_MAY_BE_ANYTHING) && !x->may[p] && x->lo[p] <= 0 && x->hi[p] >= 0)
             y->lo[p] = 0;
         else if (!(y->may[p] & ULP_MAY_BE_ANYTHING))
-            y->lo[p] = fmax(y->lo[p], 0);
+            y->lo[p] = ulp_math_max(y->lo[p], 0);
 }
 
 /* No better than it was: the intersection with [least, most]. */
@@ -209,10 +209,10 @@ static void meet(const struct walk *w, int i, size_t p, double least, double mos
     if (is_anything(w, i, p)) {
         ulp_interval_set(y, p, least, most, 0);
         w->largest[i] = isfinite(w->largest[i]) ? w->largest[i] : 0;
-        w->largest[i] = fmax(w->largest[i], fmax(fabs(least), fabs(most)));
+        w->largest[i] = ulp_math_max(w->largest[i], ulp_math_max(fabs(least), fabs(most)));
     } else if (y->lo[p] <= y->hi[p]) {
-        y->lo[p] = fmin(fmax(y->lo[p], least), most);
-        y->hi[p] = fmax(fmin(y->hi[p], most), least);
+        y->lo[p] = ulp_math_min(ulp_math_max(y->lo[p], least), most);
+        y->hi[p] = ulp_math_max(ulp_math_min(y->hi[p], most), least);
     }
 }
 
@@ -227,7 +227,7 @@ static void use_shapes(const struct walk *w, int i)
     if (below_its_largest(w, i) >= 0)
         for (size_t p = 0; p < w->n; p++)
             if (!is_anything(w, i, p) && w->values[i].lo[p] <= w->values[i].hi[p])
-                meet(w, i, p, fmin(w->values[i].lo[p], 0), 0);
+                meet(w, i, p, ulp_math_min(w->values[i].lo[p], 0), 0);
     if (is_share(w, i)) {
         for (size_t p = 0; p < w->n; p++)
             meet(w, i, p, 0, 1 + 4 * w->rule->unit);
@@ -240,14 +240,14 @@ static void use_shapes(const struct walk *w, int i)
             const double scale = k < 0 ? 1 : ulp_interval_magnitude(&w->values[k], p);
             if (is_anything(w, d, p) || !isfinite(scale))
                 return;
-            most = fmax(most, scale);
+            most = ulp_math_max(most, scale);
         }
         /* whatever d is when it is finite: a square that overflows makes the quotient 0 */
         for (size_t p = 0; p < w->n; p++) {
             const double scale = k < 0 ? 1 : ulp_interval_magnitude(&w->values[k], p);
             meet(w, i, p, -scale * sqrt(n) * slack, scale * sqrt(n) * slack);
         }
-        w->l2[i] = fmin(w->l2[i], most * sqrt(n) * slack);
+        w->l2[i] = ulp_math_min(w->l2[i], most * sqrt(n) * slack);
     }
 }
 
@@ -258,8 +258,8 @@ static double most_of(const struct walk *w, int i)
 {
     double most = 0;
     for (size_t p = 0; p < w->n; p++)
-        most =
-            fmax(most, w->values[i].may[p] ? INFINITY : ulp_interval_magnitude(&w->values[i], p));
+        most = ulp_math_max(most, w->values[i].may[p] ? INFINITY
+                                                      : ulp_interval_magnitude(&w->values[i], p));
     return most;
 }
 static double least_of(const struct walk *w, int i)
@@ -267,7 +267,7 @@ static double least_of(const struct walk *w, int i)
     double least = INFINITY;
     for (size_t p = 0; p < w->n; p++) {
         const double lo = w->values[i].lo[p], hi = w->values[i].hi[p];
-        least = fmin(least, lo > 0 ? lo : hi < 0 ? -hi : 0);
+        least = ulp_math_min(least, lo > 0 ? lo : hi < 0 ? -hi : 0);
     }
     return least;
 }
@@ -291,7 +291,7 @@ static double norm_of(const struct walk *w, const struct ulp_instruction *in, co
     case ULP_PRIMITIVE_SELECT:
         return squares ? ulp_math_hypot(norm[a[1]], norm[a[2]]) : norm[a[1]] + norm[a[2]];
     case ULP_PRIMITIVE_MUL:
-        return fmin(norm[a[0]] * most_of(w, a[1]), norm[a[1]] * most_of(w, a[0]));
+        return ulp_math_min(norm[a[0]] * most_of(w, a[1]), norm[a[1]] * most_of(w, a[0]));
     case ULP_PRIMITIVE_DIV: return norm[a[0]] / least_of(w, a[1]);
     default: return NAN;
     }
@@ -308,8 +308,8 @@ static void bound_norms(const struct walk *w, int i)
         squares += x * x;
     }
     const double n = (double)w->n, slack = 1 + (n + 4) * 0x1p-50;
-    w->l1[i] = fmin(w->l1[i], sum * slack);
-    w->l2[i] = fmin(w->l2[i], sqrt(squares) * slack);
+    w->l1[i] = ulp_math_min(w->l1[i], sum * slack);
+    w->l2[i] = ulp_math_min(w->l2[i], sqrt(squares) * slack);
     if (in->kind != ULP_TAPE_PRIMITIVE)
         return;
     const double one = norm_of(w, in, w->l1, false), two = norm_of(w, in, w->l2, true),

@@ -15,12 +15,12 @@ struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *ari
 {
     const struct ulp_format *compute = &arithmetic->compute, *sum = &arithmetic->rows;
     const double unit = ldexp(1, 1 - compute->precision);
-    return (struct ulp_interval_rule){.unit = unit,
-                                      .functions = arithmetic->cuda_functions ? 4 * unit : unit,
-                                      .sum_unit = fmax(unit, ldexp(1, 1 - sum->precision)),
-                                      .tiny = fmax(ldexp(1, compute->emin), ldexp(1, sum->emin)),
-                                      .largest = fmin(fmin(compute->max_finite, sum->max_finite),
-                                                      0x1p1000)};
+    return (struct ulp_interval_rule){
+        .unit = unit,
+        .functions = arithmetic->cuda_functions ? 4 * unit : unit,
+        .sum_unit = ulp_math_max(unit, ldexp(1, 1 - sum->precision)),
+        .tiny = ulp_math_max(ldexp(1, compute->emin), ldexp(1, sum->emin)),
+        .largest = ulp_math_min(ulp_math_min(compute->max_finite, sum->max_finite), 0x1p1000)};
 }
 
 void ulp_interval_set_point(const struct ulp_intervals *x, size_t i, double value)
@@ -38,7 +38,7 @@ double ulp_interval_magnitude(const struct ulp_intervals *x, size_t i)
 {
     if (x->may[i] & ULP_MAY_BE_ANYTHING)
         return INFINITY;
-    return x->lo[i] > x->hi[i] ? 0 : fmax(fabs(x->lo[i]), fabs(x->hi[i]));
+    return x->lo[i] > x->hi[i] ? 0 : ulp_math_max(fabs(x->lo[i]), fabs(x->hi[i]));
 }
 
 static void set_anything(const struct ulp_intervals *x, size_t i)
@@ -59,8 +59,8 @@ void ulp_interval_set_step(const struct ulp_interval_rule *rule, const struct ul
     /* rounding never crosses zero */
     low = lo >= 0 && low < 0 ? 0 : low;
     high = hi <= 0 && high > 0 ? 0 : high;
-    const double most = fmax(fabs(low), fabs(high));
-    *largest = isnan(most) ? INFINITY : fmax(*largest, most);
+    const double most = ulp_math_max(fabs(low), fabs(high));
+    *largest = isnan(most) ? INFINITY : ulp_math_max(*largest, most);
     if (most <= rule->largest)
         ulp_interval_set(x, i, low, high, may);
     else
@@ -148,13 +148,13 @@ static void compute_monotone(const struct ulp_interval_rule *rule, enum ulp_prim
         /* at the infinities: the range's end, when it has one */
         if (a->may[i] & ULP_MAY_BE_LOW) {
             if (isfinite(f->least))
-                lo = f->least, hi = fmax(hi, f->least);
+                lo = f->least, hi = ulp_math_max(hi, f->least);
             else
                 may = ULP_MAY_BE_ANYTHING;
         }
         if (a->may[i] & ULP_MAY_BE_HIGH) {
             if (isfinite(f->most))
-                hi = f->most, lo = fmin(lo, f->most);
+                hi = f->most, lo = ulp_math_min(lo, f->most);
             else
                 may = ULP_MAY_BE_ANYTHING;
         }
@@ -187,7 +187,7 @@ static bool is_empty(struct set x)
 }
 static struct set hull(struct set a, struct set b)
 {
-    return (struct set){fmin(a.lo, b.lo), fmax(a.hi, b.hi), a.may | b.may};
+    return (struct set){ulp_math_min(a.lo, b.lo), ulp_math_max(a.hi, b.hi), a.may | b.may};
 }
 static uint8_t swapped(uint8_t may)
 {
@@ -224,7 +224,8 @@ static struct set multiply(struct set a, struct set b)
     if (a.may || b.may)
         return anything();
     const double p = a.lo * b.lo, q = a.lo * b.hi, r = a.hi * b.lo, s = a.hi * b.hi;
-    return (struct set){fmin(fmin(p, q), fmin(r, s)), fmax(fmax(p, q), fmax(r, s)), 0};
+    return (struct set){ulp_math_min(ulp_math_min(p, q), ulp_math_min(r, s)),
+                        ulp_math_max(ulp_math_max(p, q), ulp_math_max(r, s)), 0};
 }
 
 static struct set divide(struct set a, struct set b)
@@ -241,7 +242,7 @@ static struct set largest_of(struct set a, struct set b)
     if (a.may & b.may & ULP_MAY_BE_LOW)
         out.may |= ULP_MAY_BE_LOW;
     if (!is_empty(a) && !is_empty(b))
-        out = hull(out, (struct set){fmax(a.lo, b.lo), fmax(a.hi, b.hi), 0});
+        out = hull(out, (struct set){ulp_math_max(a.lo, b.lo), ulp_math_max(a.hi, b.hi), 0});
     if (!is_empty(a) && b.may & ULP_MAY_BE_LOW)
         out = hull(out, (struct set){a.lo, a.hi, 0});
     if (!is_empty(b) && a.may & ULP_MAY_BE_LOW)
@@ -255,7 +256,7 @@ static struct set magnitude_of(struct set a)
     if (is_empty(a))
         return (struct set){a.lo, a.hi, may};
     const double least = a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0;
-    return (struct set){least, fmax(fabs(a.lo), fabs(a.hi)), may};
+    return (struct set){least, ulp_math_max(fabs(a.lo), fabs(a.hi)), may};
 }
 
 /* pow(a, b) for one exponent, or a positive base. */
@@ -282,8 +283,8 @@ static struct set power(struct set a, struct set b)
                                                .rounding = ULP_ROUND_NEAREST_EVEN};
     ulp_strip_tables[ULP_STRIP_DOUBLE]->primitive[ULP_PRIMITIVE_POW](&rule, z, x, y, NULL, 4,
                                                                      (struct ulp_strip_place){0});
-    return (struct set){fmin(fmin(z[0], z[1]), fmin(z[2], z[3])),
-                        fmax(fmax(z[0], z[1]), fmax(z[2], z[3])), 0};
+    return (struct set){ulp_math_min(ulp_math_min(z[0], z[1]), ulp_math_min(z[2], z[3])),
+                        ulp_math_max(ulp_math_max(z[0], z[1]), ulp_math_max(z[2], z[3])), 0};
 }
 
 /* The remainder is smaller than the divisor; with the dividend's sign no larger than it. */
@@ -291,10 +292,11 @@ static struct set remainder_of(struct set a, struct set b, bool floored)
 {
     if (a.may || b.may || is_empty(a) || is_empty(b) || (b.lo <= 0 && b.hi >= 0))
         return anything();
-    const double most = fmax(fabs(b.lo), fabs(b.hi));
+    const double most = ulp_math_max(fabs(b.lo), fabs(b.hi));
     if (floored)
         return b.lo > 0 ? (struct set){0, most, 0} : (struct set){-most, 0, 0};
-    return (struct set){a.lo < 0 ? -fmin(most, -a.lo) : 0, a.hi > 0 ? fmin(most, a.hi) : 0, 0};
+    return (struct set){a.lo < 0 ? -ulp_math_min(most, -a.lo) : 0,
+                        a.hi > 0 ? ulp_math_min(most, a.hi) : 0, 0};
 }
 
 /* A truth value, known when the intervals do not meet. */
@@ -376,7 +378,7 @@ static struct set compute_one(enum ulp_primitive primitive, struct set a, struct
     case ULP_PRIMITIVE_SIN:
     case ULP_PRIMITIVE_COS: return a.may ? anything() : (struct set){-1, 1, 0};
     case ULP_PRIMITIVE_COSH:
-        if (a.may || is_empty(a) || fmax(-a.lo, a.hi) > 700)
+        if (a.may || is_empty(a) || ulp_math_max(-a.lo, a.hi) > 700)
             return anything();
         a = magnitude_of(a);
         return (struct set){1, ulp_math_exp2(ceil(a.hi * 1.4427 + 1e-3)), 0};
@@ -412,7 +414,7 @@ static void compute_piece(const struct ulp_interval_rule *rule, enum ulp_primiti
         } else if (unit == 0) {
             ulp_interval_set(out, i, y.lo, y.hi, y.may);
             if (!is_empty(y))
-                *largest = fmax(*largest, fmax(fabs(y.lo), fabs(y.hi)));
+                *largest = ulp_math_max(*largest, ulp_math_max(fabs(y.lo), fabs(y.hi)));
         } else {
             ulp_interval_set_step(rule, out, i, y.lo, y.hi, y.may, unit, largest);
         }

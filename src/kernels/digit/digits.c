@@ -7,6 +7,9 @@
 #include "base/tuning.h"
 
 #define EXPONENT_MAX ((int64_t)1 << 60)
+/* Floats looked at together, of one line and of lines side by side, as vectors hold them. */
+#define SCAN_STRETCH 64
+#define SCAN_LANES 8
 
 size_t ulp_wide_panel_data_bytes(const struct ulp_wide_plan *plan, int side, size_t width)
 {
@@ -33,20 +36,33 @@ struct ulp_wide_line ulp_wide_line_of_floats(int32_t largest, int32_t smallest_l
 }
 
 /* Floats by their bit patterns, in which zero's magnitude is 0 and less one the largest of all. */
+static inline int32_t magnitude_of(const float *x)
+{
+    int32_t bits;
+    memcpy(&bits, x, sizeof bits);
+    return bits & INT32_MAX;
+}
+
+static inline void scan_float(const float *x, int32_t *largest, int32_t *smallest_less_1)
+{
+    const int32_t magnitude = magnitude_of(x), less_1 = (magnitude - 1) & INT32_MAX;
+    *largest = magnitude > *largest ? magnitude : *largest;
+    *smallest_less_1 = less_1 < *smallest_less_1 ? less_1 : *smallest_less_1;
+}
+
 static struct ulp_wide_line scan_floats(const float *x, const int64_t *offset, size_t k)
 {
     int32_t largest = 0, smallest_less_1 = INT32_MAX;
     for (size_t i = 0, count; i < k; i += count) {
-        /* In stretches without gaps the compiler has vectors for it. */
-        const float *here = x + offset[i];
-        count = ulp_wide_count_adjacent(offset + i, k - i, 64);
-        for (size_t j = 0; j < count; j++) {
-            uint32_t bits;
-            memcpy(&bits, here + j, sizeof bits);
-            const int32_t magnitude = (int32_t)(bits & INT32_MAX),
-                          less_1 = (int32_t)((bits - 1) & INT32_MAX);
-            largest = magnitude > largest ? magnitude : largest;
-            smallest_less_1 = less_1 < smallest_less_1 ? less_1 : smallest_less_1;
+        count = ulp_size_min(k - i, SCAN_STRETCH);
+        if (ulp_wide_count_adjacent(offset + i, count, SCAN_STRETCH) == SCAN_STRETCH) {
+            /* without gaps the compiler has vectors for it */
+            const float *here = x + offset[i];
+            for (size_t j = 0; j < SCAN_STRETCH; j++)
+                scan_float(here + j, &largest, &smallest_less_1);
+        } else {
+            for (size_t j = i; j < i + count; j++)
+                scan_float(x + offset[j], &largest, &smallest_less_1);
         }
     }
     return ulp_wide_line_of_floats(largest, smallest_less_1);
@@ -102,6 +118,37 @@ struct ulp_wide_line ulp_wide_scan(const struct ulp_factor *factor, size_t batch
     scan_records(&result, factor->tensor, base, factor->k_offset, k);
     end_line(&result);
     return result;
+}
+
+/* Lines that begin side by side, as the columns of an image do: an element of each at once. */
+static bool begin_adjacent(const struct ulp_wide_panel *panel, const struct ulp_factor *factor)
+{
+    const int64_t *line = factor->line_offset + panel->first;
+    size_t i = 1;
+    while (i < panel->count && line[i] == line[0] + (int64_t)i)
+        i++;
+    return panel->count > 1 && i == panel->count;
+}
+
+static void scan_adjacent(struct ulp_wide_panel *panel, const struct ulp_factor *factor,
+                          size_t batch, size_t k)
+{
+    const float *x =
+        (const float *)factor->tensor->data + ulp_wide_line(factor, batch, panel->first);
+    int32_t largest[ULP_WIDE_COLUMNS_MAX] = {0}, smallest_less_1[ULP_WIDE_COLUMNS_MAX];
+    const size_t count = panel->count, whole = count / SCAN_LANES * SCAN_LANES;
+    for (size_t i = 0; i < ULP_WIDE_COLUMNS_MAX; i++)
+        smallest_less_1[i] = INT32_MAX;
+    for (size_t e = 0; e < k; e++) {
+        const float *here = x + factor->k_offset[e];
+        for (size_t first = 0; first < whole; first += SCAN_LANES)
+            for (size_t i = first; i < first + SCAN_LANES; i++)
+                scan_float(here + i, &largest[i], &smallest_less_1[i]);
+        for (size_t i = whole; i < count; i++)
+            scan_float(here + i, &largest[i], &smallest_less_1[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        panel->lines[i] = ulp_wide_line_of_floats(largest[i], smallest_less_1[i]);
 }
 
 /* All lines of a panel, a stretch of each in turn, as they are cut. */
@@ -284,10 +331,13 @@ void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *
 {
     const bool floats = factor->tensor->element == ULP_ELEMENT_F32;
     panel->irregular = true;
-    if (!floats)
+    const bool adjacent = floats && begin_adjacent(panel, factor);
+    if (adjacent)
+        scan_adjacent(panel, factor, batch, plan->k);
+    else if (!floats)
         scan_panel(panel, factor, batch, plan->k);
     for (size_t i = 0; i < panel->count; i++) {
-        if (floats)
+        if (floats && !adjacent)
             panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
         panel->irregular &= panel->lines[i].irregular;
     }

@@ -1,7 +1,8 @@
 /* Elementary functions: correctly rounded in every format, and never by the machine's libm, so that
- * results travel. A fast estimate in double with a proven bound decides almost every element
- * (function/estimate.c); where the bound leaves two candidates, and for special values, MPFR
- * decides (function/exact.c). Bounds: README.md in this folder. */
+ * results travel. A fast estimate with a proven bound decides almost every element: a double for
+ * formats up to float (function/estimate.c), a sum of two for the others (function/pair.c). Where
+ * the bound leaves two candidates, and for special values, fixed point (fixed/function.h) or MPFR
+ * (function/exact.c) decides. Bounds: number/README.md, 7. */
 #ifndef ULP_NUMBER_FUNCTION_FUNCTION_H
 #define ULP_NUMBER_FUNCTION_FUNCTION_H
 
@@ -35,6 +36,9 @@ void ulp_function_doubles(const struct ulp_format *format, enum ulp_rounding rou
 /* The same in binary64, ties to even. */
 void ulp_function_binary64(enum ulp_primitive primitive, double *out, const double *a,
                            const double *b, size_t n);
+/* The same rounded to odd at 53 bits, from which a rounding to 51 bits or fewer is the only one. */
+void ulp_function_to_odd(enum ulp_primitive primitive, double *out, const double *a,
+                         const double *b, size_t n);
 
 /* x as a double rounded to odd: x itself when it is a double, else the neighbour whose last
  * significand bit is 1 (so zero and infinity only stand for themselves). ternary says how x errs

@@ -3,6 +3,16 @@
 #ifndef ULP_NUMBER_FUNCTION_MATH_H
 #define ULP_NUMBER_FUNCTION_MATH_H
 
+/* Of a number and NaN the number; of zeros of unlike signs, whose order fmax and fmin leave to the
+ * processor, the second. */
+static inline double ulp_math_max(double x, double y)
+{
+    return x > y || y != y ? x : y;
+}
+static inline double ulp_math_min(double x, double y)
+{
+    return x < y || y != y ? x : y;
+}
 /* By ulp_function_binary64: well below a microsecond for most arguments. */
 double ulp_math_exp(double x);
 double ulp_math_expm1(double x);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "ops/operator.h"
 #include "ops/probe.h"
 
@@ -19,7 +20,7 @@ static enum ulp_status take_magnitudes(const struct ulp_call *call, const struct
     *largest = 0;
     for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
         data[i] = fabs(ulp_tensor_get(in, i));
-        *largest = fmax(*largest, data[i]);
+        *largest = ulp_math_max(*largest, data[i]);
     }
     return status;
 }

@@ -1,5 +1,6 @@
 /* Affine forms: sums of them, what intervals say beside them, their unknowns. */
 #include "ops/trace/affine.h"
+#include "number/function/math.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ struct ulp_affine ulp_affine_of_interval(const struct ulp_intervals *x, size_t i
     return (struct ulp_affine){.centre = centre,
                                .rest = x->lo[i] == x->hi[i]
                                            ? 0
-                                           : fmax(x->hi[i] - centre, centre - x->lo[i]) *
+                                           : ulp_math_max(x->hi[i] - centre, centre - x->lo[i]) *
                                                  (1 + 0x1p-51)};
 }
 
@@ -97,7 +98,7 @@ struct ulp_affine ulp_affine_meet(const struct ulp_affine *form, const struct ul
     if (x->may[i])
         ulp_interval_set(x, i, low, high, 0);
     else if (low <= x->hi[i] && high >= x->lo[i])
-        ulp_interval_set(x, i, fmax(x->lo[i], low), fmin(x->hi[i], high), 0);
+        ulp_interval_set(x, i, ulp_math_max(x->lo[i], low), ulp_math_min(x->hi[i], high), 0);
     return radius <= WORTH * (x->hi[i] / 2 - x->lo[i] / 2) ? *form : none;
 }
 

@@ -1,6 +1,7 @@
 /* The affine forms of a formula's values: those that follow from operands by sums, products,
  * larger and smaller ones. */
 #include "ops/trace/affine.h"
+#include "number/function/math.h"
 
 static const struct ulp_instruction *at(const struct ulp_affine_tape *w, int i)
 {
@@ -110,7 +111,7 @@ static struct ulp_affine invert(const struct ulp_affine_tape *w, int b, size_t k
     uint8_t may = 0;
     const struct ulp_intervals inverse = {&lo, &hi, &may};
     struct ulp_affine out = ulp_affine_of_interval(&inverse, 0);
-    ulp_affine_loosen(&out, fmax(fabs(lo), fabs(hi)) * 0x1p-51);
+    ulp_affine_loosen(&out, ulp_math_max(fabs(lo), fabs(hi)) * 0x1p-51);
     return out;
 }
 
@@ -132,11 +133,11 @@ static struct ulp_affine largest(struct ulp_affine_tape *w, int x, int y, size_t
         0x1p-48 * (ulp_affine_magnitude(&forms[0]) + ulp_affine_magnitude(&forms[1])) + 0x1p-1000;
     double l = d.centre - ulp_affine_radius(&d), u = d.centre + ulp_affine_radius(&d);
     if (!a->may[k] && !b->may[k] && a->lo[k] <= a->hi[k] && b->lo[k] <= b->hi[k])
-        l = fmax(l, a->lo[k] - b->hi[k]), u = fmin(u, a->hi[k] - b->lo[k]);
+        l = ulp_math_max(l, a->lo[k] - b->hi[k]), u = ulp_math_min(u, a->hi[k] - b->lo[k]);
     l -= slack, u += slack;
     if (l >= 0 || u <= 0)
         return forms[l < 0];
-    const double q = u / (u - l), most = fmax(-q * l, (1 - q) * u) * (1 + 0x1p-48),
+    const double q = u / (u - l), most = ulp_math_max(-q * l, (1 - q) * u) * (1 + 0x1p-48),
                  weights[2] = {q, 1 - q};
     return combine(w, 2, weights, forms, most / 2, most / 2);
 }

@@ -37,7 +37,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
         if (number != ULP_NO_NUMBER) {
             const double lo = e->at.lo[number], hi = e->at.hi[number];
             centre = lo / 2 + hi / 2;
-            radius = fmax(hi - centre, centre - lo) * (1 + 0x1p-51);
+            radius = ulp_math_max(hi - centre, centre - lo) * (1 + 0x1p-51);
             if (e->at.may[number] || !(lo <= hi))
                 radius = INFINITY, centre = 0;
         } else if (!isfinite(centre)) {
@@ -237,7 +237,7 @@ static double find_widest_column(struct ulp_trace *trace, const struct factor *f
                         from->line_offset[j] + from->k_offset[n];
         const struct ulp_norms norms =
             ulp_enclosing_norms(trace->enclosing, from->tensor->data, places, lines, from->padding);
-        widest = fmax(widest, norms.l2);
+        widest = ulp_math_max(widest, norms.l2);
     }
     return widest;
 }
@@ -287,10 +287,10 @@ static void join_results(struct ulp_trace *trace, const struct ulp_contraction *
             widest = find_widest_column(trace, matrix, g, lines, p->k);
         for (size_t i = 0; i < others; i++) {
             const struct ulp_norms *x = &vectors->norms[g * others + i];
-            const double norm = fmin(spectral * x->l2, x->l1 * widest);
+            const double norm = ulp_math_min(spectral * x->l2, x->l1 * widest);
             double size = 0;
             for (size_t j = 0; j < lines; j++)
-                size = fmax(size, x->l2 * matrix->norms[g * lines + j].l2);
+                size = ulp_math_max(size, x->l2 * matrix->norms[g * lines + j].l2);
             if (isfinite(norm))
                 join_line(trace, arithmetic, first + g * p->m * p->n + (rows ? i * p->n : i),
                           rows ? 1 : p->n, lines, p->k, norm, size);
@@ -305,9 +305,10 @@ static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double
 {
     struct ulp_enclosing *e = trace->enclosing;
     const double cut = magnitude * ((double)k + 4) * 0x1p-51 + 0x1p-1060;
-    const double holder = fmin(a.l2 * b.l2, fmin(a.l1 * b.most, a.most * b.l1)) * (1 + 0x1p-50);
-    const double size =
-        fmin(isnan(magnitude) ? INFINITY : magnitude + cut, isnan(holder) ? INFINITY : holder);
+    const double holder =
+        ulp_math_min(a.l2 * b.l2, ulp_math_min(a.l1 * b.most, a.most * b.l1)) * (1 + 0x1p-50);
+    const double size = ulp_math_min(isnan(magnitude) ? INFINITY : magnitude + cut,
+                                     isnan(holder) ? INFINITY : holder);
     const double radius = magnitude - centre_size + 2 * cut;
     double lo = centre - radius, hi = centre + radius;
     if (!(lo >= -size))
@@ -316,7 +317,7 @@ static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double
         hi = size;
     const double error = lane_error(arithmetic, k, size);
     const double most = size + error;
-    *largest = fmax(*largest, most);
+    *largest = ulp_math_max(*largest, most);
     if (most <= arithmetic->accumulator.max_finite && isfinite(most))
         ulp_interval_set(&e->at, number, lo - error, hi + error, 0);
     else

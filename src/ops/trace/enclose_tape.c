@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "formula/enclose/enclose.h"
+#include "number/function/math.h"
 #include "ops/trace/affine.h"
 
 /* Elements without a joint, that are taken at once. */
@@ -218,8 +219,8 @@ static void store_element(struct evaluation *v, double *element, const struct ul
     if (e->at.may[number])
         form.rest = INFINITY;
     if (met != ULP_NO_NUMBER && met >= first) {
-        const double lo = fmin(e->at.lo[met], e->at.lo[number]),
-                     hi = fmax(e->at.hi[met], e->at.hi[number]);
+        const double lo = ulp_math_min(e->at.lo[met], e->at.lo[number]),
+                     hi = ulp_math_max(e->at.hi[met], e->at.hi[number]);
         ulp_interval_set(&e->at, met, lo, hi, e->at.may[met] | e->at.may[number]);
         e->joint[met] = ULP_NO_JOINT;
         form.rest = INFINITY;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "ops/trace/affine.h"
+#include "number/function/math.h"
 
 /* ---- enclosures ---- */
 
@@ -75,15 +76,15 @@ void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ul
                                             lo, 0, 0),
                      high = ulp_format_round(format, nearest ? arithmetic->rounding : ULP_ROUND_UP,
                                              hi, 0, 0);
-        lo = fmin(lo, low);
-        hi = fmax(hi, high);
+        lo = ulp_math_min(lo, low);
+        hi = ulp_math_max(hi, high);
         /* what saturates is too large all the same */
         if (isnan(low) || isnan(high) ||
-            (fmax(fabs(x->lo[i]), fabs(x->hi[i])) > format->max_finite &&
+            (ulp_math_max(fabs(x->lo[i]), fabs(x->hi[i])) > format->max_finite &&
              format->overflow != ULP_OVERFLOW_INFINITY))
             lo = -INFINITY;
         if (lo < -format->max_finite || hi > format->max_finite) {
-            const double most = fmax(fabs(low), fabs(high));
+            const double most = ulp_math_max(fabs(low), fabs(high));
             if (!(most <= format->max_finite) || lo == -INFINITY) {
                 ulp_interval_set(x, i, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
                 return;
@@ -208,7 +209,7 @@ void ulp_enclosing_hide(struct ulp_trace *trace, struct ulp_hidden_bound hidden)
     struct ulp_error ignored;
     for (size_t h = 0; h < e->hidden_count; h++)
         if (e->hidden[h].tape == hidden.tape && e->hidden[h].instruction == hidden.instruction) {
-            e->hidden[h].largest = fmax(e->hidden[h].largest, hidden.largest);
+            e->hidden[h].largest = ulp_math_max(e->hidden[h].largest, hidden.largest);
             return;
         }
     if (e->hidden_count == e->hidden_capacity) {
@@ -281,17 +282,17 @@ struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elem
         x = isnan(x) ? INFINITY : x;
         *(part ? &part->l1 : &out.l1) += x;
         *(part ? &part->l2 : &out.l2) += x * x;
-        out.most = fmax(out.most, x);
+        out.most = ulp_math_max(out.most, x);
     }
     const double slack = 1 + ((double)count + 8) * 0x1p-50;
     for (size_t p = 0; p < part_count; p++) {
         const struct ulp_joint *joint = &e->joints[parts[p].joint];
-        out.l1 += fmin(parts[p].l1, joint->l1);
-        out.l2 += fmin(parts[p].l2, joint->l2 * joint->l2);
+        out.l1 += ulp_math_min(parts[p].l1, joint->l1);
+        out.l2 += ulp_math_min(parts[p].l2, joint->l2 * joint->l2);
     }
     out.l1 *= slack;
     out.l2 = sqrt(out.l2) * slack;
-    out.most = fmin(out.most, out.l2);
+    out.most = ulp_math_min(out.most, out.l2);
     return out;
 }
 

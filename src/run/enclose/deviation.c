@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 #include "run/idiom/read.h"
 
@@ -36,8 +37,8 @@ static double row_norm(const struct ulp_slot_bounds *value)
         }
         double norm = sqrt(squares) * (1 + (double)n * 0x1p-50);
         if (together && range->joint[r] != ULP_NO_JOINT)
-            norm = fmin(norm, range->joints[range->joint[r]].l2);
-        largest = fmax(largest, norm);
+            norm = ulp_math_min(norm, range->joints[range->joint[r]].l2);
+        largest = ulp_math_max(largest, norm);
     }
     return value->is_range && n ? largest : INFINITY;
 }
@@ -46,9 +47,9 @@ static double largest_of(const struct ulp_slot_bounds *value)
 {
     double largest = 0;
     for (size_t i = 0; i < value->range.count; i++)
-        largest =
-            fmax(largest,
-                 value->range.at.may[i] ? INFINITY : ulp_interval_magnitude(&value->range.at, i));
+        largest = ulp_math_max(largest, value->range.at.may[i]
+                                            ? INFINITY
+                                            : ulp_interval_magnitude(&value->range.at, i));
     return value->is_range ? largest : INFINITY;
 }
 
@@ -90,13 +91,13 @@ static double try_rows(const struct ulp_row_table *tables, size_t count, size_t 
             mean += sums[i];
         }
         if (count > 1) {
-            least = fmin(least, try_rows(tables + 1, count - 1, n, sums, sums + n));
+            least = ulp_math_min(least, try_rows(tables + 1, count - 1, n, sums, sums + n));
             continue;
         }
         mean /= (double)n;
         for (size_t i = 0; i < n; i++)
             squares += (sums[i] - mean) * (sums[i] - mean);
-        least = fmin(least, sqrt(squares));
+        least = ulp_math_min(least, sqrt(squares));
     }
     return least;
 }
@@ -115,7 +116,7 @@ static bool read_constant(struct ulp_enclosing_walk *w, const struct ulp_tensor 
             const double x = out->rows[r * n + i] = ulp_tensor_get(constant, r * n + i);
             squares += x * x;
         }
-        *norm = fmax(*norm, sqrt(squares) * 1.001);
+        *norm = ulp_math_max(*norm, sqrt(squares) * 1.001);
     }
     return out->rows != NULL;
 }
@@ -152,8 +153,8 @@ static void add_tables(struct ulp_enclosing_walk *w, const int *slots, struct ul
     const double error =
         (double)(count + 1) * (ldexp(1, 1 - w->arithmetic->storage.precision) * size +
                                sqrt((double)n) * ldexp(1, w->arithmetic->storage.emin - 1));
-    y->deviation =
-        fmax(y->deviation, try_rows(y->tables, count, n, NULL, sums) * (1 - 0x1p-30) - error);
+    y->deviation = ulp_math_max(y->deviation,
+                                try_rows(y->tables, count, n, NULL, sums) * (1 - 0x1p-30) - error);
 }
 
 void ulp_enclose_set_table(struct ulp_enclosing_walk *w, int slot, const struct ulp_tensor *table)
@@ -184,7 +185,7 @@ static void subtract(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                  gamma = 2 * n * ldexp(1, 1 - w->arithmetic->rows.precision);
     if (row_length(m) != 1 || row_length(x) != row_length(y))
         return;
-    y->deviation = fmax(0, x->deviation - rounding_of(w, y));
+    y->deviation = ulp_math_max(0, x->deviation - rounding_of(w, y));
     if (maker && ulp_step_is(maker, "ReduceMean") && maker->inputs[0] == step->inputs[0] &&
         ulp_step_axes(w->block, maker, x->shape.rank) == UINT32_C(1) << (x->shape.rank - 1))
         y->mean = (u + gamma) * largest_of(x) + u * largest_of(y) + ldexp(1, format->emin);
@@ -202,10 +203,11 @@ static void scale(struct ulp_enclosing_walk *w, const struct ulp_slot_bounds *a,
         mean += ulp_tensor_get(g, i) / (double)n;
     /* the lane has g rounded */
     for (size_t i = 0; i < n; i++)
-        most = fmax(most, fabs(ulp_tensor_get(g, i) - mean) +
-                              fabs(ulp_tensor_get(g, i)) *
-                                  ldexp(1, 1 - w->arithmetic->storage.precision));
-    y->deviation = fmax(0, fabs(mean) * a->deviation - most * row_norm(a) - rounding_of(w, y));
+        most = ulp_math_max(most, fabs(ulp_tensor_get(g, i) - mean) +
+                                      fabs(ulp_tensor_get(g, i)) *
+                                          ldexp(1, 1 - w->arithmetic->storage.precision));
+    y->deviation =
+        ulp_math_max(0, fabs(mean) * a->deviation - most * row_norm(a) - rounding_of(w, y));
 }
 
 void ulp_enclose_deviation(struct ulp_enclosing_walk *w, const struct ulp_step *step)
@@ -234,12 +236,12 @@ void ulp_enclose_deviation(struct ulp_enclosing_walk *w, const struct ulp_step *
                 const double b = ulp_tensor_get(constants[!s], i);
                 squares += b * b;
             }
-            y->deviation =
-                fmax(y->deviation, in[s]->deviation - sqrt(squares) * 1.01 - rounding_of(w, y));
+            y->deviation = ulp_math_max(y->deviation, in[s]->deviation - sqrt(squares) * 1.01 -
+                                                          rounding_of(w, y));
         }
         if (adds && in[!s]->is_range && row_length(in[!s]) == row_length(y))
             y->deviation =
-                fmax(y->deviation, in[s]->deviation - row_norm(in[!s]) - rounding_of(w, y));
+                ulp_math_max(y->deviation, in[s]->deviation - row_norm(in[!s]) - rounding_of(w, y));
     }
     if (adds && (in[0]->is_range || in[1]->is_range) && row_length(y))
         add_tables(w, step->inputs, y);

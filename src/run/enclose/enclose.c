@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 
 /* Where a value is unknown it is taken as finite from here on, so that what follows from this node
@@ -42,10 +43,10 @@ static void describe_value(const struct ulp_enclosing_walk *w, int slot, struct 
         if (at->may[i] & ULP_MAY_BE_ANYTHING)
             out->unknown++;
         else
-            out->bound = fmax(out->bound, ulp_interval_magnitude(at, i));
+            out->bound = ulp_math_max(out->bound, ulp_interval_magnitude(at, i));
         if (!(at->may[i] & ULP_MAY_BE_ANYTHING)) {
-            out->low = fmin(out->low, at->lo[i]);
-            out->high = fmax(out->high, at->hi[i]);
+            out->low = ulp_math_min(out->low, at->lo[i]);
+            out->high = ulp_math_max(out->high, at->hi[i]);
         }
         out->infinite += at->may[i] && !(at->may[i] & ULP_MAY_BE_ANYTHING);
     }
@@ -62,7 +63,7 @@ static double find_reached(const struct ulp_step *step, const struct ulp_hidden_
         for (int o = 0; hidden[h].tape && o < hidden[h].tape->output_count; o++)
             output |= hidden[h].tape->outputs[o] == hidden[h].instruction;
         if (output)
-            reached = fmax(reached, hidden[h].largest);
+            reached = ulp_math_max(reached, hidden[h].largest);
     }
     (void)step;
     return reached > most ? reached : INFINITY;
@@ -91,7 +92,7 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
             continue;
         describe_value(w, step->inputs[i], &input);
         if (input.is_float)
-            node.inputs = fmax(node.inputs, input.unknown ? INFINITY : input.bound);
+            node.inputs = ulp_math_max(node.inputs, input.unknown ? INFINITY : input.bound);
     }
     for (size_t o = 0; o < step->output_count; o++) {
         if (step->outputs[o] < 0 || w->block->slots[step->outputs[o]].constant)

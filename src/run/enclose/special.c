@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 #include "run/idiom/idiom.h"
 #include "run/idiom/read.h"
@@ -68,8 +69,8 @@ static void widen_by(const struct table *table, size_t at, const struct ulp_inte
         ulp_interval_copy(&x, 0, &table->range->at, at);
     else
         ulp_interval_set_point(&x, 0, ulp_tensor_get(table->numbers, at));
-    hull->lo[0] = fmin(hull->lo[0], lo);
-    hull->hi[0] = fmax(hull->hi[0], hi);
+    hull->lo[0] = ulp_math_min(hull->lo[0], lo);
+    hull->hi[0] = ulp_math_max(hull->hi[0], hi);
     hull->may[0] |= may;
     const double magnitude = may ? INFINITY : ulp_interval_magnitude(&x, 0);
     *square += magnitude * magnitude;
@@ -91,8 +92,8 @@ static void choose_any(const struct table *table, size_t picks, struct ulp_enclo
                                                    out->at.may + first + n};
                 widen_by(table, (o * table->choices + c) * table->inner + n, &hull, &square, &sum);
             }
-            l1 = fmax(l1, sum);
-            l2 = fmax(l2, sqrt(square));
+            l1 = ulp_math_max(l1, sum);
+            l2 = ulp_math_max(l2, sqrt(square));
         }
         const double slack = 1 + (double)table->inner * 0x1p-50;
         for (size_t p = 0; p < picks; p++) {
@@ -210,7 +211,7 @@ static double lowered(const struct ulp_arithmetic *arithmetic, double constant)
 {
     const struct ulp_format *format = &arithmetic->storage;
     if (arithmetic->constants == ULP_CONSTANTS_ONNXCONVERTER && constant > 0)
-        constant = fmax(constant, 1e-7);
+        constant = ulp_math_max(constant, 1e-7);
     const double rounded = ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, constant, 0, 0);
     return arithmetic->constants == ULP_CONSTANTS_TENSORRT && constant > 0 && rounded == 0 &&
                    format->subnormals
@@ -250,7 +251,7 @@ static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_i
     if (low > 0 && mean > 0) {
         const double above = (1 + n * mean * mean / (low * low)) * (1 + 6 * u + gamma) +
                              n * (idiom->epsilon * (1 + u) + 5 * eta) * (1 + 3 * u) / (low * low);
-        *least = fmax(0, sqrt(n / above) * (1 - 3 * u) - u * norm - sqrt(n) * eta);
+        *least = ulp_math_max(0, sqrt(n / above) * (1 - 3 * u) - u * norm - sqrt(n) * eta);
     }
     return norm;
 }
@@ -293,7 +294,8 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
         if (at->may[i])
             ulp_interval_set(&joined.at, i, -norm, norm, 0);
         else
-            ulp_interval_set(&joined.at, i, fmax(at->lo[i], -norm), fmin(at->hi[i], norm), 0);
+            ulp_interval_set(&joined.at, i, ulp_math_max(at->lo[i], -norm),
+                             ulp_math_min(at->hi[i], norm), 0);
         joined.joint[i] = (uint32_t)row;
     }
     ulp_enclosure_free(&y->range);

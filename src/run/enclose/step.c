@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 
 /* ---- what a step reads ---- */
@@ -146,8 +147,8 @@ static bool only_chooses(const struct ulp_step *step)
 
 static void widen(struct ulp_intervals *hull, const struct ulp_intervals *x, size_t i)
 {
-    hull->lo[0] = fmin(hull->lo[0], x->lo[i]);
-    hull->hi[0] = fmax(hull->hi[0], x->hi[i]);
+    hull->lo[0] = ulp_math_min(hull->lo[0], x->lo[i]);
+    hull->hi[0] = ulp_math_max(hull->hi[0], x->hi[i]);
     hull->may[0] |= x->may[i];
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 
 void ulp_bounds_free(struct ulp_slot_bounds *value)
@@ -100,8 +101,8 @@ static bool join_element(const struct ulp_intervals *into, size_t i, const struc
                        (x->lo[i] <= x->hi[i] && (x->lo[i] < into->lo[i] || x->hi[i] > into->hi[i]));
     if (!grows || into->may[i] & ULP_MAY_BE_ANYTHING)
         return false;
-    ulp_interval_set(into, i, fmin(into->lo[i], x->lo[i]), fmax(into->hi[i], x->hi[i]),
-                     into->may[i] | x->may[i]);
+    ulp_interval_set(into, i, ulp_math_min(into->lo[i], x->lo[i]),
+                     ulp_math_max(into->hi[i], x->hi[i]), into->may[i] | x->may[i]);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/function/math.h"
 #include "run/plan/plan.h"
 
 /* Does the step use its input i as more than a parameter? A captured value: does a body? */
@@ -136,9 +137,9 @@ static double estimate_sum(const struct ulp_tensor *first, const struct ulp_tens
     if (second->rank == 0 || out->count == 0)
         return count;
     if (second->rank <= 2)
-        return count / fmax(1, (double)second->dims[second->rank - 1]);
+        return count / ulp_math_max(1, (double)second->dims[second->rank - 1]);
     if (second->rank == out->rank && second->dims[0] == out->dims[1])
-        return count / fmax(1, (double)second->dims[0]);
+        return count / ulp_math_max(1, (double)second->dims[0]);
     return sqrt((double)first->count * count / (double)out->count);
 }
 

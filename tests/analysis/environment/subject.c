@@ -256,6 +256,25 @@ static void digest_parts(struct digest *digest, const struct ulp_plan *plan,
         CALL(ulp_model_fingerprint(model, &fingerprint, e));
 }
 
+/* The lanes that would be two processes', and what two would be joined to: here one has all. */
+static void digest_joined(struct digest *digest, const struct ulp_plan *plan,
+                          const struct ulp_arithmetic *lanes, const struct ulp_audit *audit)
+{
+    struct ulp_auditor *sum;
+    unsigned char *bytes, *joined;
+    size_t count, joined_count;
+    const size_t owners[] = {ulp_part_owner(lanes, LANE_COUNT, LANE_COUNT - 1, 2),
+                             ulp_part_owner_count(lanes, LANE_COUNT)};
+    add_bytes(digest, owners, sizeof owners);
+    CALL(ulp_part_encode(audit, &bytes, &count, e));
+    CALL(ulp_auditor_create(plan, &sum, e));
+    CALL(ulp_part_join(sum, (const void *const[]){bytes}, &count, 1, &joined, &joined_count, e));
+    add_bytes(digest, joined, joined_count);
+    ulp_auditor_free(sum);
+    free(joined);
+    free(bytes);
+}
+
 /* FP64 as the reference, looked at. */
 static void digest_quick(struct digest *digest)
 {
@@ -323,6 +342,7 @@ static void digest_audit(struct digest *digest)
     audit.seconds = 0;
     audit.peak_bytes = 0;
     digest_parts(digest, plan, &audit);
+    digest_joined(digest, plan, lanes, &audit);
     const struct ulp_tensor_set *const samples[] = {&inputs};
     const struct ulp_attribution_options shares = {.thread_count = 2};
     CALL(ulp_audit_attribute_overflowing(&audit, plan, samples, 1, &shares, e));

@@ -59,7 +59,7 @@ START_TEST(random_against_mpfr)
         for (int mode = 0; mode <= ULP_ROUND_STOCHASTIC; mode++) {
             double in[CHUNK], out[CHUNK];
             float narrow[CHUNK];
-            const size_t count = test_long() ? 100 : 4;
+            const size_t count = test_count(4, 100);
             for (size_t chunk = 0; chunk < count; chunk++) {
                 const uint64_t first = chunk * CHUNK + 1;
                 for (size_t i = 0; i < CHUNK; i++)
@@ -165,7 +165,7 @@ START_TEST(after_rounding_to_odd)
     mpfr_init2(exact, 400);
     mpfr_init2(want, 53);
     size_t nearest_wrong = 0;
-    for (uint64_t i = 0; i < 20000; i++) {
+    for (uint64_t i = 0; i < test_count(20000, 20000); i++) {
         /* A tie or a value of the format, and a crumb far below 53 bits, on either side. */
         const uint64_t choice = ulp_random_bits(23, i);
         double x = ldexp((double)((choice >> 8 & ((UINT64_C(1) << format.precision) - 1)) | 1),

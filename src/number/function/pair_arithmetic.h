@@ -1,0 +1,172 @@
+/* Vectors of doubles and sums of two doubles, for function/pair_template.h. Parameters:
+ *   NAMED(name)                      the name with the instruction set's suffix
+ *   ATTRIBUTES                       of the functions: __attribute__((target(...))) or nothing
+ *   WIDTH                            doubles in a vector
+ *   FUSE(a, b, c)                    a b + c, rounded once; not defined: Dekker's product
+ *   ROOT(x)                          of a vector; not defined: element by element
+ * Leaves V, U, M (vectors of doubles, of unsigned integers, of masks), PAIR and FUNCTION defined.
+ */
+typedef double NAMED(vector) __attribute__((vector_size(8 * WIDTH)));
+typedef uint64_t NAMED(bits) __attribute__((vector_size(8 * WIDTH)));
+typedef int64_t NAMED(mask) __attribute__((vector_size(8 * WIDTH)));
+#define V NAMED(vector)
+#define U NAMED(bits)
+#define M NAMED(mask)
+#define FUNCTION ATTRIBUTES static inline __attribute__((always_inline))
+#define PAIR struct NAMED(pair)
+
+/* h + l, |l| <= 2^-52 |h|. */
+PAIR
+{
+    V h, l;
+};
+
+FUNCTION V NAMED(spread)(double x)
+{
+    return (V){0} + x;
+}
+FUNCTION PAIR NAMED(single)(V x)
+{
+    return (PAIR){x, (V){0}};
+}
+FUNCTION PAIR NAMED(constant)(const double *x)
+{
+    return (PAIR){NAMED(spread)(x[0]), NAMED(spread)(x[1])};
+}
+FUNCTION V NAMED(choose)(M condition, V a, V b)
+{
+    return (V)((condition & (M)a) | (~condition & (M)b));
+}
+FUNCTION PAIR NAMED(choose_pair)(M condition, PAIR a, PAIR b)
+{
+    return (PAIR){NAMED(choose)(condition, a.h, b.h), NAMED(choose)(condition, a.l, b.l)};
+}
+FUNCTION V NAMED(magnitude)(V x)
+{
+    return (V)((U)x & ~SIGN);
+}
+/* a, negated where x is. */
+FUNCTION V NAMED(flip)(V a, V x)
+{
+    return (V)((U)a ^ ((U)x & SIGN));
+}
+FUNCTION PAIR NAMED(flip_pair)(PAIR a, V x)
+{
+    return (PAIR){NAMED(flip)(a.h, x), NAMED(flip)(a.l, x)};
+}
+
+FUNCTION V NAMED(take_root)(V x)
+{
+#ifdef ROOT
+    return ROOT(x);
+#else
+    V y;
+    for (int i = 0; i < WIDTH; i++)
+        y[i] = __builtin_sqrt(x[i]);
+    return y;
+#endif
+}
+/* Loads of one double each: faster than the gather instructions of the processors at hand. */
+FUNCTION V NAMED(gather)(const double *table, U index)
+{
+    V y;
+    for (int i = 0; i < WIDTH; i++)
+        y[i] = table[index[i]];
+    return y;
+}
+FUNCTION PAIR NAMED(gather_pair)(const double *table, U index)
+{
+    return (PAIR){NAMED(gather)(table, index), NAMED(gather)(table + 1, index)};
+}
+
+/* a + b exactly, |a| >= |b| or a = 0. */
+FUNCTION PAIR NAMED(sum_ordered)(V a, V b)
+{
+    const V s = a + b;
+    return (PAIR){s, b - (s - a)};
+}
+/* a + b exactly. */
+FUNCTION PAIR NAMED(sum_two)(V a, V b)
+{
+    const V s = a + b, t = s - a;
+    return (PAIR){s, (a - (s - t)) + (b - t)};
+}
+/* a b exactly, for magnitudes within 2^+-900. */
+FUNCTION PAIR NAMED(product)(V a, V b)
+{
+    const V p = a * b;
+#ifdef FUSE
+    return (PAIR){p, FUSE(a, b, -p)};
+#else
+    const V ca = a * 0x8000001p0, cb = b * 0x8000001p0;
+    const V ah = ca - (ca - a), bh = cb - (cb - b), al = a - ah, bl = b - bh;
+    return (PAIR){p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
+#endif
+}
+
+/* The following err by less than 2^-98 of the result, and sums of the larger operand. */
+FUNCTION PAIR NAMED(add)(PAIR a, PAIR b)
+{
+    const PAIR s = NAMED(sum_two)(a.h, b.h);
+    return NAMED(sum_ordered)(s.h, s.l + (a.l + b.l));
+}
+FUNCTION PAIR NAMED(subtract)(PAIR a, PAIR b)
+{
+    return NAMED(add)(a, (PAIR){-b.h, -b.l});
+}
+FUNCTION PAIR NAMED(add_number)(PAIR a, double b)
+{
+    const PAIR s = NAMED(sum_two)(a.h, NAMED(spread)(b));
+    return NAMED(sum_ordered)(s.h, s.l + a.l);
+}
+FUNCTION PAIR NAMED(halve)(PAIR a)
+{
+    return (PAIR){a.h * 0.5, a.l * 0.5};
+}
+FUNCTION PAIR NAMED(multiply)(PAIR a, PAIR b)
+{
+    const PAIR p = NAMED(product)(a.h, b.h);
+    return NAMED(sum_ordered)(p.h, p.l + (a.h * b.l + a.l * b.h));
+}
+FUNCTION PAIR NAMED(scale)(PAIR a, V b)
+{
+    const PAIR p = NAMED(product)(a.h, b);
+    return NAMED(sum_ordered)(p.h, p.l + a.l * b);
+}
+FUNCTION PAIR NAMED(square)(PAIR a)
+{
+    const PAIR p = NAMED(product)(a.h, a.h);
+    return NAMED(sum_ordered)(p.h, p.l + 2 * a.h * a.l);
+}
+FUNCTION PAIR NAMED(divide)(PAIR a, PAIR b)
+{
+    const V q = a.h / b.h;
+    const PAIR p = NAMED(product)(q, b.h);
+    return NAMED(sum_ordered)(q, (((a.h - p.h) - p.l) + (a.l - q * b.l)) / b.h);
+}
+FUNCTION PAIR NAMED(root)(PAIR a)
+{
+    const V s = NAMED(take_root)(a.h);
+    const PAIR p = NAMED(product)(s, s);
+    const V rest = (((a.h - p.h) - p.l) + a.l) / (s + s);
+    return NAMED(sum_ordered)(s, NAMED(choose)(s > 0, rest, (V){0}));
+}
+
+/* y x + c, rounded once or twice. */
+FUNCTION V NAMED(step)(V y, V x, V c)
+{
+#ifdef FUSE
+    return FUSE(y, x, c);
+#else
+    return y * x + c;
+#endif
+}
+/* c[0] + c[1] x + ... */
+FUNCTION V NAMED(evaluate)(const double *c, int count, V x)
+{
+    V y = NAMED(spread)(c[count - 1]);
+    for (int k = count - 2; k >= 0; k--)
+        y = NAMED(step)(y, x, NAMED(spread)(c[k]));
+    return y;
+}
+#define EVALUATE(coefficients, x) NAMED(evaluate)(coefficients, COUNT(coefficients), x)
