@@ -37,6 +37,11 @@ fuzz_targets_LDFLAGS = -fsanitize=fuzzer
 $(libtest_a_OBJECTS): | src/load/onnx.pb-c.h
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
 
+# the compiled ones, for scripts/test --arch
+list-programs:
+	@for test in $(TESTS); do case $$test in *.sh) ;; *) echo $$test ;; esac; done
+.PHONY: list-programs
+
 check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 .PHONY: check-long

@@ -116,6 +116,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
     case ULP_ELEMENT_I64: LOAD_LOOP(int64_t, real_of_int64(rule, in[at], at))
     case ULP_ELEMENT_U64: LOAD_LOOP(uint64_t, real_of_uint64(rule, in[at], at))
     case ULP_ELEMENT_BOOL: LOAD_LOOP(uint8_t, in[at] != 0)
+    case ULP_ELEMENT_PACKED: LOAD_LOOP(void, ((void)in, (REAL)ulp_strip_get_int(tensor, at)))
     case ULP_ELEMENT_STORED: /* decoded by whoever reads it of the model */
     case ULP_ELEMENT_COUNT: break;
     }
