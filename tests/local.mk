@@ -23,8 +23,8 @@ AM_TESTS_ENVIRONMENT += ULPSCOPE_EMULATOR='$(ULPSCOPE_EMULATOR)'; export ULPSCOP
 check_DATA = $(program_here)
 endif
 EXTRA_DIST += %D%/support/emulate.sh
-dist_check_SCRIPTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
-TESTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
+dist_check_SCRIPTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
+TESTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 
 EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/sarif.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py
