@@ -8,7 +8,7 @@ libtest_a_SOURCES = %D%/support/line_model.c %D%/support/line_model.h \
 	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h \
 	%D%/support/test.c %D%/support/test.h %D%/support/text_model.c %D%/support/text_model.h \
 	%D%/fuzz/fuzz.c %D%/fuzz/fuzz.h %D%/fuzz/fuzz_array.c %D%/fuzz/fuzz_document.c %D%/fuzz/fuzz_formula.c \
-	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_mapping.c %D%/fuzz/fuzz_mapping.h %D%/fuzz/fuzz_option.c %D%/fuzz/mutate.c %D%/fuzz/target.def
+	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_mapping.c %D%/fuzz/fuzz_mapping.h %D%/fuzz/fuzz_option.c %D%/fuzz/fuzz_study.c %D%/fuzz/mutate.c %D%/fuzz/target.def
 libtest_a_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
 AM_CPPFLAGS += $(CHECK_CFLAGS)
 LDADD = libtest.a libcore.la $(CHECK_LIBS)
@@ -23,8 +23,8 @@ AM_TESTS_ENVIRONMENT += ULPSCOPE_EMULATOR='$(ULPSCOPE_EMULATOR)'; export ULPSCOP
 check_DATA = $(program_here)
 endif
 EXTRA_DIST += %D%/support/emulate.sh
-dist_check_SCRIPTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
-TESTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
+dist_check_SCRIPTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
+TESTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 
 EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/sarif.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py
@@ -36,6 +36,11 @@ fuzz_targets_LDFLAGS = -fsanitize=fuzzer
 # make all makes BUILT_SOURCES first; this is for scripts/fuzz, which makes fuzz_targets alone.
 $(libtest_a_OBJECTS): | src/load/onnx.pb-c.h
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
+
+# the compiled ones, for scripts/test --arch
+list-programs:
+	@for test in $(TESTS); do case $$test in *.sh) ;; *) echo $$test ;; esac; done
+.PHONY: list-programs
 
 check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check

@@ -92,9 +92,30 @@ static void code_setting(struct ulp_coder *coder, const struct ulp_study *study,
     }
 }
 
+enum ulp_status ulp_study_decode(struct ulp_study *study, size_t setting, const void *bytes,
+                                 size_t count, struct ulp_error *error)
+{
+    struct ulp_coder coder = {.at = bytes,
+                              .end = (const unsigned char *)bytes + count,
+                              .arena = study->memory};
+    code_setting(&coder, study, &study->settings[setting]);
+    return coder.no_memory ? ulp_study_memory(error)
+           : coder.wrong || coder.at != coder.end
+               ? ulp_fail(error, ULP_ERROR_INPUT,
+                          "holds no figures of a setting; remove it to compute it again")
+               : ULP_OK;
+}
+
+enum ulp_status ulp_study_encode(const struct ulp_study *study, size_t setting,
+                                 struct ulp_text *bytes, struct ulp_error *error)
+{
+    struct ulp_coder coder = {.out = bytes};
+    code_setting(&coder, study, &study->settings[setting]);
+    return bytes->failed ? ulp_study_memory(error) : ULP_OK;
+}
+
 enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, struct ulp_error *error)
 {
-    struct ulp_study_setting *of = &s->out->settings[setting];
     struct ulp_text key;
     char path[PATH_BYTES];
     unsigned char *bytes;
@@ -102,15 +123,10 @@ enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, stru
     enum ulp_status status = name_file(s, setting, &key, path, error);
     if (status == ULP_OK && access(path, F_OK) == 0 &&
         (status = ulp_part_read(path, key.data, NULL, &bytes, &count, error)) == ULP_OK) {
-        struct ulp_coder coder = {.at = bytes, .end = bytes + count, .arena = s->out->memory};
-        code_setting(&coder, s->out, of);
-        status =
-            coder.no_memory ? ulp_study_memory(error)
-            : coder.wrong || coder.at != coder.end
-                ? ulp_fail(error, ULP_ERROR_INPUT,
-                           "%s: holds no figures of a setting; remove it to compute it again", path)
-                : ULP_OK;
-        of->kept = status == ULP_OK;
+        status = ulp_study_decode(s->out, setting, bytes, count, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", path);
+        s->out->settings[setting].kept = status == ULP_OK;
         free(bytes);
     }
     ulp_text_free(&key);
@@ -121,13 +137,12 @@ enum ulp_status ulp_study_keep(const struct ulp_studying *s, size_t setting,
                                struct ulp_error *error)
 {
     struct ulp_text key, bytes = {0};
-    struct ulp_coder coder = {.out = &bytes};
     char path[PATH_BYTES];
     enum ulp_status status = name_file(s, setting, &key, path, error);
-    code_setting(&coder, s->out, &s->out->settings[setting]);
     if (status == ULP_OK)
-        status = bytes.failed ? ulp_study_memory(error)
-                              : ulp_part_write(path, key.data, bytes.data, bytes.length, error);
+        status = ulp_study_encode(s->out, setting, &bytes, error);
+    if (status == ULP_OK)
+        status = ulp_part_write(path, key.data, bytes.data, bytes.length, error);
     ulp_text_free(&bytes);
     ulp_text_free(&key);
     return status;

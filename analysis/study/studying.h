@@ -58,6 +58,12 @@ enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting,
 enum ulp_status ulp_study_keep(const struct ulp_studying *s, size_t setting,
                                struct ulp_error *error);
 
+/* The figures of a setting as bytes, and back from anyone's bytes: its points are there. */
+enum ulp_status ulp_study_encode(const struct ulp_study *study, size_t setting,
+                                 struct ulp_text *bytes, struct ulp_error *error);
+enum ulp_status ulp_study_decode(struct ulp_study *study, size_t setting, const void *bytes,
+                                 size_t count, struct ulp_error *error);
+
 /* walk.c: all settings that are not kept. */
 enum ulp_status ulp_study_walk(struct ulp_studying *s, struct ulp_error *error);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from typing import Any, Mapping
 
@@ -80,6 +81,37 @@ def wrap(type_: int, memory: Array) -> Any:
     dims = (ctypes.c_int64 * max(memory.ndim, 1))(*memory.shape)
     call("ulp_tensor_wrap", ctypes.byref(tensor), type_, memory.ndim, dims, memory.ctypes.data)
     return tensor
+
+
+_FRESH_BYTES = 1 << 20  # smaller arrays are not worth keeping
+_KEPT_BYTES = 256 << 20
+_kept: list[Array] = []  # memory of a result that nobody uses any more: pages that need not be made and cleared again
+
+
+class _Memory:
+    """Memory of a result, kept when the last array on it goes."""
+
+    def __init__(self, raw: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._raw = raw
+        self.__array_interface__ = {**raw.__array_interface__, "shape": shape, "typestr": dtype.str, "descr": [("", dtype.str)]}
+
+    def __del__(self, kept: list[Array] = _kept) -> None:
+        kept[:] = [self._raw] if self._raw.nbytes <= _KEPT_BYTES else kept
+
+
+def new_array(shape: tuple[int, ...], dtype: str) -> Array:
+    """As numpy.empty; the memory of the last large result (of up to 256 MiB) is used again once it is free."""
+    type_ = np.dtype(dtype)
+    size = math.prod(shape) * type_.itemsize
+    if size < _FRESH_BYTES:
+        return np.empty(shape, type_)
+    try:
+        raw = _kept.pop()  # which only one thread gets
+    except IndexError:
+        raw = np.empty(size, np.uint8)
+    if not size <= raw.nbytes <= 2 * size:
+        raw = np.empty(size, np.uint8)
+    return np.asarray(_Memory(raw, shape, type_))
 
 
 class TensorSet:

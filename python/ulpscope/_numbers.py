@@ -9,7 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _declarations as d
-from ._arrays import Array, TensorSet, take_array, to_tensor, wrap
+from ._arrays import Array, TensorSet, new_array, take_array, to_tensor, wrap
 from ._library import call, decode, lib
 
 MODES = {
@@ -150,7 +150,8 @@ def round(  # noqa: A001  the name that others have for it
 
     mode: "rne" (nearest, ties to even), "rna" (ties away), "rz", "ru", "rd", or "sr" (stochastic: up with a probability equal to
     the fraction cut off; element i draws number i of the stream `seed`). The result has x's shape; it is float64 for
-    float64 and integers and where the format needs it, else float32. out: an array for it, which may be x itself.
+    float64 and integers and where the format needs it, else float32. out: an array for it, which may be x itself. Without it a
+    large result takes the memory of the last one that nobody uses any more (of up to 256 MiB), as page faults take longer than rounding.
 
     >>> round([1.0, 1.0 + 2**-11, 1e6], "fp16").tolist()
     [1.0, 1.0, inf]
@@ -162,7 +163,7 @@ def round(  # noqa: A001  the name that others have for it
     format_ = find_format(format)
     tensor, kept = to_tensor(x)
     if out is None:
-        out = np.empty(kept.shape, _carrier(format_, np.asarray(x)))
+        out = new_array(kept.shape, _carrier(format_, np.asarray(x)))
     if out.dtype.name not in ("float32", "float64") or not out.flags.c_contiguous or out.shape != kept.shape:
         raise ValueError("out: expected a contiguous array of float32 or float64 with the shape of x")
     wrapped = wrap(d.ULP_TYPE_FLOAT if out.dtype == np.float32 else d.ULP_TYPE_DOUBLE, out)
@@ -183,7 +184,7 @@ def encode(x: Any, format: FormatName, *, threads: int = 0) -> Array:
     if kept.dtype.kind in "iu":
         tensor, kept = to_tensor(kept.astype(np.float64))
     bits = next((b for b in (8, 16, 32) if b >= format_.bits), 32)
-    patterns = np.empty(kept.shape, f"uint{bits}")
+    patterns = new_array(kept.shape, f"uint{bits}")
     wrapped = to_tensor(patterns)[0]
     call("ulp_array_encode", *map(ctypes.byref, (wrapped, tensor, format_.struct)), threads)
     return patterns
@@ -197,7 +198,7 @@ def decode_bits(patterns: Any, format: FormatName, *, threads: int = 0) -> Array
     """
     format_ = find_format(format)
     tensor, kept = to_tensor(patterns)
-    values = np.empty(kept.shape, "float32" if format_.struct.carrier == d.ULP_CARRIER_FLOAT else "float64")
+    values = new_array(kept.shape, "float32" if format_.struct.carrier == d.ULP_CARRIER_FLOAT else "float64")
     wrapped = to_tensor(values)[0]
     call("ulp_array_decode", *map(ctypes.byref, (wrapped, tensor, format_.struct)), threads)
     return values

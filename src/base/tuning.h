@@ -100,6 +100,8 @@
 #define ULP_TUNE_SHARED_SLICE_BYTES ((size_t)1 << 20)
 /* Panels of it in a piece of work. */
 #define ULP_TUNE_SHARED_PANELS 4
+/* Steps of k whose elements are asked for before they are packed. */
+#define ULP_TUNE_PACKED_AHEAD 8
 /* Columns of a vector times a matrix that is not packed, at a time. */
 #define ULP_TUNE_UNPACKED_COLUMNS 1024
 

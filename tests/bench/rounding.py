@@ -5,7 +5,7 @@
 
 Peers: gfloat, pychop, ml_dtypes and numpy itself, each where it is installed and has the format and the mode. COUNT floats (default
 10^7): a quarter over all exponents, the rest where the formats have their numbers, with ties, neighbours of ties, subnormals and
-specials. Every time is the best of three runs on one thread, as the peers have one; in brackets ulpscope on all threads, into an array
+specials. Every time is processor time, the best of five runs on one thread, as the peers have one; in brackets ulpscope into an array
 that is given (out=).
 Then stochastic rounding: the mean of 10 COUNT errors in standard deviations. CPFloat is in no package index, so it is not here.
 Exit code 1: bits differ, or a mean is 4 deviations off."""
@@ -45,12 +45,13 @@ def same(a, b):
 
 
 def best(function, x):
-    """Seconds an element, the least of three runs (of one, when it takes long), and the result."""
+    """Seconds an element, the least of five runs (of one, when it takes long), and the result."""
     least = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
+    for _ in range(5):
+        result = None  # whose memory may be taken for the next one
+        start = time.process_time()
         result = function(x)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         least = min(least, seconds)
         if seconds > 1.5:
             break
@@ -96,7 +97,7 @@ def compare(x):
     for name in FORMATS:
         for mode in MODES:
             mine, result = best(lambda x: ulpscope.round(x, name, mode, threads=1), x)
-            into, _ = best(lambda x: ulpscope.round(x, name, mode, out=out), x)
+            into, _ = best(lambda x: ulpscope.round(x, name, mode, out=out, threads=1), x)
             line, fastest = [], np.inf
             for peer, maker in PEERS.items():
                 try:

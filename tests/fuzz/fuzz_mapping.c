@@ -108,10 +108,11 @@ static const char *check_lane(const struct ulp_built *built)
 
 static const char *check_mapping(const struct ulp_engine *engine)
 {
-    struct ulp_model *model = make_model();
-    struct ulp_plan *plan = make_plan(model);
+    static const struct ulp_plan *plan; /* made once */
     struct ulp_built built;
     struct ulp_error error = {0};
+    if (!plan)
+        plan = make_plan(make_model());
     const enum ulp_status status = ulp_built_make(engine, plan, NULL, &built, &error);
     const char *wrong =
         status == ULP_OK ? check_built(&built) : fuzz_failure(status, MAPPING, &error);
@@ -121,8 +122,6 @@ static const char *check_mapping(const struct ulp_engine *engine)
         wrong = check_lane(&built);
     if (status == ULP_OK)
         ulp_built_free(&built);
-    ulp_plan_free(plan);
-    ulp_model_free(model);
     return wrong;
 }
 

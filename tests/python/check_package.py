@@ -100,6 +100,23 @@ class Numbers(unittest.TestCase):
         saturating = ulpscope.Format("fp16", saturate=True, subnormals=False)
         self.assertEqual(ulpscope.round([1e9, 1e-7], saturating).tolist(), [65504.0, 0.0])
 
+    def test_memory_of_large_results_is_used_again(self):
+        x = np.random.default_rng(3).standard_normal(1 << 19).astype(np.float32)
+        wanted = x.astype(np.float16).astype(np.float32)
+        first = ulpscope.round(x, "fp16")
+        view = first.reshape(2, -1)[1]
+        second = ulpscope.round(-x, "fp16")
+        self.assertFalse(np.may_share_memory(first, second))
+        place = first.ctypes.data
+        del first, second
+        third = ulpscope.round(np.zeros_like(x), "fp16")  # while the view keeps the first one's memory
+        self.assertTrue(same(view, wanted[wanted.size // 2 :]))
+        self.assertFalse(third.any())
+        del view
+        self.assertEqual(ulpscope.round(x, "fp16").ctypes.data, place)
+        self.assertTrue(same(ulpscope.round(x[:-100], "fp16"), wanted[:-100]))
+        self.assertTrue(same(ulpscope.round(np.append(x, x), "fp16"), np.append(wanted, wanted)))
+
     def test_matmul(self):
         rng = np.random.default_rng(3)
         a, b = rng.integers(-9, 9, (2, 3, 8)).astype(np.float32), rng.integers(-9, 9, (8, 5)).astype(np.float32)

@@ -70,18 +70,19 @@ unsigned ulp_cpu_without(unsigned present, const char *disabled)
     return present;
 }
 
-static unsigned features;
 static pthread_once_t features_once = PTHREAD_ONCE_INIT;
+
+_Atomic unsigned ulp_cpu_found = ULP_CPU_UNKNOWN;
 
 static void find_features(void)
 {
-    features = ulp_cpu_without(detect(), getenv("ULPSCOPE_DISABLE_CPU"));
+    atomic_store(&ulp_cpu_found, ulp_cpu_without(detect(), getenv("ULPSCOPE_DISABLE_CPU")));
 }
 
-unsigned ulp_cpu_features(void)
+unsigned ulp_cpu_find(void)
 {
     pthread_once(&features_once, find_features);
-    return features;
+    return atomic_load(&ulp_cpu_found);
 }
 
 const char *ulp_cpu_names(char *out, unsigned set)

@@ -6,6 +6,8 @@
 #ifndef ULP_BASE_MACHINE_CPU_H
 #define ULP_BASE_MACHINE_CPU_H
 
+#include <stdatomic.h>
+
 enum ulp_cpu_feature {
     ULP_CPU_AVX2 = 1 << 0,   /* avx2: AVX2 and FMA3 */
     ULP_CPU_F16C = 1 << 1,   /* f16c: FP16 conversions; builds on avx2 */
@@ -13,11 +15,19 @@ enum ulp_cpu_feature {
     /* avx512ifma: 52-bit integer multiply-add, and CD; builds on avx512 */
     ULP_CPU_AVX512IFMA = 1 << 3,
     ULP_CPU_AVX512FP16 = 1 << 4, /* avx512fp16: arithmetic on FP16; builds on avx512 */
+    ULP_CPU_UNKNOWN = 1 << 30,   /* they were not looked for yet */
 };
 
 /* The set of features of this process: the processor's without the disabled ones. Constant while
- * the process runs; the environment is read at the first call. Thread-safe. */
-unsigned ulp_cpu_features(void);
+ * the process runs; the environment is read at the first call. Thread-safe. Asked
+ * for every few hundred elements, so it is only a load. */
+extern _Atomic unsigned ulp_cpu_found;
+unsigned ulp_cpu_find(void);
+static inline unsigned ulp_cpu_features(void)
+{
+    const unsigned found = atomic_load_explicit(&ulp_cpu_found, memory_order_relaxed);
+    return found & ULP_CPU_UNKNOWN ? ulp_cpu_find() : found;
+}
 
 /* The features of `present` that remain with the names in `disabled` (NULL: none) switched off. */
 unsigned ulp_cpu_without(unsigned present, const char *disabled);

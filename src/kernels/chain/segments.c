@@ -163,6 +163,20 @@ struct ulp_tile_place ulp_chains_place(const struct ulp_chains_job *job, size_t 
                                    .row_pitch = job->row_pitch};
 }
 
+void ulp_chains_fetch_output(const struct ulp_chains_job *job, size_t batch, size_t row,
+                             size_t row_count, size_t column)
+{
+    const int64_t base = job->problem->out_batch_offset ? job->problem->out_batch_offset[batch] : 0;
+    const int64_t *out_row = job->out_row + row, *out_column = job->out_column + column;
+    const size_t column_count = ulp_size_min(job->tile_columns, job->column_count - column);
+    if (job->column_run)
+        for (size_t i = 0; i < row_count; i++)
+            ulp_output_fetch(&job->output, base + out_row[i] + out_column[0], column_count);
+    else if (ulp_output_is_run(out_row, row_count))
+        for (size_t i = 0; i < column_count; i++)
+            ulp_output_fetch(&job->output, base + out_row[0] + out_column[i], row_count);
+}
+
 void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row,
                            size_t row_count, size_t column, size_t column_count)
 {

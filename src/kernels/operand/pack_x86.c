@@ -7,6 +7,8 @@
 
 #include <immintrin.h>
 
+#include "base/tuning.h"
+
 #define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl")))
 #define LANES 16
 
@@ -64,6 +66,22 @@ static __mmask16 spread_mask(unsigned mask)
     return (__mmask16)spread;
 }
 
+/* Ask for the first run's elements some steps ahead of k: those of each step may lie in a page of
+ * their own, which no processor guesses. Inlined always: gcc takes a function that only asks ahead
+ * for one without effects. */
+static inline __attribute__((always_inline)) void fetch(const ulp_move32 *data,
+                                                        const struct vector_lanes *lanes,
+                                                        const int64_t *k_offset, size_t k,
+                                                        size_t k_count)
+{
+    if (k + ULP_TUNE_PACKED_AHEAD >= k_count || lanes->part_count == 0)
+        return;
+    const ulp_move32 *source =
+        address(data, lanes->parts[0].offset + k_offset[k + ULP_TUNE_PACKED_AHEAD]);
+    __builtin_prefetch(source);
+    __builtin_prefetch(source + LANES);
+}
+
 /* Every second element of the 32 from source on: lane i takes number 2 i where the run has it;
  * nothing else is read. */
 AVX512 static inline __attribute__((always_inline)) __m512i load_even(const ulp_move32 *source,
@@ -86,6 +104,7 @@ AVX512 static void pack_even_runs(ulp_move32 *out, const ulp_move32 *data,
     }
     for (size_t k = 0; k < k_count; k++, out += width) {
         __m512i x = _mm512_setzero_si512();
+        fetch(data, lanes, k_offset, k, k_count);
         for (size_t part = 0; part < lanes->part_count; part++) {
             const struct lane_run *run = &lanes->parts[part];
             const ulp_move32 *source = address(data, run->offset + k_offset[k]);
@@ -107,6 +126,25 @@ AVX512 static void pack_runs(ulp_move32 *out, const ulp_move32 *data,
             x = _mm512_mask_loadu_epi32(x, lanes->parts[part].mask,
                                         address(data, lanes->parts[part].offset + k_offset[k]));
         _mm512_mask_storeu_epi32(out, lanes->stored, x);
+    }
+}
+
+/* As pack_runs for both halves of a panel of two vectors, whose cache lines they share. */
+AVX512 static void pack_run_pairs(ulp_move32 *out, const ulp_move32 *data,
+                                  const struct vector_lanes *low, const struct vector_lanes *high,
+                                  const int64_t *k_offset, size_t k_count)
+{
+    for (size_t k = 0; k < k_count; k++, out += 2 * LANES) {
+        __m512i x = _mm512_setzero_si512(), y = x;
+        fetch(data, low, k_offset, k, k_count);
+        for (size_t part = 0; part < low->part_count; part++)
+            x = _mm512_mask_loadu_epi32(x, low->parts[part].mask,
+                                        address(data, low->parts[part].offset + k_offset[k]));
+        for (size_t part = 0; part < high->part_count; part++)
+            y = _mm512_mask_loadu_epi32(y, high->parts[part].mask,
+                                        address(data, high->parts[part].offset + k_offset[k]));
+        _mm512_storeu_si512(out, x);
+        _mm512_storeu_si512(out + LANES, y);
     }
 }
 
@@ -192,17 +230,31 @@ static bool has_even_runs(const struct vector_lanes *lanes)
     return found;
 }
 
+/* Are they so few runs of neighbours that they are loaded one by one? */
+static bool are_runs(const struct vector_lanes *lanes)
+{
+    return lanes->part_count <= 6 && !has_even_runs(lanes);
+}
+
 void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
                            const int64_t *k_offset, size_t k_count, size_t width)
 {
     bool contiguous = k_count >= 4 && ulp_pack_is_contiguous(k_offset, k_count);
+    if (!contiguous && width == 2 * LANES) {
+        const struct vector_lanes low = cut_lanes(lanes, 0, width),
+                                  high = cut_lanes(lanes, LANES, width);
+        if (are_runs(&low) && are_runs(&high)) {
+            pack_run_pairs(out, data, &low, &high, k_offset, k_count);
+            return;
+        }
+    }
     for (size_t first = 0; first < width; first += LANES) {
         struct vector_lanes part = cut_lanes(lanes, first, width);
         if (contiguous && part.part_count > 2)
             pack_transposed(out + first, data + k_offset[0], lanes, &part, k_count, width);
         else if (part.part_count <= 4 && has_even_runs(&part))
             pack_even_runs(out + first, data, &part, k_offset, k_count, width);
-        else if (part.part_count <= 6 && !has_even_runs(&part))
+        else if (are_runs(&part))
             pack_runs(out + first, data, &part, k_offset, k_count, width);
         else
             pack_gathered(out + first, data, lanes, &part, k_offset, k_count, width);

@@ -103,11 +103,13 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
             else
                 ulp_unit_lay_panel(&tile.panel, &work->layout,
                                    panels->memory + held * panels->panel_bytes);
-            ulp_unit_sum(work, &scratch.sums, &tile);
             const size_t column = (panels->panel_first + i) * COLUMNS,
-                         columns_left = work->columns.count - column;
+                         columns_left = work->columns.count - column,
+                         count = columns_left < COLUMNS ? columns_left : COLUMNS;
+            ulp_unit_fetch_panel(work, batch, row, range.line_count, column, count);
+            ulp_unit_sum(work, &scratch.sums, &tile);
             ulp_unit_store_panel(work, scratch.sums.total, batch, row, range.line_count, column,
-                                 columns_left < COLUMNS ? columns_left : COLUMNS);
+                                 count);
         }
     }
     return ULP_OK;
