@@ -6,6 +6,7 @@ EXTRA_DIST += %D%/setup.py
 EXTRA_DIST += %D%/ulpscope/__init__.py
 EXTRA_DIST += %D%/ulpscope/_arrays.py
 EXTRA_DIST += %D%/ulpscope/_audit.py
+EXTRA_DIST += %D%/ulpscope/_auditing.py
 EXTRA_DIST += %D%/ulpscope/_bits.py
 EXTRA_DIST += %D%/ulpscope/_fit.py
 EXTRA_DIST += %D%/ulpscope/_library.py

@@ -7,9 +7,9 @@
 doc/python.md has the rest. The functions are the library's (libulpscope); errors are exceptions with its texts.
 """
 
-from ._audit import Audit, Lane, Metrics, Node, Output
+from ._audit import Audit, Lane, Metrics, Node, Output, QuickCheck, Time, Timings
 from ._bits import BitsPoint, BitsResult, LayerBits
-from ._fit import Candidate, Fit, fit
+from ._fit import Candidate, Fit, Probe, fit
 from ._library import (
     CancelledError,
     Error,
@@ -51,13 +51,17 @@ __all__ = [
     "OutOfMemoryError",
     "Output",
     "PlanResult",
+    "Probe",
     "Proof",
+    "QuickCheck",
     "Study",
     "StudyFit",
     "StudyPoint",
     "StudySeries",
     "StudySetting",
     "StudyTrials",
+    "Time",
+    "Timings",
     "Tolerance",
     "Unit",
     "UnsupportedError",

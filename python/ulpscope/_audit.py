@@ -142,6 +142,72 @@ class Crossing:
 
 
 @dataclass(frozen=True)
+class QuickCheck:
+    """What is known of an FP64 reference's own error (doc/report.md)."""
+
+    exact: int  #: nodes that only move values
+    sampled: int  #: of which some elements were recomputed at 128 bits
+    whole: int  #: of which all were
+    unjudged: int
+    elements: int  #: recomputed
+    worst_ratio: float  #: of the reference's error, as estimated, to the least error of an arithmetic at the same node
+    doubtful: int  #: nodes where that is above a tenth
+    recomputed: int  #: nodes that were computed at 128 bits for that
+
+
+@dataclass(frozen=True)
+class Time:
+    """Of a node, or of all nodes of one operator (name: None)."""
+
+    name: str | None
+    op: str
+    index: int
+    nodes: int
+    executions: int
+    seconds: float
+    fastest: float
+    measuring: float
+    attributing: float
+    lanes: dict[str, float]
+
+    @classmethod
+    def of(cls, struct: Any, lanes: list[str], node: bool) -> Time:
+        seconds = {lane: struct.lanes[i] for i, lane in enumerate(lanes)}
+        return fill(cls, struct, name=decode(struct.name) if node else None, lanes=seconds)
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Where the time went, in seconds of the clock: phases and lanes add up to `seconds`."""
+
+    seconds: float
+    phases: dict[str, float]
+    lanes: dict[str, float]
+    operators: list[Time]  #: the longest first, as nodes
+    nodes: list[Time]
+    summary: str
+
+    @classmethod
+    def of(cls, struct: Any) -> Timings:
+        lanes = [decode(struct.lanes[i]) for i in range(struct.lane_count)]
+        return cls(
+            struct.seconds,
+            {decode(lib.ulp_timed_name(i)): struct.phases[i] for i in range(d.ULP_TIMED_COUNT)},
+            {lane: struct.lane_seconds[i] for i, lane in enumerate(lanes)},
+            [Time.of(struct.operators[i], lanes, False) for i in range(struct.operator_count)],
+            [Time.of(struct.nodes[i], lanes, True) for i in range(struct.node_count)],
+            text("ulp_timings_text", byref(struct), 1),
+        )
+
+    def __str__(self) -> str:
+        return self.summary
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each node."""
+        return frame_of(flat(node) | {f"lanes.{lane}": s for lane, s in node.lanes.items()} for node in self.nodes)
+
+
+@dataclass(frozen=True)
 class Audit(Written):
     """Which node introduces error, which only carries it, which overflows."""
 
@@ -151,12 +217,16 @@ class Audit(Written):
     lanes: list[Lane]
     certified_digits: float | None  #: correct decimal digits of every output of the reference
     seconds: float
+    quick: QuickCheck | None  #: of quick=True
+    timings: Timings | None  #: of timings=True
     _owner: Owner = field(repr=False, compare=False)
+    _times: Owner | None = field(repr=False, compare=False)
     _summary = "ulp_report_summary"
     _write = "ulp_report_write"
 
     @classmethod
-    def of(cls, owner: Owner) -> Audit:
+    def of(cls, owner: Owner, times: Owner | None = None) -> Audit:
+        """times: what owner's own points to."""
         struct = owner.value
         return fill(
             cls,
@@ -164,7 +234,10 @@ class Audit(Written):
             samples=[decode(struct.sample_names[i]) for i in range(struct.sample_count)],
             lanes=[Lane.of(struct.lanes[i]) for i in range(struct.lane_count)],
             certified_digits=struct.certificate.output_digits if struct.certificate.given else None,
+            quick=fill(QuickCheck, struct.quick) if struct.quick.given else None,
+            timings=Timings.of(times.value) if times is not None else None,
             _owner=owner,
+            _times=times,
         )
 
     def __getitem__(self, arithmetic: str) -> Lane:

@@ -13,8 +13,9 @@ import numpy as np
 from . import _declarations as d
 from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
 from ._audit import Audit
+from ._auditing import AuditOptions, Auditing
 from ._bits import BitsResult, find_weight
-from ._library import InputError, Owner, Watch, call, decode, lib
+from ._library import InputError, Owner, UsageError, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
 from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
@@ -190,63 +191,32 @@ class Model:
         samples: Samples,
         arithmetics: ArithmeticName | Sequence[ArithmeticName] = ("fp16", "tf32"),
         *,
-        reference: ArithmeticName = "mpfr:128",
+        reference: ArithmeticName | None = None,
         keep: Keep | None = None,
         attribute: bool = True,
         certify: bool = False,
+        quick: bool = False,
+        timings: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Audit:
-        """Every node in every arithmetic against the reference: what it introduces, what it carries, its share in the error of
-        the outputs (attribute), and how many digits of the reference are correct (certify)."""
-        names, sets = self._samples(samples)
-        lanes = [find_arithmetic(reference), *map(find_arithmetic, _list(arithmetics))]
-        plan = self._plan(lanes, sets[0], keep, 1)
-        auditor, attributor = ctypes.c_void_p(), ctypes.c_void_p()
-        call("ulp_auditor_create", plan.value, byref(auditor))
-        owners = [Owner(auditor, "ulp_auditor_free")]
-        if attribute:
-            call("ulp_attributor_create", plan.value, None, threads, byref(attributor))
-            owners.append(Owner(attributor, "ulp_attributor_free"))
-            lib.ulp_attributor_causes(attributor)
-        call("ulp_auditor_threads", auditor, threads)
-        certificate = d.ulp_certificate()
-        shown = make_progress(progress, len(sets))
-        with Watch(shown) as watch:
-            for i, (name, sample) in enumerate(zip(names, sets)):
-                if shown is not None:
-                    shown.run = i
-                call("ulp_auditor_sample", auditor, name.encode())
-                observers = [lib.ulp_auditor_observer(auditor), watch.observer]
-                if attribute:
-                    call("ulp_attributor_sample", attributor, byref(sample.value))
-                    observers.append(lib.ulp_attributor_observer(attributor))
-                self._walk(plan, sample, d.ulp_run_options(thread_count=threads, audit=True), observers)
-                if lib.ulp_auditor_has_diverged(auditor):
-                    follower = [lib.ulp_auditor_follower(auditor), watch.observer]
-                    self._walk(plan, sample, d.ulp_run_options(thread_count=threads, follow=True), follower)
-                if attribute:
-                    call("ulp_attributor_sweep", attributor)
-                if certify:
-                    options = d.ulp_run_options(thread_count=threads)
-                    given = (lanes[0].struct, sample.value, options, watch.observer, certificate)
-                    call("ulp_certify", self._model, *map(byref, given))
-        audit = Owner(d.ulp_audit(), "ulp_audit_free")
-        call("ulp_auditor_finish", auditor, byref(audit.value))
-        if certify:
-            audit.value.certificate = certificate
-        if attribute:
-            call("ulp_attributor_finish", attributor, byref(audit.value))
-            pointers = (ctypes.POINTER(d.ulp_tensor_set) * len(sets))(*[ctypes.pointer(s.value) for s in sets])
-            with Watch(None) as watch:
-                more = d.ulp_attribution_options(thread_count=threads, progress=ctypes.pointer(watch.observer))
-                parts = (byref(audit.value), plan.value, pointers, len(sets), byref(more))
-                call("ulp_audit_attribute_overflowing", *parts)
-        return Audit.of(audit)
+        """Every node in every arithmetic against the reference (mpfr:128 unless given): what it introduces, what it carries, its
+        share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Samples may
+        have any shapes that leave the same nodes to compute.
 
-    def _walk(self, plan: Owner, sample: TensorSet, options: Any, observers: Sequence[Any]) -> None:
-        array = (d.ulp_observer * len(observers))(*observers)
-        call("ulp_plan_run", plan.value, byref(sample.value), byref(options), array, len(observers), None, None)
+        quick: an FP64 reference whose own error is looked at; what FP64 is not exact enough for is computed at 128 bits
+        (Audit.quick). timings: where the time goes (Audit.timings)."""
+        if quick and reference not in (None, "fp64"):
+            raise UsageError("quick=True takes the FP64 reference: leave out reference")
+        names, sets = self._samples(samples)
+        lanes = [find_arithmetic("fp64" if quick else reference or "mpfr:128"), *map(find_arithmetic, _list(arithmetics))]
+        structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
+        kept, none = _Keeps(keep), _Keeps(None)
+        keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
+        options = d.ulp_plan_options(keeps=keeps)
+        plans = Owner(d.ulp_plans(self._model, structs, len(lanes), options), "ulp_plans_free")
+        wanted = AuditOptions(attribute, certify, quick, timings, threads, progress)
+        return Audit.of(*Auditing(self._model, plans, lanes[0].struct, wanted).run(names, sets))
 
     def overflow(
         self,
@@ -395,7 +365,7 @@ class Model:
 
     def tolerance(
         self,
-        inputs: Inputs,
+        samples: Samples,
         arithmetic: ArithmeticName = "fp16",
         *,
         reference: ArithmeticName = "mpfr:128",
@@ -404,10 +374,12 @@ class Model:
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Tolerance:
-        """What tolerance the arithmetic can meet at each output, measured and bounded."""
-        sample, kept = self._set(inputs), _Keeps(keep)
-        result = Owner(d.ulp_tolerance(), "ulp_tolerance_free")
-        with Watch(make_progress(progress)) as watch:
+        """What tolerance the arithmetic can meet at each output, measured and bounded; of several samples, of any shapes, what
+        is enough for each: an output's figures are those of its worst sample."""
+        (names, sets), kept = self._samples(samples), _Keeps(keep)
+        results: list[Owner] = []
+        shown = make_progress(progress, len(sets))
+        with Watch(shown) as watch:
             options = d.ulp_tolerance_options(
                 reference=find_arithmetic(reference).struct,
                 arithmetic=find_arithmetic(arithmetic).struct,
@@ -416,8 +388,17 @@ class Model:
                 run=d.ulp_run_options(thread_count=threads),
                 progress=ctypes.pointer(watch.observer),
             )
-            call("ulp_tolerance_measure", self._model, byref(sample.value), byref(options), byref(result.value))
-        return Tolerance.of(result)
+            for i, (name, sample) in enumerate(zip(names, sets)):
+                if shown is not None:
+                    shown.run = i
+                options.sample = name.encode()
+                one = Owner(d.ulp_tolerance(), "ulp_tolerance_free")
+                call("ulp_tolerance_measure", self._model, byref(sample.value), byref(options), byref(one.value))
+                if i:
+                    call("ulp_tolerance_join", byref(results[0].value), byref(one.value))
+                else:
+                    results.append(one)
+        return Tolerance.of(results[0])
 
     def study(
         self,

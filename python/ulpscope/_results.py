@@ -276,6 +276,7 @@ class ToleranceOutput:
     atol: float  #: recommended
     nonfinite: int
     open: bool
+    sample: str  #: which these figures are of
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,7 @@ class Tolerance:
     arithmetic: str
     reference: str
     trials: int
+    sample_count: int
     outputs: list[ToleranceOutput]
     _owner: Owner = field(repr=False, compare=False)
 
@@ -295,7 +297,7 @@ class Tolerance:
         return fill(cls, owner.value, outputs=outputs, _owner=owner)
 
     def excess(self, output: str, atol: float, rtol: float = 0.0) -> float:
-        """How many times too tight |x - reference| <= atol + rtol |reference| is for the output; at most 1: it is met."""
+        """How many times too tight |x - reference| <= atol + rtol |reference| is for the output, in its tightest sample; at most 1: it is met."""
         for i, o in enumerate(self.outputs):
             if o.name == output:
                 return float(lib.ulp_tolerance_excess(byref(self._owner.value.outputs[i]), atol, rtol))

@@ -197,6 +197,73 @@ class Models(unittest.TestCase):
         self.assertIn("<table>", audit._repr_html_())
         self.assertAlmostEqual(sum(n.share for n in lane.ranking()), 1 - lane.attribution_residual, delta=0.2)
 
+    def several(self, folder):
+        """Samples of two shapes, by the names of their files."""
+        arrays = [INPUTS["patches"][:3], -INPUTS["patches"][1:3], INPUTS["patches"][1:4] * 2]
+        for i, array in enumerate(arrays):
+            np.savez(f"{folder}/{i}.npz", patches=array)
+        return {f"{folder}/{i}.npz": {"patches": array} for i, array in enumerate(arrays)}
+
+    def test_quick_is_the_programs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            samples = self.several(folder)
+            audit = ulpscope.Model(MODEL).audit(samples, ["fp16", "fp32"], quick=True, timings=True)
+            files = [word for name in samples for word in ("-i", name)]
+            program("audit", MODEL, *files, "-a", "fp16,fp32", "--quick", "--out", folder)
+            wanted = json.loads((pathlib.Path(folder) / "report.json").read_text())
+            report = audit.report()
+        self.assertEqual(report["arithmetics"], wanted["arithmetics"])
+        self.assertEqual(report["reference"], wanted["reference"])
+        self.assertEqual(audit.quick.elements, wanted["reference"]["quick"]["elements"])
+        self.assertGreater(audit.quick.elements, 100)
+        self.assertNotIn("timings", wanted)
+        self.assertEqual(report["timings"]["operators"][0]["op"], audit.timings.operators[0].op)
+        times = audit.timings
+        # a sum of some dozen doubles
+        self.assertAlmostEqual(sum(times.phases.values()) + sum(times.lanes.values()), times.seconds, delta=1e-9)
+        self.assertTrue(times.phases["running"] > 0 and list(times.lanes) == ["fp64", "fp16", "fp32"])
+        self.assertEqual(len(times.nodes), len(audit.lanes[0].nodes))
+        self.assertIn("running", str(times))
+        self.assertIsNone(ulpscope.Model(MODEL).audit(INPUTS, "fp16", attribute=False).timings)
+        with self.assertRaisesRegex(ulpscope.UsageError, "leave out reference"):
+            ulpscope.Model(MODEL).audit(INPUTS, "fp16", quick=True, reference="mpfr:128")
+
+    def test_tolerance_of_several_shapes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            samples = self.several(folder)
+            tolerance = ulpscope.Model(MODEL).tolerance(samples, "bf16", trials=2)
+            files = [word for name in samples for word in ("-i", name)]
+            program("tolerance", MODEL, *files, "-a", "bf16", "--trials", "2", "--json", f"{folder}/t.json")
+            wanted = json.loads((pathlib.Path(folder) / "t.json").read_text())
+        self.assertEqual((tolerance.sample_count, wanted["samples"]), (3, 3))
+        for output, expected in zip(tolerance.outputs, wanted["outputs"]):
+            self.assertEqual((output.atol, output.max_abs, output.sample), (expected["atol"], expected["max_abs"], expected["sample"]))
+            ones = [ulpscope.Model(MODEL).tolerance(sample, "bf16", trials=2) for sample in samples.values()]
+            self.assertEqual(tolerance.excess(output.name, 1e-6, 1e-3), max(one.excess(output.name, 1e-6, 1e-3) for one in ones))
+
+    def test_probe(self):
+        """The classes are those of the bits that matmul gives on the probe."""
+        ones = np.ones((8, 64), np.float32)
+        given = dict(gpu="h200", operands="tf32", result="fp32", threads=2)
+        c = ulpscope.matmul(ones, ones.T, "fp32")
+        fit = ulpscope.fit(ones, np.ascontiguousarray(ones.T), c, probe=True, **given)
+        self.assertGreater(len(fit.consistent), 3)
+        self.assertEqual(len(fit.probe.classes), len(fit.consistent))
+        self.assertEqual((fit.probe.a.shape, fit.probe.b.shape, fit.probe.a.dtype), ((8, 64), (64, 8), np.float32))
+        bits = [ulpscope.matmul(fit.probe.a, fit.probe.b, one.name).tobytes() for one in fit.consistent]
+        self.assertGreater(len(set(bits)), 1)
+        for i, one in enumerate(bits):
+            for j in range(i):
+                self.assertEqual(one == bits[j], fit.probe.classes[i] == fit.probe.classes[j], (i, j))
+        # a second product, of the probe, leaves one class
+        chosen = fit.consistent[-1].name
+        again = ulpscope.fit(ones, np.ascontiguousarray(ones.T), c, (fit.probe.a, fit.probe.b, ulpscope.matmul(fit.probe.a, fit.probe.b, chosen)), **given)
+        self.assertEqual(len(again.consistent), fit.probe.classes.count(fit.probe.classes[-1]))
+        self.assertIsNone(again.probe)
+        half = np.ones((4, 32), np.float16)
+        shaped = ulpscope.fit(half, np.ascontiguousarray(half.T), ulpscope.matmul(half, half.T, "fp32"), gpu="h200", probe=(2, 3, 64)).probe
+        self.assertEqual((shaped.a.shape, shaped.b.shape, shaped.a.dtype), ((2, 64), (64, 3), np.float16))
+
     def test_conclusions(self):
         model = ulpscope.Model(MODEL)
         forecast = model.overflow(INPUTS, ["fp16", "bf16"])
