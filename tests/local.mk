@@ -23,8 +23,8 @@ AM_TESTS_ENVIRONMENT += ULPSCOPE_EMULATOR='$(ULPSCOPE_EMULATOR)'; export ULPSCOP
 check_DATA = $(program_here)
 endif
 EXTRA_DIST += %D%/support/emulate.sh
-dist_check_SCRIPTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
-TESTS += %D%/check_libm.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
+dist_check_SCRIPTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
+TESTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 
 EXTRA_DIST += %D%/compare_builds.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_ort.py %D%/compare_overflow.py %D%/compare_tolerance.py %D%/support/sarif.py
 EXTRA_DIST += %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_plan.py
@@ -36,6 +36,11 @@ fuzz_targets_LDFLAGS = -fsanitize=fuzzer
 # make all makes BUILT_SOURCES first; this is for scripts/fuzz, which makes fuzz_targets alone.
 $(libtest_a_OBJECTS): | src/load/onnx.pb-c.h
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
+
+# the compiled ones, for scripts/test --arch
+list-programs:
+	@for test in $(TESTS); do case $$test in *.sh) ;; *) echo $$test ;; esac; done
+.PHONY: list-programs
 
 check-long: all
 	ULPSCOPE_TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check

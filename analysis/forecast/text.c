@@ -9,7 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-enum { LISTED = 12, NAMED = 3, KEEPS = 8, INSIDE = 6 };
+enum { LISTED = 12, NAMED = 3, KEEPS = 8, KEEPS_COLUMNS = 160, INSIDE = 6 };
 
 /* In tenths, and without a sign where that is nothing. */
 static double show_bits(double bits)
@@ -75,22 +75,28 @@ static bool can_be_typed(const char *name)
     return same;
 }
 
-/* " --keep 'NAME=fp32'" for each, by ranges of indexes when they are many. */
-static void add_keeps(struct ulp_text *out, const struct ulp_forecast_lane *lane)
+/* " --keep 'NAME=fp32'" for each, while they fit on a line; else by ranges of indexes. */
+static void add_keeps(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
     size_t listed = 0, first = 0, last = 0, left = lane->keep_count;
+    const size_t most = page->width > 0 ? (size_t)page->width : KEEPS_COLUMNS;
+    struct ulp_text names = {0};
     bool typed = lane->keep_count <= NAMED, open = false;
-    for (size_t n = 0; n < lane->node_count; n++)
+    for (size_t n = 0; n < lane->node_count; n++) {
         typed &= !lane->nodes[n].keep || can_be_typed(lane->nodes[n].name);
-    for (size_t n = 0; n <= lane->node_count; n++) {
+        if (lane->nodes[n].keep)
+            ulp_text_show(&names, " --keep '%s=fp32'", lane->nodes[n].name);
+    }
+    typed &= !names.failed && names.length < most;
+    if (typed)
+        ulp_text_add(page->out, "%s", names.data);
+    ulp_text_free(&names);
+    for (size_t n = 0; n <= lane->node_count && !typed; n++) {
         const struct ulp_forecast_node *node = n < lane->node_count ? &lane->nodes[n] : NULL;
-        if (typed && node && node->keep)
-            ulp_text_show(out, " --keep '%s=fp32'", node->name);
-        if (typed)
-            continue;
         if (open && (!node || !node->keep || node->index != last + 1)) {
             if (listed++ < KEEPS) {
-                ulp_text_add(out, last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
+                ulp_text_add(page->out,
+                             last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
                              first, last);
                 left -= last - first + 1;
             }
@@ -103,39 +109,33 @@ static void add_keeps(struct ulp_text *out, const struct ulp_forecast_lane *lane
         }
     }
     if (!typed && left)
-        ulp_text_add(out, " and %zu node%s more", left, left == 1 ? "" : "s");
+        ulp_text_add(page->out, " and %zu node%s more", left, left == 1 ? "" : "s");
 }
 
+/* "overflows at 3 of 40 nodes: NAME (OP) and 2 more" */
 static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
     const bool harmful = lane->harmful_count > 0;
     const size_t count = harmful ? lane->harmful_count : lane->born_count;
-    size_t named = 0;
     ulp_text_add(page->out, "overflows at %zu of %zu nodes%s: ", count, lane->node_count,
                  harmful ? "" : ", without harm");
-    for (size_t n = 0; n < lane->node_count && named < NAMED; n++) {
+    for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_forecast_node *node = &lane->nodes[n];
-        const bool counts =
-            harmful ? node->effect == ULP_FORECAST_POISONS || node->effect == ULP_FORECAST_SPOILS
-                    : node->born;
-        if (node->born && counts)
-            ulp_text_show(page->out, "%s%s (%s)", named++ ? ", " : "", node->name, node->op);
+        if (!node->born || (harmful && node->effect != ULP_FORECAST_POISONS &&
+                            node->effect != ULP_FORECAST_SPOILS))
+            continue;
+        ulp_page_name(page, node->name, 60 + (int)strlen(node->op));
+        ulp_text_add(page->out, " (%s)", node->op);
+        break;
     }
-    if (count > named)
-        ulp_text_add(page->out, " and %zu more", count - named);
-    if (harmful && lane->keep_count) {
-        ulp_text_add(page->out, "; keep %s in FP32:",
-                     lane->keep_count == 1 ? "it"
-                     : count == 1          ? "it and what reads it"
-                                           : "them and their readers");
-        add_keeps(page->out, lane);
-    }
+    if (count > 1)
+        ulp_text_add(page->out, " and %zu more", count - 1);
 }
 
 /* Remedies whose outputs are this near are equally good: the first of them. */
 #define AS_GOOD_DB 0.5
 
-/* What came of the best remedy, beside what is without any. */
+/* The best remedy, and what came of it beside what is without any. */
 static void add_best_remedy(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
     const struct ulp_forecast_remedy *as_it_is = lane->remedies, *best = as_it_is;
@@ -149,18 +149,17 @@ static void add_best_remedy(const struct ulp_page *page, const struct ulp_foreca
     if (lane->remedy_count < 2)
         return;
     if (best == as_it_is) {
-        ulp_text_add(page->out, "\n  Nothing that was tried helps");
+        ulp_text_add(page->out, "; nothing that was tried helps");
         return;
     }
-    ulp_text_show(page->out, "\n  Tried: %s: output %s is at %.1f dB", best->what,
+    ulp_text_show(page->out, "; %s: output %s is at %.1f dB", best->what,
                   best->output ? best->output : "", best->sqnr_db);
     if (best->nonfinite)
         ulp_text_add(page->out, ", %zu elements are not finite", best->nonfinite);
     if (as_it_is->nonfinite)
-        ulp_text_add(page->out, "; as it is, %zu elements of the outputs are not finite",
-                     as_it_is->nonfinite);
+        ulp_text_add(page->out, ", as it is %zu elements are not finite", as_it_is->nonfinite);
     else
-        ulp_text_add(page->out, "; as it is, the worst is at %.1f dB", as_it_is->sqnr_db);
+        ulp_text_add(page->out, ", as it is %.1f dB", as_it_is->sqnr_db);
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
@@ -170,6 +169,11 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
     if (lane->born_count) {
         add_born(page, lane);
         add_best_remedy(page, lane);
+        if (lane->harmful_count && lane->keep_count) {
+            ulp_text_add(page->out, "\n  %zu node%s in FP32:", lane->keep_count,
+                         lane->keep_count == 1 ? "" : "s");
+            add_keeps(page, lane);
+        }
     } else if (nearest) {
         ulp_text_add(page->out, "nothing overflows at %zu nodes; ", lane->node_count);
         ulp_text_show(page->out, "the nearest, %s (%s), is %.1f bits below the largest number",

@@ -20,12 +20,12 @@ static void *copy(struct ulp_arena *memory, const void *items, size_t count, siz
     return to;
 }
 
-static enum ulp_status take_output(struct ulp_arena *memory, struct ulp_tolerance_output *to,
-                                   const struct ulp_tolerance_output *from, struct ulp_error *error)
+static enum ulp_status copy_output(struct ulp_arena *memory,
+                                   const struct ulp_tolerance_output *from,
+                                   struct ulp_tolerance_output *to, struct ulp_error *error)
 {
-    const bool open = to->open || from->open;
     *to = *from;
-    to->open = open;
+    to->next = NULL;
     to->name = ulp_arena_text(memory, from->name, strlen(from->name));
     to->sample = ulp_arena_text(memory, from->sample, strlen(from->sample));
     to->elements = copy(memory, from->elements, from->element_count, sizeof *to->elements);
@@ -34,6 +34,26 @@ static enum ulp_status take_output(struct ulp_arena *memory, struct ulp_toleranc
     return to->name && to->sample && to->elements && to->references && to->errors
                ? ULP_OK
                : ulp_fail_memory(error, "out of memory for the tolerance");
+}
+
+/* The worst comes first. */
+static enum ulp_status join_output(struct ulp_arena *memory, struct ulp_tolerance_output *to,
+                                   const struct ulp_tolerance_output *from, struct ulp_error *error)
+{
+    struct ulp_tolerance_output *other = ulp_arena_take(memory, 1, sizeof *other), one;
+    const bool open = to->open || from->open;
+    const enum ulp_status status = other
+                                       ? copy_output(memory, from, &one, error)
+                                       : ulp_fail_memory(error, "out of memory for the tolerance");
+    if (status != ULP_OK)
+        return status;
+    const bool worse = is_worse(&one, to);
+    *other = worse ? *to : one;
+    other->next = to->next;
+    *to = worse ? one : *to;
+    to->next = other;
+    to->open = open;
+    return ULP_OK;
 }
 
 static struct ulp_tolerance_output *find_output(const struct ulp_tolerance *all, const char *name)
@@ -54,7 +74,7 @@ static enum ulp_status add_output(struct ulp_tolerance *all,
         return ulp_fail_memory(error, "out of memory for the tolerance");
     memcpy(outputs, all->outputs, all->output_count * sizeof *outputs);
     all->outputs = outputs;
-    return take_output(all->memory, &outputs[all->output_count++], from, error);
+    return copy_output(all->memory, from, &outputs[all->output_count++], error);
 }
 
 enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_tolerance *one,
@@ -67,16 +87,12 @@ enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_t
         strcmp(all->reference, one->reference) != 0 || all->trials != one->trials)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "tolerances of other arithmetics or trials cannot be joined");
-    for (size_t o = 0; o < one->output_count && status == ULP_OK; o++) {
-        const struct ulp_tolerance_output *from = &one->outputs[o];
-        struct ulp_tolerance_output *to = find_output(all, from->name);
-        if (!to)
-            status = add_output(all, from, error);
-        else if (is_worse(from, to))
-            status = take_output(all->memory, to, from, error);
-        else
-            to->open |= from->open;
-    }
+    for (size_t o = 0; o < one->output_count; o++)
+        for (const struct ulp_tolerance_output *from = &one->outputs[o]; from && status == ULP_OK;
+             from = from->next) {
+            struct ulp_tolerance_output *to = find_output(all, from->name);
+            status = to ? join_output(all->memory, to, from, error) : add_output(all, from, error);
+        }
     if (!all->no_bound)
         all->no_bound = one->no_bound;
     all->sample_count += one->sample_count;

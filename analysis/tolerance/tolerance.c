@@ -289,10 +289,9 @@ void ulp_tolerance_free(struct ulp_tolerance *tolerance)
     *tolerance = (struct ulp_tolerance){0};
 }
 
-double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
+/* Of one sample. */
+static double find_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
     double excess = 0;
     for (size_t i = 0; i < output->count; i++) {
         const double allowed = atol + rtol * fabs(output->references[i]),
@@ -304,4 +303,14 @@ double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double at
     }
     const double scale = output->own_max > 0 ? output->max_abs / output->own_max : 1;
     return excess * ulp_math_max(scale, 1);
+}
+
+double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    double excess = 0;
+    for (; output; output = output->next)
+        excess = fmax(excess, find_excess(output, atol, rtol));
+    return excess;
 }

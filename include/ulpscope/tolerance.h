@@ -38,6 +38,8 @@ struct ulp_tolerance_output {
     size_t element_count;
     struct ulp_tolerance_element *elements;
     double *references, *errors; /* of every element; errors of the arithmetic itself */
+    /* the same output in another sample (ulp_tolerance_join); NULL: there is no other */
+    struct ulp_tolerance_output *next;
 };
 
 /* From the largest of the errors measured to the tolerance. Another run of the arithmetic is a draw
@@ -79,9 +81,9 @@ ULP_API enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
                                               struct ulp_tolerance *out, struct ulp_error *error);
 ULP_API void ulp_tolerance_free(struct ulp_tolerance *tolerance);
 /* Join the tolerance of another sample, of any shapes, to `all`, which was measured on those
- * before: then each output of `all` has the figures of the sample whose max_abs is largest (one
- * with more elements that are not finite goes before), so that its atol is enough for every sample,
- * and is `open` where it is in any. What is taken from `one` is copied. Of other arithmetics or
+ * before: then each output of `all` is that of the sample whose max_abs is largest (one with more
+ * elements that are not finite goes before), so that its atol is enough for every sample; it is
+ * `open` where it is in any, and `next` has the others. `one` is copied. Of other arithmetics or
  * trials: ULP_ERROR_USAGE. After a failure `all` is only freed. */
 ULP_API enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all,
                                            const struct ulp_tolerance *one,
@@ -90,8 +92,7 @@ ULP_API enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all,
 /* How many times too tight |x - reference| <= atol + rtol |reference| is for the output: the
  * largest ratio of error and allowance over its elements, the errors scaled up to the measured
  * largest. At most 1: the arithmetic meets it. Infinite where an error is allowed nothing or is not
- * finite. Of the sample that the output's figures are of: with several, each is asked before it is
- * joined, since rtol allows each something else. */
+ * finite. Of several samples the largest. */
 ULP_API double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol,
                                     double rtol);
 

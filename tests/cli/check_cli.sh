@@ -232,7 +232,7 @@ shows report/report.json "Try --keep 'block/norm1/Sum=fp32'" "what to try in rep
 expect 0 overflow "$program" overflow "$model" -i "$inputs" -o overflow
 shows out "fp16: overflows at 1 of 40 nodes: block/norm1/Sum (ReduceSum)" "overflow begins with its verdict"
 shows out "keep 2 nodes in FP32" "overflow tries remedies"
-shows out "  Tried: keep 2 nodes in FP32: output logits is at 6" "the best remedy in the verdict"
+shows out "; keep 2 nodes in FP32: output logits is at 6" "the best remedy in the verdict"
 shows overflow/overflow.json '"verdict": "overflows"' "overflow.json"
 expect 1 "overflow --fail-on" "$program" overflow "$model" -i "$inputs" --fail-on overflows --no-remedies
 expect 0 "overflow of bf16" "$program" overflow "$model" -i "$inputs" -f bf16 --fail-on 3bits
@@ -353,6 +353,11 @@ shows out "No allocation meets sqnr_db=300" "no allocation"
 expect 2 "bits without a tolerance" "$program" bits "$model" -i "$inputs"
 expect 2 "bits of no format" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
 expect 2 "bits of no ratio" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --expected nan
+cp "$model" searched.onnx
+for command in bits plan; do
+    expect 2 "a page instead of the model of $command" "$program" $command searched.onnx -i "$inputs" --tolerance sqnr_db=40 -q --html searched.onnx
+    cmp -s "$model" searched.onnx || fail "$command wrote over its model"
+done
 expect 2 "bits by no weight" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --weigh gold
 
 # Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.

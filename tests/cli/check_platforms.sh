@@ -73,6 +73,13 @@ if [ -n "${ULPSCOPE_TEST_DATA:-}" ]; then
         sample=$(find "$folder" -name 'inputs.npz' -o -name 'test_data_set_0' | sort | head -1)
         both "model-$name" audit "$folder/model.onnx" ${sample:+-i "$sample"} -a fp16,bf16@a100 -o report
     done
+    for name in tinybert_1l resnet_4b_cifar10; do
+        folder=$ULPSCOPE_TEST_DATA/models/$name
+        sample=$(find "$folder" -name 'inputs.npz' -o -name 'test_data_set_0' | sort | head -1)
+        for arithmetic in mpfr:128 fp32 fp16 tf32@h200; do
+            both "run-$name-$arithmetic" run "$folder/model.onnx" ${sample:+-i "$sample"} -a "$arithmetic" -o values.npz
+        done
+    done
 else
     echo "ULPSCOPE_TEST_DATA is unset: no real models are compared"
 fi

@@ -182,11 +182,15 @@ static void patch(const char *path, uint32_t from, uint32_t to)
     unsigned char *bytes;
     size_t count;
     int found = 0;
+    const unsigned char old[4] = {(unsigned char)from, (unsigned char)(from >> 8),
+                                  (unsigned char)(from >> 16), (unsigned char)(from >> 24)},
+                        new[4] = {(unsigned char)to, (unsigned char)(to >> 8),
+                                  (unsigned char)(to >> 16), (unsigned char)(to >> 24)};
     struct ulp_error error;
     ck_ulp_ok(ulp_file_read(path, 1 << 24, NULL, &bytes, &count, &error), error);
     for (size_t i = 0; i + 4 <= count; i++)
-        if (memcmp(bytes + i, &from, 4) == 0) {
-            memcpy(bytes + i, &to, 4);
+        if (memcmp(bytes + i, old, 4) == 0) {
+            memcpy(bytes + i, new, 4);
             found++;
         }
     ck_assert_int_ge(found, 1);
@@ -198,7 +202,7 @@ START_TEST(bad_archives_are_explained)
 {
     const char *path = test_folder("bad.npz");
     struct ulp_error error;
-    static float elements[3000] = {1};
+    static unsigned char elements[12000] = {0, 0, 0x80, 0x3f}; /* floats: 1, 0, 0, ... */
     expect_bad_npz(test_folder("missing.npz"), "No such file");
     ck_ulp_ok(ulp_file_write(path, "not a zip", 9, &error), error);
     expect_bad_npz(path, "expected an .npz");

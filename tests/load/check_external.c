@@ -20,7 +20,10 @@ static void write_file(const char *name, const void *bytes, size_t count)
 /* FOLDER/inner is the model's folder; secret lies beside it. */
 static void setup(void)
 {
-    static const float weights[8] = {0.5f, 1, 2, 3, 4, 5, 6, 7};
+    /* the floats 0.5, 1, 2, ... 7, in files least significant byte first */
+    static const unsigned char weights[32] = {0, 0, 0,    0x3f, 0, 0, 0x80, 0x3f, 0, 0, 0,    0x40,
+                                              0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40, 0, 0, 0xa0, 0x40,
+                                              0, 0, 0xc0, 0x40, 0, 0, 0xe0, 0x40};
     test_folder_create();
     ck_assert_int_eq(mkdir(test_folder("inner"), 0700), 0);
     ck_assert_int_eq(mkdir(test_folder("inner/sub"), 0700), 0);
@@ -95,7 +98,10 @@ START_TEST(data_inside_the_folder)
     ck_ulp_ok(load(&message, &model, &error), error);
     const struct ulp_tensor *tensor = model->tensors[0];
     ck_assert(tensor->data);
-    ck_assert_int_eq(tensor->owned, !good[_i].mapped);
+    /* numbers of several bytes lie in the file as in memory where that is little-endian */
+    const bool mapped = good[_i].mapped && (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ||
+                                            good[_i].type == ULP_TYPE_UINT8);
+    ck_assert_int_eq(tensor->owned, !mapped);
     ck_assert_uint_eq(model->mapping_count, 1);
     if (good[_i].count)
         ck_assert_double_eq(ulp_tensor_get(tensor, 0), good[_i].first);
@@ -165,12 +171,12 @@ END_TEST
 /* Offsets beyond 32 bits, in a file with a hole; and a model file that protobuf cannot hold. */
 START_TEST(files_beyond_four_gib)
 {
-    static const float value = 42;
+    static const unsigned char value[4] = {0, 0, 0x28, 0x42}; /* 42 */
     const char *path = test_folder("inner/large");
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_eq(fseeko(file, (off_t)5 << 30, SEEK_SET), 0);
-    ck_assert_uint_eq(fwrite(&value, sizeof value, 1, file), 1);
+    ck_assert_uint_eq(fwrite(value, sizeof value, 1, file), 1);
     fclose(file);
     struct ulp_model *model;
     struct ulp_error error;

@@ -101,8 +101,7 @@ struct working {
     struct ulp_model *model;
     struct sample_list samples;
     struct lane_list lanes;
-    struct ulp_tolerance *tolerances; /* of each sample; in the end the first is that of all */
-    size_t count;
+    struct ulp_tolerance tolerance; /* of all samples so far */
 };
 
 static void show_part(void *context, size_t part, size_t part_count)
@@ -139,9 +138,23 @@ static enum ulp_status open_work(const struct tolerance_options *options, struct
     if (status == ULP_OK && options->json)
         status = spare_inputs(options->json, work->model, options->common.inputs,
                               options->common.input_count, error);
-    if (status == ULP_OK &&
-        !(work->tolerances = calloc(work->samples.count, sizeof *work->tolerances)))
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    return status;
+}
+
+static enum ulp_status measure_sample(struct working *work, const struct sample *sample,
+                                      const struct ulp_tolerance_options *wanted,
+                                      struct ulp_error *error)
+{
+    struct ulp_tolerance one;
+    const bool first = !work->tolerance.memory;
+    enum ulp_status status = ulp_tolerance_measure(work->model, &sample->inputs, wanted,
+                                                   first ? &work->tolerance : &one, error);
+    if (status != ULP_OK && work->samples.count > 1)
+        ulp_fail_at(error, status, "%s", sample->name);
+    if (status != ULP_OK || first)
+        return status;
+    status = ulp_tolerance_join(&work->tolerance, &one, error);
+    ulp_tolerance_free(&one);
     return status;
 }
 
@@ -161,90 +174,60 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
         const struct ulp_observer observer = progress_observer(&progress);
         wanted.progress = &observer;
         wanted.sample = work->samples.items[s].name;
-        status = ulp_tolerance_measure(work->model, &work->samples.items[s].inputs, &wanted,
-                                       &work->tolerances[s], error);
+        status = measure_sample(work, &work->samples.items[s], &wanted, error);
         progress_clear(&progress);
-        if (status != ULP_OK && work->samples.count > 1)
-            ulp_fail_at(error, status, "%s", wanted.sample);
-        work->count += status == ULP_OK;
     }
     return status;
 }
 
-static const struct ulp_tolerance_output *find_output(const struct ulp_tolerance *tolerance,
-                                                      const char *name)
+/* The sample that is tightest. */
+static const struct ulp_tolerance_output *find_tightest(const struct ulp_tolerance_output *output,
+                                                        double atol, double rtol)
 {
-    for (size_t o = 0; o < tolerance->output_count; o++)
-        if (strcmp(tolerance->outputs[o].name, name) == 0)
-            return &tolerance->outputs[o];
-    return NULL;
-}
-
-/* Of the samples from s on, the one whose output of that name is the tightest. */
-static const struct ulp_tolerance_output *find_tightest(const struct tolerance_options *options,
-                                                        const struct working *work, size_t s,
-                                                        const char *name, double *excess)
-{
-    const struct ulp_tolerance_output *tightest = NULL;
-    for (; s < work->count; s++) {
-        const struct ulp_tolerance_output *output = find_output(&work->tolerances[s], name);
-        const double own = output ? ulp_tolerance_excess(output, options->atol, options->rtol) : -1;
-        if (output && (!tightest || own > *excess)) {
-            tightest = output;
-            *excess = own;
-        }
-    }
+    const struct ulp_tolerance_output *tightest = output;
+    for (; output->next; output = output->next) /* the excess is that of all from here on */
+        if (ulp_tolerance_excess(output->next, atol, rtol) ==
+            ulp_tolerance_excess(tightest, atol, rtol))
+            tightest = output->next;
     return tightest;
 }
 
 /* "FAIL fp16 cannot meet ... at OUTPUT: 12 x too tight". */
-static bool judge_output(const struct tolerance_options *options, const struct working *work,
-                         size_t s, const char *name)
+static int judge(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
 {
-    double excess = 0;
-    const struct ulp_tolerance_output *output = find_tightest(options, work, s, name, &excess);
-    for (size_t before = 0; before < s; before++)
-        if (find_output(&work->tolerances[before], name))
-            return true; /* judged already */
-    if (excess <= 1)
-        return true;
-    say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s", work->tolerances[0].arithmetic,
-        options->atol, options->rtol, name);
-    if (work->count > 1)
-        say(stdout, " in %s", output->sample);
-    if (isinf(excess))
-        say(stdout, output->nonfinite ? ": not every element is finite\n"
-                                      : ": an error where none is allowed\n");
-    else
-        say(stdout,
-            excess < 1e4 ? ": %.*f x too tight (error %.2e)\n"
-                         : ": %.*e x too tight (error %.2e)\n",
-            excess < 9.95 || excess >= 1e4, excess, output->max_abs);
-    return false;
-}
-
-static int judge(const struct tolerance_options *options, const struct working *work)
-{
-    bool met = true;
-    for (size_t s = 0; s < work->count; s++)
-        for (size_t o = 0; o < work->tolerances[s].output_count; o++)
-            met &= judge_output(options, work, s, work->tolerances[s].outputs[o].name);
-    if (met)
-        say(stdout, "PASS %s meets atol=%g,rtol=%g at every output\n",
-            work->tolerances[0].arithmetic, options->atol, options->rtol);
+    size_t failed = 0;
+    for (size_t o = 0; o < tolerance->output_count; o++) {
+        const struct ulp_tolerance_output *output =
+            find_tightest(&tolerance->outputs[o], options->atol, options->rtol);
+        const double excess = ulp_tolerance_excess(output, options->atol, options->rtol);
+        if (excess <= 1)
+            continue;
+        failed++;
+        say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s", tolerance->arithmetic,
+            options->atol, options->rtol, output->name);
+        if (tolerance->sample_count > 1)
+            say(stdout, " in %s", output->sample);
+        if (isinf(excess))
+            say(stdout, output->nonfinite ? ": not every element is finite\n"
+                                          : ": an error where none is allowed\n");
+        else
+            say(stdout,
+                excess < 1e4 ? ": %.*f x too tight (error %.2e)\n"
+                             : ": %.*e x too tight (error %.2e)\n",
+                excess < 9.95 || excess >= 1e4, excess, output->max_abs);
+    }
+    if (!failed)
+        say(stdout, "PASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
+            options->atol, options->rtol);
     fputs("\n", stdout);
-    return met ? ULP_OK : ULP_ERROR_LIMIT;
+    return failed ? ULP_ERROR_LIMIT : ULP_OK;
 }
 
-static int report(const struct tolerance_options *options, const struct working *work)
+static int report(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
 {
-    struct ulp_tolerance *tolerance = &work->tolerances[0];
     struct ulp_error error;
     char *summary;
-    const int verdict = options->check ? judge(options, work) : ULP_OK;
-    for (size_t s = 1; s < work->count; s++)
-        if (ulp_tolerance_join(tolerance, &work->tolerances[s], &error) != ULP_OK)
-            return fail(&error);
+    const int verdict = options->check ? judge(options, tolerance) : ULP_OK;
     if (ulp_tolerance_summary(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
                               &summary, &error) != ULP_OK)
         return fail(&error);
@@ -268,10 +251,9 @@ int command_tolerance(int argc, char **argv)
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
-        code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work) : fail(&error);
-    for (size_t t = 0; t < work.count; t++)
-        ulp_tolerance_free(&work.tolerances[t]);
-    free(work.tolerances);
+        code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work.tolerance)
+                                                          : fail(&error);
+    ulp_tolerance_free(&work.tolerance);
     free_samples(&work.samples);
     free_lanes(&work.lanes);
     free(options.keep.rules);
