@@ -36,8 +36,8 @@ static bool all_equal_two(const float *b, size_t n)
     return !others;
 }
 
-/* Replaces the elements of y, estimates rounded to float, of which another float could be the right
- * one. */
+/* y anew, estimates of which some left a choice: those that leave one again go the exact way.
+ * (Estimates of doubles and of floats may differ in their last bits.) */
 static void decide_floats(enum ulp_primitive primitive, float *y, const float *a, const float *b,
                           size_t n)
 {
@@ -48,11 +48,13 @@ static void decide_floats(enum ulp_primitive primitive, float *y, const float *a
         w[i] = (double)b[i];
     bound(primitive, low, high, x, w, n);
     /* From 53 bits rounded to odd the conversion to float is the single rounding: 53 >= 24 + 2. */
-    for (size_t i = 0; i < n; i++)
-        if ((float)low[i] != (float)high[i]) {
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (float)high[i];
+        if ((float)low[i] != y[i]) {
             ulp_function_to_odd(primitive, x + i, x + i, w + i, 1);
             y[i] = (float)x[i];
         }
+    }
 }
 
 void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *a, const float *b,
