@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Write a decoder of real shape with random weights as ONNX, as onnxruntime-genai's and Hugging Face's exporters lay it out:
 
-    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|bf16|fp32|int4] [--layers N] [--tokens N] [--past N]
+    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|bf16|fp32|int4|int4-qdq] [--layers N] [--tokens N] [--past N]
 
 FOLDER gets model.onnx, its weights in several external files, and inputs.npz. GroupQueryAttention turns the positions and
-appends to the caches; int4 weights are MatMulNBits, blocks of 32. Sizes from the models' configurations (config.json)."""
+appends to the caches; int4 weights are MatMulNBits, blocks of 32, and int4-qdq INT4 initialisers behind DequantizeLinear. Sizes from the models' configurations (config.json)."""
 import argparse
 import os
 
 import numpy as np
 
-from network_files import BF16, DRAWN, TYPES, Graph
+from network_files import BF16, DRAWN, INT4, TYPES, Graph
 
 MODELS = {  # hidden, layers, heads, heads of keys and values, head size, inner size of the MLP, vocabulary, base of the angles, biases
     "tiny": (64, 2, 4, 2, 16, 128, 320, 10000.0, True),
@@ -25,7 +25,8 @@ class Decoder(Graph):
     def __init__(self, args):
         (self.hidden, self.layers, self.heads, self.kv, self.size, self.inner, self.words, self.base, self.bias) = MODELS[args.model]
         self.layers = args.layers or self.layers
-        self.int4, self.type = args.weights == "int4", {"fp32": np.dtype("f4"), "bf16": BF16}.get(args.weights, np.dtype("f2"))
+        self.int4, self.qdq = args.weights == "int4", args.weights == "int4-qdq"
+        self.type = {"fp32": np.dtype("f4"), "bf16": BF16}.get(args.weights, np.dtype("f2"))
         self.args = args
         super().__init__(args.folder, args.seed)
 
@@ -39,6 +40,11 @@ class Decoder(Graph):
             self.weights.add(f"{name}.q", (n, k // BLOCK, BLOCK // 2), "u1", self.nibbles(n * k // 2))
             self.floats(f"{name}.scales", (n * (k // BLOCK),), 0.2 * k ** -0.5)
             self.node("MatMulNBits", f"{x} {name}.q {name}.scales", out, MICROSOFT, K=k, N=n, bits=4, block_size=BLOCK)
+        elif self.qdq:
+            self.weights.add(f"{name}.q", (k, n), INT4, self.nibbles(n * k // 2))
+            self.floats(f"{name}.scales", (k // BLOCK, n), 0.2 * k ** -0.5)
+            self.node("DequantizeLinear", f"{name}.q {name}.scales", f"{name}.weight", axis=0, block_size=BLOCK)
+            self.node("MatMul", f"{x} {name}.weight", out)
         else:
             self.floats(f"{name}.weight", (k, n), k ** -0.5)
             self.node("MatMul", f"{x} {name}.weight", out)
@@ -106,7 +112,7 @@ class Decoder(Graph):
             for what in ("key", "value"):
                 inputs[f"past_key_values.{i}.{what}"] = (self.type, cache)
                 outputs[f"present.{i}.{what}"] = (self.type, ["batch", self.kv, "total", self.size])
-        super().write(self.args.model, inputs, outputs, {"": 17, MICROSOFT: 1})
+        super().write(self.args.model, inputs, outputs, {"": 21 if self.qdq else 17, MICROSOFT: 1}, ir_version=10 if self.qdq else 8)
         self.write_inputs(total)
 
     def write_inputs(self, total):
@@ -122,7 +128,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--model", choices=MODELS, default="llama-3.2-1b")
-    parser.add_argument("--weights", choices=("fp16", "bf16", "fp32", "int4"), default="fp16")
+    parser.add_argument("--weights", choices=("fp16", "bf16", "fp32", "int4", "int4-qdq"), default="fp16")
     parser.add_argument("--layers", type=int, help="fewer than the model has")
     parser.add_argument("--tokens", type=int, default=16)
     parser.add_argument("--past", type=int, default=0, help="tokens in the caches")

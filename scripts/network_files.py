@@ -10,12 +10,16 @@ import onnx_writer as onnx  # noqa: E402
 TYPES = {np.dtype(kind): number for kind, number in onnx.TYPES.items()}
 BF16 = np.dtype("u2")  # numpy has no BFLOAT16: its codes
 TYPES[BF16] = 16
+INT4 = np.dtype("V1")  # bytes of two codes, which numpy has no type for
+TYPES[INT4] = 22
 FILE_BYTES = 2 << 30  # of one external file: the next begins beyond it
 DRAWN = 1 << 22
 
 
 def encode(part, dtype):
     """Numbers as a tensor of that type has them."""
+    if np.dtype(dtype) == INT4:
+        return np.ascontiguousarray(part).view(INT4)
     if np.dtype(dtype) != BF16:
         return np.ascontiguousarray(part, dtype=dtype)
     codes = np.ascontiguousarray(part, dtype="f4").view("u4")

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "analysis/html/html.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
 #include "base/error.h"
@@ -191,4 +192,12 @@ enum ulp_status ulp_bits_write(const struct ulp_bits *bits, const char *folder,
         return status;
     add_csv(bits, &csv);
     return ulp_text_close(&csv, true, error);
+}
+
+enum ulp_status ulp_bits_html(const struct ulp_bits *bits, const char *path,
+                              struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("bits", bits_json(bits), path, error);
 }

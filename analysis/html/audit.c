@@ -64,6 +64,7 @@ enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
 static const struct {
     const char *kind, *file, *member;
 } known[] = {{"audit", "report.json", "peak_tensor_bytes"},
+             {"bits", "bits.json", "uniforms"}, /* a plan, too, and of layers */
              {"plan", "plan.json", "keep"},
              {"overflow", "overflow.json", "formats"},
              {"compare", "compare.json", "tensors"},

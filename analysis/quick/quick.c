@@ -81,7 +81,7 @@ static bool list_inputs(const struct ulp_event *event, const struct ulp_plan_nod
         inputs[i] = node->block->slots[slot].constant;
         if (!inputs[i] && given < event->input_count)
             inputs[i] = event->inputs[given++].entire;
-        if (!inputs[i] || !inputs[i]->data)
+        if (!inputs[i] || !inputs[i]->data || inputs[i]->element == ULP_ELEMENT_PACKED)
             return false;
     }
     return true;

@@ -162,6 +162,10 @@ ULP_API enum ulp_status ulp_bits_text(const struct ulp_bits *bits, char **out,
  * folder, which is made when missing. */
 ULP_API enum ulp_status ulp_bits_write(const struct ulp_bits *bits, const char *folder,
                                        struct ulp_error *error);
+/* Write the same as one HTML page with the bits of each layer and the frontier as pictures. The
+ * file is complete or unchanged. */
+ULP_API enum ulp_status ulp_bits_html(const struct ulp_bits *bits, const char *path,
+                                      struct ulp_error *error);
 /* The files that ulp_bits_write makes: index 0, 1, ... until NULL. Static storage. */
 ULP_API const char *ulp_bits_file_name(size_t index);
 

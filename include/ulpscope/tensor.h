@@ -60,9 +60,12 @@ enum ulp_element {
     ULP_ELEMENT_I64,
     ULP_ELEMENT_U64,
     ULP_ELEMENT_BOOL, /* one byte, 0 or 1 */
-    /* A float of 8 or 16 bits as ONNX's raw_data has it, little endian and not aligned: weights of a
-     * model in a mapped file. No tensor that the library hands out has such elements. */
+    /* A float of 8 or 16 bits as ONNX's raw_data has it, little endian and not aligned: weights of
+     * a model in a mapped file. No tensor that the library hands out has such elements. */
     ULP_ELEMENT_STORED,
+    /* Integers of less than 8 bits, as many to a byte as fit, as ONNX's raw_data has them: weights
+     * of a model. No tensor that the library hands out has such elements. */
+    ULP_ELEMENT_PACKED,
     ULP_ELEMENT_COUNT
 };
 

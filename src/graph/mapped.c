@@ -14,7 +14,7 @@ size_t ulp_model_mapped_bytes(const struct ulp_model *model)
 /* Of the tensor's elements in a mapped file; 0: they are not in one. */
 static size_t find_bytes(const struct ulp_model *model, const struct ulp_tensor *tensor)
 {
-    const size_t bytes = tensor->count * tensor->element_bytes;
+    const size_t bytes = ulp_tensor_bytes(tensor);
     for (size_t m = 0; m < model->mapping_count && tensor->data && !tensor->owned; m++) {
         const char *first = model->mappings[m].address, *data = tensor->data;
         if (first && data >= first && data < first + model->mappings[m].bytes &&

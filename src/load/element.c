@@ -22,13 +22,9 @@ bool ulp_raw_is_memory(enum ulp_type type)
            (size_t)row->file_bits / 8 == ulp_element_bytes(row->element, 0);
 }
 
-/* Element i of 1, 2, 4 or 8 whole bytes, or of a part of a byte, as an unsigned number. */
+/* Element i of 1, 2, 4 or 8 whole bytes as an unsigned number. */
 static uint64_t read_bits(const unsigned char *raw, size_t i, int bits)
 {
-    if (bits < 8) {
-        size_t per_byte = 8 / (size_t)bits;
-        return raw[i / per_byte] >> (i % per_byte * (size_t)bits) & ((1u << bits) - 1);
-    }
     size_t bytes = (size_t)bits / 8;
     uint64_t value = 0;
     for (size_t b = bytes; b-- > 0;)
@@ -36,7 +32,7 @@ static uint64_t read_bits(const unsigned char *raw, size_t i, int bits)
     return value;
 }
 
-static void store_bits(struct ulp_tensor *out, size_t i, uint64_t value, int bits)
+static void store_bits(struct ulp_tensor *out, size_t i, uint64_t value)
 {
     if (out->type == ULP_TYPE_FLOAT) {
         uint32_t word = (uint32_t)value;
@@ -44,10 +40,7 @@ static void store_bits(struct ulp_tensor *out, size_t i, uint64_t value, int bit
     } else if (out->type == ULP_TYPE_DOUBLE) {
         memcpy((double *)out->data + i, &value, sizeof value);
     } else {
-        bool is_signed = out->element == ULP_ELEMENT_I8 && bits < 8;
-        ulp_tensor_set_int(out, i,
-                           (int64_t)value -
-                               (is_signed && value >> (bits - 1) ? (int64_t)1 << bits : 0));
+        ulp_tensor_set_int(out, i, (int64_t)value);
     }
 }
 
@@ -59,7 +52,11 @@ void ulp_elements_decode(struct ulp_tensor *out, const unsigned char *raw)
             memcpy(out->data, raw, out->count * out->element_bytes);
     } else if (out->element == ULP_ELEMENT_F32 && out->type != ULP_TYPE_FLOAT) {
         ulp_stored_decode(out->type, raw, out->count, out->data);
-    } else
+    } else if (bits < 8) {
         for (size_t i = 0; i < out->count; i++)
-            store_bits(out, i, read_bits(raw, i, bits), bits);
+            ulp_tensor_set_int(out, i, ulp_packed_read(out->type, raw, i));
+    } else {
+        for (size_t i = 0; i < out->count; i++)
+            store_bits(out, i, read_bits(raw, i, bits));
+    }
 }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/tuning.h"
 #include "load/load.h"
-#include "tensor/tensor.h"
+#include "tensor/stored.h"
 
 #define LOCATION_EXTERNAL 1
 /* Sparse tensors are the ones whose dense form may be larger than the file: all of a model's. */
@@ -117,19 +117,36 @@ static enum ulp_status fail_count(const struct ulp_tensor *tensor, const char *f
                     field, expected, ulp_tensor_describe_text(tensor, text, sizeof text));
 }
 
+/* Large elements of fewer bits than memory has for them stay as they are: floats of 8 and 16 bits
+ * in a mapped file, integers of less than 8 anywhere. */
+static enum ulp_status describe_stored(struct ulp_tensor *out, size_t needed, bool mapped,
+                                       struct ulp_error *error)
+{
+    const struct ulp_tensor shape = *out;
+    const int bits = ulp_type_rows[out->type].file_bits;
+    const bool floats = ulp_type_is_float(out->type);
+    if (needed < ULP_TUNE_STORED_BYTES_MIN || (floats && (!mapped || bits < 8 || bits > 16)) ||
+        (!floats && bits >= 8))
+        return ULP_OK;
+    return ulp_tensor_describe(out, shape.type, floats ? ULP_ELEMENT_STORED : ULP_ELEMENT_PACKED, 0,
+                               shape.rank, shape.dims, error);
+}
+
 /* From raw_data, which is handed over when memory holds the same bytes. */
 static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto, size_t needed,
-                                struct ulp_budget *budget, struct ulp_error *error)
+                                bool stored, struct ulp_budget *budget, struct ulp_error *error)
 {
     if (proto->raw_data.len != needed)
         return fail_count(out, "raw_data", proto->raw_data.len, needed, "bytes", error);
-    if (ulp_raw_is_memory(out->type) && needed) {
+    enum ulp_status status = stored ? describe_stored(out, needed, false, error) : ULP_OK;
+    if (status == ULP_OK && needed && (ulp_raw_is_memory(out->type) || ulp_is_stored(out))) {
         out->data = proto->raw_data.data;
         out->owned = true;
         proto->raw_data = (ProtobufCBinaryData){0};
         return ULP_OK;
     }
-    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
         ulp_elements_decode(out, proto->raw_data.data);
     return status;
@@ -235,16 +252,13 @@ static enum ulp_status take_external(struct ulp_loader *loader, struct ulp_tenso
                                      struct ulp_budget *budget, struct ulp_error *error)
 {
     const unsigned char *raw;
-    const struct ulp_tensor shape = *out;
     enum ulp_status status = ulp_load_external(loader, &raw, needed, proto, error);
     if (status != ULP_OK)
         return status;
     const bool same = ulp_raw_is_memory(out->type) && (uintptr_t)raw % out->element_bytes == 0;
-    if (!same && stored && needed >= ULP_TUNE_STORED_BYTES_MIN && ulp_type_is_float(out->type) &&
-        ulp_type_rows[out->type].file_bits >= 8 && ulp_type_rows[out->type].file_bits <= 16)
-        status = ulp_tensor_describe(out, shape.type, ULP_ELEMENT_STORED, 0, shape.rank, shape.dims,
-                                     error);
-    if ((same && needed) || out->element == ULP_ELEMENT_STORED) {
+    if (!same && stored)
+        status = describe_stored(out, needed, true, error);
+    if ((same && needed) || ulp_is_stored(out)) {
         /* read-only pages: const from here, as every tensor of a model */
         out->data = (void *)(uintptr_t)raw;
         return status;
@@ -277,7 +291,7 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
                       : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "has its data in an external file");
     }
     if (field == FIELD_NONE && proto->has_raw_data)
-        return take_raw(out, proto, needed, budget, error);
+        return take_raw(out, proto, needed, stored, budget, error);
     return decode_typed(out, proto, field, found, budget, error);
 }
 

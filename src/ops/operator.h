@@ -210,7 +210,8 @@ struct ulp_operator {
     /* its integer outputs are amounts in steps of a scale: a step of difference is an error to
      * measure, not another decision */
     bool quantizes;
-    /* integers that run makes of floats go to its outputs alone: its floats do not depend on them */
+    /* integers that run makes of floats go to its outputs alone: its floats do not depend on them
+     */
     bool hands_integers;
     /* names of float inputs that run reads as numbers by itself ("grid"; "*": all), so that
      * derivatives stop there */
@@ -219,6 +220,9 @@ struct ulp_operator {
     /* run takes input 0, where it is a constant, as the model has it, and lowers what it chose of
      * it (ulp_call.lowering): a lane needs no copy of an embedding's table */
     bool gathers;
+    /* its formula reads input 0 packed where it is a constant of less than 8 bits (tensor/stored.h)
+     */
+    bool unpacks;
     /* of a contraction with one weight of one matrix, which it gives to ulp_call_contract alone: it
      * takes a large one as the model has it, and a block of its lines is lowered at a time */
     bool blocks;

@@ -5,6 +5,7 @@
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "run/kept.h"
 #include "run/lane.h"
 #include "tensor/lower.h"
 
@@ -78,15 +79,29 @@ static int by_reader(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* A mapped constant is read once for it, however many audits of the plan ask. */
+static struct ulp_lowered count_lowered(const struct ulp_plan *plan, const struct reading *reading)
+{
+    const struct ulp_arithmetic *in = reading->in;
+    const bool mapped = ulp_model_fetch(plan->model, reading->constant, 0) > 0;
+    struct ulp_lowered lowered;
+    if (mapped && ulp_kept_find_lowered(plan->kept, reading->constant, in, &lowered))
+        return lowered;
+    lowered =
+        ulp_tensor_count_lowered(reading->constant, &in->storage, in->constants, in->rounding);
+    ulp_model_give_back(plan->model, reading->constant);
+    if (mapped)
+        ulp_kept_leave_lowered(plan->kept, reading->constant, in, &lowered);
+    return lowered;
+}
+
 /* The readings [first, end) are of one constant in one arithmetic. */
 static void add_constant(struct ulp_changed_constants *out, const struct ulp_plan *plan,
                          const struct reading *readings, size_t first, size_t end, size_t *readers)
 {
     const struct reading *reading = &readings[first];
     const struct ulp_arithmetic *in = reading->in;
-    const struct ulp_lowered lowered =
-        ulp_tensor_count_lowered(reading->constant, &in->storage, in->constants, in->rounding);
-    ulp_model_give_back(plan->model, reading->constant);
+    const struct ulp_lowered lowered = count_lowered(plan, reading);
     if (!lowered.overflowed && !lowered.underflowed)
         return;
     struct ulp_changed_constant *constant = &out->items[out->count++];

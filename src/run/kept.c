@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
@@ -13,9 +14,22 @@ struct entry {
     size_t users;
 };
 
+/* All that the figures of a constant follow from. */
+struct counted {
+    const void *data;
+    size_t count;
+    enum ulp_type type;
+    struct ulp_format storage;
+    enum ulp_constants rule;
+    enum ulp_rounding rounding;
+    struct ulp_lowered lowered;
+    struct counted *before;
+};
+
 struct ulp_kept {
     _Atomic size_t runs;
-    pthread_mutex_t preparing, mutex; /* the second guards the entries */
+    pthread_mutex_t preparing, mutex; /* the second guards the entries and what is counted */
+    struct counted *counted;          /* the last first */
     struct ulp_budget constants, factors;
     size_t bytes_max; /* of either */
     struct entry *entries;
@@ -97,6 +111,10 @@ void ulp_kept_free(struct ulp_kept *kept)
         return;
     ulp_budget_set_reclaim(&kept->constants, NULL, NULL);
     ulp_kept_forget(kept);
+    for (struct counted *c = kept->counted, *before; c; c = before) {
+        before = c->before;
+        free(c);
+    }
     ulp_budget_close(&kept->factors);
     ulp_budget_close(&kept->constants);
     pthread_mutex_destroy(&kept->mutex);
@@ -201,5 +219,41 @@ void ulp_kept_release(struct ulp_kept *kept, size_t place)
 {
     pthread_mutex_lock(&kept->mutex);
     kept->entries[place].users--;
+    pthread_mutex_unlock(&kept->mutex);
+}
+
+static bool is_of(const struct counted *c, const struct ulp_tensor *constant,
+                  const struct ulp_arithmetic *in)
+{
+    return c->data == constant->data && c->count == constant->count && c->type == constant->type &&
+           strcmp(c->storage.name, in->storage.name) == 0 &&
+           c->storage.subnormals == in->storage.subnormals &&
+           c->storage.overflow == in->storage.overflow && c->rule == in->constants &&
+           c->rounding == in->rounding;
+}
+
+bool ulp_kept_find_lowered(struct ulp_kept *kept, const struct ulp_tensor *constant,
+                           const struct ulp_arithmetic *in, struct ulp_lowered *out)
+{
+    pthread_mutex_lock(&kept->mutex);
+    const struct counted *c = kept->counted;
+    while (c && !is_of(c, constant, in))
+        c = c->before;
+    if (c)
+        *out = c->lowered;
+    pthread_mutex_unlock(&kept->mutex);
+    return c != NULL;
+}
+
+void ulp_kept_leave_lowered(struct ulp_kept *kept, const struct ulp_tensor *constant,
+                            const struct ulp_arithmetic *in, const struct ulp_lowered *lowered)
+{
+    struct counted *c = malloc(sizeof *c);
+    if (!c)
+        return;
+    pthread_mutex_lock(&kept->mutex);
+    *c = (struct counted){constant->data, constant->count, constant->type, in->storage,
+                          in->constants,  in->rounding,    *lowered,       kept->counted};
+    kept->counted = c;
     pthread_mutex_unlock(&kept->mutex);
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/operand/packed.h"
 #include "run/plan/plan.h"
+#include "tensor/lower.h"
 
 /* The most that constants, and packed factors, may take each. */
 size_t ulp_kept_limit(const struct ulp_budget *budget);
@@ -36,5 +37,14 @@ bool ulp_kept_find(struct ulp_kept *kept, size_t place, struct ulp_tensor *view)
  * and *value stays the caller's. */
 bool ulp_kept_leave(struct ulp_kept *kept, size_t place, struct ulp_tensor *value);
 void ulp_kept_release(struct ulp_kept *kept, size_t place);
+
+/* What lowering a constant in a mapped file to the arithmetic's storage changes
+ * (ulp_tensor_count_lowered), left by an earlier call, first run or not: all weights of a model
+ * that is larger than memory are read for it. false: it is not known yet. */
+bool ulp_kept_find_lowered(struct ulp_kept *kept, const struct ulp_tensor *constant,
+                           const struct ulp_arithmetic *in, struct ulp_lowered *out);
+/* Nothing is left where memory ends. */
+void ulp_kept_leave_lowered(struct ulp_kept *kept, const struct ulp_tensor *constant,
+                            const struct ulp_arithmetic *in, const struct ulp_lowered *lowered);
 
 #endif

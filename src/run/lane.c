@@ -283,6 +283,8 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_sl
     struct lowering how;
     struct ulp_tensor bounded = ulp_tensor_view(constant);
     struct ulp_budget *budget = NULL;
+    if (constant->element == ULP_ELEMENT_PACKED)
+        return ulp_tensor_in_memory(out, constant, lane->budget, lane->pool, error);
     enum ulp_status status = find_lowering(lane, constant, reader, &how, error);
     if (status != ULP_OK || (!how.converts && constant->element != ULP_ELEMENT_STORED))
         return status;
@@ -324,8 +326,12 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
     const size_t at = find_run(lane, reader) * lane->block->slot_count + (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
-    if (*out == value || !ulp_element_is_float(planned->constant->element) ||
-        (reader.declared && planned->constant->element != ULP_ELEMENT_STORED))
+    if (planned->constant->element == ULP_ELEMENT_PACKED && reader.packed) {
+        *out = planned->constant;
+        return ULP_OK;
+    }
+    if (*out == value || (!ulp_is_stored(planned->constant) &&
+                          (reader.declared || !ulp_element_is_float(planned->constant->element))))
         return ULP_OK;
     if (lane->left && ulp_kept_find(lane->left, lane->left_place + at, value)) {
         *out = value;
@@ -362,7 +368,8 @@ static struct ulp_reader find_reader(const struct ulp_lane *lane, const struct u
 {
     return (struct ulp_reader){ulp_mix_index(lane->mix, step->number), ulp_takes_mixed(step, i),
                                ulp_mix_reads_inside(lane->mix, step, i),
-                               ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step))};
+                               ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step)),
+                               i == 0 && step->bound.op->unpacks && !lane->trace && !lane->probe};
 }
 
 bool ulp_takes_blocks(const struct ulp_lane *lane, const struct ulp_step *step, size_t i)

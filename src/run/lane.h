@@ -71,6 +71,7 @@ struct ulp_reader {
     bool mixed;        /* takes mixed elements, as in ulp_adapt */
     bool inside;       /* in the kernel that computed the value */
     bool declared;     /* takes constants as the model has them, but for their place in memory */
+    bool packed;       /* takes a packed constant as it is */
 };
 /* The slot's value for a reader: the lane's own; the slot's constant, converted once; or, where the
  * value is held in another format, *converted, which the caller frees. NULL with ULP_OK for an

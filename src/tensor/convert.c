@@ -319,6 +319,25 @@ static convert_fn *choose(const struct conversion *c)
     }
 }
 
+/* Each to the byte that memory has it in. */
+static void convert_packed(const struct conversion *c, size_t first, size_t last)
+{
+    const enum ulp_type type = c->in->type;
+    const unsigned char *raw = c->in->data;
+    unsigned char *to = c->out->data;
+    if (ulp_type_rows[type].file_bits != 4) {
+        for (size_t i = first; i < last; i++)
+            to[i] = (unsigned char)ulp_packed_read(type, raw, i);
+        return;
+    }
+    /* a sign bit of 8 makes the upper codes negative, none leaves them */
+    const int sign = ulp_type_rows[type].element == ULP_ELEMENT_I8 ? 8 : 0;
+    for (size_t i = first; i < last; i++) {
+        const int code = raw[i / 2] >> (i % 2 * 4) & 15;
+        to[i] = (unsigned char)((code ^ sign) - sign);
+    }
+}
+
 /* Through floats, which hold the values exactly. */
 static void convert_stored(const struct conversion *c, size_t first, size_t last)
 {
@@ -366,7 +385,10 @@ enum ulp_status ulp_tensor_convert(struct ulp_tensor *out, const struct ulp_tens
                         "tensors of type %s cannot be converted to %s", ulp_type_name(in->type),
                         ulp_type_name(out->type));
     struct convert_job job = {{out, in, 0, storage, rounding, seed}, NULL};
-    job.convert = in->element == ULP_ELEMENT_STORED ? convert_stored : choose(&job.conversion);
+    job.convert = in->element == ULP_ELEMENT_STORED ? convert_stored
+                  : in->element == ULP_ELEMENT_PACKED && out->type == in->type
+                      ? convert_packed
+                      : choose(&job.conversion);
     const bool wide = out->element == ULP_ELEMENT_WIDE || in->element == ULP_ELEMENT_WIDE;
     return ulp_parallel_for(pool, in->count, ulp_grain(wide ? 20 : 1), convert_range, &job, error);
 }
@@ -376,7 +398,7 @@ enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_te
                                      struct ulp_error *error)
 {
     *out = ulp_tensor_view(tensor);
-    if (tensor->element != ULP_ELEMENT_STORED)
+    if (!ulp_is_stored(tensor))
         return ULP_OK;
     enum ulp_status status = ulp_tensor_describe(out, tensor->type, ULP_ELEMENT_COUNT, 0,
                                                  tensor->rank, tensor->dims, error);

@@ -1,4 +1,4 @@
-/* Decoding floats of at most 16 bits. */
+/* Decoding floats of at most 16 bits, and integers of less than 8. */
 #include "tensor/stored.h"
 
 #include <math.h>
@@ -134,6 +134,19 @@ void ulp_floats_read(const struct ulp_tensor *tensor, size_t first, size_t count
                           count, out);
     else if (count)
         memcpy(out, (const float *)tensor->data + first, count * sizeof *out);
+}
+
+int ulp_packed_read(enum ulp_type type, const unsigned char *raw, size_t i)
+{
+    const bool is_signed = type == ULP_TYPE_INT4 || type == ULP_TYPE_INT2;
+    const size_t bits = type == ULP_TYPE_INT4 || type == ULP_TYPE_UINT4 ? 4 : 2;
+    const int codes = 1 << bits, code = raw[i * bits / 8] >> i * bits % 8 & (codes - 1);
+    return is_signed && code >= codes / 2 ? code - codes : code;
+}
+
+int64_t ulp_packed_get(const struct ulp_tensor *tensor, size_t i)
+{
+    return ulp_packed_read(tensor->type, tensor->data, i);
 }
 
 float ulp_stored_get(const struct ulp_tensor *tensor, size_t i)

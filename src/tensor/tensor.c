@@ -43,10 +43,11 @@ const struct ulp_type_row ulp_type_rows[ULP_TYPE_COUNT] = {
 /* clang-format on */
 
 static const unsigned char element_bytes[ULP_ELEMENT_COUNT] = {
-    [ULP_ELEMENT_F32] = 4,    [ULP_ELEMENT_F64] = 8, [ULP_ELEMENT_WIDE] = 0, [ULP_ELEMENT_I8] = 1,
-    [ULP_ELEMENT_U8] = 1,     [ULP_ELEMENT_I16] = 2, [ULP_ELEMENT_U16] = 2,  [ULP_ELEMENT_I32] = 4,
-    [ULP_ELEMENT_U32] = 4,    [ULP_ELEMENT_I64] = 8, [ULP_ELEMENT_U64] = 8,  [ULP_ELEMENT_BOOL] = 1,
-    [ULP_ELEMENT_STORED] = 0,
+    [ULP_ELEMENT_F32] = 4,    [ULP_ELEMENT_F64] = 8,    [ULP_ELEMENT_WIDE] = 0,
+    [ULP_ELEMENT_I8] = 1,     [ULP_ELEMENT_U8] = 1,     [ULP_ELEMENT_I16] = 2,
+    [ULP_ELEMENT_U16] = 2,    [ULP_ELEMENT_I32] = 4,    [ULP_ELEMENT_U32] = 4,
+    [ULP_ELEMENT_I64] = 8,    [ULP_ELEMENT_U64] = 8,    [ULP_ELEMENT_BOOL] = 1,
+    [ULP_ELEMENT_STORED] = 0, [ULP_ELEMENT_PACKED] = 0,
 };
 
 const char *ulp_type_name(enum ulp_type type)
@@ -62,6 +63,14 @@ bool ulp_type_is_float(enum ulp_type type)
 size_t ulp_element_bytes(enum ulp_element element, int precision)
 {
     return element == ULP_ELEMENT_WIDE ? ulp_record_bytes(precision) : element_bytes[element];
+}
+
+size_t ulp_tensor_bytes(const struct ulp_tensor *tensor)
+{
+    const size_t bits = (size_t)ulp_type_rows[tensor->type].file_bits;
+    return tensor->element == ULP_ELEMENT_PACKED
+               ? tensor->count / (8 / bits) + (tensor->count % (8 / bits) != 0)
+               : tensor->count * tensor->element_bytes;
 }
 
 bool ulp_element_is_float(enum ulp_element element)
@@ -285,6 +294,7 @@ int64_t ulp_tensor_get_int(const struct ulp_tensor *tensor, size_t i)
     case ULP_ELEMENT_U32: return ((const uint32_t *)data)[i];
     case ULP_ELEMENT_I64: return ((const int64_t *)data)[i];
     case ULP_ELEMENT_U64: return (int64_t)((const uint64_t *)data)[i];
+    case ULP_ELEMENT_PACKED: return ulp_packed_get(tensor, i);
     default: {
         double x = trunc(ulp_tensor_get(tensor, i));
         return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
@@ -316,6 +326,7 @@ void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value)
         break;
     }
     case ULP_ELEMENT_STORED: /* files are not written to */
+    case ULP_ELEMENT_PACKED:
     case ULP_ELEMENT_COUNT: break;
     }
 }

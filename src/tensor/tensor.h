@@ -27,6 +27,8 @@ static inline const char *ulp_type_format(const struct ulp_arithmetic *arithmeti
 /* Memory size of one element. precision only matters for ULP_ELEMENT_WIDE. */
 size_t ulp_element_bytes(enum ulp_element element, int precision);
 bool ulp_element_is_float(enum ulp_element element);
+/* Of a tensor's elements, however they lie. */
+size_t ulp_tensor_bytes(const struct ulp_tensor *tensor);
 
 /* No tensor has more elements, nor dimensions that would make more without the zeros among them.
  * So the product of a dimension, or of all, and a number below 2^20 fits int64. */

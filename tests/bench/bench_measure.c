@@ -1,5 +1,6 @@
 /* Measures of an error on one core: ns an element of ulp_metrics_measure and ulp_range_measure, for
- * references in doubles and in records of 128 bits.
+ * references in doubles and in records of 128 bits; and ns an element and view of the four views
+ * that an audit has of an output (ulp_metrics_measure_pairs).
  *
  *   bench_measure [--json] [WORD]     rows whose name contains WORD
  *
@@ -20,15 +21,17 @@ static const struct row {
     enum ulp_element value, base;
     int precision;
     const char *format;
-    bool range;
+    enum { MEASURE, RANGE, VIEWS } what;
 } rows[] = {
-    {"fp32 against fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, 0, "fp32", false},
-    {"fp64 against fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp16", false},
-    {"fp32 against fp32", ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, "fp16", false},
-    {"fp32 against mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", false},
-    {"mpfr:128 against mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", false},
-    {"range of fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp32", true},
-    {"range of mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", true},
+    {"fp32 against fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, 0, "fp32", MEASURE},
+    {"fp64 against fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp16", MEASURE},
+    {"fp32 against fp32", ULP_ELEMENT_F32, ULP_ELEMENT_F32, 0, "fp16", MEASURE},
+    {"fp32 against mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", MEASURE},
+    {"mpfr:128 against mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", MEASURE},
+    {"four views, fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, 0, "fp32", VIEWS},
+    {"four views, mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", VIEWS},
+    {"range of fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp32", RANGE},
+    {"range of mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", RANGE},
 };
 
 static void put(struct ulp_tensor *tensor, size_t i, double x)
@@ -60,6 +63,31 @@ static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precis
     }
 }
 
+/* Beside the value and the base an audit has the value on the reference's inputs, and the
+ * reference's on the value's inputs. */
+struct measured {
+    struct ulp_tensor value, base, single, here;
+    struct ulp_format format;
+    struct ulp_pool *pool; /* keeps memory from call to call, as an audit's does */
+};
+
+static void measure_once(const struct row *row, const struct measured *m)
+{
+    struct ulp_metrics out[4];
+    struct ulp_range range;
+    struct ulp_error error;
+    const struct ulp_metrics_pair views[4] = {{&m->single, &m->base, &out[0]},
+                                              {&m->value, &m->base, &out[1]},
+                                              {&m->value, &m->here, &out[2]},
+                                              {&m->here, &m->base, &out[3]}};
+    if (row->what == RANGE)
+        ulp_range_measure(&m->base, &m->format, m->pool, &range);
+    else if (ulp_metrics_measure_pairs(&views[row->what == VIEWS ? 0 : 1],
+                                       row->what == VIEWS ? 4 : 1, &m->format, m->pool,
+                                       &error) != ULP_OK)
+        bench_stop(error.message);
+}
+
 int main(int argc, char **argv)
 {
     bool json;
@@ -68,31 +96,32 @@ int main(int argc, char **argv)
     bool first = true;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         const struct row *row = &rows[r];
-        struct ulp_tensor value, base;
-        struct ulp_format format;
-        struct ulp_metrics metrics;
-        struct ulp_range range;
+        struct measured m = {0};
         struct ulp_error error;
         if (!strstr(row->name, word))
             continue;
-        if (ulp_format_find(row->format, &format, &error) != ULP_OK)
+        if (ulp_format_find(row->format, &m.format, &error) != ULP_OK)
             bench_stop(error.message);
-        fill(&value, row->value, row->precision, 1e-6);
-        fill(&base, row->base, row->precision, 0);
+        if (ulp_pool_create(&m.pool, 1, &error) != ULP_OK)
+            bench_stop(error.message);
+        fill(&m.value, row->value, row->precision, 1e-6);
+        fill(&m.base, row->base, row->precision, 0);
+        fill(&m.single, row->value, row->precision, 5e-7);
+        fill(&m.here, row->base, row->precision, 3e-7);
         struct bench_timer timer = {.run_min = 3, .run_max = 30, .seconds = 0.5};
         while (bench_next(&timer))
-            if (row->range)
-                ulp_range_measure(&base, &format, NULL, &range);
-            else if (ulp_metrics_measure(&value, &base, &format, &metrics, &error) != ULP_OK)
-                bench_stop(error.message);
-        const double ns = timer.best * 1e9 / (double)COUNT;
+            measure_once(row, &m);
+        const double ns = timer.best * 1e9 / (double)COUNT / (row->what == VIEWS ? 4 : 1);
         if (json)
             printf("%s{\"name\": \"%s\", \"ns\": %.3f}", first ? "" : ", ", row->name, ns);
         else
             printf("%-28s %8.2f\n", row->name, ns);
         first = false;
-        ulp_tensor_free(&value);
-        ulp_tensor_free(&base);
+        ulp_tensor_free(&m.value);
+        ulp_tensor_free(&m.base);
+        ulp_tensor_free(&m.single);
+        ulp_tensor_free(&m.here);
+        ulp_pool_free(m.pool);
     }
     if (json)
         printf("]\n");

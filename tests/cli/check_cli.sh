@@ -353,6 +353,11 @@ shows out "No allocation meets sqnr_db=300" "no allocation"
 expect 2 "bits without a tolerance" "$program" bits "$model" -i "$inputs"
 expect 2 "bits of no format" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
 expect 2 "bits of no ratio" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --expected nan
+cp "$model" searched.onnx
+for command in bits plan; do
+    expect 2 "a page instead of the model of $command" "$program" $command searched.onnx -i "$inputs" --tolerance sqnr_db=40 -q --html searched.onnx
+    cmp -s "$model" searched.onnx || fail "$command wrote over its model"
+done
 expect 2 "bits by no weight" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --weigh gold
 
 # Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.

@@ -248,6 +248,7 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
     same ranks "merged shards over ranks"
     expect 2 "more ranks than arithmetics" mpirun --oversubscribe -n 3 "$program" audit "$model" -a fp16,bf16 -q --lanes-over-ranks
     shows err "the arithmetics are for 2 ranks at most, and mpirun started 3" "more ranks than arithmetics"
+    [ "$(grep -c "mpirun started 3" err)" = 1 ] || fail "more ranks than arithmetics: said by each"
     expect 2 "a quick reference over ranks" "$program" audit "$model" --quick --lanes-over-ranks
 
     # A rank killed at random moments (when as many samples are finished): mpirun names it and ends the others, no more than the

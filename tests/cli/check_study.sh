@@ -63,7 +63,20 @@ lines err 1 "a damaged file"
 expect 0 "sizes" "$program" study "$model" -q --sweep 'e8m{5,9}' --shape patches=8x16x4 --shape patches=16x16x4 --shape patches=32x16x4 --shape patches=64x16x4
 shows out "the error of logits does not depend on n" "sizes"
 [ "$(grep -c ', logits$' out)" = 8 ] || fail "a row for each setting and size"
-expect 2 "files of several shapes" "$program" study "$model" -q --sweep fp16 --shape patches=2x16x4 --shape patches=4x16x4 --json x.json
+mkdir v1.0
+several=("$program" study "$model" -q --sweep 'e8m{5..7}' --tolerance 1e-1)
+expect 0 "files of several shapes" "${several[@]}" --shape patches=2x16x4 --shape patches=4x16x4 --json v1.0/x.json --csv x.csv --html v1.0/x --checkpoint shapes
+shows out "shape patches 4x16x4" "each shape is named"
+shows out "page: v1.0/x-shape-2" "the page of each shape"
+for i in 1 2; do
+    expect 0 "shape $i alone" "${several[@]}" --shape patches=$((2 * i))x16x4 --json alone.json --csv alone.csv --checkpoint shapes
+    cmp -s alone.json v1.0/x-shape-$i.json && cmp -s alone.csv x-shape-$i.csv && [ -s v1.0/x-shape-$i ] || fail "files of shape $i differ from its own"
+done
+[ "$(find shapes -name 'setting-*.part' | wc -l)" = 6 ] || fail "settings of two shapes in one folder"
+cp "$model" m-shape-2.json
+"$program" study m-shape-2.json -q --sweep fp16 --shape patches=2x16x4 --shape patches=4x16x4 --json m.json >out 2>err && fail "a shape's file over the model"
+cmp -s "$model" m-shape-2.json && [ ! -e m-shape-1.json ] || fail "the model is written over, or work was done"
+lines err 1 "a shape's file over the model"
 expect 2 "no sweep" "$program" study "$model" -i "$inputs" -q
 expect 2 "an unknown rounding" "$program" study "$model" -i "$inputs" -q --sweep 'fp16,round={rne,xx}'
 lines err 1 "an unknown rounding"

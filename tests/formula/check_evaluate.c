@@ -72,7 +72,7 @@ START_TEST(test_rows)
     static const struct {
         size_t row_count, row_length;
     } shapes[] = {{1, 1},    {3, 2},  {2, 511}, {1, 512}, {2, 513},
-                  {1, 1025}, {40, 7}, {530, 2}, {17, 31}};
+                  {1, 1025}, {40, 7}, {530, 2}, {17, 31}, {37, 70}};
     for (size_t f = 0; f < sizeof row_formulas / sizeof *row_formulas; f++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             if ((shapes[i].row_count * shapes[i].row_length < 300 ||

@@ -103,6 +103,7 @@ def other(kind, path, *arguments):
 model, inputs = source + '/examples/digits/model.onnx', source + '/examples/digits/inputs.npz'
 other('overflow', 'all/overflow.json', 'overflow', model, '-i', inputs, '-f', 'fp16,bf16', '-q', '-o', 'all')
 other('plan', 'all/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr_db=50', '-q', '-o', 'all')
+other('bits', 'all/bits.json', 'bits', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'bf16,fp32', '-q', '-o', 'all')
 other('compare', 'all/compare.json', 'compare', model, '-i', inputs, source + '/examples/digits/expected.npz', '-q', '-o', 'all')
 other('lint', 'all/lint.json', 'lint', model, '--json', 'all/lint.json')
 # an engine of one layer, whose name is a node's
@@ -114,7 +115,7 @@ other('study', 'all/study.json', 'study', model, '-i', inputs, '--sweep', 'e8m{3
 assert run('prove', model, '-q', '-o', 'all').returncode in (0, 1)
 assert run('report', 'all', '--html', 'all.html').returncode == 0
 page = Page('all.html').check()
-assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'compare', 'engine', 'proof', 'lint', 'study']
+assert [part['kind'] for part in page.data['reports']] == ['bits', 'plan', 'overflow', 'compare', 'engine', 'proof', 'lint', 'study']
 for i, part in enumerate(page.data['reports']):
     check_report(page, json.load(open(f'all/{part["kind"]}.json')), i)
 

@@ -14,6 +14,8 @@ START_TEST(wrong_names)
     } wrong[] = {
         {"", {"unknown base", "fp16"}},
         {"fp61", {"unknown base \"fp61\"", "did you mean \"fp64\"", "known: fp64, fp32"}},
+        {"int8", {"\"int8\" is no arithmetic", "fp32,qdq=integer"}},
+        {"uint4,acc=fp32", {"\"uint4\" is no arithmetic", "scales"}},
         {"half", {"did you mean \"fp16\""}},
         {"float32", {"did you mean \"fp32\""}},
         {"bf61", {"did you mean \"bf16\""}},

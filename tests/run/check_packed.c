@@ -325,11 +325,45 @@ START_TEST(runs_leave_weights)
 }
 END_TEST
 
+/* What was counted of a constant is found for the same memory, format and rules alone. */
+START_TEST(counts_are_found_again)
+{
+    float weights[2][3] = {{1, 1e-9f, 1e6f}, {1, 2, 3}};
+    struct ulp_tensor tensors[2];
+    struct ulp_arithmetic fp16, other;
+    struct ulp_kept *kept;
+    struct ulp_error error;
+    struct ulp_lowered found;
+    const struct ulp_lowered left = {1, 1, 1e6};
+    for (int i = 0; i < 2; i++)
+        ck_ulp_ok(ulp_tensor_wrap(&tensors[i], ULP_TYPE_FLOAT, 1, (int64_t[]){3}, weights[i],
+                                  &error),
+                  error);
+    ck_ulp_ok(ulp_arithmetic_find("fp16", &fp16, &error), error);
+    ck_ulp_ok(ulp_kept_create(&kept, NULL, &error), error);
+    ck_assert(!ulp_kept_find_lowered(kept, &tensors[0], &fp16, &found));
+    ulp_kept_leave_lowered(kept, &tensors[0], &fp16, &left);
+    ulp_kept_forget(kept); /* other arithmetics do not change it */
+    const struct ulp_tensor view = ulp_tensor_view(&tensors[0]);
+    ck_assert(ulp_kept_find_lowered(kept, &view, &fp16, &found));
+    ck_assert(found.overflowed == 1 && found.underflowed == 1 && found.largest == 1e6);
+    ck_assert(!ulp_kept_find_lowered(kept, &tensors[1], &fp16, &found));
+    static const char *const others[] = {"bf16", "fp16,constants=ieee", "fp16,round=rz",
+                                         "fp16,subnormals=flush"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        ck_ulp_ok(ulp_arithmetic_find(others[i], &other, &error), error);
+        ck_expect(!ulp_kept_find_lowered(kept, &tensors[0], &other, &found), "%s", others[i]);
+    }
+    ulp_kept_free(kept);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("packed");
     TCase *tests = tcase_create("packed");
     tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, counts_are_found_again);
     tcase_add_test(tests, tensors_come_first);
     tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
     tcase_add_test(tests, runs_leave_weights);

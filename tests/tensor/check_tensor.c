@@ -411,6 +411,43 @@ START_TEST(stored_floats_are_their_codes)
 }
 END_TEST
 
+/* Codes of 4 and 2 bits by their definition, at any place of a byte, as elements and in memory. */
+START_TEST(packed_integers_are_their_codes)
+{
+    static const enum ulp_type types[] = {ULP_TYPE_INT4, ULP_TYPE_UINT4, ULP_TYPE_INT2,
+                                          ULP_TYPE_UINT2};
+    unsigned char raw[1 + 256];
+    for (int i = 0; i < 256; i++)
+        raw[1 + i] = (unsigned char)(i * 37 + 11); /* every byte once */
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        const bool four = t < 2, is_signed = t % 2 == 0;
+        const int codes = four ? 16 : 4, per_byte = four ? 2 : 4;
+        const size_t count = 256 * (size_t)per_byte - 1;
+        struct ulp_tensor packed, copy;
+        struct ulp_error error;
+        ck_ulp_ok(ulp_tensor_describe(&packed, types[t], ULP_ELEMENT_PACKED, 0, 1,
+                                      (int64_t[]){(int64_t)count}, &error),
+                  error);
+        packed.data = raw + 1;
+        ck_expect(ulp_tensor_bytes(&packed) == 256, "%zu bytes", ulp_tensor_bytes(&packed));
+        ck_ulp_ok(ulp_tensor_in_memory(&copy, &packed, NULL, NULL, &error), error);
+        for (size_t i = 0; i < count; i++) {
+            int wanted = raw[1 + i / (size_t)per_byte];
+            for (size_t skip = i % (size_t)per_byte; skip > 0; skip--)
+                wanted /= codes;
+            wanted %= codes;
+            wanted -= is_signed && wanted >= codes / 2 ? codes : 0;
+            const int64_t got = ulp_tensor_get_int(&packed, i),
+                          inside = ulp_tensor_get_int(&copy, i);
+            ck_expect(got == wanted && inside == wanted, "type %d, code %zu: %d and %d, not %d",
+                      (int)types[t], i, (int)got, (int)inside, wanted);
+            ck_expect(ulp_tensor_get(&packed, i) == wanted, "%g", ulp_tensor_get(&packed, i));
+        }
+        ulp_tensor_free(&copy);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tensor");
@@ -427,6 +464,7 @@ int main(void)
     tcase_add_test(tests, constants_are_lowered_by_rule);
     tcase_add_test(tests, constants_that_fit_stay);
     tcase_add_test(tests, stored_floats_are_their_codes);
+    tcase_add_test(tests, packed_integers_are_their_codes);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

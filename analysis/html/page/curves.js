@@ -1,5 +1,5 @@
 // Error against bits or lengths: a line for each output, node and layer group, on a logarithmic scale, and the law fitted to the output.
-// view.curves: [{title, note, unit, logarithmic, ticks [{x, text}], lines [{name, kind, points [[x, y]], fit {slope, intercept, from, to}}]}]
+// view.curves: [{title, note, unit, logarithmic, linear (the values, not errors on a logarithmic scale), ticks [{x, text}], lines [{name, kind, points [[x, y]], fit {slope, intercept, from, to}}]}]
 
 const curveColours = 8; // of page.css; a ninth line repeats the first with another dash
 
@@ -31,19 +31,21 @@ function curvePicture(curve, width) {
   const narrow = width < 620, right = narrow ? 12 : 190, left = 56, top = 12, plot = narrow ? 240 : 340, height = top + plot + 44;
   const place = curve.logarithmic ? Math.log2 : (x) => x;
   const xs = curve.ticks.map((tick) => place(tick.x)), lowX = Math.min(...xs), highX = Math.max(...xs);
-  const [low, high] = decades(curve.lines.flatMap((line) => line.points.map(([, y]) => y)));
+  const values = curve.lines.flatMap((line) => line.points.map(([, y]) => y));
+  const [low, high] = curve.linear ? [0, Math.max(1, ...values)] : decades(values);
+  const height_ = curve.linear ? (v) => v : Math.log10, power = curve.linear ? (v) => v : (e) => 10 ** e;
   const x = (value) => left + ((place(value) - lowX) / (highX - lowX || 1)) * (width - left - right);
-  const y = (value) => top + plot * (1 - (Math.log10(value) - low) / (high - low));
-  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${shown(curve.title)}: relative error over ${curve.unit}. The tables have the same figures.` });
+  const y = (value) => top + plot * (1 - (height_(value) - low) / (high - low));
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${shown(curve.title)}: ${curve.linear ? "values" : "relative error"} over ${curve.unit}. The tables have the same figures.` });
   const step = Math.max(1, Math.ceil((high - low) / 8));
   for (let e = low; e <= high; e += step)
-    svg.append(drawn("line", { x1: left, x2: width - right, y1: y(10 ** e), y2: y(10 ** e), class: "grid" }), drawn("text", { x: left - 6, y: y(10 ** e) + 4, class: "tick", "text-anchor": "end", text: e === 0 ? "1" : `10${raised(e)}` }));
+    svg.append(drawn("line", { x1: left, x2: width - right, y1: y(power(e)), y2: y(power(e)), class: "grid" }), drawn("text", { x: left - 6, y: y(power(e)) + 4, class: "tick", "text-anchor": "end", text: curve.linear ? String(e) : e === 0 ? "1" : `10${raised(e)}` }));
   const every = Math.max(1, Math.ceil(curve.ticks.length / ((width - left - right) / 34)));
   curve.ticks.forEach((tick, i) => i % every === 0 && svg.append(drawn("text", { x: x(tick.x), y: top + plot + 17, class: "tick", "text-anchor": "middle", text: tick.text })));
   svg.append(drawn("text", { x: (left + width - right) / 2, y: height - 6, class: "tick", "text-anchor": "middle", text: curve.unit }));
   const labels = [];
   curve.lines.forEach((line, n) => {
-    const inside = line.points.filter(([, v]) => v > 0 && v < Infinity && v >= 10 ** low);
+    const inside = line.points.filter(([, v]) => v < Infinity && (curve.linear || (v > 0 && v >= 10 ** low)));
     if (!inside.length) return;
     const colour = `line colour-${n % curveColours} ${n >= curveColours ? "again" : ""} ${line.kind}`;
     if (line.fit) {

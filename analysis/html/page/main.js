@@ -45,7 +45,7 @@ function start() {
     return host;
   };
   if (view.verdicts.length) section("verdict", "Verdict", verdictSection(view));
-  if (view.curves.length) section("curves", "Error over the sweep", element("div", { class: "curves" }, curvesSection(view)));
+  if (view.curves.length) section("curves", view.curvesTitle ?? "Error over the sweep", element("div", { class: "curves" }, curvesSection(view)));
   section("outputs", "Outputs", tablesSection(view.outputs.map((t, i) => (i || t.title !== "Outputs" ? t : { ...t, heading: false }))));
   if (view.nodes?.count) {
     const graphHost = element("div", { class: "graph-side" }), detailHost = element("aside", { class: "detail", "aria-label": "The chosen node", "aria-live": "polite", tabindex: "0" });

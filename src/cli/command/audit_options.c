@@ -141,7 +141,7 @@ static const char documentation[] =
     "      two samples, and how many digits of the reference are correct\n"
     "  ulpscope audit model.onnx -i samples/ --checkpoint done/ --out report/\n"
     "      a folder of samples, one after the other; the same command again resumes it\n"
-    "  mpirun -n 2 ulpscope audit model.onnx -a fp16,bf16,tf32,fp8 --lanes-over-ranks -o report/\n"
+    "  mpirun -n 2 ulpscope audit model.onnx -a fp16,bf16,tf32,fp8-e4m3 --lanes-over-ranks -o report/\n"
     "      two machines, two arithmetics each (built --with-mpi)\n"
     "  ulpscope audit model.onnx --arith tf32 --schedules\n"
     "      which layers depend on the kernel that a library picks, and how far A100 and H200 "

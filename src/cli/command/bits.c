@@ -17,12 +17,13 @@ enum {
     OPTION_EXPECTED,
     OPTION_REFERENCE,
     OPTION_VALIDATE,
-    OPTION_STOP_AFTER
+    OPTION_STOP_AFTER,
+    OPTION_HTML
 };
 
 struct bits_options {
     struct common_options common;
-    const char *reference, *parts, *out;
+    const char *reference, *parts, *out, *html;
     char **tolerances, **formats, **validate;
     size_t tolerance_count, format_count, validate_count;
     enum ulp_bits_weight weight;
@@ -59,6 +60,7 @@ static const struct argp_option option_list[] = {
      "End the search then, and give the best so far", 0},
     {"out", 'o', "FOLDER", 0,
      "Write into FOLDER bits.json, which audit --plan reads, and frontier.csv", 0},
+    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file with the bits of each layer and the frontier as pictures; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -127,6 +129,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         add_argument(state, &options->tolerances, &options->tolerance_count, argument);
         return 0;
     case OPTION_FORMATS: read_formats(state, options, argument); return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_PARTS: options->parts = argument; return 0;
     case OPTION_WEIGH: options->weight = read_weight(state, argument); return 0;
     case OPTION_HEADROOM:
@@ -207,6 +210,10 @@ static int report(const struct bits_options *options, const struct ulp_bits *bit
         return fail(&error);
     if (options->out && bits->met)
         say(stdout, "allocation: %s/bits.json (audit --plan reads it)\n", options->out);
+    if (options->html && ulp_bits_html(bits, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     return bits->met && bits->validated_met == bits->validated_count ? ULP_OK : ULP_ERROR_LIMIT;
 }
 
@@ -215,20 +222,14 @@ static int run_bits(const struct bits_options *options)
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     struct ulp_bits bits = {0};
-    char *shape = NULL;
-    enum ulp_status status = ULP_OK;
-    if (options->out)
-        status = ulp_report_prepare(options->out, &error);
-    if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
-    if (status == ULP_OK)
-        status = set_shapes(model, &options->common, 0, &shape, &error);
+    const struct search_files files = {options->out, options->html};
+    enum ulp_status status = open_search(&options->common, &files, options->validate,
+                                         options->validate_count, &model, &error);
     if (status == ULP_OK)
         status = find(options, model, &bits, &error);
     const int code = status == ULP_OK ? report(options, &bits) : fail(&error);
     ulp_bits_free(&bits);
     ulp_model_free(model);
-    free(shape);
     return code;
 }
 

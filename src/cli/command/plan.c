@@ -258,20 +258,9 @@ static int run_plan(const struct plan_options *options)
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     struct ulp_found found = {0};
-    char *shape = NULL;
-    enum ulp_status status = ULP_OK;
-    if (options->out)
-        status = ulp_report_prepare(options->out, &error);
-    if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
-    if (status == ULP_OK)
-        status = set_shapes(model, &options->common, 0, &shape, &error);
-    if (status == ULP_OK && options->html)
-        status = spare_inputs(options->html, model, options->common.inputs,
-                              options->common.input_count, &error);
-    if (status == ULP_OK && options->html)
-        status = spare_inputs(options->html, NULL, options->validate.items, options->validate.count,
-                              &error);
+    const struct search_files files = {options->out, options->html};
+    enum ulp_status status = open_search(&options->common, &files, options->validate.items,
+                                         options->validate.count, &model, &error);
     if (status == ULP_OK && !options->apply)
         status = find(options, model, &found, &error);
     const int code = status != ULP_OK ? fail(&error)
@@ -279,7 +268,6 @@ static int run_plan(const struct plan_options *options)
                                       : report(options, &found);
     ulp_found_free(&found);
     ulp_model_free(model);
-    free(shape);
     return code;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 enum {
@@ -50,7 +51,7 @@ static const struct argp_option option_list[] = {
     {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
     {"checkpoint", OPTION_CHECKPOINT, "FOLDER", 0,
      "Keep each finished setting in this folder, and go on after those that it has", 0},
-    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON", 0},
+    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON; of several shapes each into a file of its own (study-shape-2.json), as --csv and --html", 0},
     {"csv", OPTION_CSV, "FILE", 0, "Write a row for each setting and place", 0},
     {"html", OPTION_HTML, "FILE", 0, "Write a page with the picture: error against bits for each layer group", 0},
     {0},
@@ -100,9 +101,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (!options->sweep_count)
             refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
-        if (count_shapes(&options->common) > 1 && (options->json || options->csv || options->html ||
-                                                   options->checkpoint || options->tolerance > 0))
-            refuse(state, "--json, --csv, --html, --checkpoint and --tolerance are of one shape");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -132,6 +130,7 @@ struct working {
     const struct ulp_tensor_set **inputs;
     size_t count; /* of the shapes that are done */
     struct ulp_study *studies;
+    char **shapes; /* by name; "" without --shape */
     double *sizes; /* elements of the inputs of a sample */
 };
 
@@ -142,16 +141,40 @@ static void show_run(void *context, size_t run, size_t run_count)
     progress->part_count = run_count;
 }
 
+/* The n-th of several shapes has files of its own: study.json, study-shape-2.json. Freed with
+ * free(); NULL: no such file was asked for, or (file not NULL) out of memory. */
+static char *name_file(const struct study_options *options, const char *file, size_t n)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL,
+               *dot = file ? strrchr(slash ? slash + 1 : file, '.') : NULL;
+    struct ulp_text name = {0};
+    if (!file)
+        return NULL;
+    ulp_text_add(&name, "%.*s", (int)(dot ? (size_t)(dot - file) : strlen(file)), file);
+    if (count_shapes(&options->common) > 1)
+        ulp_text_add(&name, "-shape-%zu", n + 1);
+    ulp_text_add(&name, "%s", dot ? dot : "");
+    if (name.failed)
+        ulp_text_free(&name);
+    return name.data;
+}
+
 /* Nothing that is read is written over; asked before the work. */
 static enum ulp_status spare_files(const struct study_options *options,
                                    const struct ulp_model *model, struct ulp_error *error)
 {
     const char *const files[] = {options->json, options->csv, options->html};
+    const size_t kinds = sizeof files / sizeof *files;
     enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < sizeof files / sizeof *files && status == ULP_OK; i++)
-        if (files[i])
-            status = spare_inputs(files[i], model, options->common.inputs,
-                                  options->common.input_count, error);
+    for (size_t i = 0; i < kinds * count_shapes(&options->common) && status == ULP_OK; i++) {
+        char *file = name_file(options, files[i % kinds], i / kinds);
+        if (files[i % kinds] && !file)
+            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        else if (file)
+            status = spare_inputs(file, model, options->common.inputs, options->common.input_count,
+                                  error);
+        free(file);
+    }
     return status;
 }
 
@@ -161,7 +184,8 @@ static enum ulp_status open_work(const struct study_options *options, struct wor
     const size_t shapes = count_shapes(&options->common);
     work->studies = calloc(shapes, sizeof *work->studies);
     work->sizes = calloc(shapes, sizeof *work->sizes);
-    if (!work->studies || !work->sizes)
+    work->shapes = calloc(shapes, sizeof *work->shapes);
+    if (!work->studies || !work->sizes || !work->shapes)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
     const enum ulp_status status =
         ulp_model_load(options->common.model, options->common.budget, &work->model, error);
@@ -179,9 +203,7 @@ static void close_shape(struct working *work)
 static enum ulp_status open_shape(const struct study_options *options, struct working *work,
                                   size_t n, struct ulp_error *error)
 {
-    char *shapes = NULL;
-    enum ulp_status status = set_shapes(work->model, &options->common, n, &shapes, error);
-    free(shapes);
+    enum ulp_status status = set_shapes(work->model, &options->common, n, &work->shapes[n], error);
     if (status == ULP_OK)
         status = read_samples(work->model, &options->common, true, &work->samples, error);
     if (status != ULP_OK)
@@ -306,23 +328,57 @@ static void note_kept(const struct study_options *options, const struct ulp_stud
             study->setting_count, options->checkpoint);
 }
 
-static int report(const struct study_options *options, const struct ulp_study *study)
+static int print_summary(const struct ulp_study *study)
 {
     struct ulp_error error;
     char *summary;
-    note_kept(options, study);
     if (ulp_study_summary(study, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
                           &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if ((options->json && ulp_study_write_json(study, options->json, &error) != ULP_OK) ||
-        (options->csv && ulp_study_write_csv(study, options->csv, &error) != ULP_OK) ||
-        (options->html && ulp_study_write_html(study, options->html, &error) != ULP_OK))
-        return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
     return ULP_OK;
+}
+
+/* The files of the n-th shape. */
+static int write_files(const struct study_options *options, const struct ulp_study *study, size_t n)
+{
+    static enum ulp_status (*const writers[])(const struct ulp_study *, const char *,
+                                              struct ulp_error *) = {ulp_study_write_json,
+                                                                     ulp_study_write_csv,
+                                                                     ulp_study_write_html};
+    const char *const files[] = {options->json, options->csv, options->html};
+    enum ulp_status status = ULP_OK;
+    struct ulp_error error;
+    for (size_t i = 0; i < sizeof files / sizeof *files && status == ULP_OK; i++) {
+        char *file = name_file(options, files[i], n);
+        if (files[i])
+            status = file ? writers[i](study, file, &error)
+                          : ulp_fail(&error, ULP_ERROR_MEMORY, "out of memory");
+        if (file && status == ULP_OK && writers[i] == ulp_study_write_html)
+            say(stdout, "page: %s\n", file);
+        free(file);
+    }
+    return status == ULP_OK ? ULP_OK : fail(&error);
+}
+
+/* Of several shapes the law over their sizes; of one, or with a tolerance that each may meet or
+ * not, each study. */
+static int report(const struct study_options *options, const struct working *work)
+{
+    int code = ULP_OK;
+    if (work->count > 1)
+        say_sizes(work);
+    for (size_t n = 0; n < work->count && code == ULP_OK; n++) {
+        note_kept(options, &work->studies[n]);
+        if (work->count > 1 && options->tolerance > 0)
+            say(stdout, "\nshape %s\n", work->shapes[n]);
+        if (work->count == 1 || options->tolerance > 0)
+            code = print_summary(&work->studies[n]);
+        if (code == ULP_OK)
+            code = write_files(options, &work->studies[n], n);
+    }
+    return code;
 }
 
 int command_study(int argc, char **argv)
@@ -336,11 +392,13 @@ int command_study(int argc, char **argv)
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
-        code = run_study(&options, &work, &error) != ULP_OK ? fail(&error)
-               : work.count == 1                            ? report(&options, work.studies)
-                                                            : (say_sizes(&work), ULP_OK);
+        code =
+            run_study(&options, &work, &error) == ULP_OK ? report(&options, &work) : fail(&error);
     for (size_t n = 0; n < work.count; n++)
         ulp_study_free(&work.studies[n]);
+    for (size_t n = 0; work.shapes && n < count_shapes(&options.common); n++)
+        free(work.shapes[n]);
+    free(work.shapes);
     close_shape(&work);
     free(work.studies);
     free(work.sizes);

@@ -189,6 +189,14 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
                                     size_t validate_count, struct search_samples *out,
                                     struct ulp_error *error);
 void free_search_samples(struct search_samples *samples);
+/* Where a search writes: a folder and a page (either may be NULL). */
+struct search_files {
+    const char *out, *html;
+};
+/* Prepare the folder, load the model with its shapes, and see that nothing read is written over. */
+enum ulp_status open_search(const struct common_options *options, const struct search_files *files,
+                            char **validate, size_t validate_count, struct ulp_model **model,
+                            struct ulp_error *error);
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
  * of the inputs, or an array file in a folder of inputs. Asked before the work. */
 enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,

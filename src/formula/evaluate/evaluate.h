@@ -266,4 +266,9 @@ static inline void *ulp_tape_element(const struct ulp_tensor *tensor, int64_t in
     return (char *)tensor->data + index * (int64_t)tensor->element_bytes;
 }
 
+/* turn.c: out[c out_stride + r] = in[r in_stride + c], strides in elements. False: not of 4 or 8
+ * bytes. */
+bool ulp_turn(void *out, int64_t out_stride, const void *in, int64_t in_stride, size_t rows,
+              size_t columns, size_t element_bytes);
+
 #endif

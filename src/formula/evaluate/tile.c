@@ -119,6 +119,14 @@ static size_t count_together(const struct ulp_tape_worker *worker, struct span s
     return worker->row_count == 1 ? span.count : 1;
 }
 
+/* The rows of a span lie apart in memory, each of them contiguous and as the carrier has it. */
+static bool can_turn(const struct ulp_tape_worker *worker, const struct ulp_operand *operand,
+                     struct ulp_row_address rows, struct span span)
+{
+    return worker->row_count > 1 && span.count > 1 && !worker->positions && !rows.offsets &&
+           rows.stride > 1 && !operand->position_offset && operand->position_stride == 1;
+}
+
 static void load_span(struct ulp_tape_worker *worker, int index, void *out, struct span span)
 {
     const struct ulp_tape_plan *plan = worker->plan;
@@ -131,6 +139,11 @@ static void load_span(struct ulp_tape_worker *worker, int index, void *out, stru
         worker->values[index] = ulp_tape_element(operand->tensor, rows.base + (int64_t)span.first);
         return;
     }
+    if (step->native && can_turn(worker, operand, rows, span) &&
+        ulp_turn(out, (int64_t)worker->row_count,
+                 ulp_tape_element(operand->tensor, rows.base + (int64_t)span.first), rows.stride,
+                 worker->row_count, span.count, plan->element_bytes))
+        return;
     for (size_t t = 0; t < span.count; t += together) {
         const struct ulp_row_address at =
             find_elements(worker, operand, rows, (struct span){span.first + t, together});
@@ -144,6 +157,29 @@ static void load_span(struct ulp_tape_worker *worker, int index, void *out, stru
     }
 }
 
+/* Rounded in a strip first, as the tensor has them. False: they do not lie like that. */
+static bool store_turned(const struct ulp_tape_worker *worker, const struct ulp_tape_output *output,
+                         const struct ulp_operand *operand, struct ulp_row_address rows,
+                         struct span span, struct ulp_strip_place place)
+{
+    const struct ulp_tape_plan *plan = worker->plan;
+    const void *values = worker->values[output->step];
+    double rounded[ULP_STRIP];
+    if (!output->native || !can_turn(worker, operand, rows, span) ||
+        plan->element_bytes > sizeof *rounded)
+        return false;
+    if (output->storage) {
+        struct ulp_tensor strip = *operand->tensor;
+        strip.data = rounded;
+        plan->table->store(&plan->rule, output->storage, &strip, 0, NULL, 1, values,
+                           worker->row_count * span.count, place);
+        values = rounded;
+    }
+    return ulp_turn(ulp_tape_element(operand->tensor, rows.base + (int64_t)span.first), rows.stride,
+                    values, (int64_t)worker->row_count, span.count, worker->row_count,
+                    plan->element_bytes);
+}
+
 static void store_span(const struct ulp_tape_worker *worker, int number, struct span span)
 {
     const struct ulp_tape_plan *plan = worker->plan;
@@ -152,6 +188,9 @@ static void store_span(const struct ulp_tape_worker *worker, int number, struct 
     const struct ulp_row_address rows = find_rows(worker, operand, plan->step_count + number);
     const size_t together = count_together(worker, span), n = together * worker->row_count;
     const char *values = worker->values[output->step];
+    if (store_turned(worker, output, operand, rows, span,
+                     place_of(worker, plan->step_count + output->number, span.first)))
+        return;
     for (size_t t = 0; t < span.count; t += together) {
         const struct ulp_row_address at =
             find_elements(worker, operand, rows, (struct span){span.first + t, together});

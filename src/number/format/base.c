@@ -85,6 +85,23 @@ static enum ulp_status fail_storage(const char *name, struct ulp_error *error)
                     known);
 }
 
+/* "int8", "uint4", ... */
+static bool is_integer_type(const char *word)
+{
+    word += *word == 'u';
+    return strncmp(word, "int", 3) == 0 && word[3] >= '0' && word[3] <= '9';
+}
+
+static enum ulp_status fail_integer(const char *word, struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "\"%s\" is no arithmetic: it takes scales, which a model has in its "
+                    "QuantizeLinear and DequantizeLinear; fp32,qdq=integer sums their integers as "
+                    "an INT8 kernel does, and any arithmetic computes quantised weights as they "
+                    "are stored",
+                    word);
+}
+
 static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
 {
     static const char *const other_names[][2] = {{"double", "fp64"},  {"float64", "fp64"},
@@ -96,6 +113,8 @@ static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
     const char *near = word, *words[2 * BASE_COUNT + 2];
     char hint[64], known[400];
     size_t count = 0;
+    if (is_integer_type(word))
+        return fail_integer(word, error);
     for (int i = 0; i < BASE_COUNT; i++) {
         words[count++] = bases[i].name;
         if (bases[i].strict)

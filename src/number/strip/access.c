@@ -112,9 +112,27 @@ int64_t ulp_strip_truncate(const struct ulp_tensor *tensor, double x)
     return (int64_t)x;
 }
 
+/* The low bits of value, sign-extended for signed types. */
+static int64_t wrap(struct integer_kind kind, int64_t value)
+{
+    if (kind.bits == 64)
+        return value;
+    const int64_t low = value & (((int64_t)1 << kind.bits) - 1),
+                  sign = (int64_t)1 << (kind.bits - 1);
+    return kind.is_signed ? (low ^ sign) - sign : low;
+}
+
+static int64_t get_packed(const struct ulp_tensor *tensor, size_t at)
+{
+    const struct integer_kind kind = kind_of(tensor);
+    const size_t bit = at * (size_t)kind.bits;
+    return wrap(kind, ((const uint8_t *)tensor->data)[bit / 8] >> bit % 8);
+}
+
 int64_t ulp_strip_get_int(const struct ulp_tensor *tensor, size_t at)
 {
     switch (tensor->element) {
+    case ULP_ELEMENT_PACKED: return get_packed(tensor, at);
     case ULP_ELEMENT_I8: return ((const int8_t *)tensor->data)[at];
     case ULP_ELEMENT_I16: return ((const int16_t *)tensor->data)[at];
     case ULP_ELEMENT_U16: return ((const uint16_t *)tensor->data)[at];
@@ -124,16 +142,6 @@ int64_t ulp_strip_get_int(const struct ulp_tensor *tensor, size_t at)
     case ULP_ELEMENT_U64: return (int64_t)((const uint64_t *)tensor->data)[at];
     default: return ((const uint8_t *)tensor->data)[at];
     }
-}
-
-/* The low bits of value, sign-extended for signed types. */
-static int64_t wrap(struct integer_kind kind, int64_t value)
-{
-    if (kind.bits == 64)
-        return value;
-    const int64_t low = value & (((int64_t)1 << kind.bits) - 1),
-                  sign = (int64_t)1 << (kind.bits - 1);
-    return kind.is_signed ? (low ^ sign) - sign : low;
 }
 
 void ulp_strip_set_int(struct ulp_tensor *tensor, size_t at, int64_t value)

@@ -116,6 +116,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
     case ULP_ELEMENT_I64: LOAD_LOOP(int64_t, real_of_int64(rule, in[at], at))
     case ULP_ELEMENT_U64: LOAD_LOOP(uint64_t, real_of_uint64(rule, in[at], at))
     case ULP_ELEMENT_BOOL: LOAD_LOOP(uint8_t, in[at] != 0)
+    case ULP_ELEMENT_PACKED: LOAD_LOOP(void, ((void)in, (REAL)ulp_strip_get_int(tensor, at)))
     case ULP_ELEMENT_STORED: /* decoded by whoever reads it of the model */
     case ULP_ELEMENT_COUNT: break;
     }
@@ -165,6 +166,15 @@ static void store_rounded_f64(const struct ulp_strip_rule *rule, const struct ul
         to[ulp_strip_at(base, offset, stride, i)] = x[i];
 }
 
+/* To neighbours of the carrier's type, rounded where they lie. */
+static void store_native(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
+                         REAL *out, const REAL *x, size_t n, struct ulp_strip_place place)
+{
+    memmove(out, x, n * sizeof *x);
+    if (storage && !holds_all(storage))
+        round_to(storage, rule->rounding, out, n, rule->seed, place.stream, place.first);
+}
+
 static void store(const struct ulp_strip_rule *rule, const struct ulp_format *storage,
                   struct ulp_tensor *tensor, int64_t base, const int64_t *offset, int64_t stride,
                   const void *in, size_t n, struct ulp_strip_place place)
@@ -173,6 +183,10 @@ static void store(const struct ulp_strip_rule *rule, const struct ulp_format *st
     REAL rounded[ULP_STRIP];
     double wide[ULP_STRIP];
     const bool rounds = storage && !holds_all(storage);
+    if (tensor->element == REAL_ELEMENT && !offset && stride == 1) {
+        store_native(rule, storage, (REAL *)tensor->data + base, x, n, place);
+        return;
+    }
     switch (tensor->element) {
     case ULP_ELEMENT_F32:
         if (rounds) {

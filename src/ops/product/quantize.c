@@ -35,6 +35,23 @@ static enum ulp_status infer_dequantize(struct ulp_call *call, struct ulp_error 
     return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
 }
 
+/* With its axis as two, of blocks and of what is in one: a parameter has 1 there. */
+static enum ulp_status split_axis(const struct ulp_call *call, struct ulp_operand *operand,
+                                  int axis, int64_t block, struct ulp_error *error)
+{
+    const struct ulp_tensor *in = operand->tensor;
+    int64_t dims[ULP_RANK_MAX];
+    if (!in || in->rank != call->in[0]->rank)
+        return ULP_OK; /* one for the tensor */
+    for (int d = 0; d < in->rank; d++)
+        dims[d + (d > axis)] = in->dims[d];
+    const bool whole = in->dims[axis] == call->in[0]->dims[axis];
+    dims[axis] = whole ? in->dims[axis] / block : in->dims[axis];
+    dims[axis + 1] = whole ? block : 1;
+    operand->tensor = ulp_layout_view(call->scratch, in, in->rank + 1, dims);
+    return operand->tensor ? ULP_OK : ulp_out_of_memory(error);
+}
+
 /* A scale or zero point with one entry a block: entry i / block of the axis, for every element of
  * x. */
 static enum ulp_status spread_blocks(struct ulp_call *call, struct ulp_operand *operand, int axis,
@@ -61,6 +78,17 @@ static enum ulp_status spread_blocks(struct ulp_call *call, struct ulp_operand *
                : status;
 }
 
+/* Blocks all of one length, which are no more than another axis: *axis. */
+static bool has_even_blocks(const struct ulp_call *call, int *axis)
+{
+    const struct ulp_tensor *x = call->in[0];
+    const struct ulp_attribute_value *attribute = ulp_call_attribute(call, "axis");
+    const int64_t block = ulp_call_int(call, "block_size");
+    return block > 1 && x->rank > 0 && x->rank < ULP_RANK_MAX &&
+           ulp_call_axis(attribute->present ? attribute->i : 1, x->rank, axis, NULL) == ULP_OK &&
+           x->dims[*axis] % block == 0 && x->dims[*axis] > block;
+}
+
 /* One for the tensor, one for each index of axis, or one a block along it. */
 static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *operand,
                                      struct ulp_error *error)
@@ -68,7 +96,7 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     const struct ulp_tensor *x = call->in[0], *in = operand->tensor;
     const struct ulp_attribute_value *attribute = ulp_call_attribute(call, "axis");
     const int64_t block = ulp_call_int(call, "block_size");
-    int axis = 0;
+    int axis = 0, split;
     if (!in || in->count == 1 || x->rank == 0)
         return in ? ulp_call_along(call, operand, x->rank, 0, error) : ULP_OK;
     enum ulp_status status =
@@ -80,6 +108,8 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     for (int d = 0; blocked && d < x->rank; d++)
         blocked = in->dims[d] ==
                   (d == axis ? x->dims[d] / block + (x->dims[d] % block != 0) : x->dims[d]);
+    if (blocked && has_even_blocks(call, &split))
+        return ULP_OK; /* split with the others */
     if (blocked)
         return spread_blocks(call, operand, axis, block, error);
     if (block > 0 || in->rank != 1 || in->dims[0] != x->dims[axis])
@@ -92,9 +122,14 @@ static enum ulp_status rows_parameters(struct ulp_call *call, struct ulp_rows *r
                                        struct ulp_operand *operands, struct ulp_operand *outputs,
                                        struct ulp_error *error)
 {
+    int axis;
     enum ulp_status status = lay_parameter(call, &operands[1], error);
     if (status == ULP_OK)
         status = lay_parameter(call, &operands[2], error);
+    const bool split = status == ULP_OK && has_even_blocks(call, &axis);
+    struct ulp_operand *const all[] = {&operands[0], &operands[1], &operands[2], &outputs[0]};
+    for (size_t i = 0; i < 4 && split && status == ULP_OK; i++)
+        status = split_axis(call, all[i], axis, ulp_call_int(call, "block_size"), error);
     if (status == ULP_OK)
         status = ulp_call_set_range(call, operands, call->out[0].type, error);
     return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
@@ -260,7 +295,7 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
         "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
 #define DEQUANTIZE                                                                          \
     .inputs = "x:* x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
-    .rows = rows_parameters, .formula = "(x - x_zero_point) * x_scale"
+    .rows = rows_parameters, .formula = "(x - x_zero_point) * x_scale", .unpacks = true
 #define GEOMETRY                                                                          \
     "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
     "strides:ints"

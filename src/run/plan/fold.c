@@ -53,7 +53,7 @@ static enum ulp_status read_stored(struct ulp_plan *plan, struct inputs *inputs,
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
         const struct ulp_tensor stored = inputs->views[i];
-        if (stored.element == ULP_ELEMENT_STORED)
+        if (ulp_is_stored(&stored))
             status =
                 ulp_tensor_in_memory(&inputs->views[i], &stored, &plan->budget, plan->pool, error);
     }

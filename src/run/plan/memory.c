@@ -44,6 +44,9 @@ static double converted_bytes(const struct ulp_plan *plan, const struct ulp_bloc
         const struct ulp_tensor *constant =
             step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
         struct ulp_format from, storage;
+        if (constant && constant->element == ULP_ELEMENT_PACKED &&
+            !(i == 0 && step->bound.op->unpacks))
+            bytes += (double)constant->count;
         if (!constant || (i == 0 && step->bound.op->gathers) ||
             !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||

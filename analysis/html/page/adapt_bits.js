@@ -1,0 +1,83 @@
+// The report of a search for the fewest bits: bits of each layer, the frontier, what is left of the tolerance.
+
+function bitsLayers(root) {
+  const lines = [
+    ["bits", (layer) => layer.bits],
+    ["mantissa", (layer) => layer.mantissa],
+    ["exponent", (layer) => layer.exponent],
+  ];
+  return {
+    title: "Bits of each layer",
+    note: "sign, mantissa and exponent together, and the two by themselves",
+    unit: "layer, in the order of the table",
+    linear: true,
+    ticks: root.layers.map((layer, i) => ({ x: i + 1, text: String(i + 1) })),
+    lines: lines.map(([name, read]) => ({ name, kind: name === "bits" ? "output" : "node", points: root.layers.map((layer, i) => [i + 1, read(layer)]) })),
+  };
+}
+
+function bitsFrontier(root) {
+  const lines = [
+    { name: "bits for each layer", kind: "output", points: root.frontier.filter((p) => known(p.bits)).map((p) => [p.bits, p.allowed]) },
+    { name: "one format for all", kind: "node", points: root.frontier.filter((p) => known(p.uniform_bits)).map((p) => [p.uniform_bits, p.allowed]) },
+  ];
+  const all = lines.flatMap((line) => line.points.map(([x]) => x));
+  const low = Math.floor(Math.min(...all)), high = Math.ceil(Math.max(...all));
+  return {
+    title: "The frontier",
+    note: "the bits that a tolerance needs; 1 is the one asked for, 10 allows ten times the error",
+    unit: `mean bits, weighed by ${shown(root.weight)}`,
+    ticks: Array.from({ length: high - low + 1 }, (_, i) => ({ x: low + i, text: String(low + i) })),
+    lines: lines.filter((line) => line.points.length),
+  };
+}
+
+adapters.bits = (report) => {
+  const root = report.root, view = emptyView();
+  view.model = root.model ?? "";
+  view.title = "Fewest bits";
+  view.lanes = [{ name: root.arithmetic }];
+  view.verdicts = lineVerdicts(root.verdict, () => (root.met && root.validated.met === root.validated.count ? "good" : "bad"));
+  view.curves = [...(root.met && root.layers.length > 1 ? [bitsLayers(root)] : []), ...(root.frontier.length > 1 ? [bitsFrontier(root)] : [])];
+  view.curvesTitle = "Bits";
+  view.outputs = [
+    longTable(
+      "Samples",
+      "The worst output of each sample. Of the error allowed: 1 is the limit.",
+      [
+        { title: "sample", text: (r) => shown(r.sample), class: () => "name" },
+        { title: "output", text: (r) => shown(r.output), class: () => "name" },
+        { title: "figure", text: (r) => shown(r.metric) },
+        { title: "value", number: true, text: (r) => figure(r.value) },
+        { title: "of the error allowed", number: true, text: (r) => figure(r.ratio), class: (r) => (r.ratio > 1 ? "bad" : "") },
+      ],
+      root.samples.concat(root.validated.samples),
+    ),
+  ];
+  view.tables = [
+    longTable(
+      "Layers",
+      "A layer is a node with the nodes behind it that only hand its values on. With one bit less: what the error would be, of that allowed.",
+      [
+        { title: "layer", text: (r) => shown(r.name), class: () => "name" },
+        operatorColumn,
+        { title: "format", text: (r) => shown(r.format) },
+        { title: "bits", number: true, text: (r) => whole(r.bits) },
+        { title: "mantissa", number: true, text: (r) => whole(r.mantissa) },
+        { title: "exponent", number: true, text: (r) => whole(r.exponent) },
+        { title: "largest", number: true, text: (r) => figure(r.largest) },
+        { title: "share", number: true, text: (r) => figure(r.share) },
+        { title: "with one bit less", number: true, text: (r) => figure(r.without) },
+      ],
+      root.layers,
+      "Layers",
+    ),
+  ];
+  view.how = [
+    ["Model", shown(root.model ?? "")],
+    ["Reference", shown(root.reference ?? "")],
+    ["Tolerance", root.tolerance.map(shown)],
+    ["Search", `${whole(root.tried)} allocations were emulated, each with every sample until one failed; exponent bits follow from the range of the values, mantissa bits from the layers' shares in the error`],
+  ];
+  return view;
+};
