@@ -311,6 +311,6 @@ double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double at
     ulp_environment_enter(&caller);
     double excess = 0;
     for (; output; output = output->next)
-        excess = fmax(excess, find_excess(output, atol, rtol));
+        excess = ulp_math_max(excess, find_excess(output, atol, rtol));
     return excess;
 }
