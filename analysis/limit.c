@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <ulpscope/analysis.h>
+#include <ulpscope/limit.h>
 
 #include "analysis/limit.h"
 #include "base/machine/environment.h"

@@ -14,6 +14,8 @@ pkginclude_HEADERS = \
 	include/ulpscope/run.h \
 	include/ulpscope/timings.h \
 	include/ulpscope/analysis.h \
+	include/ulpscope/attribution.h \
+	include/ulpscope/limit.h \
 	include/ulpscope/part.h \
 	include/ulpscope/html.h \
 	include/ulpscope/compare.h \

@@ -31,6 +31,8 @@
 #include <ulpscope/run.h>
 #include <ulpscope/timings.h>
 #include <ulpscope/analysis.h>
+#include <ulpscope/attribution.h>
+#include <ulpscope/limit.h>
 #include <ulpscope/part.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>

@@ -3,6 +3,7 @@
 #define ULP_ANALYSIS_ATTRIBUTION_H
 
 #include <ulpscope/analysis.h>
+#include <ulpscope/attribution.h>
 
 #include "base/memory/alloc.h"
 #include "run/plan/plan.h"

@@ -1,5 +1,7 @@
 /* An audit and the shares of one plan's runs, together. */
 #include "analysis/attribution/audited.h"
+
+#include <ulpscope/attribution.h>
 #include "base/error.h"
 
 enum { OBSERVERS_MAX = 8 };

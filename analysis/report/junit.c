@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ulpscope/limit.h>
 #include <ulpscope/report.h>
 
 #include "analysis/report/report.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <ulpscope/analysis.h>
+#include <ulpscope/limit.h>
 
 #include "base/error.h"
 #include "base/machine/environment.h"

@@ -457,59 +457,6 @@ ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct u
                                            struct ulp_error *error);
 ULP_API void ulp_audit_free(struct ulp_audit *audit);
 
-/* Attributing the error of the outputs to the nodes: an observer beside the auditor's in the same
- * runs. output: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
- * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output of the
- * graph, each divided by its own error. For each sample: ulp_attributor_sample with its inputs,
- * which must stay valid until the sweep; the run; ulp_attributor_sweep, which goes back through the
- * graph. At the end ulp_attributor_finish writes into the audit. Values are kept from the run to
- * the sweep, in FP32, within a third of the memory limit and half of what the run leaves of it
- * (1 GiB without a limit). Where they do not fit there are no shares, and ulp_attribution.reason
- * says so, unless ulp_attributor_spill has named a folder: the rest goes to a file without a name
- * there, with equal results. Free with ulp_attributor_free. */
-struct ulp_attributor;
-ULP_API enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
-                                              int thread_count, struct ulp_attributor **out,
-                                              struct ulp_error *error);
-ULP_API void ulp_attributor_free(struct ulp_attributor *attributor);
-ULP_API struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
-ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
-                                              const struct ulp_tensor_set *inputs,
-                                              struct ulp_error *error);
-/* Before the first sample. */
-ULP_API enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
-                                             struct ulp_error *error);
-/* Every sweep also takes the shares that matter apart by their causes (ulp_audit_node.causes), for
- * which each lane runs once more by itself. Without this call only the rounding of results is apart
- * from the rest. */
-ULP_API void ulp_attributor_causes(struct ulp_attributor *attributor);
-/* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
- * random ones, each in runs of its own (struct ulp_verified). */
-ULP_API void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
-ULP_API enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor,
-                                             struct ulp_error *error);
-ULP_API enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor,
-                                              struct ulp_audit *audit, struct ulp_error *error);
-/* The lanes of the audit that have no shares because they overflow get those of the same arithmetic
- * with what overflows, and what reads it, kept in FP32 (attribution.kept), in runs of their own.
- * Where FP32 does not help they stay without. The plan and the samples are those of the audit. */
-struct ulp_attribution_options {
-    const char *output; /* as of ulp_attributor_create */
-    const char *folder; /* as of ulp_attributor_spill; NULL: none */
-    size_t verify;      /* as of ulp_attributor_verify; 0: nothing is */
-    int thread_count;
-    const struct ulp_observer *progress; /* NULL: none */
-};
-ULP_API enum ulp_status ulp_audit_attribute_overflowing(
-    struct ulp_audit *audit, const struct ulp_plan *plan,
-    const struct ulp_tensor_set *const *samples, size_t sample_count,
-    const struct ulp_attribution_options *options, struct ulp_error *error);
-/* Sums of shares, into attribution.groups: by "op", or "prefix:N", names cut after their N-th part
- * between '/', or "cause": enum ulp_share_cause, and decisions. audit NULL: only the text is
- * checked. */
-ULP_API enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
-                                               struct ulp_error *error);
-
 /* Certify the reference: recompute mpfr:P at mpfr:2P on one sample, and count the decimal digits on
  * which they agree. *certificate, zeros before the first sample, keeps the worst over samples; free
  * its node with free(). reference must be an mpfr arithmetic with 2P <= 4096. progress may be
@@ -544,58 +491,5 @@ ULP_API enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value,
                                             const struct ulp_tensor *base,
                                             const struct ulp_format *format,
                                             struct ulp_metrics *out, struct ulp_error *error);
-
-enum ulp_crossing_kind {
-    ULP_CROSSED_VALUE,    /* the figure is above the limit (cosine and sqnr_db: below it), or NaN */
-    ULP_CROSSED_NOTHING,  /* no finite element to compare; without output: no elements at all */
-    ULP_CROSSED_UNPAIRED, /* the reference model has no value to compare with */
-    ULP_CROSSED_DIVERGED, /* its shape or integers differ from the reference's */
-    ULP_CROSSED_INPUT,    /* NaN or infinity in an input of the model: output is its name */
-};
-/* A limit that is not met: by the worst output of one arithmetic, or by an input. Strings belong to
- * the audit. */
-struct ulp_crossing {
-    enum ulp_crossing_kind kind;
-    const char *arithmetic; /* NULL: an input */
-    const char *output;
-    const char *node;   /* that computes the output; NULL: not known */
-    const char *sample; /* of an input; else NULL */
-    double value, limit;
-    size_t more; /* number of further outputs of the arithmetic, or inputs, that do not meet it */
-};
-struct ulp_crossing_list {
-    size_t count;
-    struct ulp_crossing *items; /* freed with free */
-};
-
-/* Check an audit against a limit "METRIC=VALUE". METRIC is max_abs, rms, mean, max_rel, max_ulp,
- * median_ulp, cosine or sqnr_db, alone (of entire) or after "single.", "entire.", "introduced." or
- * "carried."; nonfinite (of every node), outputs.nonfinite (of the graph's outputs) or diverged (1:
- * an output's shape or integers differ from the reference's). The limit applies to every
- * arithmetic, sample and graph output; "ARITH:", "OUTPUT:" or "ARITH:OUTPUT:" before METRIC
- * restricts it to these, as in "fp16:logits:sqnr_db=40".
- *
- * An output that cannot be compared does not meet a limit, nor does an audit whose inputs are not
- * finite, unless allow_nonfinite_inputs. Of an output that has diverged the figures with the
- * reference's decisions count (ulp_divergence.followed); without these it is checked by `diverged`
- * alone, unless no other output is left. *out is empty when the limit is met. An unknown metric,
- * arithmetic or output: ULP_ERROR_USAGE, and the message lists the known ones. */
-ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,
-                                        bool allow_nonfinite_inputs, struct ulp_crossing_list *out,
-                                        struct ulp_error *error);
-/* Check the limits and keep them in the audit with what does not meet them, for its reports. Errors
- * as of ulp_audit_check. */
-ULP_API enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const *limits,
-                                              size_t count, bool allow_nonfinite_inputs,
-                                              struct ulp_error *error);
-/* Check, before an audit is run, that the limit is written correctly and that its arithmetic and
- * output are those of the plan, which is a plan of the model. plan NULL: only how it is written.
- * ULP_ERROR_USAGE when not. */
-ULP_API enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
-                                        const struct ulp_plan *plan, struct ulp_error *error);
-/* A crossing in one line, as "fp16, output logits of node head: sqnr_db 3, limit 40". Free *out
- * with free(). */
-ULP_API enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const char *limit,
-                                          char **out, struct ulp_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <ulpscope/analysis.h>
+#include <ulpscope/limit.h>
 
 #include "base/error.h"
 #include "base/machine/thread.h"

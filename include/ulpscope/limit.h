@@ -1,0 +1,61 @@
+/* Limits that an audit is to meet, as a person writes them, and what does not meet them. The
+ * calls on one audit are for one thread at a time. */
+#ifndef ULPSCOPE_LIMIT_H
+#define ULPSCOPE_LIMIT_H
+
+#include <ulpscope/analysis.h>
+
+enum ulp_crossing_kind {
+    ULP_CROSSED_VALUE,    /* the figure is above the limit (cosine and sqnr_db: below it), or NaN */
+    ULP_CROSSED_NOTHING,  /* no finite element to compare; without output: no elements at all */
+    ULP_CROSSED_UNPAIRED, /* the reference model has no value to compare with */
+    ULP_CROSSED_DIVERGED, /* its shape or integers differ from the reference's */
+    ULP_CROSSED_INPUT,    /* NaN or infinity in an input of the model: output is its name */
+};
+/* A limit that is not met: by the worst output of one arithmetic, or by an input. Strings belong to
+ * the audit. */
+struct ulp_crossing {
+    enum ulp_crossing_kind kind;
+    const char *arithmetic; /* NULL: an input */
+    const char *output;
+    const char *node;   /* that computes the output; NULL: not known */
+    const char *sample; /* of an input; else NULL */
+    double value, limit;
+    size_t more; /* number of further outputs of the arithmetic, or inputs, that do not meet it */
+};
+struct ulp_crossing_list {
+    size_t count;
+    struct ulp_crossing *items; /* freed with free */
+};
+
+/* Check an audit against a limit "METRIC=VALUE". METRIC is max_abs, rms, mean, max_rel, max_ulp,
+ * median_ulp, cosine or sqnr_db, alone (of entire) or after "single.", "entire.", "introduced." or
+ * "carried."; nonfinite (of every node), outputs.nonfinite (of the graph's outputs) or diverged (1:
+ * an output's shape or integers differ from the reference's). The limit applies to every
+ * arithmetic, sample and graph output; "ARITH:", "OUTPUT:" or "ARITH:OUTPUT:" before METRIC
+ * restricts it to these, as in "fp16:logits:sqnr_db=40".
+ *
+ * An output that cannot be compared does not meet a limit, nor does an audit whose inputs are not
+ * finite, unless allow_nonfinite_inputs. Of an output that has diverged the figures with the
+ * reference's decisions count (ulp_divergence.followed); without these it is checked by `diverged`
+ * alone, unless no other output is left. *out is empty when the limit is met. An unknown metric,
+ * arithmetic or output: ULP_ERROR_USAGE, and the message lists the known ones. */
+ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,
+                                        bool allow_nonfinite_inputs, struct ulp_crossing_list *out,
+                                        struct ulp_error *error);
+/* Check the limits and keep them in the audit with what does not meet them, for its reports. Errors
+ * as of ulp_audit_check. */
+ULP_API enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const *limits,
+                                              size_t count, bool allow_nonfinite_inputs,
+                                              struct ulp_error *error);
+/* Check, before an audit is run, that the limit is written correctly and that its arithmetic and
+ * output are those of the plan, which is a plan of the model. plan NULL: only how it is written.
+ * ULP_ERROR_USAGE when not. */
+ULP_API enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
+                                        const struct ulp_plan *plan, struct ulp_error *error);
+/* A crossing in one line, as "fp16, output logits of node head: sqnr_db 3, limit 40". Free *out
+ * with free(). */
+ULP_API enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const char *limit,
+                                          char **out, struct ulp_error *error);
+
+#endif
