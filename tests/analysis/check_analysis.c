@@ -14,6 +14,7 @@
 #include "analysis/measure/metrics.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
+#include "tests/analysis/wide.h"
 
 static void make_float(struct ulp_tensor *t, int64_t count)
 {
@@ -32,16 +33,6 @@ static void make_wide(struct ulp_tensor *t, int64_t count)
     struct ulp_error error;
     ck_ulp_ok(ulp_tensor_create(t, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count, &error),
               error);
-}
-
-static void set_wide(struct ulp_tensor *t, size_t i, double high, double low)
-{
-    struct ulp_record *record = ulp_record_at(t->data, i, 128);
-    mpfr_t x;
-    ulp_record_begin(x, record, 128);
-    mpfr_set_d(x, high, MPFR_RNDN);
-    mpfr_add_d(x, x, low, MPFR_RNDN);
-    ulp_record_close(record, x);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -139,7 +130,7 @@ START_TEST(measures_equal_the_direct_computation)
         for (int64_t i = 0; i < count; i++) {
             double x = ldexp(ulp_random_uniform(1, (uint64_t)i) - 0.5,
                              (int)(ulp_random_bits(2, (uint64_t)i) % 40) - 20);
-            set_wide(&base, (size_t)i, x, x * 0x1p-70);
+            test_set_wide(&base, (size_t)i, x, x * 0x1p-70);
             ((float *)value.data)[i] =
                 (float)(x * (1 + 1e-3 * (ulp_random_uniform(3, (uint64_t)i) - 0.5)));
         }
@@ -169,8 +160,8 @@ START_TEST(differences_below_double_are_seen)
     make_float(&value, 2);
     make_wide(&base, 2);
     ((float *)value.data)[0] = ((float *)value.data)[1] = 1;
-    set_wide(&base, 0, 1, 0x1p-100);
-    set_wide(&base, 1, 1, 0);
+    test_set_wide(&base, 0, 1, 0x1p-100);
+    test_set_wide(&base, 1, 1, 0);
     ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp32, &m, &error), error);
     ck_assert(m.max_abs == 0x1p-100);
     ck_assert(m.mean == -0x1p-101);
@@ -392,8 +383,8 @@ START_TEST(zeros_of_wide_lanes_count)
     make_wide(&value, count);
     make_wide(&base, count);
     for (size_t i = 0; i < 9; i++) {
-        set_wide(&base, i, i < 5 ? 0 : 1, 0);
-        set_wide(&value, i, i < 5 ? 0 : 1, i < 5 ? 0 : 0x1p-63);
+        test_set_wide(&base, i, i < 5 ? 0 : 1, 0);
+        test_set_wide(&value, i, i < 5 ? 0 : 1, i < 5 ? 0 : 0x1p-63);
     }
     ck_ulp_ok(ulp_metrics_measure(&value, &base, &wide, &got, &error), error);
     ck_assert(got.median_ulp == 0 && got.max_ulp == 1 && got.nonfinite == 0);

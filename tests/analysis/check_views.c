@@ -9,21 +9,11 @@
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/random.h"
-#include "number/mpfr_record.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
+#include "tests/analysis/wide.h"
 
 enum { TENSORS = 5, PAIRS = ULP_VIEW_COUNT };
-
-static void set_wide(struct ulp_tensor *t, size_t i, double high, double low)
-{
-    struct ulp_record *record = ulp_record_at(t->data, i, 128);
-    mpfr_t x;
-    ulp_record_begin(x, record, 128);
-    mpfr_set_d(x, high, MPFR_RNDN);
-    mpfr_add_d(x, x, low, MPFR_RNDN);
-    ulp_record_close(record, x);
-}
 
 /* Two of floats, two of 128 bits, one of doubles: near one another, with what is not finite and
  * what no double holds in between. */
@@ -52,7 +42,7 @@ static void make_tensors(struct ulp_tensor tensors[TENSORS], const int64_t count
             else if (elements[t] == ULP_ELEMENT_F64)
                 ((double *)tensors[t].data)[i] = x;
             else
-                set_wide(&tensors[t], i, x, isfinite(x) ? x * 0x1p-80 : 0);
+                test_set_wide(&tensors[t], i, x, isfinite(x) ? x * 0x1p-80 : 0);
         }
     }
 }

@@ -1,5 +1,5 @@
 test_programs += check_analysis
-check_analysis_SOURCES = %D%/check_analysis.c
+check_analysis_SOURCES = %D%/check_analysis.c %D%/wide.h
 test_programs += check_attribution
 check_attribution_SOURCES = %D%/check_attribution.c
 test_programs += check_bits
@@ -75,7 +75,7 @@ check_tolerance_SOURCES = %D%/check_tolerance.c
 test_programs += check_truth
 check_truth_SOURCES = %D%/check_truth.c
 test_programs += check_views
-check_views_SOURCES = %D%/check_views.c
+check_views_SOURCES = %D%/check_views.c %D%/wide.h
 dist_check_SCRIPTS += %D%/check_forecast_gpu.sh
 TESTS += %D%/check_forecast_gpu.sh
 dist_check_SCRIPTS += %D%/check_mixed_files.sh
