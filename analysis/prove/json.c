@@ -94,6 +94,7 @@ static json_t *make_document(const struct ulp_proof *proof)
                      json_integer((json_int_t)proof->counts[v]));
     ulp_json_set(&root, "counts", counts);
     ulp_json_set(&root, "hidden_unproven", json_integer((json_int_t)proof->hidden_unproven));
+    ulp_json_set(&root, "short_of_memory", json_boolean(proof->short_of_memory));
     ulp_json_set(&root, "seconds", ulp_json_number(proof->seconds));
     for (size_t n = 0; n < proof->node_count; n++)
         ulp_json_append(&nodes, make_node(&proof->nodes[n]));

@@ -400,7 +400,8 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     if (status == ULP_OK &&
         (proof->counts[ULP_PROOF_NOT_PROVEN] > 0 || proof->hidden_unproven > 0)) {
         status = enclose_nodes(prover, box, SYMBOLS, pool, error);
-        if (status == ULP_ERROR_MEMORY)
+        proof->short_of_memory = status == ULP_ERROR_MEMORY;
+        if (proof->short_of_memory)
             status = enclose_nodes(prover, box, 0, pool, error);
     }
     ulp_pool_free(pool);

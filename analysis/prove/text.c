@@ -152,6 +152,10 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
             "  Inside nodes %zu value%s may be too large for the format of that step, or sum "
             "(listed below).\n",
             proof->hidden_unproven, proof->hidden_unproven == 1 ? "" : "s");
+    if (proof->short_of_memory)
+        ulp_text_add(page->out,
+                     "  Affine forms did not fit into memory, and bounds are wider without "
+                     "them: --max-memory allows more.\n");
     add_advice(page, proof);
 }
 

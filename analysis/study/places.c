@@ -197,16 +197,14 @@ static double relative_of(const struct ulp_audit_output *output)
 static void add_point(struct ulp_study_point *point, const struct ulp_audit_output *output,
                       size_t trial)
 {
-    const double relative = relative_of(output),
-                 delta = relative - (trial ? point->trials.mean : 0);
-    point->trials.mean = (trial ? point->trials.mean : 0) + delta / (double)(trial + 1);
+    const double relative = relative_of(output), delta = relative - point->trials.mean;
+    point->trials.mean += delta / (double)(trial + 1);
     /* the sum of squares, until all are there */
-    point->trials.deviation =
-        trial ? point->trials.deviation + delta * (relative - point->trials.mean) : 0;
+    point->trials.deviation += delta * (relative - point->trials.mean);
     if (!trial || ulp_metrics_worse(&output->entire, &point->metrics))
         point->metrics = output->entire;
     point->ref_rms = output->range.ref_rms;
-    point->relative = trial ? point->relative + relative * relative : relative * relative;
+    point->relative += relative * relative;
     point->nonfinite = point->metrics.nonfinite;
     point->diverged |= output->entire.diverged;
 }
@@ -257,7 +255,7 @@ static void add_node(struct grouped *group, const struct ulp_audit_node *node)
 }
 
 static void add_groups(const struct ulp_studying *s, const struct ulp_audit_lane *lane,
-                       struct ulp_study_point *points, size_t first, size_t trial)
+                       struct ulp_study_point *points, size_t first)
 {
     for (size_t p = first; p < s->out->place_count; p++) {
         struct grouped group = {0};
@@ -267,7 +265,7 @@ static void add_groups(const struct ulp_studying *s, const struct ulp_audit_lane
         const double square = group.nonfinite || group.diverged || !group.count
                                   ? NAN
                                   : group.sum / (double)group.count;
-        points[p].relative = trial ? points[p].relative + square : square;
+        points[p].relative += square;
         points[p].nonfinite =
             group.nonfinite > points[p].nonfinite ? group.nonfinite : points[p].nonfinite;
         points[p].diverged |= group.diverged;
@@ -288,11 +286,18 @@ void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit_lan
         else
             add_missing(&to->points[p]);
     }
-    add_groups(s, lane, to->points, p, trial);
+    add_groups(s, lane, to->points, p);
     if (lane->first_born >= 0 && !to->overflows) {
         const char *name = lane->nodes[lane->first_born].name;
         to->overflows = ulp_arena_text(s->out->memory, name, strlen(name));
     }
+}
+
+void ulp_study_forget_points(const struct ulp_studying *s, size_t setting)
+{
+    struct ulp_study_setting *of = &s->out->settings[setting];
+    memset(of->points, 0, s->out->place_count * sizeof *of->points);
+    of->overflows = NULL;
 }
 
 void ulp_study_finish_points(const struct ulp_studying *s, size_t setting)

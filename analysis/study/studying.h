@@ -37,6 +37,8 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
 /* The figures of an audited lane, which is a run of the setting, into its points. */
 void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit_lane *lane,
                         size_t setting, size_t trial);
+/* Its runs begin anew. */
+void ulp_study_forget_points(const struct ulp_studying *s, size_t setting);
 /* All runs of the setting are added. */
 void ulp_study_finish_points(const struct ulp_studying *s, size_t setting);
 

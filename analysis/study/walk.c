@@ -185,14 +185,16 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
     return status;
 }
 
-/* Back to the first trial of the setting at the cursor: sums of all that follows begin anew. */
+/* Back to the first trial of the setting at the cursor: sums and figures of all that follows begin
+ * anew. */
 static void rewind_setting(struct walking *w)
 {
     w->first -= w->lanes[w->first].trial;
     for (size_t l = w->first; l < w->lane_count; l++) {
-        struct ulp_trial_sums **sums = &w->s->sums[w->lanes[l].setting];
-        ulp_trial_sums_free(*sums);
-        *sums = NULL;
+        const size_t setting = w->lanes[l].setting;
+        ulp_trial_sums_free(w->s->sums[setting]);
+        w->s->sums[setting] = NULL;
+        ulp_study_forget_points(w->s, setting);
     }
 }
 

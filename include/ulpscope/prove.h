@@ -69,6 +69,7 @@ struct ulp_proof {
     size_t output_count;          /* their float outputs */
     size_t counts[3];             /* of outputs, by verdict */
     size_t hidden_unproven;
+    bool short_of_memory; /* for affine forms: the bounds are wider than with more of it */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };

@@ -26,6 +26,7 @@ static atomic_long count;
 static atomic_size_t live, peak;
 static long fails_at;
 static bool fails_after;
+static uint64_t content;
 
 void exhaust_start(long at, bool all_after)
 {
@@ -39,6 +40,11 @@ void exhaust_start(long at, bool all_after)
 long exhaust_count(void)
 {
     return count;
+}
+
+void exhaust_fill(uint64_t word)
+{
+    content = word;
 }
 
 size_t exhaust_live(void)
@@ -79,6 +85,14 @@ static void forget(void *block)
         live -= malloc_usable_size(block);
 }
 
+static void *fill(void *block, size_t bytes)
+{
+    if (block && content)
+        for (size_t at = 0; at < bytes; at++)
+            ((unsigned char *)block)[at] = (unsigned char)(content >> at % sizeof content * 8);
+    return block;
+}
+
 #ifdef SANITIZED
 #define REAL(NAME) __interceptor_##NAME
 #else
@@ -106,7 +120,7 @@ void *__wrap_mmap(void *address, size_t length, int protection, int flags, int f
 
 void *__wrap_malloc(size_t size)
 {
-    return fails() ? NULL : note(REAL(malloc)(size));
+    return fails() ? NULL : fill(note(REAL(malloc)(size)), size);
 }
 
 void *__wrap_calloc(size_t number, size_t size)
@@ -116,7 +130,7 @@ void *__wrap_calloc(size_t number, size_t size)
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return fails() ? NULL : note(REAL(memalign)(alignment, size));
+    return fails() ? NULL : fill(note(REAL(memalign)(alignment, size)), size);
 }
 
 void *__wrap_realloc(void *block, size_t size)

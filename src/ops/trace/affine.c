@@ -141,21 +141,6 @@ struct ulp_affine ulp_affine_copy(const struct ulp_affine *form, double **row)
     return out;
 }
 
-void ulp_enclosing_set_affine(struct ulp_trace *trace, size_t number, const struct ulp_affine *form)
-{
-    struct ulp_enclosing *e = trace->enclosing;
-    struct ulp_error ignored;
-    double *terms;
-    if (!e->affine)
-        return;
-    e->affine[number] = none;
-    if (!ulp_affine_is(form) || form->count > ULP_AFFINE_TERMS_MAX - e->term_count ||
-        ulp_trace_take(trace, form->count, sizeof *terms, &terms, &ignored) != ULP_OK)
-        return;
-    e->term_count += form->count;
-    e->affine[number] = ulp_affine_copy(form, &terms);
-}
-
 /* ---- unknowns ---- */
 
 /* What an element's form shall be: as it is, with its rest as an unknown, or a new one. */

@@ -64,9 +64,6 @@ struct ulp_affine ulp_affine_meet(const struct ulp_affine *form, const struct ul
                                   size_t i);
 /* After rounding to the format. */
 void ulp_affine_store(struct ulp_affine *form, const struct ulp_format *format);
-/* The number's form from now on; its terms are copied. */
-void ulp_enclosing_set_affine(struct ulp_trace *trace, size_t number,
-                              const struct ulp_affine *form);
 
 /* Memory for the forms of a tensor's elements, none yet, and their terms: the caller frees *forms.
  */

@@ -42,13 +42,12 @@ static bool span_results(struct ulp_trace *trace, struct contraction *c, size_t 
 {
     const struct ulp_contraction *p = c->p;
     struct ulp_affine_sum *lines[2];
-    struct ulp_error ignored;
     double products = 0;
     bool *known[2];
     const size_t counts[2] = {p->m, p->n};
     for (int side = 0; side < 2; side++)
-        if (ulp_trace_take(trace, counts[side], sizeof **lines, &lines[side], &ignored) != ULP_OK ||
-            ulp_trace_take(trace, counts[side], 1, &known[side], &ignored) != ULP_OK)
+        if (!ulp_enclosing_take(trace, counts[side], sizeof **lines, &lines[side]) ||
+            !ulp_enclosing_take(trace, counts[side], 1, &known[side]))
             return false;
     *terms = 0;
     for (size_t g = 0; g < p->batch_count; g++) {
@@ -106,13 +105,11 @@ struct ulp_affine *ulp_affine_contract(struct ulp_trace *trace, const struct ulp
 {
     struct contraction c = {.p = p, .a = a, .b = b};
     const size_t lines = p->batch_count * p->m, count = lines * p->n;
-    struct ulp_error ignored;
     size_t terms;
     double *rows;
-    if (ulp_trace_take(trace, count, sizeof *c.sums, &c.sums, &ignored) != ULP_OK ||
-        ulp_trace_take(trace, count, sizeof *c.out, &c.out, &ignored) != ULP_OK ||
-        !span_results(trace, &c, &terms) ||
-        ulp_trace_take(trace, terms, sizeof *rows, &rows, &ignored) != ULP_OK)
+    if (!ulp_enclosing_take(trace, count, sizeof *c.sums, &c.sums) ||
+        !ulp_enclosing_take(trace, count, sizeof *c.out, &c.out) ||
+        !span_results(trace, &c, &terms) || !ulp_enclosing_take(trace, terms, sizeof *rows, &rows))
         return NULL;
     for (size_t s = 0; s < count; s++) {
         ulp_affine_begin(&c.sums[s], rows);

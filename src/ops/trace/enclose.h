@@ -82,6 +82,8 @@ enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct u
                                          struct ulp_enclosure *out, struct ulp_error *error);
 /* Is the element no name? */
 bool ulp_trace_is_number(double element);
+/* Was there memory for all that the node's bounds need? */
+enum ulp_status ulp_trace_enclosed(const struct ulp_trace *trace, struct ulp_error *error);
 /* Did the node take integers or truth values from numbers that are not known? */
 bool ulp_trace_has_unknown_integers(const struct ulp_trace *trace);
 const struct ulp_hidden_bound *ulp_trace_hidden(const struct ulp_trace *trace, size_t *count);

@@ -157,10 +157,9 @@ static double *make_gram(struct ulp_trace *trace, const struct factor *factor, s
     const int64_t start = from->batch_offset ? from->batch_offset[batch] : 0,
                   *own = by_lines ? from->line_offset : from->k_offset,
                   *across = by_lines ? from->k_offset : from->line_offset;
-    struct ulp_error ignored;
     double *gram;
     if (d > SPECTRAL_MAX || d * d * other > (size_t)1 << 27 ||
-        ulp_trace_take(trace, 2 * d * d, sizeof *gram, &gram, &ignored) != ULP_OK)
+        !ulp_enclosing_take(trace, 2 * d * d, sizeof *gram, &gram))
         return NULL;
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j <= i; j++) {
@@ -225,11 +224,10 @@ static double find_widest_column(struct ulp_trace *trace, const struct factor *f
                                  size_t lines, size_t k)
 {
     const struct ulp_factor *from = factor->from;
-    struct ulp_error ignored;
     int64_t *places;
     double widest = 0;
     if (from->tensor->element != ULP_ELEMENT_F64 ||
-        ulp_trace_take(trace, lines, sizeof *places, &places, &ignored) != ULP_OK)
+        !ulp_enclosing_take(trace, lines, sizeof *places, &places))
         return INFINITY;
     for (size_t n = 0; n < k; n++) {
         for (size_t j = 0; j < lines; j++)

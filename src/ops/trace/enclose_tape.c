@@ -35,6 +35,8 @@ struct evaluation {
     double *largest, *l1, *l2;    /* by instruction */
     int *same;
     struct stored *stored;         /* by output */
+    size_t first;                  /* number of a result */
+    double **given;                /* by number, from `first` on: the element that it names */
     struct ulp_affine_tape affine; /* results NULL: no forms */
     size_t *rows;                  /* of the elements that are taken together */
     int32_t *positions;
@@ -74,25 +76,24 @@ static void find_same(struct evaluation *v)
     }
 }
 
-/* Without it, or where no operand leads to a result, there are no forms. */
+/* Where no operand leads to a result there are no forms. */
 static void take_affine_memory(struct evaluation *v, size_t instructions, size_t n)
 {
     struct ulp_affine_tape w = {.tape = v->call->tape,
                                 .rule = &v->rule,
                                 .values = v->values,
                                 .stride = n};
-    struct ulp_error ignored;
     size_t count, scratch;
     v->affine = (struct ulp_affine_tape){0};
     if (!ulp_size_mul(instructions, n, &count) || count > AFFINE_PLACES_MAX ||
         !ulp_size_mul(v->by_rows ? count : 2 * instructions, v->trace->enclosing->symbol_count,
                       &scratch) ||
-        ulp_trace_take(v->trace, instructions, sizeof *w.wanted, &w.wanted, &ignored) != ULP_OK ||
+        !ulp_enclosing_take(v->trace, instructions, sizeof *w.wanted, &w.wanted) ||
         !ulp_affine_tape_leads(w.tape, w.wanted) ||
-        ulp_trace_take(v->trace, count, sizeof(void *), &w.operands, &ignored) != ULP_OK ||
-        ulp_trace_take(v->trace, scratch < AFFINE_SCRATCH_MAX ? scratch : AFFINE_SCRATCH_MAX,
-                       sizeof *w.scratch, &w.scratch, &ignored) != ULP_OK ||
-        ulp_trace_take(v->trace, count, sizeof *w.results, &w.results, &ignored) != ULP_OK)
+        !ulp_enclosing_take(v->trace, count, sizeof(void *), &w.operands) ||
+        !ulp_enclosing_take(v->trace, scratch < AFFINE_SCRATCH_MAX ? scratch : AFFINE_SCRATCH_MAX,
+                            sizeof *w.scratch, &w.scratch) ||
+        !ulp_enclosing_take(v->trace, count, sizeof *w.results, &w.results))
         return;
     w.scratch_count = scratch < AFFINE_SCRATCH_MAX ? scratch : AFFINE_SCRATCH_MAX;
     v->affine = w;
@@ -202,10 +203,12 @@ static void store_integer(struct evaluation *v, const struct ulp_tensor *tensor,
         v->trace->enclosing->unknown_integers = true;
 }
 
-/* The element's number: a new one, or that which it has been given in this call. */
+/* The element's number: a new one, or that which it has been given in this call. What stands in an
+ * element before is memory of whatever came before, also of another trace: a name proves nothing
+ * unless it was given to this very element. */
 static void store_element(struct evaluation *v, double *element, const struct ulp_intervals *x,
                           size_t k, const struct ulp_affine *affine,
-                          const struct ulp_format *format, size_t first, uint32_t joint)
+                          const struct ulp_format *format, uint32_t joint)
 {
     struct ulp_enclosing *e = v->trace->enclosing;
     const size_t met = ulp_enclosing_number(e, *element);
@@ -218,7 +221,7 @@ static void store_element(struct evaluation *v, double *element, const struct ul
     ulp_interval_store(&v->arithmetic, format, &e->at, number);
     if (e->at.may[number])
         form.rest = INFINITY;
-    if (met != ULP_NO_NUMBER && met >= first) {
+    if (met != ULP_NO_NUMBER && met >= v->first && v->given[met - v->first] == element) {
         const double lo = ulp_math_min(e->at.lo[met], e->at.lo[number]),
                      hi = ulp_math_max(e->at.hi[met], e->at.hi[number]);
         ulp_interval_set(&e->at, met, lo, hi, e->at.may[met] | e->at.may[number]);
@@ -230,6 +233,7 @@ static void store_element(struct evaluation *v, double *element, const struct ul
     e->joint[number] = joint;
     e->stamp[number] = 0;
     ulp_enclosing_set_affine(v->trace, number, &form);
+    v->given[number - v->first] = element;
     *element = ulp_enclosing_name(e, e->count++);
 }
 
@@ -265,7 +269,7 @@ static void open_output(struct evaluation *v, int o, size_t n, struct stored *ou
     out->joint = out->named && !out->one ? join_results(v, i, n, &out->format) : ULP_NO_JOINT;
 }
 
-static void store_output(struct evaluation *v, const struct stored *output, size_t k, size_t first)
+static void store_output(struct evaluation *v, const struct stored *output, size_t k)
 {
     const struct ulp_operand *to = output->to;
     const size_t i = (size_t)output->instruction;
@@ -277,10 +281,10 @@ static void store_output(struct evaluation *v, const struct stored *output, size
     else
         store_element(v, &((double *)to->tensor->data)[place], &v->values[i], k,
                       v->has_terms ? &v->affine.results[i * v->affine.stride + k] : NULL,
-                      &output->format, first, output->joint);
+                      &output->format, output->joint);
 }
 
-static void evaluate(struct evaluation *v, size_t n, const size_t *first)
+static void evaluate(struct evaluation *v, size_t n)
 {
     const struct ulp_tape *tape = v->call->tape;
     v->has_terms = false;
@@ -298,7 +302,7 @@ static void evaluate(struct evaluation *v, size_t n, const size_t *first)
         if (v->has_terms && !v->by_rows)
             ulp_affine_tape_run(&v->affine, k, 1);
         for (int o = 0; o < tape->output_count; o++)
-            store_output(v, &v->stored[o], k, *first);
+            store_output(v, &v->stored[o], k);
     }
 }
 
@@ -314,7 +318,7 @@ static bool has_rows(const struct ulp_tape *tape)
     return false;
 }
 
-static enum ulp_status by_rows(struct evaluation *v, const size_t *first, struct ulp_error *error)
+static enum ulp_status by_rows(struct evaluation *v, struct ulp_error *error)
 {
     const struct ulp_rows *rows = v->call->rows;
     const enum ulp_status status = take_memory(v, rows->row_length, error);
@@ -326,7 +330,7 @@ static enum ulp_status by_rows(struct evaluation *v, const size_t *first, struct
             n = rows->window(rows->window_context, r, v->positions);
         for (size_t k = 0; k < n; k++)
             v->rows[k] = r;
-        evaluate(v, n, first);
+        evaluate(v, n);
     }
     return status;
 }
@@ -386,7 +390,7 @@ static enum ulp_status order_elements(struct evaluation *v, const struct ulp_ope
     return status; /* starts[j] is now where bucket j ends */
 }
 
-static enum ulp_status by_joints(struct evaluation *v, const size_t *first, struct ulp_error *error)
+static enum ulp_status by_joints(struct evaluation *v, struct ulp_error *error)
 {
     const size_t length = v->call->rows->row_length;
     const struct ulp_operand *joined = find_joined(v);
@@ -402,7 +406,7 @@ static enum ulp_status by_joints(struct evaluation *v, const size_t *first, stru
                 v->rows[k] = order[c + k] / length;
                 v->positions[k] = (int32_t)(order[c + k] % length);
             }
-            evaluate(v, n, first);
+            evaluate(v, n);
             c += n;
         }
     return status;
@@ -448,18 +452,20 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
     struct ulp_enclosing *e = trace->enclosing;
     struct evaluation v = {.trace = trace,
                            .call = call,
+                           .first = e->count,
                            .arithmetic = ulp_enclosing_arithmetic(e, call->arithmetic)};
     const struct ulp_rows *rows = call->rows;
-    const size_t first = e->count;
     v.rule = ulp_interval_rule_make(&v.arithmetic);
     v.by_rows = has_rows(call->tape) || rows->window;
     if (!rows->row_count || !reads_names(call))
         return run_numbers(&v, error);
-    enum ulp_status status = ulp_enclosing_reserve(
-        trace, rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1,
-        error);
+    const size_t most =
+        rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1;
+    enum ulp_status status = ulp_enclosing_reserve(trace, most, error);
     if (status == ULP_OK)
-        status = v.by_rows ? by_rows(&v, &first, error) : by_joints(&v, &first, error);
+        status = ulp_trace_take(trace, most, sizeof(double *), &v.given, error);
+    if (status == ULP_OK)
+        status = v.by_rows ? by_rows(&v, error) : by_joints(&v, error);
     for (int i = 0; status == ULP_OK && i < call->tape->instruction_count; i++)
         if (call->tape->instructions[i].kind != ULP_TAPE_OPERAND &&
             call->tape->instructions[i].kind != ULP_TAPE_CONSTANT)

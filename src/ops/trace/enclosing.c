@@ -188,14 +188,33 @@ enum ulp_status ulp_enclosing_reserve(struct ulp_trace *trace, size_t count,
     return status;
 }
 
+static bool keep_status(struct ulp_enclosing *e, enum ulp_status status,
+                        const struct ulp_error *error)
+{
+    if (status != ULP_OK && e->status == ULP_OK) {
+        e->status = status;
+        e->failure = *error;
+    }
+    return status == ULP_OK;
+}
+
+bool ulp_enclosing_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out)
+{
+    struct ulp_error error;
+    const enum ulp_status status = ulp_trace_take(trace, count, bytes, out, &error);
+    return keep_status(trace->enclosing, status, &error);
+}
+
 uint32_t ulp_enclosing_add_joint(struct ulp_trace *trace, struct ulp_joint joint)
 {
     struct ulp_enclosing *e = trace->enclosing;
-    struct ulp_error ignored;
     if (e->joint_count == e->joint_capacity) {
         const size_t wanted = e->joint_capacity ? 2 * e->joint_capacity : 64;
-        if (wanted >= ULP_NO_JOINT || grow(&e->joints, e->joint_count, wanted, sizeof *e->joints,
-                                           trace->budget, &ignored) != ULP_OK)
+        struct ulp_error error;
+        if (wanted >= ULP_NO_JOINT || !keep_status(e,
+                                                   grow(&e->joints, e->joint_count, wanted,
+                                                        sizeof *e->joints, trace->budget, &error),
+                                                   &error))
             return ULP_NO_JOINT;
         e->joint_capacity = wanted;
     }
@@ -203,10 +222,23 @@ uint32_t ulp_enclosing_add_joint(struct ulp_trace *trace, struct ulp_joint joint
     return (uint32_t)e->joint_count++;
 }
 
+void ulp_enclosing_set_affine(struct ulp_trace *trace, size_t number, const struct ulp_affine *form)
+{
+    struct ulp_enclosing *e = trace->enclosing;
+    double *terms;
+    if (!e->affine)
+        return;
+    e->affine[number] = (struct ulp_affine){.rest = INFINITY};
+    if (!ulp_affine_is(form) || form->count > ULP_AFFINE_TERMS_MAX - e->term_count ||
+        !ulp_enclosing_take(trace, form->count, sizeof *terms, &terms))
+        return;
+    e->term_count += form->count;
+    e->affine[number] = ulp_affine_copy(form, &terms);
+}
+
 void ulp_enclosing_hide(struct ulp_trace *trace, struct ulp_hidden_bound hidden)
 {
     struct ulp_enclosing *e = trace->enclosing;
-    struct ulp_error ignored;
     for (size_t h = 0; h < e->hidden_count; h++)
         if (e->hidden[h].tape == hidden.tape && e->hidden[h].instruction == hidden.instruction) {
             e->hidden[h].largest = ulp_math_max(e->hidden[h].largest, hidden.largest);
@@ -214,8 +246,11 @@ void ulp_enclosing_hide(struct ulp_trace *trace, struct ulp_hidden_bound hidden)
         }
     if (e->hidden_count == e->hidden_capacity) {
         const size_t wanted = e->hidden_capacity ? 2 * e->hidden_capacity : 16;
-        if (grow(&e->hidden, e->hidden_count, wanted, sizeof *e->hidden, trace->budget, &ignored) !=
-            ULP_OK)
+        struct ulp_error error;
+        if (!keep_status(e,
+                         grow(&e->hidden, e->hidden_count, wanted, sizeof *e->hidden, trace->budget,
+                              &error),
+                         &error))
             return;
         e->hidden_capacity = wanted;
     }
@@ -231,6 +266,13 @@ const struct ulp_hidden_bound *ulp_trace_hidden(const struct ulp_trace *trace, s
 bool ulp_trace_is_number(double element)
 {
     return ulp_number_of(element) == ULP_NO_NUMBER;
+}
+
+enum ulp_status ulp_trace_enclosed(const struct ulp_trace *trace, struct ulp_error *error)
+{
+    if (trace->enclosing->status != ULP_OK && error)
+        *error = trace->enclosing->failure;
+    return trace->enclosing->status;
 }
 
 bool ulp_trace_has_unknown_integers(const struct ulp_trace *trace)
@@ -305,6 +347,7 @@ void ulp_trace_enclose_clear(struct ulp_trace *trace)
     e->count = e->joint_count = e->hidden_count = e->term_count = 0;
     e->stamps = 0;
     e->unknown_integers = false;
+    e->status = ULP_OK;
     ulp_trace_clear(trace);
 }
 

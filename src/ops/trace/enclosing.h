@@ -20,6 +20,10 @@ struct ulp_enclosing {
     struct ulp_hidden_bound *hidden;
     size_t hidden_count, hidden_capacity;
     bool unknown_integers;
+    /* memory for what makes bounds narrower was refused: bounds never depend on memory, so the node
+     * fails with that */
+    enum ulp_status status;
+    struct ulp_error failure;
     /* unknowns of affine forms: so many there are, so many there may be; terms of this node */
     uint32_t symbol_count, symbols_max;
     size_t term_count;
@@ -39,8 +43,13 @@ static inline size_t ulp_enclosing_number(const struct ulp_enclosing *e, double 
 
 enum ulp_status ulp_enclosing_reserve(struct ulp_trace *trace, size_t count,
                                       struct ulp_error *error);
-/* A new joint; ULP_NO_JOINT: out of memory, so nothing is known. */
+/* Memory of the node's, for what makes bounds narrower. False: the node fails (`status`). */
+bool ulp_enclosing_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out);
+/* A new joint; ULP_NO_JOINT: out of memory, the node fails. */
 uint32_t ulp_enclosing_add_joint(struct ulp_trace *trace, struct ulp_joint joint);
+/* The number's form from now on; its terms are copied. */
+void ulp_enclosing_set_affine(struct ulp_trace *trace, size_t number,
+                              const struct ulp_affine *form);
 void ulp_enclosing_hide(struct ulp_trace *trace, struct ulp_hidden_bound hidden);
 
 /* The arithmetic in which the lane passes a gate that the names pass in `arithmetic`, and a format

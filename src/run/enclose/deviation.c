@@ -62,6 +62,13 @@ static double rounding_of(const struct ulp_enclosing_walk *w, const struct ulp_s
 
 /* ---- tables ---- */
 
+static double *take_numbers(struct ulp_enclosing_walk *w, size_t count)
+{
+    double *numbers = ulp_arena_take(w->arena, count, sizeof *numbers);
+    w->starved = w->starved || !numbers;
+    return numbers;
+}
+
 /* The slot's rows as one table: what a Gather picks of, or the rows of a value that is known. */
 static bool read_table(struct ulp_enclosing_walk *w, const struct ulp_slot_bounds *value, size_t n,
                        struct ulp_row_table *out)
@@ -73,7 +80,7 @@ static bool read_table(struct ulp_enclosing_walk *w, const struct ulp_slot_bound
         if (range->at.may[i] || range->at.lo[i] != range->at.hi[i])
             return false;
     out->count = range->count / n;
-    out->rows = ulp_arena_take(w->arena, range->count, sizeof *out->rows);
+    out->rows = take_numbers(w, range->count);
     for (size_t i = 0; out->rows && i < range->count; i++)
         out->rows[i] = range->at.lo[i];
     return out->rows != NULL;
@@ -109,7 +116,7 @@ static bool read_constant(struct ulp_enclosing_walk *w, const struct ulp_tensor 
     if (constant->rank < 1 || (size_t)constant->dims[constant->rank - 1] != n)
         return false;
     out->count = constant->count / n;
-    out->rows = ulp_arena_take(w->arena, constant->count, sizeof *out->rows);
+    out->rows = take_numbers(w, constant->count);
     for (size_t r = 0; out->rows && r < out->count; r++) {
         double squares = 0;
         for (size_t i = 0; i < n; i++) {
@@ -145,7 +152,7 @@ static void add_tables(struct ulp_enclosing_walk *w, const int *slots, struct ul
     }
     for (size_t t = 0; t < count; t++)
         tries *= (double)y->tables[t].count;
-    double *sums = ulp_arena_take(w->arena, count * n + 1, sizeof *sums);
+    double *sums = take_numbers(w, count * n + 1);
     if (tries > TRIES_MAX || !sums)
         return;
     y->table_count = count;
@@ -163,7 +170,7 @@ void ulp_enclose_set_table(struct ulp_enclosing_walk *w, int slot, const struct 
     const size_t n = row_length(value);
     if (table->rank != 2 || n == 0 || (size_t)table->dims[1] != n)
         return;
-    double *rows = ulp_arena_take(w->arena, table->count, sizeof *rows);
+    double *rows = take_numbers(w, table->count);
     for (size_t i = 0; rows && i < table->count; i++)
         rows[i] = ulp_tensor_get(table, i);
     if (rows) {

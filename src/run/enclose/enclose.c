@@ -158,6 +158,8 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
         ulp_enclose_deviation(w, step);
     if (status == ULP_OK)
         normalised = ulp_enclose_normalised(w, s, &assumed, own.message, sizeof own.message);
+    if (status == ULP_OK && w->starved)
+        status = ulp_fail_memory(error, "out of memory for the bounds of a node");
     if (!reason && !normalised && *own.message && !done)
         reason = own.message;
     if (status == ULP_OK)

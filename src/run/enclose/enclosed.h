@@ -34,6 +34,9 @@ struct ulp_enclosing_walk {
     const struct ulp_mix *mix; /* of the names */
     const struct ulp_arithmetic *arithmetic;
     struct ulp_arena *arena;
+    /* memory for what makes bounds narrower was refused: bounds never depend on memory, so the walk
+     * ends with an error */
+    bool starved;
     struct ulp_slot_bounds *values; /* by slot */
     bool *keep;                     /* by slot: not freed at its last use */
     struct ulp_lane lane;           /* for constants, as the arithmetic has them */

@@ -278,8 +278,10 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     struct ulp_enclosure joined;
     struct ulp_error ignored;
     const size_t rows = y->range.count / idiom->length;
-    if (ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, &ignored) != ULP_OK)
+    if (ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, &ignored) != ULP_OK) {
+        w->starved = true;
         return NULL;
+    }
     for (size_t r = 0; r < rows; r++)
         joined.joints[r] = (struct ulp_joint){norm * sqrt((double)idiom->length), norm};
     for (size_t i = 0; i < y->range.count; i++) {

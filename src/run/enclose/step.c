@@ -228,6 +228,8 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
             status = read_input(w, step, i, &named[i], &in[i], error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);
+    if (status == ULP_OK)
+        status = ulp_trace_enclosed(w->trace, error);
     /* a formula's own outputs may be unknown integers; what a run function does by them is not */
     if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula &&
         !step->bound.op->hands_integers)
