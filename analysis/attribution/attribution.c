@@ -64,11 +64,11 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
     if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
                                                                  sizeof *attributor->lanes)))
         status = ulp_attributor_memory(error);
-    for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
-        attributor->lane_count++;
-        if (!prepare_lane(attributor, &attributor->lanes[l]))
+    for (size_t l = 0; l < lanes && status == ULP_OK; l++)
+        if (prepare_lane(attributor, &attributor->lanes[l]))
+            attributor->lane_count++;
+        else
             status = ulp_attributor_memory(error);
-    }
     ulp_attribution_limit(attributor);
     if (status == ULP_OK)
         *out = attributor;
@@ -98,8 +98,7 @@ void ulp_attributor_free(struct ulp_attributor *attributor)
     if (!attributor)
         return;
     for (size_t l = 0; l < attributor->lane_count; l++)
-        if (attributor->lanes[l].errors)
-            ulp_attribution_drop(attributor, &attributor->lanes[l]);
+        ulp_attribution_drop(attributor, &attributor->lanes[l]);
     ulp_arena_free(attributor->memory);
     ulp_pool_free(attributor->pool);
     ulp_scratch_close(attributor->file);
