@@ -8,7 +8,7 @@
 
 double ulp_bits_work(const struct ulp_bits_search *search)
 {
-    return ulp_trial_work(search->emulation.trial) / (double)search->emulation.given.sample_count;
+    return ulp_emulation_work(&search->emulation) / (double)search->emulation.given.sample_count;
 }
 
 double ulp_bits_factor(const struct ulp_bits_search *search)

@@ -33,7 +33,7 @@ static enum ulp_status audit_layers(struct ulp_bits_search *search, struct ulp_e
     enum ulp_status status = ulp_arithmetic_find(probe_name, &keep.arithmetic, error);
     const struct ulp_keeps keeps = {.count = keep.node_count > 0, .items = &keep};
     if (status == ULP_OK)
-        status = ulp_plan_keep(plan, 1, &keeps, error);
+        status = ulp_emulation_keep(&search->emulation, &keeps, error);
     if (status == ULP_OK)
         status = ulp_emulation_audit(&search->emulation, NULL, &audit, error);
     if (status == ULP_OK)
@@ -81,7 +81,7 @@ static enum ulp_status keep_found(struct ulp_bits_search *search, struct ulp_err
             count++;
         }
     const struct ulp_keeps all = {.count = count, .items = keeps};
-    return ulp_plan_keep(search->emulation.plan, 1, &all, error);
+    return ulp_emulation_keep(&search->emulation, &all, error);
 }
 
 static enum ulp_status validate(struct ulp_bits_search *search,

@@ -6,14 +6,16 @@
 
 struct auditing {
     struct ulp_emulation *emulation;
-    struct ulp_tensor *integers; /* of the sample */
+    /* of the sample */
+    const struct ulp_plan *plan;
+    struct ulp_tensor *integers;
 };
 
 static enum ulp_status note_decisions(void *context, const struct ulp_event *event,
                                       struct ulp_error *error)
 {
     const struct auditing *auditing = context;
-    const struct ulp_plan *plan = auditing->emulation->plan;
+    const struct ulp_plan *plan = auditing->plan;
     const struct ulp_plan_node *node = &plan->nodes[event->index];
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && node->block == plan->main && status == ULP_OK;
@@ -27,9 +29,10 @@ static enum ulp_status note_decisions(void *context, const struct ulp_event *eve
     return status;
 }
 
-static void begin_sample(void *context, size_t sample)
+static void begin_sample(void *context, size_t sample, const struct ulp_plan *plan)
 {
     struct auditing *auditing = context;
+    auditing->plan = plan;
     auditing->integers = auditing->emulation->integers[sample];
 }
 
@@ -49,12 +52,13 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                     struct ulp_error *error)
 {
     const struct ulp_emulated *given = &emulation->given;
-    struct auditing auditing = {emulation, NULL};
+    struct auditing auditing = {.emulation = emulation};
     const struct ulp_observer observers[] = {{.context = &auditing, .node_done = note_decisions},
                                              watcher ? *watcher : (struct ulp_observer){0},
                                              given->progress ? *given->progress
                                                              : (struct ulp_observer){0}};
     const struct ulp_audited audited = {.plan = emulation->plan,
+                                        .plans = &emulation->plans,
                                         .samples = given->samples,
                                         .sample_count = given->sample_count,
                                         .thread_count = given->thread_count,

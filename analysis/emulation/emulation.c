@@ -1,5 +1,7 @@
 #include "analysis/emulation/emulation.h"
 
+#include <string.h>
+
 #include "base/error.h"
 
 static enum ulp_status out_of_memory(const struct ulp_emulation *emulation, struct ulp_error *error)
@@ -13,7 +15,11 @@ static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_e
     struct ulp_arena *memory = emulation->memory;
     emulation->truths = ulp_arena_take(memory, samples + 1, sizeof *emulation->truths);
     emulation->integers = ulp_arena_take(memory, samples + 1, sizeof *emulation->integers);
-    if (!emulation->truths || !emulation->integers)
+    emulation->shapes = ulp_arena_take(memory, samples + 1, sizeof *emulation->shapes);
+    emulation->shape_of = ulp_arena_take(memory, samples + 1, sizeof *emulation->shape_of);
+    emulation->place = ulp_arena_take(memory, samples + 1, sizeof *emulation->place);
+    if (!emulation->truths || !emulation->integers || !emulation->shapes || !emulation->shape_of ||
+        !emulation->place)
         return out_of_memory(emulation, error);
     for (size_t s = 0; s < samples; s++) {
         emulation->integers[s] = ulp_arena_take(memory, emulation->plan->main->slot_count + 1,
@@ -28,16 +34,25 @@ enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
                                    const struct ulp_emulated *given, struct ulp_error *error)
 {
     *emulation = (struct ulp_emulation){.given = *given};
+    struct ulp_budget *budget = ulp_model_budget(given->model);
     if (!given->sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a sample", given->what);
-    const struct ulp_arithmetic lanes[] = {*given->reference, *given->arithmetic};
-    const struct ulp_plan_options options = {.inputs = given->samples[0].inputs};
+    emulation->lanes[0] = *given->reference;
+    emulation->lanes[1] = *given->arithmetic;
+    emulation->plans =
+        (struct ulp_plans){.model = given->model, .lanes = emulation->lanes, .lane_count = 2};
     enum ulp_status status =
-        ulp_plan_create(given->model, lanes, 2, &options, &emulation->plan, error);
+        ulp_plans_choose(&emulation->plans, given->samples[0].inputs, &emulation->plan, error);
     if (status == ULP_OK)
-        status = ulp_arena_create(&emulation->memory, ulp_model_budget(given->model), error);
+        status = ulp_arena_create(&emulation->memory, budget, error);
     if (status == ULP_OK)
         status = take_memory(emulation, error);
+    if (status == ULP_OK)
+        status = ulp_emulation_shapes(emulation, error);
+    if (status == ULP_OK)
+        status = ulp_pool_create(&emulation->pool, given->thread_count, error);
+    if (status == ULP_OK)
+        ulp_pool_set_root(emulation->pool, budget);
     return status == ULP_OK ? ulp_emulation_limits(emulation, error) : status;
 }
 
@@ -48,27 +63,51 @@ void ulp_emulation_close(struct ulp_emulation *emulation)
     for (size_t s = 0; emulation->integers && s < emulation->given.sample_count; s++)
         for (size_t v = 0; emulation->integers[s] && v < emulation->plan->main->slot_count; v++)
             ulp_tensor_free(&emulation->integers[s][v]);
-    ulp_trial_free(emulation->trial);
-    ulp_plan_free(emulation->plan);
+    ulp_emulation_close_trials(emulation, SIZE_MAX);
+    ulp_plans_free(&emulation->plans);
+    ulp_pool_free(emulation->pool);
     ulp_arena_free(emulation->memory);
+}
+
+enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct ulp_keeps *keeps,
+                                   struct ulp_error *error)
+{
+    struct ulp_keep *items =
+        ulp_arena_take(emulation->memory, keeps->count + 1, sizeof *emulation->keeps[1].items);
+    if (!items)
+        return out_of_memory(emulation, error);
+    for (size_t k = 0; k < keeps->count; k++) {
+        const struct ulp_keep *from = &keeps->items[k];
+        size_t *nodes = ulp_arena_take(emulation->memory, from->node_count + 1, sizeof *nodes);
+        if (!nodes)
+            return out_of_memory(emulation, error);
+        if (from->node_count)
+            memcpy(nodes, from->nodes, from->node_count * sizeof *nodes);
+        items[k] = *from;
+        items[k].nodes = nodes;
+    }
+    emulation->keeps[1] = *keeps;
+    emulation->keeps[1].items = items;
+    emulation->plans.options.keeps = emulation->keeps;
+    ulp_plans_drop(&emulation->plans);
+    return ulp_plan_keep(emulation->plan, 1, &emulation->keeps[1], error);
 }
 
 enum ulp_status ulp_emulation_choices(struct ulp_emulation *emulation,
                                       const struct ulp_arithmetic *keep_in, size_t count,
                                       struct ulp_error *error)
 {
-    const struct ulp_emulated *given = &emulation->given;
-    enum ulp_status status =
-        ulp_trial_create(emulation->plan, 1, keep_in, count, given->sample_count,
-                         given->thread_count, &emulation->trial, error);
-    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++)
-        status = ulp_trial_add(emulation->trial, given->samples[s].inputs, error);
-    return status;
+    emulation->keep_in = keep_in;
+    emulation->keep_count = count;
+    return ulp_emulation_open_trial(emulation, 0, error);
 }
 
 void ulp_emulation_follow(struct ulp_emulation *emulation)
 {
     emulation->follows = true;
-    for (size_t s = 0; s < emulation->given.sample_count; s++)
-        ulp_trial_follow(emulation->trial, s, emulation->integers[s]);
+    for (size_t s = 0; s < emulation->given.sample_count; s++) {
+        struct ulp_trial *trial = emulation->shapes[emulation->shape_of[s]].trial;
+        if (trial)
+            ulp_trial_follow(trial, emulation->place[s], emulation->integers[s]);
+    }
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/limit.h"
 #include "run/pass/trial.h"
+#include "run/plan/plan.h"
 
 /* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance. */
 struct ulp_judgement {
@@ -30,11 +31,27 @@ struct ulp_emulated {
     const char *what;                    /* "a plan", in messages */
 };
 
+/* Samples of one shape of each input, in order. */
+struct ulp_emulated_shape {
+    size_t first, count;     /* the first of them */
+    struct ulp_plan *plan;   /* its own; NULL: the emulation's, or the trial is not open */
+    struct ulp_trial *trial; /* of the second lane; NULL: not open */
+};
+
 struct ulp_emulation {
     struct ulp_emulated given;
-    struct ulp_plan *plan; /* lanes: the reference, the arithmetic */
+    struct ulp_plan *plan;     /* the first of plans; lanes: the reference, the arithmetic */
+    struct ulp_plans plans;    /* for audits and held-out samples; all have the first's nodes */
+    struct ulp_keeps keeps[2]; /* of the plans' lanes: what ulp_emulation_keep said */
+    struct ulp_arithmetic lanes[2];
     struct ulp_arena *memory;
-    struct ulp_trial *trial; /* of the second lane; NULL until ulp_emulation_choices */
+    struct ulp_pool *pool;
+    struct ulp_emulated_shape *shapes; /* the first sample's first */
+    size_t shape_count;
+    size_t *shape_of, *place; /* by sample: its shape, and its place among those that have it */
+    const struct ulp_arithmetic *keep_in; /* of ulp_emulation_choices */
+    size_t keep_count;
+    double work; /* of trials that were closed */
     struct ulp_limit *limits;
     size_t limit_count;
     struct ulp_tensor_set *truths; /* of each sample: the reference's outputs */
@@ -44,22 +61,29 @@ struct ulp_emulation {
     size_t runs;                   /* each of one sample */
 };
 
-/* Plan the model. Closed also after a failure. */
+/* Plan the model for every sample's shapes. Closed also after a failure. */
 enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
                                    const struct ulp_emulated *given, struct ulp_error *error);
 void ulp_emulation_close(struct ulp_emulation *emulation);
 
+/* The second lane of audits and held-out samples keeps these nodes; they are copied. */
+enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct ulp_keeps *keeps,
+                                   struct ulp_error *error);
+
 /* audit.c. One audit of all samples with shares, in which the second lane keeps what
- * ulp_plan_keep gave it; the truths. Free *out with ulp_audit_free. watcher: of every run besides;
- * NULL: none. */
+ * ulp_emulation_keep gave it; the truths. Free *out with ulp_audit_free. watcher: of every run
+ * besides; NULL: none. */
 enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                     const struct ulp_observer *watcher, struct ulp_audit *out,
                                     struct ulp_error *error);
 
-/* The arithmetics in which runs may keep nodes. Once, after the truths are known. */
+/* The arithmetics in which runs may keep nodes, which outlive the emulation. Once, after the truths
+ * are known. */
 enum ulp_status ulp_emulation_choices(struct ulp_emulation *emulation,
                                       const struct ulp_arithmetic *keep_in, size_t count,
                                       struct ulp_error *error);
+/* What runs have computed, in whole runs of one sample. */
+double ulp_emulation_work(const struct ulp_emulation *emulation);
 /* From now on runs take the reference's decisions. */
 void ulp_emulation_follow(struct ulp_emulation *emulation);
 
@@ -72,6 +96,18 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
 bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
                             const struct ulp_judgement *judgements);
 
+/* shapes.c. Which sample has which shapes; every one is planned once. */
+enum ulp_status ulp_emulation_shapes(struct ulp_emulation *emulation, struct ulp_error *error);
+/* Run a sample as ulp_trial_run does, in *trial, that of its shapes. Trials stay open; where memory
+ * is short, only the sample's. */
+enum ulp_status ulp_emulation_run(struct ulp_emulation *emulation, size_t sample,
+                                  const uint16_t *kept, struct ulp_trial **trial,
+                                  struct ulp_tensor_set *outputs, struct ulp_error *error);
+enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t shape,
+                                         struct ulp_error *error);
+/* SIZE_MAX: all. */
+void ulp_emulation_close_trials(struct ulp_emulation *emulation, size_t except);
+
 /* try.c. Every sample with the nodes kept as ulp_trial_run says: each judgement (may be NULL) and
  * the worst ratio. */
 enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const uint16_t *kept,
@@ -81,7 +117,7 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
 enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
                                   double *ratio, bool *all, struct ulp_error *error);
 /* A sample that was not emulated before, as any user would run it: the second lane keeps what
- * ulp_plan_keep gave it. */
+ * ulp_emulation_keep gave it. Of any shapes. */
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
                                        const struct ulp_find_sample *sample,
                                        struct ulp_judgement *out, struct ulp_error *error);

@@ -63,8 +63,7 @@ static enum ulp_status judge_output(const struct ulp_emulation *emulation, const
     if (ulp_element_is_float(truth->element))
         status = ulp_lane_format(&emulation->plan->lanes[1], truth->type, &format, error);
     if (status == ULP_OK)
-        status = ulp_metrics_measure_on(value, truth, &format, ulp_trial_pool(emulation->trial),
-                                        &metrics, error);
+        status = ulp_metrics_measure_on(value, truth, &format, emulation->pool, &metrics, error);
     if (status != ULP_OK)
         return status;
     const double figure = ulp_figure_get(&metrics, limit->figure);

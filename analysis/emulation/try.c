@@ -22,12 +22,13 @@ static enum ulp_status check_cancelled(const struct ulp_emulation *emulation,
 }
 
 static enum ulp_status try_sample(struct ulp_emulation *emulation, const uint16_t *kept,
-                                  size_t sample, struct ulp_judgement *out, struct ulp_error *error)
+                                  size_t sample, struct ulp_judgement *out,
+                                  struct ulp_trial **trial, struct ulp_error *error)
 {
     struct ulp_tensor_set outputs;
     enum ulp_status status = check_cancelled(emulation, error);
     if (status == ULP_OK)
-        status = ulp_trial_run(emulation->trial, sample, kept, &outputs, error);
+        status = ulp_emulation_run(emulation, sample, kept, trial, &outputs, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", emulation->given.samples[sample].name);
     emulation->runs++;
@@ -47,11 +48,13 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
     for (; tried < samples && *ratio <= 1; tried++) {
         const size_t sample = (emulation->first_sample + tried) % samples;
         struct ulp_judgement judgement;
-        const enum ulp_status status = try_sample(emulation, kept, sample, &judgement, error);
+        struct ulp_trial *trial;
+        const enum ulp_status status =
+            try_sample(emulation, kept, sample, &judgement, &trial, error);
         if (status != ULP_OK)
             return status;
         if (judgement.ratio <= 1)
-            ulp_trial_accept(emulation->trial);
+            ulp_trial_accept(trial);
         else
             emulation->first_sample = sample;
         *ratio = ulp_math_max(*ratio, judgement.ratio);
@@ -68,10 +71,11 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
     *ratio = 0;
     for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
         struct ulp_judgement judgement;
-        status = try_sample(emulation, kept, s, &judgement, error);
+        struct ulp_trial *trial;
+        status = try_sample(emulation, kept, s, &judgement, &trial, error);
         if (status != ULP_OK)
             return status;
-        ulp_trial_accept(emulation->trial);
+        ulp_trial_accept(trial);
         *ratio = ulp_math_max(*ratio, judgement.ratio);
         if (judgements)
             judgements[s] = judgement;
@@ -87,8 +91,11 @@ enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
     const struct ulp_observer *progress = emulation->given.progress;
     const struct ulp_run_options run = {.thread_count = emulation->given.thread_count,
                                         .follow = emulation->follows};
-    enum ulp_status status = ulp_plan_run(emulation->plan, sample->inputs, &run, progress,
-                                          progress != NULL, outputs, NULL, error);
+    struct ulp_plan *plan;
+    enum ulp_status status = ulp_plans_choose(&emulation->plans, sample->inputs, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, sample->inputs, &run, progress, progress != NULL, outputs, NULL,
+                              error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", sample->name);
     status = ulp_emulation_judge(emulation, &outputs[1], &outputs[0], out, error);

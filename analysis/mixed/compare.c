@@ -18,7 +18,7 @@ static enum ulp_status note_types(void *context, const struct ulp_event *event,
     return ULP_OK;
 }
 
-static enum ulp_status run(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
+static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_plans *plans,
                            const struct ulp_tensor_set *inputs, const struct ulp_observer *observer,
                            struct ulp_tensor_set *out, struct ulp_error *error)
 {
@@ -26,7 +26,10 @@ static enum ulp_status run(const struct ulp_mixed_job *job, const struct ulp_pla
     const struct ulp_observer observers[] = {observer ? *observer : (struct ulp_observer){0},
                                              job->options->progress ? *job->options->progress
                                                                     : (struct ulp_observer){0}};
-    return ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error);
+    struct ulp_plan *plan;
+    const enum ulp_status status = ulp_plans_choose(plans, inputs, &plan, error);
+    return status != ULP_OK ? status
+                            : ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error);
 }
 
 /* A graph whose inputs are narrower gets them rounded. */
@@ -51,7 +54,7 @@ static enum ulp_status round_inputs(const struct ulp_mixed_job *job,
     return status;
 }
 
-enum ulp_status ulp_mixed_expect(const struct ulp_mixed_job *job, size_t sample,
+enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
                                  struct ulp_mixed_types *types, struct ulp_tensor_set *out,
                                  struct ulp_error *error)
 {
@@ -63,7 +66,7 @@ enum ulp_status ulp_mixed_expect(const struct ulp_mixed_job *job, size_t sample,
     if (job->options->lower_io)
         status = round_inputs(job, given, &rounded, error);
     if (status == ULP_OK)
-        status = run(job, job->plan, job->options->lower_io ? &rounded : given,
+        status = run(job, &job->plans, job->options->lower_io ? &rounded : given,
                      types ? &notes : NULL, out, error);
     ulp_tensor_set_free(&rounded);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", job->samples[sample].name);
@@ -106,12 +109,12 @@ static enum ulp_status compare(const struct ulp_tensor *expected, const struct u
     return ULP_OK;
 }
 
-static enum ulp_status check_sample(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
+static enum ulp_status check_sample(const struct ulp_mixed_job *job, struct ulp_plans *plans,
                                     size_t sample, const struct ulp_tensor_set *expected,
                                     struct ulp_error *error)
 {
     struct ulp_tensor_set got = {0};
-    enum ulp_status status = run(job, plan, job->samples[sample].inputs, NULL, &got, error);
+    enum ulp_status status = run(job, plans, job->samples[sample].inputs, NULL, &got, error);
     for (size_t o = 0; o < expected->count && status == ULP_OK; o++) {
         const char *name = expected->items[o].name;
         const struct ulp_tensor *found = ulp_tensor_set_find(&got, name);
@@ -124,35 +127,33 @@ static enum ulp_status check_sample(const struct ulp_mixed_job *job, const struc
     return status;
 }
 
-static enum ulp_status check_samples(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
+static enum ulp_status check_samples(struct ulp_mixed_job *job, struct ulp_plans *plans,
                                      const struct ulp_tensor_set *first, struct ulp_error *error)
 {
-    enum ulp_status status = check_sample(job, plan, 0, first, error);
+    enum ulp_status status = check_sample(job, plans, 0, first, error);
     for (size_t s = 1; s < job->sample_count && status == ULP_OK; s++) {
         struct ulp_tensor_set expected;
         status = ulp_mixed_expect(job, s, NULL, &expected, error);
         if (status == ULP_OK)
-            status = check_sample(job, plan, s, &expected, error);
+            status = check_sample(job, plans, s, &expected, error);
         ulp_tensor_set_free(&expected);
     }
     return status;
 }
 
-enum ulp_status ulp_mixed_check(const struct ulp_mixed_job *job, const char *path,
+enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,
                                 const struct ulp_tensor_set *first, struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = job->samples[0].inputs};
     struct ulp_arithmetic declared;
     struct ulp_model *model = NULL;
-    struct ulp_plan *plan = NULL;
+    struct ulp_plans plans = {.lanes = &declared, .lane_count = 1};
     enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
     if (status == ULP_OK)
         status = ulp_model_load(path, ulp_model_budget(job->model), &model, error);
+    plans.model = model;
     if (status == ULP_OK)
-        status = ulp_plan_create(model, &declared, 1, &options, &plan, error);
-    if (status == ULP_OK)
-        status = check_samples(job, plan, first, error);
-    ulp_plan_free(plan);
+        status = check_samples(job, &plans, first, error);
+    ulp_plans_free(&plans);
     ulp_model_free(model);
     return status;
 }

@@ -48,31 +48,35 @@ static enum ulp_status find_low(const struct ulp_mixed_job *job, struct ulp_arit
     return status == ULP_OK ? ulp_arithmetic_change(out, &plain, part, error) : status;
 }
 
+static enum ulp_status plan_first(struct ulp_mixed_job *job, const struct ulp_arithmetic *lane,
+                                  const struct ulp_keeps *keeps, struct ulp_error *error)
+{
+    job->plans = (struct ulp_plans){.model = job->model,
+                                    .lanes = lane,
+                                    .lane_count = 1,
+                                    .options = {.keeps = keeps}};
+    return ulp_plans_choose(&job->plans, job->samples[0].inputs, &job->plan, error);
+}
+
 static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *error)
 {
     static const enum ulp_type others[] = {ULP_TYPE_FLOAT, ULP_TYPE_FLOAT16, ULP_TYPE_BFLOAT16};
-    const struct ulp_plan_options options = {.inputs = job->samples[0].inputs};
-    struct ulp_arithmetic low;
-    struct ulp_keep items[sizeof others / sizeof *others];
-    struct ulp_keeps keeps = {0, items, "types"};
-    enum ulp_status status = find_low(job, &low, error);
-    ulp_plan_free(job->plan);
-    job->plan = NULL;
+    enum ulp_status status = find_low(job, &job->low, error);
+    ulp_plans_free(&job->plans);
+    job->keeps = (struct ulp_keeps){0, job->kept, "types"};
     if (status == ULP_OK)
-        status = ulp_plan_create(job->model, &low, 1, &options, &job->plan, error);
+        status = plan_first(job, &job->low, NULL, error);
     for (size_t t = 0; t < sizeof others / sizeof *others && status == ULP_OK; t++)
         if (others[t] != job->types.low)
-            status = keep_type(job, others[t], &items[keeps.count++], error);
-    return status == ULP_OK ? ulp_plan_keep(job->plan, 0, &keeps, error) : status;
+            status = keep_type(job, others[t], &job->kept[job->keeps.count++], error);
+    job->plans.options.keeps = &job->keeps;
+    return status == ULP_OK ? ulp_plan_keep(job->plan, 0, &job->keeps, error) : status;
 }
 
 static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *error)
 {
     const struct ulp_mixed_options *wanted = job->options;
-    const struct ulp_plan_options options = {.inputs = job->samples[0].inputs,
-                                             .keeps = &wanted->keeps};
-    enum ulp_status status =
-        ulp_plan_create(job->model, &wanted->arithmetic, 1, &options, &job->plan, error);
+    enum ulp_status status = plan_first(job, &wanted->arithmetic, &wanted->keeps, error);
     if (status == ULP_OK)
         status = ulp_mixed_types_find(job->plan, 0, &job->types, job->arena, error);
     return status;
@@ -272,7 +276,7 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
     out->memory = memory;
     if (status == ULP_OK)
         status = make(&job, folder, out, error);
-    ulp_plan_free(job.plan);
+    ulp_plans_free(&job.plans);
     ulp_arena_free(job.arena);
     if (status != ULP_OK)
         ulp_mixed_free(out);

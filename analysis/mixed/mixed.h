@@ -12,18 +12,23 @@ struct ulp_mixed_job {
     const struct ulp_find_sample *samples;
     size_t sample_count;
     struct ulp_arena *arena;
-    struct ulp_plan *plan; /* one lane: the types' own arithmetics */
+    /* one lane: the types' own arithmetics */
+    struct ulp_plans plans;
+    struct ulp_plan *plan; /* the first of them */
+    struct ulp_arithmetic low;
+    struct ulp_keep kept[3];
+    struct ulp_keeps keeps;
     struct ulp_mixed_types types;
 };
 
-/* compare.c: the sample in the plan's lane. types: filled with those of all values that the run
- * computes; may be NULL. */
-enum ulp_status ulp_mixed_expect(const struct ulp_mixed_job *job, size_t sample,
+/* compare.c: the sample in the lane of the plan of its shapes. types: filled with those of all
+ * values that the run computes; may be NULL. */
+enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
                                  struct ulp_mixed_types *types, struct ulp_tensor_set *out,
                                  struct ulp_error *error);
 /* Does the file at path give these bits in the arithmetic `model`? first: of the first sample,
  * which has been run. */
-enum ulp_status ulp_mixed_check(const struct ulp_mixed_job *job, const char *path,
+enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,
                                 const struct ulp_tensor_set *first, struct ulp_error *error);
 
 #endif

@@ -216,7 +216,7 @@ static enum ulp_status report(struct ulp_search *search, struct ulp_found *found
         status = report_frontier(search, found, error);
     found->runs = search->emulation.runs;
     found->follows = search->emulation.follows;
-    found->work = ulp_trial_work(search->emulation.trial);
+    found->work = ulp_emulation_work(&search->emulation);
     found->audit_seconds = search->audit_seconds;
     return status;
 }

@@ -90,7 +90,7 @@ enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
                                   .node_count = count,
                                   .arithmetic = search->options->keep_in};
     const struct ulp_keeps keeps = {.count = count > 0, .items = &keep};
-    return ulp_plan_keep(search->emulation.plan, 1, &keeps, error);
+    return ulp_emulation_keep(&search->emulation, &keeps, error);
 }
 
 static enum ulp_status keep_required(struct ulp_search *search, struct ulp_error *error)

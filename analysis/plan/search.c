@@ -42,7 +42,7 @@ struct best {
 
 static double find_work(const struct ulp_search *search)
 {
-    return ulp_trial_work(search->emulation.trial) / (double)search->emulation.given.sample_count;
+    return ulp_emulation_work(&search->emulation) / (double)search->emulation.given.sample_count;
 }
 
 static enum ulp_status note_best(struct ulp_search *search, struct best *best,

@@ -145,9 +145,11 @@ struct ulp_bits {
     struct ulp_arena *memory; /* private: holds the rest */
 };
 
-/* Find an allocation. The shapes of all samples are equal. held_out: samples that are judged with
- * the allocation found and were not used to find it. A tolerance that even the widest formats do
- * not meet is no error: `met` is false then. Free *out with ulp_bits_free. */
+/* Find an allocation. Samples may have any shapes that leave the same nodes to compute
+ * (ULP_ERROR_INPUT: others), those held out, too; memory and work are weighed in the first one's.
+ * held_out: samples that are judged with the allocation found and were not used to find it. A
+ * tolerance that even the widest formats do not meet is no error: `met` is false then. Free *out
+ * with ulp_bits_free. */
 ULP_API enum ulp_status ulp_bits_find(const struct ulp_model *model,
                                       const struct ulp_bits_options *options,
                                       const struct ulp_find_sample *samples, size_t sample_count,

@@ -100,8 +100,9 @@ struct ulp_found {
     struct ulp_arena *memory;      /* private: holds the rest */
 };
 
-/* Find a plan. The shapes of all samples are equal. held_out: samples that are judged with the plan
- * found and were not used to find it. Free *out with ulp_found_free. */
+/* Find a plan. Samples may have any shapes that leave the same nodes to compute (ULP_ERROR_INPUT:
+ * others), those held out, too; casts are counted in the first one's. held_out: samples that are
+ * judged with the plan found and were not used to find it. Free *out with ulp_found_free. */
 ULP_API enum ulp_status ulp_plan_find(const struct ulp_model *model,
                                       const struct ulp_find_options *options,
                                       const struct ulp_find_sample *samples, size_t sample_count,

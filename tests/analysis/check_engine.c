@@ -124,10 +124,7 @@ START_TEST(onnxruntime)
         "}\n";
     struct subject subject;
     struct proto message = onnx_text(17, optimised);
-    FILE *file = fopen(test_folder("optimised.onnx"), "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(message.data, 1, message.count, file), message.count);
-    ck_assert_int_eq(fclose(file), 0);
+    proto_write(&message, test_folder("optimised.onnx"));
     proto_free(&message);
     ck_ulp_ok(ulp_engine_read(test_folder("optimised.onnx"), NULL, &subject.engine, &error), error);
     ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);

@@ -124,21 +124,13 @@ END_TEST
 
 /* ---- small graphs ---- */
 
-static void write_file(const char *path, struct proto *bytes)
-{
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes->data, 1, bytes->count, file), bytes->count);
-    fclose(file);
-    proto_free(bytes);
-}
-
 static struct ulp_model *load_text(const struct text_graph *text)
 {
     struct proto bytes = text_message(text);
     struct ulp_model *model;
     struct ulp_error error;
-    write_file(test_folder("model.onnx"), &bytes);
+    proto_write(&bytes, test_folder("model.onnx"));
+    proto_free(&bytes);
     ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
     return model;
 }
@@ -224,7 +216,8 @@ START_TEST(a_changed_file_is_refused)
     struct ulp_mixed mixed;
     struct ulp_error error;
     struct proto other = text_message(&text_with_bodies);
-    write_file(test_folder("model.onnx"), &other);
+    proto_write(&other, test_folder("model.onnx"));
+    proto_free(&other);
     ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
     ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed,
                                      &error),
@@ -246,7 +239,8 @@ START_TEST(the_model_stays)
     struct ulp_mixed mixed;
     struct ulp_error error;
     ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
-    write_file(test_folder("mixed/mixed.onnx"), &bytes);
+    proto_write(&bytes, test_folder("mixed/mixed.onnx"));
+    proto_free(&bytes);
     ck_ulp_ok(ulp_model_load(test_folder("mixed/mixed.onnx"), NULL, &model, &error), error);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
     const struct ulp_find_sample sample = {"one", &inputs};

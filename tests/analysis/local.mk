@@ -66,6 +66,9 @@ test_programs += check_study_runs
 check_study_runs_SOURCES = %D%/check_study_runs.c %D%/study_test.h
 test_programs += check_study_same
 check_study_same_SOURCES = %D%/check_study_same.c %D%/study_test.h
+test_programs += check_search_shapes
+check_search_shapes_SOURCES = %D%/check_search_shapes.c %D%/plan_oracle.c %D%/plan_oracle.h
+
 test_programs += check_study_shapes
 check_study_shapes_SOURCES = %D%/check_study_shapes.c %D%/study_test.h
 test_programs += check_timings

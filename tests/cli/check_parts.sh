@@ -87,9 +87,31 @@ for n, node in enumerate(whole['nodes']):
         checked += 1
 assert checked > 10 and any(n['born'] for n in whole['nodes']), checked
 END
-expect 3 "samples of several shapes in one plan" "$program" plan "$model" -i finite -a fp16 --tolerance rms=1 -q
-shows err "this command takes samples of one shape, \`audit\`, \`overflow\`, \`study\` and \`tolerance\` of any" "samples of several shapes in one plan"
-lines err 1 "samples of several shapes in one plan"
+expect 3 "samples of several shapes in one comparison" "$program" prove "$model" -i finite -a fp16 -q
+shows err "this command takes samples of one shape, \`audit\`, \`bits\`, \`overflow\`, \`plan\`, \`study\` and \`tolerance\` of any" "samples of several shapes in one comparison"
+lines err 1 "samples of several shapes in one comparison"
+
+# searches on samples of several shapes: what they say of each is what its own audit says
+expect 0 "a plan for samples of several shapes" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate samples/s5.npz -q -o found
+expect 0 "bits for samples of several shapes" "$program" bits "$model" -i finite --formats bf16,fp32 --tolerance sqnr_db=60 -q -o found
+for i in 0 1 2 3 4 6; do
+    for what in plan bits; do
+        expect 0 "audit of sample $i with the $what found" "$program" audit "$model" -i samples/s$i.npz --plan found/$what.json -q -o "$what$i"
+    done
+done
+python3 - <<'END' || fail "searches on samples of several shapes"
+import json, math
+names = [0, 1, 2, 3, 4, 6]
+for what, samples in (('plan', lambda j: j['after']['samples']), ('bits', lambda j: j['samples'])):
+    found = json.load(open(f'found/{what}.json'))
+    assert found['met'] and [s['sample'] for s in samples(found)] == [f'finite/s{i}.npz' for i in names]
+    for i, sample in zip(names, samples(found)):
+        lane, = json.load(open(f'{what}{i}/report.json'))['arithmetics']
+        said, = {o['entire']['sqnr_db'] for n in lane['nodes'] for o in n['outputs'] if o['name'] == sample['output']}
+        # the same run, measured by the same sums
+        assert sample['metric'] == 'sqnr_db' and abs(said - sample['value']) <= 1e-9 * said, (what, i, said, sample)
+        assert said >= 60
+END
 for i in 0 1 2 3 4 6; do
     expect 0 "tolerance of sample $i" "$program" tolerance "$model" -i samples/s$i.npz -a bf16 --trials 2 -q --json "tolerance$i.json"
 done

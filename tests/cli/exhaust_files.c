@@ -49,14 +49,6 @@ static struct proto write_loop(void)
     return node;
 }
 
-static void write_file(const char *path, struct proto *bytes)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert(file && fwrite(bytes->data, 1, bytes->count, file) == bytes->count);
-    ck_assert_int_eq(fclose(file), 0);
-    proto_free(bytes);
-}
-
 static void write_model(void)
 {
     static const char *const plain[][4] = {{"MatMul", "product", "x w", "p"},
@@ -88,7 +80,8 @@ static void write_model(void)
     struct proto model = proto_model(9, 20, &graph);
     proto_opset(&model, "d", 1);
     proto_message(&model, MODEL_FUNCTION, &function);
-    write_file(test_folder("model.onnx"), &model);
+    proto_write(&model, test_folder("model.onnx"));
+    proto_free(&model);
 }
 
 static void write_inputs(void)
@@ -109,7 +102,8 @@ static void write_inputs(void)
     struct proto tensor = proto_tensor("x", ULP_TYPE_FLOAT, 2, dims);
     proto_numbers(&tensor, TENSOR_RAW, values, sizeof values);
     ck_assert_int_eq(mkdir(test_folder("test_data_set_0"), 0777), 0);
-    write_file(test_folder("test_data_set_0/input_0.pb"), &tensor);
+    proto_write(&tensor, test_folder("test_data_set_0/input_0.pb"));
+    proto_free(&tensor);
     ck_assert_int_eq(mkdir(test_folder("out"), 0777), 0);
 }
 
@@ -159,7 +153,8 @@ static void write_text(const char *name, const char *text)
 {
     struct proto bytes = {0};
     proto_raw(&bytes, text, strlen(text));
-    write_file(test_folder(name), &bytes);
+    proto_write(&bytes, test_folder(name));
+    proto_free(&bytes);
 }
 
 /* Two layers of the model, as TensorRT 10 describes them. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine/thread.h"
 #include "base/random.h"
 #include "tests/support/networks.h"
 #include "run/pass/trial.h"
@@ -51,9 +52,10 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
     const struct ulp_plan_options options = {.inputs = &samples[0]};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
+    struct ulp_pool *pool = test_pool(2);
     struct ulp_error error;
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 0, keep_in, choices - 1, sample_count, 2, &trial, &error),
+    ck_ulp_ok(ulp_trial_create(plan, 0, keep_in, choices - 1, sample_count, pool, &trial, &error),
               error);
     for (size_t s = 0; s < sample_count; s++)
         ck_ulp_ok(ulp_trial_add(trial, &samples[s], &error), error);
@@ -75,6 +77,7 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
     }
     free(kept);
     ulp_trial_free(trial);
+    ulp_pool_free(pool);
     ulp_plan_free(plan);
 }
 
@@ -116,11 +119,12 @@ START_TEST(only_what_a_change_reaches_is_computed)
     const struct ulp_plan_options options = {.inputs = &inputs};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
+    struct ulp_pool *pool = test_pool(1);
     struct ulp_error error;
     uint16_t kept[6] = {false};
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
     ck_assert_uint_eq(ulp_plan_node_count(plan), 6);
-    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1, pool, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
     ulp_trial_accept(trial);
@@ -143,6 +147,7 @@ START_TEST(only_what_a_change_reaches_is_computed)
     ulp_tensor_set_free(&outputs);
     ck_assert_double_eq(ulp_trial_work(trial), before);
     ulp_trial_free(trial);
+    ulp_pool_free(pool);
     ulp_plan_free(plan);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -179,10 +184,11 @@ START_TEST(decisions_can_be_the_reference_s)
     const struct ulp_observer observer = {.context = &compared, .node_done = note_integers};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
+    struct ulp_pool *pool = test_pool(1);
     struct ulp_error error;
     ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, &inputs, &follow, &observer, 1, plain, NULL, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 1, &keep_in, 1, 1, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 1, &keep_in, 1, 1, pool, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     struct ulp_tensor *integers = calloc(plan->main->slot_count, sizeof *integers);
     for (size_t n = 0; n < plan->node_count; n++)
@@ -199,6 +205,7 @@ START_TEST(decisions_can_be_the_reference_s)
         ulp_tensor_set_free(&outputs);
     }
     ulp_trial_free(trial);
+    ulp_pool_free(pool);
     ulp_plan_free(plan);
     free(integers);
     ulp_tensor_free(&compared);
@@ -222,9 +229,10 @@ START_TEST(without_room_nothing_is_held)
     const struct ulp_plan_options options = {.inputs = &inputs};
     struct ulp_plan *plan;
     struct ulp_trial *trial;
+    struct ulp_pool *pool = test_pool(1);
     uint16_t kept[6] = {1};
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1000000, 1, &trial, &error), error);
+    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1000000, pool, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     for (int round = 0; round < 3; round++) {
         struct ulp_tensor_set outputs;
@@ -236,6 +244,7 @@ START_TEST(without_room_nothing_is_held)
     }
     ck_assert_double_eq_tol(ulp_trial_work(trial), 3, 1e-12);
     ulp_trial_free(trial);
+    ulp_pool_free(pool);
     ulp_plan_free(plan);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

@@ -10,6 +10,15 @@ void proto_free(struct proto *p)
     *p = (struct proto){0};
 }
 
+void proto_write(const struct proto *p, const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(p->data, 1, p->count, file) != p->count || fclose(file)) {
+        perror(path);
+        abort();
+    }
+}
+
 void proto_raw(struct proto *p, const void *bytes, size_t count)
 {
     if (p->capacity - p->count < count) {

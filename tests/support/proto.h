@@ -12,6 +12,8 @@ struct proto {
     size_t count, capacity;
 };
 void proto_free(struct proto *p);
+/* As a file. What cannot be written ends the test. */
+void proto_write(const struct proto *p, const char *path);
 void proto_raw(struct proto *p, const void *bytes, size_t count);
 void proto_varint(struct proto *p, uint64_t value);
 /* Fields: a number, a float, bytes, a text, and a message, which is freed. */

@@ -20,11 +20,11 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
     struct common_options held_out = *options;
     held_out.inputs = validate;
     held_out.input_count = validate_count;
-    enum ulp_status status = read_samples(model, options, false, &out->given, error);
+    enum ulp_status status = read_samples(model, options, true, &out->given, error);
     if (status == ULP_OK && !options->quiet)
         note_choices(model, &out->given);
     if (status == ULP_OK && validate_count)
-        status = read_samples(model, &held_out, false, &out->held_out, error);
+        status = read_samples(model, &held_out, true, &out->held_out, error);
     out->searched = list_samples(&out->given);
     out->validated = list_samples(&out->held_out);
     if (status == ULP_OK && (!out->searched || !out->validated))

@@ -129,7 +129,7 @@ static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
 
 enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
                                  const struct ulp_arithmetic *keep_in, size_t keep_count,
-                                 size_t sample_count, int thread_count, struct ulp_trial **out,
+                                 size_t sample_count, struct ulp_pool *pool, struct ulp_trial **out,
                                  struct ulp_error *error)
 {
     struct ulp_budget *root = ulp_model_budget(plan->model);
@@ -138,13 +138,10 @@ enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
     if (!trial)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for trials");
     trial->plan = plan;
+    trial->pool = pool;
     trial->budget.keeps_blocks = true;
     ulp_budget_open(&trial->budget, root);
-    enum ulp_status status = ulp_pool_create(&trial->pool, thread_count, error);
-    if (status == ULP_OK)
-        ulp_pool_set_root(trial->pool, root);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&trial->memory, &trial->budget, error);
+    enum ulp_status status = ulp_arena_create(&trial->memory, &trial->budget, error);
     if (status == ULP_OK)
         status = take_arithmetics(trial, &plan->lanes[lane], keep_in, keep_count, error);
     if (status == ULP_OK)
@@ -154,11 +151,6 @@ enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
     else
         ulp_trial_free(trial);
     return status;
-}
-
-struct ulp_pool *ulp_trial_pool(struct ulp_trial *trial)
-{
-    return trial->pool;
 }
 
 double ulp_trial_work(const struct ulp_trial *trial)
@@ -259,7 +251,6 @@ void ulp_trial_free(struct ulp_trial *trial)
     ulp_lane_free(&trial->lane);
     ulp_packed_free(trial->packed);
     ulp_arena_free(trial->memory);
-    ulp_pool_free(trial->pool);
     ulp_budget_close(&trial->budget);
     free(trial);
 }

@@ -10,10 +10,10 @@
 struct ulp_trial;
 /* Of the plan's arithmetic `lane`, with nodes kept in keep_in[0], keep_in[1], ... Values are held
  * only when those of sample_count samples fit a third of the model's memory limit; else every run
- * computes everything. */
+ * computes everything. The pool is the caller's, and outlives the trial. */
 enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
                                  const struct ulp_arithmetic *keep_in, size_t keep_count,
-                                 size_t sample_count, int thread_count, struct ulp_trial **out,
+                                 size_t sample_count, struct ulp_pool *pool, struct ulp_trial **out,
                                  struct ulp_error *error);
 void ulp_trial_free(struct ulp_trial *trial);
 /* The samples, in order; inputs stay the caller's and must stay valid. */
@@ -35,6 +35,5 @@ void ulp_trial_accept(struct ulp_trial *trial);
 
 /* How much was computed: the costs of steps (struct ulp_step) over that of the graph. */
 double ulp_trial_work(const struct ulp_trial *trial);
-struct ulp_pool *ulp_trial_pool(struct ulp_trial *trial);
 
 #endif

@@ -1,0 +1,345 @@
+/* Searches on samples of several shapes. The oracle runs each sample by itself, by a plan of its
+ * own shapes that is told to keep the nodes, and measures the outputs in its own doubles. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/emulation/emulation.h"
+#include "tests/analysis/plan_oracle.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/test.h"
+
+/* How long a sample is changes each sum, and so every rounding behind it. */
+static const char text[] = "(float[N] x) => (float[N] y) <float k = {3}> { a = Mul(x, k) b = Exp(a)"
+                           " s = ReduceSum<keepdims = 1>(b) d = Div(b, s) y = Tanh(d) }";
+
+enum { SAMPLES = 4, HELD_OUT = 1, ALL = SAMPLES + HELD_OUT, NODES = 5 };
+static const int64_t counts[ALL] = {3, 7, 3, 2, 5};
+/* The oracle takes the reference rounded to a double, 2^-53 beside errors that here, in FP32 at
+ * best, are above 2^-28 of the value: a relative 2^-25 of them, and 20 log10 of that. */
+static const double DB_NEAR = 3e-7;
+
+struct searched {
+    struct ulp_model *model;
+    struct ulp_tensor_set sets[ALL];
+    struct ulp_find_sample samples[ALL];
+};
+
+static struct ulp_tensor_set make_inputs(size_t sample, int64_t count)
+{
+    struct ulp_tensor_set set = {0};
+    struct ulp_tensor tensor;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &error),
+              error);
+    for (size_t i = 0; i < tensor.count; i++)
+        ((float *)tensor.data)[i] = 0.1f + 0.37f * (float)(i % 7) - 0.21f * (float)sample;
+    ck_ulp_ok(ulp_tensor_set_add(&set, "x", &tensor, &error), error);
+    return set;
+}
+
+static void open_searched(struct searched *s)
+{
+    static const char *const names[ALL] = {"three", "seven", "again", "two", "five"};
+    struct proto bytes = onnx_text(13, text);
+    struct ulp_error error;
+    proto_write(&bytes, test_folder("model.onnx"));
+    proto_free(&bytes);
+    ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &s->model, &error), error);
+    for (size_t i = 0; i < ALL; i++) {
+        s->sets[i] = make_inputs(i, counts[i]);
+        s->samples[i] = (struct ulp_find_sample){names[i], &s->sets[i]};
+    }
+}
+
+static void close_searched(struct searched *s)
+{
+    for (size_t i = 0; i < ALL; i++)
+        ulp_tensor_set_free(&s->sets[i]);
+    ulp_model_free(s->model);
+}
+
+/* sqnr_db of the sample alone, with node n kept in of[n], which is a name. */
+static double run_alone(const struct searched *s, size_t sample, const char *base,
+                        const char *const *of)
+{
+    struct ulp_keep items[NODES];
+    size_t nodes[NODES];
+    for (size_t n = 0; n < NODES; n++) {
+        nodes[n] = n;
+        items[n] = (struct ulp_keep){.nodes = &nodes[n],
+                                     .node_count = 1,
+                                     .arithmetic = test_arithmetic(of[n])};
+    }
+    const struct ulp_precision_plan plan = {.arithmetic = test_arithmetic(base),
+                                            .keeps = {.count = NODES, .items = items}};
+    return oracle_outputs_db(s->model, &s->sets[sample], &plan);
+}
+
+/* The least of the samples searched by. */
+static double run_all(const struct searched *s, const char *base, const char *const *of)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < SAMPLES; i++)
+        least = fmin(least, run_alone(s, i, base, of));
+    return least;
+}
+
+/* ---- plans ---- */
+
+static void find_plan(const struct searched *s, double limit, int threads, const char *folder,
+                      struct ulp_found *out)
+{
+    char tolerance[40];
+    const char *const tolerances[] = {tolerance};
+    const struct ulp_find_options options = {.arithmetic = test_arithmetic("bf16"),
+                                             .keep_in = test_arithmetic("fp32"),
+                                             .reference = test_arithmetic("mpfr:128"),
+                                             .tolerances = tolerances,
+                                             .tolerance_count = 1,
+                                             .mixed_folder = folder,
+                                             .thread_count = threads};
+    struct ulp_error error;
+    snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
+    ck_ulp_ok(ulp_plan_find(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES, HELD_OUT,
+                            out, &error),
+              error);
+}
+
+static void expect_plan(const struct searched *s, const struct ulp_found *found, double limit)
+{
+    const char *of[NODES] = {"bf16", "bf16", "bf16", "bf16", "bf16"};
+    for (size_t k = 0; k < found->kept_count; k++)
+        of[found->kept[k].index] = "fp32";
+    ck_assert(found->met && found->minimal);
+    ck_assert_uint_eq(found->sample_count, SAMPLES);
+    for (size_t i = 0; i < ALL; i++) {
+        const struct ulp_found_sample *sample =
+            i < SAMPLES ? &found->samples[i] : &found->validated[i - SAMPLES];
+        const double db = run_alone(s, i, "bf16", of);
+        ck_assert_str_eq(sample->name, s->samples[i].name);
+        ck_assert_double_eq_tol(sample->after.value, db, DB_NEAR);
+        ck_assert(i >= SAMPLES || db >= limit);
+    }
+    ck_assert_uint_eq(found->validated_met, run_alone(s, SAMPLES, "bf16", of) >= limit);
+    for (size_t k = 0; k < found->kept_count; k++) {
+        of[found->kept[k].index] = "bf16";
+        ck_assert_double_lt(run_all(s, "bf16", of), limit);
+        of[found->kept[k].index] = "fp32";
+    }
+}
+
+static void expect_same(const struct ulp_found *a, const struct ulp_found *b)
+{
+    ck_assert_uint_eq(a->kept_count, b->kept_count);
+    for (size_t k = 0; k < a->kept_count; k++)
+        ck_assert_uint_eq(a->kept[k].index, b->kept[k].index);
+    for (size_t i = 0; i < SAMPLES; i++)
+        ck_assert(memcmp(&a->samples[i].after.value, &b->samples[i].after.value, sizeof(double)) ==
+                  0);
+}
+
+START_TEST(plans_of_any_shapes)
+{
+    struct searched s;
+    struct ulp_error error;
+    size_t kept = 0;
+    open_searched(&s);
+    for (double limit = 41.25; limit < 95; limit += 7) {
+        struct ulp_found found, other;
+        const char *folder = limit > 70 ? NULL : test_folder("mixed");
+        ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+        find_plan(&s, limit, 1, folder, &found);
+        find_plan(&s, limit, 3, folder, &other);
+        expect_plan(&s, &found, limit);
+        expect_same(&found, &other);
+        kept += found.kept_count;
+        if (folder && found.mixed.path)
+            ck_assert_uint_eq(found.mixed.sample_count, SAMPLES);
+        ck_assert(!folder || found.mixed.path || found.kept_count == NODES);
+        ulp_found_free(&found);
+        ulp_found_free(&other);
+    }
+    ck_assert_uint_gt(kept, 5);
+    close_searched(&s);
+}
+END_TEST
+
+/* ---- bits ---- */
+
+static void find_bits(const struct searched *s, double limit, int threads, struct ulp_bits *out)
+{
+    static const char *const formats[] = {"bf16", "e8m10", "fp32"};
+    char tolerance[40];
+    const char *const tolerances[] = {tolerance};
+    const struct ulp_bits_options options = {.reference = test_arithmetic("mpfr:128"),
+                                             .formats = formats,
+                                             .format_count = 3,
+                                             .tolerances = tolerances,
+                                             .tolerance_count = 1,
+                                             .headroom = 1,
+                                             .thread_count = threads};
+    struct ulp_error error;
+    snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
+    ck_ulp_ok(ulp_bits_find(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES, HELD_OUT,
+                            out, &error),
+              error);
+}
+
+static void expect_bits(const struct searched *s, const struct ulp_bits *bits, double limit)
+{
+    static const char *const fewer[] = {"bf16", "e8m10"};
+    const char *of[NODES];
+    ck_assert(bits->met && bits->minimal);
+    ck_assert_uint_eq(bits->layer_count, NODES);
+    for (size_t l = 0; l < NODES; l++)
+        of[bits->layers[l].index] = bits->formats[bits->layers[l].format].arithmetic;
+    for (size_t i = 0; i < ALL; i++) {
+        const struct ulp_bits_sample *sample =
+            i < SAMPLES ? &bits->samples[i] : &bits->validated[i - SAMPLES];
+        ck_assert_str_eq(sample->name, s->samples[i].name);
+        ck_assert_double_eq_tol(sample->value, run_alone(s, i, bits->base, of), DB_NEAR);
+    }
+    ck_assert_double_ge(run_all(s, bits->base, of), limit);
+    for (size_t l = 0; l < NODES; l++)
+        for (size_t f = 0; f < 2; f++) {
+            const char **now = &of[bits->layers[l].index], *was = *now;
+            *now = fewer[f];
+            if (test_arithmetic(fewer[f]).storage.precision <
+                test_arithmetic(was).storage.precision)
+                ck_assert_double_lt(run_all(s, bits->base, of), limit);
+            *now = was;
+        }
+}
+
+START_TEST(bits_of_any_shapes)
+{
+    struct searched s;
+    open_searched(&s);
+    for (double limit = 41.25; limit < 95; limit += 13) {
+        struct ulp_bits bits, other;
+        find_bits(&s, limit, 1, &bits);
+        find_bits(&s, limit, 3, &other);
+        expect_bits(&s, &bits, limit);
+        for (size_t l = 0; l < NODES; l++)
+            ck_assert_str_eq(bits.formats[bits.layers[l].format].name,
+                             other.formats[other.layers[l].format].name);
+        ck_assert(memcmp(&bits.ratio, &other.ratio, sizeof(double)) == 0);
+        ulp_bits_free(&bits);
+        ulp_bits_free(&other);
+    }
+    close_searched(&s);
+}
+END_TEST
+
+/* ---- what both stand on ---- */
+
+static void judge(struct ulp_emulation *emulation, const uint16_t *kept,
+                  struct ulp_judgement *judgements)
+{
+    struct ulp_error error;
+    double ratio;
+    ck_ulp_ok(ulp_emulation_judge_all(emulation, kept, judgements, &ratio, &error), error);
+}
+
+/* A trial that was closed, as where memory is short, gives the same when it is opened again. */
+START_TEST(trials_are_opened_again)
+{
+    static const char *const tolerances[] = {"sqnr_db=60"};
+    const struct ulp_arithmetic reference = test_arithmetic("mpfr:128"),
+                                arithmetic = test_arithmetic("bf16"),
+                                keep_in = test_arithmetic("fp32");
+    struct ulp_judgement first[SAMPLES], again[SAMPLES];
+    struct ulp_emulation emulation;
+    struct ulp_audit audit;
+    struct ulp_error error;
+    struct searched s;
+    open_searched(&s);
+    const struct ulp_emulated given = {.model = s.model,
+                                       .reference = &reference,
+                                       .arithmetic = &arithmetic,
+                                       .samples = s.samples,
+                                       .sample_count = SAMPLES,
+                                       .tolerances = tolerances,
+                                       .tolerance_count = 1,
+                                       .thread_count = 1,
+                                       .what = "a test"};
+    ck_ulp_ok(ulp_emulation_open(&emulation, &given, &error), error);
+    ck_ulp_ok(ulp_emulation_audit(&emulation, NULL, &audit, &error), error);
+    ck_assert_uint_eq(audit.sample_count, SAMPLES);
+    ulp_audit_free(&audit);
+    ck_ulp_ok(ulp_emulation_choices(&emulation, &keep_in, 1, &error), error);
+    ck_assert_uint_eq(emulation.shape_count, 3);
+    for (unsigned bits = 0; bits < 1u << NODES; bits++) {
+        uint16_t kept[NODES];
+        for (unsigned n = 0; n < NODES; n++)
+            kept[n] = bits >> n & 1;
+        judge(&emulation, kept, first);
+        const double work = ulp_emulation_work(&emulation);
+        ulp_emulation_close_trials(&emulation, bits % 3);
+        /* sums of a few numbers in another order */
+        ck_assert_double_eq_tol(ulp_emulation_work(&emulation), work, 1e-13 * work);
+        judge(&emulation, kept, again);
+        for (size_t i = 0; i < SAMPLES; i++)
+            ck_assert(memcmp(&first[i].value, &again[i].value, sizeof(double)) == 0);
+        for (size_t k = 0; k < emulation.shape_count; k++)
+            ck_assert_ptr_nonnull(emulation.shapes[k].trial);
+    }
+    ulp_emulation_close(&emulation);
+    close_searched(&s);
+}
+END_TEST
+
+/* The shapes choose the branch while planning, and so the nodes that there are. */
+START_TEST(other_nodes)
+{
+    struct ulp_model *model =
+        onnx_text_load(17, "(float[N] x) => (float[N] y) <int64 three = {3}, int64 zero = {0}> {"
+                           " s = Shape(x) n = Gather(s, zero) b = Equal(n, three)"
+                           " y = If<then_branch = () => (float[N] z) { z = Mul(x, x) },"
+                           " else_branch = () => (float[N] z) { t = Mul(x, x) z = Relu(t) }>(b) }");
+    static const char *const tolerances[] = {"sqnr_db=60"};
+    struct ulp_tensor_set sets[] = {make_inputs(0, 3), make_inputs(1, 4)};
+    const struct ulp_find_sample samples[] = {{"three", &sets[0]}, {"four", &sets[1]}};
+    const struct ulp_find_options plan = {.arithmetic = test_arithmetic("bf16"),
+                                          .keep_in = test_arithmetic("fp32"),
+                                          .reference = test_arithmetic("mpfr:128"),
+                                          .tolerances = tolerances,
+                                          .tolerance_count = 1};
+    const struct ulp_bits_options bits = {.reference = test_arithmetic("mpfr:128"),
+                                          .tolerances = tolerances,
+                                          .tolerance_count = 1};
+    struct ulp_found found;
+    struct ulp_bits allocation;
+    struct ulp_error error;
+    for (size_t held_out = 0; held_out < 2; held_out++) {
+        ck_assert_int_eq(ulp_plan_find(model, &plan, samples, 2 - held_out, &samples[1], held_out,
+                                       &found, &error),
+                         ULP_ERROR_INPUT);
+        ck_assert_msg(strstr(error.message, "four") && strstr(error.message, "other nodes"), "%s",
+                      error.message);
+        ck_assert_int_eq(ulp_bits_find(model, &bits, samples, 2 - held_out, &samples[1], held_out,
+                                       &allocation, &error),
+                         ULP_ERROR_INPUT);
+        ck_assert_msg(strstr(error.message, "four") && strstr(error.message, "other nodes"), "%s",
+                      error.message);
+    }
+    ulp_tensor_set_free(&sets[0]);
+    ulp_tensor_set_free(&sets[1]);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("searches on samples of several shapes");
+    TCase *shapes = tcase_create("shapes");
+    suite_add_tcase(suite, shapes);
+    tcase_set_timeout(shapes, 600);
+    tcase_add_checked_fixture(shapes, test_folder_create, test_folder_remove);
+    tcase_add_test(shapes, plans_of_any_shapes);
+    tcase_add_test(shapes, bits_of_any_shapes);
+    tcase_add_test(shapes, trials_are_opened_again);
+    tcase_add_test(shapes, other_nodes);
+    return test_run(suite, NULL);
+}
