@@ -7,8 +7,7 @@
 
 #ifdef ULP_LIMBS
 
-/* In ulps, of every fraction before its rounding (README.md, section 8). */
-#define ERROR (UINT64_C(1) << 13)
+#define ERROR ULP_SERIES_ERROR
 #define SHIFT_MAX 40 /* leading zeros of a fraction that leave enough bits behind the result's */
 #define ARGUMENT_BITS 14     /* of arguments that are reduced: |x| < 2^14 */
 #define EXPONENT_MAX 0x10000 /* of operands and results, far inside MPFR's range */
@@ -45,21 +44,32 @@ SQUARE(2)
 SQUARE(3)
 SQUARE(4)
 
+ulp_wide_fn *ulp_wide_element(enum ulp_primitive primitive, int precision)
+{
+    static ulp_wide_fn *const *const functions[] = {functions_1, functions_2, functions_3,
+                                                    functions_4};
+    return precision <= 256 ? functions[(precision - 1) / 64][primitive] : NULL;
+}
+
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {
     static ulp_wide_fn *const squares[] = {run_pow_1, run_pow_2, run_pow_3, run_pow_4};
-    ulp_wide_fn *const *const functions[] = {functions_1, functions_2, functions_3, functions_4};
     if (precision > 256)
         return NULL;
-    const int limbs = (precision - 1) / 64;
     if (primitive == ULP_PRIMITIVE_POW)
-        return squares[limbs];
+        return squares[(precision - 1) / 64];
     ulp_wide_fn *const batch = ulp_wide_batch(primitive, precision);
     ulp_wide_fn *const arithmetic = batch ? batch : ulp_wide_arithmetic(primitive, precision);
-    return arithmetic ? arithmetic : functions[limbs][primitive];
+    return arithmetic ? arithmetic : ulp_wide_element(primitive, precision);
 }
 
 #else
+
+ulp_wide_fn *ulp_wide_element(enum ulp_primitive primitive, int precision)
+{
+    (void)primitive, (void)precision;
+    return NULL;
+}
 
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {
