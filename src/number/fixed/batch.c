@@ -4,6 +4,7 @@
 
 #include "base/machine/cpu.h"
 #include "number/fixed/arithmetic.h"
+#include "number/fixed/element.h"
 #include "number/fixed/limbs.h"
 #include "number/fixed/series.h"
 

@@ -4,6 +4,7 @@
 #define EXP_LIMBS 3
 #define EXP_DIGITS 4
 #define EXP_ARGUMENT_BITS 14 /* |x| < 2^14 */
+#define EXP_SHIFT_MAX 40     /* leading zeros of a fraction, as of one element */
 #define EXP_CELL_MAX 48      /* limbs of a cell */
 
 /* Sixteen times a digit: the high half of a product with it is that of digits of 48 bits, the low
@@ -169,7 +170,8 @@ OP bool finish_batch(struct batch_2 *out, const lanes *v, lanes exponent, int pr
         left(v[i], shift) | right(v[i - 1], back);
     const lanes window = left_all(y[1] << 1, 63 - unused) | right_all(y[0], unused),
                 margin = left(set(ULP_SERIES_ERROR), shift);
-    if (less(shift, set(41)) != 0xFF || less(margin + margin, window - half + margin) != 0xFF)
+    if (less(shift, set(EXP_SHIFT_MAX + 1)) != 0xFF ||
+        less(margin + margin, window - half + margin) != 0xFF)
         return false;
     close_2(out, y + 1, tops(window), exponent - shift, 0, 0, unused);
     return true;

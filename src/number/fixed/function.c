@@ -1,25 +1,12 @@
-/* Which primitives have a fast path, and their instances for records of one to four limbs. */
+/* Which primitives have a fast path. */
 #include "number/fixed/function.h"
 
 #include "number/fixed/arithmetic.h"
 #include "number/fixed/batch.h"
-#include "number/fixed/series.h"
+#include "number/fixed/element.h"
+#include "number/fixed/limbs.h"
 
 #ifdef ULP_LIMBS
-
-#define ERROR ULP_SERIES_ERROR
-#define SHIFT_MAX 40 /* leading zeros of a fraction that leave enough bits behind the result's */
-#define ARGUMENT_BITS 14     /* of arguments that are reduced: |x| < 2^14 */
-#define EXPONENT_MAX 0x10000 /* of operands and results, far inside MPFR's range */
-#define EXPONENT_MIN (-0x10000)
-
-ULP_LIMBS_INLINE bool is_regular(const struct ulp_record *x)
-{
-    return x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND;
-}
-
-#define WIDE_TEMPLATE "number/fixed/element_template.h"
-#include "number/fixed/instances.h"
 
 /* x^2 is the correctly rounded product. */
 #define SQUARE(LIMBS)                                                                     \
@@ -44,13 +31,6 @@ SQUARE(2)
 SQUARE(3)
 SQUARE(4)
 
-ulp_wide_fn *ulp_wide_element(enum ulp_primitive primitive, int precision)
-{
-    static ulp_wide_fn *const *const functions[] = {functions_1, functions_2, functions_3,
-                                                    functions_4};
-    return precision <= 256 ? functions[(precision - 1) / 64][primitive] : NULL;
-}
-
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {
     static ulp_wide_fn *const squares[] = {run_pow_1, run_pow_2, run_pow_3, run_pow_4};
@@ -64,12 +44,6 @@ ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 }
 
 #else
-
-ulp_wide_fn *ulp_wide_element(enum ulp_primitive primitive, int precision)
-{
-    (void)primitive, (void)precision;
-    return NULL;
-}
 
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {

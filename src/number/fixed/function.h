@@ -13,7 +13,5 @@ typedef size_t ulp_wide_fn(int precision, void *out, const void *a, const void *
 
 /* NULL: there is none for that primitive and precision, or no memory for its tables. */
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision);
-/* The same of functions only, and one element after the other on every processor. */
-ulp_wide_fn *ulp_wide_element(enum ulp_primitive primitive, int precision);
 
 #endif
