@@ -3,7 +3,10 @@ check_analysis_SOURCES = %D%/check_analysis.c %D%/wide.h
 test_programs += check_attribution
 check_attribution_SOURCES = %D%/check_attribution.c
 test_programs += check_bits
-check_bits_SOURCES = %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
+check_bits_SOURCES = %D%/bits_test.h %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
+test_programs += check_bits_result
+check_bits_result_SOURCES = %D%/bits_test.h %D%/check_bits_result.c %D%/plan_oracle.c \
+	%D%/plan_oracle.h
 test_programs += check_compare
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 test_programs += check_compare_parts
@@ -67,10 +70,10 @@ check_study_runs_SOURCES = %D%/check_study_runs.c %D%/study_test.h
 test_programs += check_study_same
 check_study_same_SOURCES = %D%/check_study_same.c %D%/study_test.h
 test_programs += check_search_shapes
-check_search_shapes_SOURCES = %D%/check_search_shapes.c %D%/plan_oracle.c %D%/plan_oracle.h
-
+check_search_shapes_SOURCES = %D%/check_search_shapes.c %D%/plan_oracle.c %D%/plan_oracle.h \
+	%D%/shapes_test.h
 test_programs += check_study_shapes
-check_study_shapes_SOURCES = %D%/check_study_shapes.c %D%/study_test.h
+check_study_shapes_SOURCES = %D%/check_study_shapes.c %D%/shapes_test.h %D%/study_test.h
 test_programs += check_timings
 check_timings_SOURCES = %D%/check_timings.c
 test_programs += check_tolerance
