@@ -62,6 +62,14 @@ END_TEST
 
 /* The C library's own decoder and classes are the oracle: what is shown is UTF-8 without control
  * characters, is shown as itself, and is the text when that is such already. */
+static bool has_oracle(void)
+{
+    const bool has = setlocale(LC_CTYPE, "C.utf8") != NULL;
+    if (!has)
+        fprintf(stderr, "there is no locale C.utf8: not tested\n");
+    return has;
+}
+
 static bool is_visible(const char *text)
 {
     mbstate_t state = {0};
@@ -76,10 +84,8 @@ static bool is_visible(const char *text)
 
 START_TEST(any_bytes)
 {
-    if (!setlocale(LC_CTYPE, "C.utf8")) {
-        fprintf(stderr, "there is no locale C.utf8: not tested\n");
+    if (!has_oracle())
         return;
-    }
     static const char pieces[][5] = {"a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
     for (uint64_t i = 0; i < 100000; i++) {
         char text[16] = "", out[200], again[200];
@@ -157,13 +163,13 @@ START_TEST(truncates_at_a_character)
     const char *const format = "%s %d %s", *const text = "é\n重😀", *const last = "\xff";
     const int length = print(ulp_show_arguments, whole, sizeof whole, format, text, -5, last);
     ck_assert_str_eq(whole, "é\\n重😀 -5 \\xff");
-    setlocale(LC_CTYPE, "C.utf8");
+    const bool oracle = has_oracle();
     for (size_t size = 0; size <= (size_t)length + 1; size++) {
         char out[100] = "untouched";
         ck_assert_int_eq(print(ulp_show_arguments, out, size, format, text, -5, last), length);
         ck_assert_uint_le(strlen(out), size ? size - 1 : sizeof "untouched");
         ck_assert(size == 0 || strncmp(whole, out, strlen(out)) == 0);
-        ck_assert(size == 0 || is_visible(out));
+        ck_assert(size == 0 || !oracle || is_visible(out));
     }
     char cut[20];
     print(ulp_show_arguments, cut, sizeof cut, "%.3s|%.4s|", "é重", "é重");

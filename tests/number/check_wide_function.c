@@ -6,6 +6,7 @@
 
 #include "number/function/function.h"
 #include "number/mpfr_record.h"
+#include "number/fixed/batch.h"
 #include "number/fixed/function.h"
 #include "number/fixed/series.h"
 #include "strip_oracle.h"
@@ -189,6 +190,43 @@ START_TEST(equals_mpfr)
 }
 END_TEST
 
+/* Arguments that are all a batch's own, zeros among them: MPFR's bits, and at 128 bits, where next
+ * to none is too near a tie, nothing is left to one element after the other, which stops at
+ * zeros. */
+START_TEST(batches)
+{
+    static const struct row rows_of_batches[] = {{ULP_PRIMITIVE_EXP, -48, 14, 0, true},
+                                                 {ULP_PRIMITIVE_SIGMOID, -48, 14, 0, true},
+                                                 {ULP_PRIMITIVE_EXP, -9, 5, 0, true},
+                                                 {ULP_PRIMITIVE_SIGMOID, -9, 5, 0, true}};
+    const struct row *row = &rows_of_batches[_i];
+    static const int precisions_of_batches[] = {65, 100, 113, 127, 128};
+    static struct strips s;
+    uint64_t state = 2000 + (uint64_t)_i;
+    for (int p = 0; p < 5; p++) {
+        const int precision = precisions_of_batches[p];
+        const struct ulp_strip_rule rule = wide_rule(precision);
+        ulp_wide_fn *const batch = ulp_wide_batch(row->primitive, precision);
+        for (int round = 0; round < (int)test_count(20, 2000); round++) {
+            for (size_t i = 0; i < COUNT; i++) {
+                struct ulp_record *record = ulp_record_at(s.a, i, precision);
+                mpfr_t x;
+                do {
+                    ulp_record_begin(x, record, precision);
+                    draw(x, row, &state);
+                } while (mpfr_get_exp(x) < row->low || mpfr_get_exp(x) > row->high);
+                if (oracle_random(&state) % 8 == 0)
+                    mpfr_set_zero(x, oracle_random(&state) % 2 ? 1 : -1);
+                ulp_record_close(record, x);
+            }
+            check_strip(&rule, row->primitive, &s, COUNT);
+            if (batch && precision == 128)
+                ck_assert_uint_eq(batch(precision, s.out, s.a, s.a, COUNT), COUNT);
+        }
+    }
+}
+END_TEST
+
 /* Specials, the ends of ranges and of cells, each with its neighbours and both signs. */
 START_TEST(edges)
 {
@@ -337,6 +375,7 @@ int main(void)
     TCase *random = tcase_create("random"), *special = tcase_create("edges");
     tcase_set_timeout(random, 3600);
     tcase_add_loop_test(random, equals_mpfr, 0, ROWS);
+    tcase_add_loop_test(random, batches, 0, 4);
     tcase_add_loop_test(special, edges, 0, ROWS);
 #ifdef ULP_LIMBS
     tcase_add_loop_test(special, erf_cells_equal_mpfr, ULP_SERIES_LIMBS_MIN,

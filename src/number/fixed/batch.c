@@ -4,7 +4,9 @@
 
 #include "base/machine/cpu.h"
 #include "number/fixed/arithmetic.h"
+#include "number/fixed/element.h"
 #include "number/fixed/limbs.h"
+#include "number/fixed/series.h"
 
 #if defined(ULP_LIMBS) && defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -134,6 +136,8 @@ OP void remain(lanes *r, int n, lanes q, const lanes *t, int count)
 #define WIDE_TEMPLATE "number/fixed/batch_template.h"
 #include "number/fixed/instances.h"
 
+#include "number/fixed/batch_exp.h"
+
 ulp_wide_fn *ulp_wide_batch(enum ulp_primitive primitive, int precision)
 {
     static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
@@ -147,9 +151,14 @@ ulp_wide_fn *ulp_wide_batch(enum ulp_primitive primitive, int precision)
         ROW(3),
         ROW(4),
     };
-    return precision <= 256 && (ulp_cpu_features() & ULP_CPU_AVX512IFMA)
-               ? functions[(precision - 1) / 64][primitive]
-               : NULL;
+    if (precision > 256 || !(ulp_cpu_features() & ULP_CPU_AVX512IFMA))
+        return NULL;
+    const int limbs = (precision + 63) / 64;
+    if (limbs == 2 && primitive == ULP_PRIMITIVE_EXP)
+        return run_exp_2;
+    if (limbs == 2 && primitive == ULP_PRIMITIVE_SIGMOID)
+        return run_sigmoid_2;
+    return functions[limbs - 1][primitive];
 }
 
 #else

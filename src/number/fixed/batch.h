@@ -1,5 +1,5 @@
-/* + - * / sqrt, min and max on eight records at a time with AVX-512 (IFMA), to the same bits as
- * fixed/arithmetic.h. */
+/* + - * / sqrt, min and max, and at two limbs exp and sigmoid, on eight records at a time with
+ * AVX-512 (IFMA), to the same bits as one by one. */
 #ifndef ULP_NUMBER_FIXED_BATCH_H
 #define ULP_NUMBER_FIXED_BATCH_H
 

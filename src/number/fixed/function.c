@@ -1,26 +1,12 @@
-/* Which primitives have a fast path, and their instances for records of one to four limbs. */
+/* Which primitives have a fast path. */
 #include "number/fixed/function.h"
 
 #include "number/fixed/arithmetic.h"
 #include "number/fixed/batch.h"
-#include "number/fixed/series.h"
+#include "number/fixed/element.h"
+#include "number/fixed/limbs.h"
 
 #ifdef ULP_LIMBS
-
-/* In ulps, of every fraction before its rounding (README.md, section 8). */
-#define ERROR (UINT64_C(1) << 13)
-#define SHIFT_MAX 40 /* leading zeros of a fraction that leave enough bits behind the result's */
-#define ARGUMENT_BITS 14     /* of arguments that are reduced: |x| < 2^14 */
-#define EXPONENT_MAX 0x10000 /* of operands and results, far inside MPFR's range */
-#define EXPONENT_MIN (-0x10000)
-
-ULP_LIMBS_INLINE bool is_regular(const struct ulp_record *x)
-{
-    return x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND;
-}
-
-#define WIDE_TEMPLATE "number/fixed/element_template.h"
-#include "number/fixed/instances.h"
 
 /* x^2 is the correctly rounded product. */
 #define SQUARE(LIMBS)                                                                     \
@@ -48,15 +34,13 @@ SQUARE(4)
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision)
 {
     static ulp_wide_fn *const squares[] = {run_pow_1, run_pow_2, run_pow_3, run_pow_4};
-    ulp_wide_fn *const *const functions[] = {functions_1, functions_2, functions_3, functions_4};
     if (precision > 256)
         return NULL;
-    const int limbs = (precision - 1) / 64;
     if (primitive == ULP_PRIMITIVE_POW)
-        return squares[limbs];
+        return squares[(precision - 1) / 64];
     ulp_wide_fn *const batch = ulp_wide_batch(primitive, precision);
     ulp_wide_fn *const arithmetic = batch ? batch : ulp_wide_arithmetic(primitive, precision);
-    return arithmetic ? arithmetic : functions[limbs][primitive];
+    return arithmetic ? arithmetic : ulp_wide_element(primitive, precision);
 }
 
 #else

@@ -9,6 +9,8 @@
 
 #define ULP_SERIES_LIMBS_MIN 2
 #define ULP_SERIES_LIMBS_MAX 5
+/* In ulps, of every function's fraction before its rounding (README.md, section 8). */
+#define ULP_SERIES_ERROR (UINT64_C(1) << 13)
 
 enum ulp_series_kind {
     ULP_SERIES_EXP,        /* exp(x), 0 <= x < 0.7 */

@@ -2,11 +2,20 @@
 #ifndef ULP_NUMBER_FUNCTION_COEFFICIENTS_H
 #define ULP_NUMBER_FUNCTION_COEFFICIENTS_H
 
+#include <stdint.h>
+
 /* (exp(r) - 1 - r) / r^2 on [-0.34692, 0.34692]: error 2^-48.51 */
 static const double exp_terms[9] = {
     0x1.0000000000000p-1,  0x1.5555555553b48p-3,  0x1.5555555554ca7p-5,
     0x1.1111111c5719ap-7,  0x1.6c16c1739a511p-10, 0x1.a019ad55d1aa7p-13,
     0x1.a019c971b4d98p-16, 0x1.72c79824255e0p-19, 0x1.288088c0e67a5p-22,
+};
+/* (exp(r) - 1 - r) / r^2 on [-0.0216825, 0.0216825]: error 2^-40.13 */
+static const double short_exp_terms[4] = {
+    0x1.ffffffff573c8p-2,
+    0x1.55555555251d8p-3,
+    0x1.5556b3e424287p-5,
+    0x1.1111d9629664bp-7,
 };
 /* (2 atanh(s) - 2 s) / s^3 in s^2 on [0.0, 0.0294667]: error 2^-57.57 */
 static const double log_terms[7] = {
@@ -53,5 +62,15 @@ static const double erfc_terms[11] = {
 static const double ln2_parts[2] = {0x1.62e42fef00000p-1, 0x1.473de6af278edp-34};
 static const double half_pi_parts[3] = {0x1.921fb54400000p+0, 0x1.0b4611a600000p-34,
                                         0x1.3198a2e037073p-69};
+/* 2^(j / 16), less j 2^48 in the bits: with k 2^48 more, k = 16 n + j, they are those of 2^n 2^(j /
+ * 16). */
+static const uint64_t short_exp_scales[16] = {
+    UINT64_C(0x3ff0000000000000), UINT64_C(0x3fefb5586cf9890f), UINT64_C(0x3fef72b83c7d517b),
+    UINT64_C(0x3fef387a6e756238), UINT64_C(0x3fef06fe0a31b715), UINT64_C(0x3feedea64c123422),
+    UINT64_C(0x3feebfdad5362a27), UINT64_C(0x3feeab07dd485429), UINT64_C(0x3feea09e667f3bcd),
+    UINT64_C(0x3feea11473eb0187), UINT64_C(0x3feeace5422aa0db), UINT64_C(0x3feec49182a3f090),
+    UINT64_C(0x3feee89f995ad3ad), UINT64_C(0x3fef199bdd85529c), UINT64_C(0x3fef5818dcfba487),
+    UINT64_C(0x3fefa4afa2a490da),
+};
 
 #endif

@@ -5,6 +5,7 @@
  * (function/binary64.c). */
 #include "number/function/function.h"
 #include "number/function/estimate.h"
+#include "number/function/short_estimate.h"
 #include "number/round/round.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static bool all_equal_two(const float *b, size_t n)
 static void decide_floats(enum ulp_primitive primitive, float *y, const float *a, const float *b,
                           size_t n)
 {
-    double x[ULP_STRIP], w[ULP_STRIP] = {0}, low[ULP_STRIP], high[ULP_STRIP];
+    double x[ULP_STRIP] = {0}, w[ULP_STRIP] = {0}, low[ULP_STRIP], high[ULP_STRIP];
     for (size_t i = 0; i < n; i++)
         x[i] = (double)a[i];
     for (size_t i = 0; b && i < n; i++)
@@ -57,6 +58,30 @@ static void decide_floats(enum ulp_primitive primitive, float *y, const float *a
     }
 }
 
+/* y and a apart. */
+static void settle_floats(enum ulp_primitive primitive, float *y, const float *a, const float *b,
+                          size_t n)
+{
+    if (ulp_estimate_floats(primitive, y, a, b, n) > 0)
+        decide_floats(primitive, y, a, b, n);
+}
+
+/* The elements whose bits are set, which a short estimate left. */
+static void settle_left(enum ulp_primitive primitive, float *out, const float *a, size_t n,
+                        const uint16_t *left)
+{
+    float x[ULP_STRIP], y[ULP_STRIP];
+    size_t places[ULP_STRIP], count = 0;
+    for (size_t i = 0; i < n; i += ULP_SHORT_LANES)
+        for (unsigned bits = left[i / ULP_SHORT_LANES]; bits; bits &= bits - 1)
+            places[count++] = i + (size_t)__builtin_ctz(bits);
+    for (size_t i = 0; i < count; i++)
+        x[i] = a[places[i]];
+    settle_floats(primitive, y, x, NULL, count);
+    for (size_t i = 0; i < count; i++)
+        out[places[i]] = y[i];
+}
+
 void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *a, const float *b,
                          size_t n)
 {
@@ -68,8 +93,14 @@ void ulp_function_floats(enum ulp_primitive primitive, float *out, const float *
         return;
     }
     float y[ULP_STRIP];
-    if (ulp_estimate_floats(primitive, y, a, b, n) > 0)
-        decide_floats(primitive, y, a, b, n);
+    uint16_t left[ULP_STRIP / ULP_SHORT_LANES];
+    ulp_short_estimate_fn *estimate = ulp_short_estimate_of(primitive);
+    if (estimate) {
+        if (estimate(out, a, n, left) > 0)
+            settle_left(primitive, out, a, n, left);
+        return;
+    }
+    settle_floats(primitive, y, a, b, n);
     memcpy(out, y, n * sizeof *out);
 }
 
