@@ -5,6 +5,7 @@
 
 #include "base/machine/cpu.h"
 #include "analysis/measure/metrics_strip.h"
+#include "number/record_batch.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
@@ -20,22 +21,90 @@ typedef uint64_t metrics_patterns __attribute__((vector_size(METRICS_LANES * siz
 #define TARGET __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
 #define SUFFIX(name) name##_avx2
 #include "analysis/measure/metrics_strip_template.h"
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
+#define TARGET AVX512
 #define SUFFIX(name) name##_avx512
 #include "analysis/measure/metrics_strip_template.h"
+
+/* An integer below 2^53 times the power of two whose pattern is given, with a sign. */
+static inline __attribute__((always_inline)) AVX512 void store_part(double *out, __m512i integer,
+                                                                    __m512i power, __m512i sign)
+{
+    const __m512d part = _mm512_mul_pd(_mm512_cvtepi64_pd(integer), _mm512_castsi512_pd(power));
+    _mm512_storeu_pd(out, _mm512_or_pd(part, _mm512_castsi512_pd(sign)));
+}
+
+/* As open_wide_avx512, which does what is no batch of records of two limbs. */
+static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const void *records,
+                                int limb_count, size_t count)
+{
+    const __m512i all = _mm512_set1_epi64(-1), one = _mm512_set1_epi64(1);
+    size_t i = 0;
+    bool easy = true;
+    for (; limb_count == 2 && i + 8 <= count; i += 8) {
+        __m512i fields[4];
+        ulp_records_load(fields, (const int64_t *)records + 4 * i);
+        const __m512i sign = _mm512_and_si512(fields[1], _mm512_set1_epi64(INT64_MIN)),
+                      kind = _mm512_abs_epi64(fields[1]);
+        const __mmask8 zero = _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(MPFR_ZERO_KIND)),
+                       kept = _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(MPFR_REGULAR_KIND)) &
+                              _mm512_cmple_epu64_mask(_mm512_add_epi64(fields[0],
+                                                                       _mm512_set1_epi64(800)),
+                                                      _mm512_set1_epi64(1600));
+        const __m512i upper = _mm512_maskz_mov_epi64(kept, fields[3]),
+                      lower = _mm512_maskz_mov_epi64(kept, fields[2]);
+        /* 2^(exponent - bits) */
+#define POWER(BITS)                                                             \
+    _mm512_slli_epi64(_mm512_add_epi64(_mm512_maskz_mov_epi64(kept, fields[0]), \
+                                       _mm512_set1_epi64(1023 - (BITS))),       \
+                      52)
+        const __m512i first = _mm512_srli_epi64(upper, 11),
+                      below =
+                          _mm512_or_si512(_mm512_and_si512(upper, _mm512_set1_epi64(0x3FF)), lower);
+        const __mmask8 up =
+            _mm512_test_epi64_mask(upper, _mm512_set1_epi64(0x400)) &
+            (_mm512_test_epi64_mask(first, one) | _mm512_test_epi64_mask(below, below));
+        const __m512i middle =
+            _mm512_or_si512(_mm512_slli_epi64(_mm512_and_si512(upper, _mm512_set1_epi64(0x7FF)),
+                                              42),
+                            _mm512_srli_epi64(lower, 22));
+        store_part(side->high + i, first, POWER(53), sign);
+        store_part(side->nearest + i, _mm512_mask_add_epi64(first, up, first, one), POWER(53),
+                   sign);
+        store_part(side->middle + i, middle, POWER(106), sign);
+        store_part(side->low + i, _mm512_and_si512(lower, _mm512_set1_epi64(0x3FFFFF)), POWER(128),
+                   sign);
+#undef POWER
+        const __mmask8 hard = (__mmask8) ~(zero | kept);
+        _mm512_storeu_si512(side->hard + i, _mm512_maskz_mov_epi64(hard, all));
+        easy &= hard == 0;
+    }
+    if (i == count)
+        return easy;
+    struct ulp_metrics_side rest;
+    const size_t step = 2 + (size_t)limb_count, left = count - i;
+    easy &= open_wide_avx512(&rest, (const int64_t *)records + step * i, limb_count, left);
+    memcpy(side->nearest + i, rest.nearest, left * sizeof(double));
+    memcpy(side->high + i, rest.high, left * sizeof(double));
+    memcpy(side->middle + i, rest.middle, left * sizeof(double));
+    memcpy(side->low + i, rest.low, left * sizeof(double));
+    memcpy(side->hard + i, rest.hard, left * sizeof(int64_t));
+    return easy;
+}
 #endif
 
-#define CODE(suffix)                                                                           \
+#define CODE(open, suffix)                                                                     \
     {                                                                                          \
-        open_wide_##suffix, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, \
-            sum_##suffix, gather_##suffix                                                      \
+        open, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, sum_##suffix, \
+            gather_##suffix                                                                    \
     }
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)
 {
-    static const struct ulp_metrics_code portable = CODE(portable);
+    static const struct ulp_metrics_code portable = CODE(open_wide_portable, portable);
 #ifdef __x86_64__
-    static const struct ulp_metrics_code avx2 = CODE(avx2), avx512 = CODE(avx512);
+    static const struct ulp_metrics_code avx2 = CODE(open_wide_avx2, avx2),
+                                         avx512 = CODE(open_records, avx512);
     const unsigned features = ulp_cpu_features();
     if (features & ULP_CPU_AVX512)
         return &avx512;

@@ -6,6 +6,7 @@
 
 #include "analysis/emulation/emulation.h"
 #include "tests/analysis/plan_oracle.h"
+#include "tests/analysis/shapes_test.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 
@@ -25,17 +26,9 @@ struct searched {
     struct ulp_find_sample samples[ALL];
 };
 
-static struct ulp_tensor_set make_inputs(size_t sample, int64_t count)
+static float value(size_t sample, size_t i)
 {
-    struct ulp_tensor_set set = {0};
-    struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &error),
-              error);
-    for (size_t i = 0; i < tensor.count; i++)
-        ((float *)tensor.data)[i] = 0.1f + 0.37f * (float)(i % 7) - 0.21f * (float)sample;
-    ck_ulp_ok(ulp_tensor_set_add(&set, "x", &tensor, &error), error);
-    return set;
+    return 0.1f + 0.37f * (float)(i % 7) - 0.21f * (float)sample;
 }
 
 static void open_searched(struct searched *s)
@@ -47,7 +40,7 @@ static void open_searched(struct searched *s)
     proto_free(&bytes);
     ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &s->model, &error), error);
     for (size_t i = 0; i < ALL; i++) {
-        s->sets[i] = make_inputs(i, counts[i]);
+        s->sets[i] = shaped_inputs(i, counts[i], value);
         s->samples[i] = (struct ulp_find_sample){names[i], &s->sets[i]};
     }
 }
@@ -290,16 +283,11 @@ START_TEST(trials_are_opened_again)
 }
 END_TEST
 
-/* The shapes choose the branch while planning, and so the nodes that there are. */
 START_TEST(other_nodes)
 {
-    struct ulp_model *model =
-        onnx_text_load(17, "(float[N] x) => (float[N] y) <int64 three = {3}, int64 zero = {0}> {"
-                           " s = Shape(x) n = Gather(s, zero) b = Equal(n, three)"
-                           " y = If<then_branch = () => (float[N] z) { z = Mul(x, x) },"
-                           " else_branch = () => (float[N] z) { t = Mul(x, x) z = Relu(t) }>(b) }");
+    struct ulp_model *model = onnx_text_load(17, SHAPES_CHOOSE_NODES);
     static const char *const tolerances[] = {"sqnr_db=60"};
-    struct ulp_tensor_set sets[] = {make_inputs(0, 3), make_inputs(1, 4)};
+    struct ulp_tensor_set sets[] = {shaped_inputs(0, 3, value), shaped_inputs(1, 4, value)};
     const struct ulp_find_sample samples[] = {{"three", &sets[0]}, {"four", &sets[1]}};
     const struct ulp_find_options plan = {.arithmetic = test_arithmetic("bf16"),
                                           .keep_in = test_arithmetic("fp32"),

@@ -6,21 +6,14 @@
 #include <ulpscope.h>
 
 #include "tests/analysis/study_test.h"
+#include "tests/analysis/shapes_test.h"
 #include "tests/support/onnx_text.h"
 
 enum { SAMPLES = 4, TRIALS = 6 };
 
-static struct ulp_tensor_set make_inputs(size_t sample, int64_t count)
+static float value(size_t sample, size_t i)
 {
-    struct ulp_tensor_set set = {0};
-    struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &error),
-              error);
-    for (size_t i = 0; i < tensor.count; i++)
-        ((float *)tensor.data)[i] = 0.3f + 1.7f * (float)i + 4.1f * (float)sample;
-    ck_ulp_ok(ulp_tensor_set_add(&set, "x", &tensor, &error), error);
-    return set;
+    return 0.3f + 1.7f * (float)i + 4.1f * (float)sample;
 }
 
 /* The error of the worst sample beside the rms of all samples' references, each counted once. */
@@ -79,7 +72,7 @@ START_TEST(any_shapes)
     options.sweeps = sweeps;
     options.sweep_count = 2;
     for (size_t i = 0; i < SAMPLES; i++) {
-        sets[i] = make_inputs(i, counts[i]);
+        sets[i] = shaped_inputs(i, counts[i], value);
         samples[i] = &sets[i];
         ck_ulp_ok(ulp_study_run(model, &samples[i], 1, &options, &ones[i], &error), error);
     }
@@ -103,16 +96,11 @@ START_TEST(any_shapes)
 }
 END_TEST
 
-/* The shapes choose the branch while planning, and so the nodes that there are. */
 START_TEST(other_nodes)
 {
-    struct ulp_model *model =
-        onnx_text_load(17, "(float[N] x) => (float[N] y) <int64 three = {3}, int64 zero = {0}> {"
-                           " s = Shape(x) n = Gather(s, zero) b = Equal(n, three)"
-                           " y = If<then_branch = () => (float[N] z) { z = Mul(x, x) },"
-                           " else_branch = () => (float[N] z) { t = Mul(x, x) z = Relu(t) }>(b) }");
+    struct ulp_model *model = onnx_text_load(17, SHAPES_CHOOSE_NODES);
     static const char *const sweeps[] = {"e8m4"};
-    struct ulp_tensor_set sets[] = {make_inputs(0, 3), make_inputs(1, 4)};
+    struct ulp_tensor_set sets[] = {shaped_inputs(0, 3, value), shaped_inputs(1, 4, value)};
     const struct ulp_tensor_set *samples[] = {&sets[0], &sets[1]};
     struct ulp_study_options options = plain;
     struct ulp_study study;

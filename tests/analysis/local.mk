@@ -3,7 +3,10 @@ check_analysis_SOURCES = %D%/check_analysis.c %D%/wide.h
 test_programs += check_attribution
 check_attribution_SOURCES = %D%/check_attribution.c
 test_programs += check_bits
-check_bits_SOURCES = %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
+check_bits_SOURCES = %D%/bits_test.h %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
+test_programs += check_bits_result
+check_bits_result_SOURCES = %D%/bits_test.h %D%/check_bits_result.c %D%/plan_oracle.c \
+	%D%/plan_oracle.h
 test_programs += check_compare
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 test_programs += check_compare_parts
@@ -48,6 +51,8 @@ test_programs += check_limits
 check_limits_SOURCES = %D%/check_limits.c
 test_programs += check_lint
 check_lint_SOURCES = %D%/check_lint.c %D%/lint_cases.c %D%/lint_cases.h
+test_programs += check_metrics_strip
+check_metrics_strip_SOURCES = %D%/check_metrics_strip.c
 test_programs += check_mixed
 check_mixed_SOURCES = %D%/check_mixed.c
 test_programs += check_overflow
@@ -67,10 +72,10 @@ check_study_runs_SOURCES = %D%/check_study_runs.c %D%/study_test.h
 test_programs += check_study_same
 check_study_same_SOURCES = %D%/check_study_same.c %D%/study_test.h
 test_programs += check_search_shapes
-check_search_shapes_SOURCES = %D%/check_search_shapes.c %D%/plan_oracle.c %D%/plan_oracle.h
-
+check_search_shapes_SOURCES = %D%/check_search_shapes.c %D%/plan_oracle.c %D%/plan_oracle.h \
+	%D%/shapes_test.h
 test_programs += check_study_shapes
-check_study_shapes_SOURCES = %D%/check_study_shapes.c %D%/study_test.h
+check_study_shapes_SOURCES = %D%/check_study_shapes.c %D%/shapes_test.h %D%/study_test.h
 test_programs += check_timings
 check_timings_SOURCES = %D%/check_timings.c
 test_programs += check_tolerance

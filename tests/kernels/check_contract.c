@@ -68,12 +68,15 @@ static void compare_with_oracle(const char *name, const struct ulp_arithmetic *a
 
 static size_t feature_sets(unsigned sets[FEATURE_SETS_MAX])
 {
-    static const char *const disabled[] = {"", "avx512fp16", "avx512", "f16c", "avx2"};
+    static const char *const disabled[] = {"", "avx512fp16", "avx512", "f16c", "avx2", "neon"};
     size_t count = 0;
     for (size_t i = 0; i < COUNT(disabled); i++) {
-        sets[count] = ulp_cpu_without(ulp_cpu_features(), disabled[i]);
-        if (count == 0 || sets[count] != sets[count - 1])
-            count++;
+        const unsigned set = ulp_cpu_without(ulp_cpu_features(), disabled[i]);
+        size_t seen = 0;
+        while (seen < count && sets[seen] != set)
+            seen++;
+        if (seen == count)
+            sets[count++] = set;
     }
     sets[count++] = ULP_TILE_PLAIN;
     return count;

@@ -7,7 +7,9 @@ check_bodies_SOURCES = %D%/check_bodies.c
 test_programs += check_control
 check_control_SOURCES = %D%/check_control.c %D%/run_test.h %D%/support.c
 test_programs += check_fusion
-check_fusion_SOURCES = %D%/plan/check_fusion.c
+check_fusion_SOURCES = %D%/plan/check_fusion.c %D%/plan/fusion_test.h
+test_programs += check_fusion_told
+check_fusion_told_SOURCES = %D%/plan/check_fusion_told.c %D%/plan/fusion_test.h
 test_programs += check_growth
 check_growth_SOURCES = %D%/check_growth.c %D%/growth_bodies.c %D%/growth_build.c %D%/growth_build.h \
 	%D%/growth_models.c %D%/growth_models.h

@@ -1,7 +1,7 @@
 /* Detecting processor features: by the compiler's own detection, which also asks whether the
  * operating system saves the wide registers, and by CPUID for features that compilers have no name
- * for, which build on features asked about first. Processors other than x86-64 have none of them,
- * and portable C is used. */
+ * for, which build on features asked about first. Processors other than x86-64 and aarch64 have
+ * none of them, and portable C is used. */
 #include "base/machine/cpu.h"
 
 #include <pthread.h>
@@ -23,6 +23,7 @@ static const struct {
     {"avx512", ULP_CPU_AVX512, ULP_CPU_AVX2 | ULP_CPU_F16C},
     {"avx512ifma", ULP_CPU_AVX512IFMA, ULP_CPU_AVX512},
     {"avx512fp16", ULP_CPU_AVX512FP16, ULP_CPU_AVX512},
+    {"neon", ULP_CPU_NEON, 0},
 };
 #define FEATURE_COUNT (sizeof feature_rows / sizeof feature_rows[0])
 
@@ -43,6 +44,8 @@ static unsigned detect(void)
         present |= ULP_CPU_AVX512IFMA;
     if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 23 & 1))
         present |= ULP_CPU_AVX512FP16;
+#elif defined(__aarch64__)
+    present |= ULP_CPU_NEON; /* the ABI passes floats in its registers */
 #endif
     return present;
 }

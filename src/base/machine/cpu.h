@@ -15,6 +15,7 @@ enum ulp_cpu_feature {
     /* avx512ifma: 52-bit integer multiply-add, and CD; builds on avx512 */
     ULP_CPU_AVX512IFMA = 1 << 3,
     ULP_CPU_AVX512FP16 = 1 << 4, /* avx512fp16: arithmetic on FP16; builds on avx512 */
+    ULP_CPU_NEON = 1 << 5,       /* neon: of aarch64, which always has it */
     ULP_CPU_UNKNOWN = 1 << 30,   /* they were not looked for yet */
 };
 

@@ -1,7 +1,6 @@
 /* Charging memory to budgets, and blocks kept for the next allocation. */
 #include "base/memory/budget.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,18 +35,6 @@ static void free_aligned(void *block, size_t bytes)
 /* The limit that refused this thread's last request; 0: none did. Messages are written far from
  * here, where only the failure is known. */
 static _Thread_local size_t refused_limit, refused_used;
-
-/* Held for a walk over ULP_BUDGET_BLOCKS entries, or over a family that gives up what it can. */
-static void lock(_Atomic bool *locked)
-{
-    while (atomic_exchange_explicit(locked, true, memory_order_acquire))
-        sched_yield();
-}
-
-static void unlock(_Atomic bool *locked)
-{
-    atomic_store_explicit(locked, false, memory_order_release);
-}
 
 static struct ulp_budget *find_root(struct ulp_budget *budget)
 {
@@ -102,7 +89,7 @@ static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity
 {
     struct ulp_kept_block found = {.block = NULL};
     size_t best = SIZE_MAX;
-    lock(&budget->locked);
+    ulp_spin_lock(&budget->locked);
     for (size_t i = 0; i < budget->kept_count; i++)
         if (budget->kept[i].bytes >= total && budget->kept[i].bytes - total <= total / 4 &&
             (best == SIZE_MAX || budget->kept[i].bytes < budget->kept[best].bytes))
@@ -112,7 +99,7 @@ static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity
     while (!found.block && budget->kept_count &&
            atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes))
         free_block(budget, remove_kept(budget, 0));
-    unlock(&budget->locked);
+    ulp_spin_unlock(&budget->locked);
     *capacity = found.block ? found.bytes : total;
     return found.block;
 }
@@ -120,7 +107,7 @@ static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity
 /* Keep a block that is charged no longer; false: it does not fit below the peak. */
 static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity)
 {
-    lock(&budget->locked);
+    ulp_spin_lock(&budget->locked);
     if (budget->kept_count == ULP_BUDGET_BLOCKS)
         free_block(budget, remove_kept(budget, 0));
     bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <=
@@ -129,17 +116,17 @@ static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity)
         budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
         budget->kept_bytes += capacity;
     }
-    unlock(&budget->locked);
+    ulp_spin_unlock(&budget->locked);
     return keep;
 }
 
 static bool free_kept(struct ulp_budget *budget)
 {
-    lock(&budget->locked);
+    ulp_spin_lock(&budget->locked);
     bool any = budget->kept_count;
     while (budget->kept_count)
         free_block(budget, remove_kept(budget, budget->kept_count - 1));
-    unlock(&budget->locked);
+    ulp_spin_unlock(&budget->locked);
     return any;
 }
 
@@ -155,11 +142,11 @@ static bool give_up(struct ulp_budget *budget)
 static bool relieve(struct ulp_budget *budget)
 {
     struct ulp_budget *root = find_root(budget);
-    lock(&root->family_locked);
+    ulp_spin_lock(&root->family_locked);
     bool any = give_up(root);
     for (struct ulp_budget *child = root->children; child; child = child->next)
         any |= give_up(child);
-    unlock(&root->family_locked);
+    ulp_spin_unlock(&root->family_locked);
     return any;
 }
 
@@ -168,22 +155,22 @@ void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root)
     if (!root)
         return;
     budget->root = root;
-    lock(&root->family_locked);
+    ulp_spin_lock(&root->family_locked);
     budget->next = root->children;
     root->children = budget;
-    unlock(&root->family_locked);
+    ulp_spin_unlock(&root->family_locked);
 }
 
 void ulp_budget_close(struct ulp_budget *budget)
 {
     struct ulp_budget *root = budget->root;
     if (root) {
-        lock(&root->family_locked);
+        ulp_spin_lock(&root->family_locked);
         struct ulp_budget **at = &root->children;
         while (*at != budget)
             at = &(*at)->next;
         *at = budget->next;
-        unlock(&root->family_locked);
+        ulp_spin_unlock(&root->family_locked);
     }
     free_kept(budget);
     budget->root = NULL;
@@ -192,10 +179,10 @@ void ulp_budget_close(struct ulp_budget *budget)
 void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *owner), void *owner)
 {
     struct ulp_budget *root = find_root(budget);
-    lock(&root->family_locked);
+    ulp_spin_lock(&root->family_locked);
     budget->reclaim = reclaim;
     budget->reclaim_owner = owner;
-    unlock(&root->family_locked);
+    ulp_spin_unlock(&root->family_locked);
 }
 
 size_t ulp_budget_limit(const struct ulp_budget *budget)

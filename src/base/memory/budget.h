@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <ulpscope/memory.h>
 
+#include "base/memory/spin.h"
+
 /* A budget that keeps blocks (keeps_blocks, set before it is used) holds freed blocks for the next
  * allocation of about their size, so that a run does not ask the system for zeroed pages at every
  * node. What is in use and what is kept never exceed the peak of what was in use, so the peak stays
@@ -21,14 +23,14 @@ struct ulp_budget {
     _Atomic size_t refusals;
     bool keeps_blocks;
     struct ulp_budget *root; /* NULL: this is one */
-    _Atomic bool locked;     /* guards the kept blocks */
+    ulp_spin locked;         /* guards the kept blocks: held for ULP_BUDGET_BLOCKS entries */
     size_t kept_bytes, kept_count;
     struct ulp_kept_block {
         void *block;
         size_t bytes;
     } kept[ULP_BUDGET_BLOCKS]; /* oldest first */
     /* The root's lock guards all of its family's. */
-    _Atomic bool family_locked;
+    ulp_spin family_locked; /* held while a family gives up what it can */
     struct ulp_budget *children, *next;
     bool (*reclaim)(void *owner);
     void *reclaim_owner;

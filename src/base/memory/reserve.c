@@ -4,7 +4,6 @@
 
 #include <gmp.h>
 #include <mpfr.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory/alloc.h"
+#include "base/memory/spin.h"
 #include "base/error.h"
 
 #define PIECE_ALIGNMENT 16
@@ -26,19 +26,8 @@ _Static_assert(sizeof(struct piece) % PIECE_ALIGNMENT == 0, "what follows a piec
 static char *first, *end; /* of the reserve; NULL: there is none */
 static struct piece *free_pieces;
 static atomic_size_t draws;
-static _Atomic bool locked;
+static ulp_spin spin;
 static void *(*allocate_before)(size_t);
-
-static void lock(void)
-{
-    while (atomic_exchange_explicit(&locked, true, memory_order_acquire))
-        sched_yield();
-}
-
-static void unlock(void)
-{
-    atomic_store_explicit(&locked, false, memory_order_release);
-}
 
 static bool is_reserved(const void *pointer)
 {
@@ -69,9 +58,9 @@ static void *take_reserved(size_t size)
     if (!ulp_size_add(size, sizeof(struct piece) + PIECE_ALIGNMENT - 1, &bytes))
         return NULL;
     atomic_fetch_add(&draws, 1);
-    lock();
+    ulp_spin_lock(&spin);
     struct piece *piece = cut_piece(bytes / PIECE_ALIGNMENT * PIECE_ALIGNMENT);
-    unlock();
+    ulp_spin_unlock(&spin);
     return piece ? piece + 1 : NULL;
 }
 
@@ -83,7 +72,7 @@ static bool touches(const struct piece *piece, const struct piece *next)
 static void give_reserved(void *pointer)
 {
     struct piece *piece = (struct piece *)pointer - 1, *before = NULL;
-    lock();
+    ulp_spin_lock(&spin);
     for (struct piece *at = free_pieces; at && at < piece; at = at->next)
         before = at;
     piece->next = before ? before->next : free_pieces;
@@ -99,7 +88,7 @@ static void give_reserved(void *pointer)
         before->bytes += piece->bytes;
         before->next = piece->next;
     }
-    unlock();
+    ulp_spin_unlock(&spin);
 }
 
 static void *allocate(size_t size)

@@ -36,7 +36,7 @@ struct ulp_tile {
 };
 
 /* Fastest first, closed by a row whose `serves` is NULL. */
-extern const struct ulp_tile ulp_tiles_x86[], ulp_tiles_rounded[];
+extern const struct ulp_tile ulp_tiles_x86[], ulp_tiles_neon[], ulp_tiles_rounded[];
 
 /* The fastest tile for the rule among those that `cpu` can run. There always is one. ULP_TILE_PLAIN
  * in place of a set of features: the definition, in steps. */

@@ -111,6 +111,8 @@ const struct ulp_tile *ulp_tile_find(const struct ulp_step_rule *rule, unsigned 
     if (cpu != ULP_TILE_PLAIN)
         tile = find_in(ulp_tiles_x86, rule, cpu);
     if (cpu != ULP_TILE_PLAIN && !tile)
+        tile = find_in(ulp_tiles_neon, rule, cpu);
+    if (cpu != ULP_TILE_PLAIN && !tile)
         tile = find_in(ulp_tiles_rounded, rule, cpu);
     /* which has a row for every step's element */
     return tile ? tile : find_in(generic_tiles, rule, 0);

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 
 #include "base/machine/cpu.h"
-#include "number/round/round.h"
+#include "kernels/chain/tile_serves.h"
 
 #define AVX2 __attribute__((target("avx2,fma")))
 #define F16C __attribute__((target("avx2,fma,f16c")))
@@ -255,54 +255,6 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
 #define STEP(s, a, b) ((s) + (a) * (b))
 #define EVEN(x, y) (u64x8) even_f64_avx512((__m512d)(x), (__m512d)(y))
 #include "kernels/chain/tile_template.h"
-
-static bool serves_fma_f32(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_FLOAT && rule->fused;
-}
-static bool serves_muladd_f32(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_FLOAT && !rule->fused;
-}
-static bool serves_fma_f64(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_DOUBLE && rule->fused;
-}
-static bool serves_muladd_f64(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_DOUBLE && !rule->fused;
-}
-static bool serves_u32(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_UINT32;
-}
-static bool serves_u64(const struct ulp_step_rule *rule)
-{
-    return rule->step == ULP_STEP_UINT64;
-}
-
-static bool is_ieee(const struct ulp_format *format, int precision, int emax)
-{
-    return format->precision == precision && format->emax == emax && format->emin == 1 - emax &&
-           format->subnormals && format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY;
-}
-
-/* Products and sums, each rounded to nearest even in one IEEE-like format, which the factors are
- * values of. */
-static bool serves_strict(const struct ulp_step_rule *rule, int precision, int emax)
-{
-    return rule->step == ULP_STEP_ROUNDED && !rule->fused &&
-           rule->rounding == ULP_ROUND_NEAREST_EVEN && is_ieee(&rule->product, precision, emax) &&
-           is_ieee(&rule->sum, precision, emax) && ulp_format_holds(&rule->sum, &rule->factor);
-}
-static bool serves_fp16(const struct ulp_step_rule *rule)
-{
-    return serves_strict(rule, 11, 15);
-}
-static bool serves_bf16(const struct ulp_step_rule *rule)
-{
-    return serves_strict(rule, 8, 127);
-}
 
 /* The members of a row that follow from its template instance. Two vectors a row. */
 #define ROWS_OF(tile, lanes) lanes, tile##_row1, tile##_row4, tile##_row1_even, tile##_row4_even

@@ -1,0 +1,35 @@
+/* Searching for the fewest bits in tests. */
+#ifndef ULP_TESTS_ANALYSIS_BITS_TEST_H
+#define ULP_TESTS_ANALYSIS_BITS_TEST_H
+
+#include <ulpscope.h>
+
+#include "tests/support/test.h"
+#include "tests/support/text_model.h"
+
+static const struct text_graph three = {"x",
+                                        "y",
+                                        {NODE("MatMul", "first", "x w", "a"),
+                                         NODE("Softmax", "middle", "a", "b"),
+                                         NODE("MatMul", "last", "b w", "y")}};
+enum { SAMPLES = 2 };
+
+/* The last sample is held out, too. */
+static inline enum ulp_status find(const struct ulp_model *model, struct ulp_bits_options options,
+                                   const char *tolerance, const struct ulp_tensor_set *samples,
+                                   size_t sample_count, struct ulp_bits *out,
+                                   struct ulp_error *error)
+{
+    struct ulp_find_sample list[SAMPLES];
+    for (size_t s = 0; s < sample_count; s++)
+        list[s] = (struct ulp_find_sample){s ? "two" : "one", &samples[s]};
+    options.reference = test_arithmetic("mpfr:128");
+    options.tolerances = &tolerance;
+    options.tolerance_count = 1;
+    if (!options.thread_count)
+        options.thread_count = 1;
+    return ulp_bits_find(model, &options, list, sample_count, &list[sample_count - 1], 1, out,
+                         error);
+}
+
+#endif
