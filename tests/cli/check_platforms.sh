@@ -36,6 +36,14 @@ open("specials.onnx", "wb").write(number(1, 13) + block(7, graph) + block(8, blo
 PYTHON
 specials=("$work/specials.onnx" -i "$work/specials.npz")
 
+# Archives become folders of their members: how they are put together is the version of libzip's.
+unpack() {
+    find "$1" -name '*.npz' -exec python3 -c 'import sys, zipfile
+for path in sys.argv[1:]:
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(path + ".members")' {} + -exec rm {} +
+}
+
 both() { # NAME ARGUMENT...: files and what is printed
     local name=$1 side code
     shift
@@ -44,8 +52,9 @@ both() { # NAME ARGUMENT...: files and what is printed
         if [ $side = here ]; then code=$program; else code=$ULPSCOPE_PEER; fi
         (cd "$side/$name" && "$code" "$@" >out 2>err; echo $? >code)
         grep -qE '^[01]$' "$side/$name/code" || fail "$name ($side): exit $(cat "$side/$name/code"): $(head -2 "$side/$name/err")"
+        unpack "$side/$name"
         # times and memory
-        find "$side/$name" -type f ! -name '*.npz' -exec sed -Ei \
+        find "$side/$name" -type f ! -name '*.npy' -exec sed -Ei \
             -e 's/"(seconds|peak_tensor_bytes)": [0-9.e+-]+/"\1": N/' -e 's/\b[0-9.]+ (s|MiB|KiB|GiB|in all)\b/N \1/g' {} +
     done
     diff -r "here/$name" "peer/$name" >difference || { fail "$name differs"; head -5 difference | cut -c1-300; }
