@@ -2,12 +2,10 @@
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 #include "base/machine/cpu.h"
 #include "analysis/measure/metrics_strip.h"
+#include "number/record_batch.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
@@ -28,25 +26,6 @@ typedef uint64_t metrics_patterns __attribute__((vector_size(METRICS_LANES * siz
 #define SUFFIX(name) name##_avx512
 #include "analysis/measure/metrics_strip_template.h"
 
-/* Eight records of two limbs: their exponents, kinds, lower and upper limbs. Two records a load:
- * strided loads of single numbers take several times as long as all that is done with them. */
-static inline __attribute__((always_inline)) AVX512 void load_records(__m512i fields[4],
-                                                                      const int64_t *records)
-{
-    const __m512i first = _mm512_setr_epi64(0, 4, 8, 12, 1, 5, 9, 13),
-                  second = _mm512_setr_epi64(2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i a = _mm512_loadu_si512(records), b = _mm512_loadu_si512(records + 8),
-                  c = _mm512_loadu_si512(records + 16), d = _mm512_loadu_si512(records + 24);
-    const __m512i tops[2] = {_mm512_permutex2var_epi64(a, first, b),
-                             _mm512_permutex2var_epi64(c, first, d)},
-                  limbs[2] = {_mm512_permutex2var_epi64(a, second, b),
-                              _mm512_permutex2var_epi64(c, second, d)};
-    fields[0] = _mm512_shuffle_i64x2(tops[0], tops[1], 0x44);
-    fields[1] = _mm512_shuffle_i64x2(tops[0], tops[1], 0xEE);
-    fields[2] = _mm512_shuffle_i64x2(limbs[0], limbs[1], 0x44);
-    fields[3] = _mm512_shuffle_i64x2(limbs[0], limbs[1], 0xEE);
-}
-
 /* An integer below 2^53 times the power of two whose pattern is given, with a sign. */
 static inline __attribute__((always_inline)) AVX512 void store_part(double *out, __m512i integer,
                                                                     __m512i power, __m512i sign)
@@ -64,7 +43,7 @@ static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const vo
     bool easy = true;
     for (; limb_count == 2 && i + 8 <= count; i += 8) {
         __m512i fields[4];
-        load_records(fields, (const int64_t *)records + 4 * i);
+        ulp_records_load(fields, (const int64_t *)records + 4 * i);
         const __m512i sign = _mm512_and_si512(fields[1], _mm512_set1_epi64(INT64_MIN)),
                       kind = _mm512_abs_epi64(fields[1]);
         const __mmask8 zero = _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(MPFR_ZERO_KIND)),

@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	%D%/bits.h \
+	%D%/bits.h %D%/vectorise.h \
 	%D%/error.c %D%/error.h \
 	%D%/random.c %D%/random.h \
 	%D%/tuning.h

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
+#include "tensor/odd.h"
 #include "tensor/stored.h"
 
 #define CHUNK 256
@@ -28,78 +29,12 @@ struct conversion {
 };
 typedef void convert_fn(const struct conversion *c, size_t first, size_t last);
 
-static double make_odd(double truncated, bool inexact)
-{
-    uint64_t bits;
-    memcpy(&bits, &truncated, sizeof bits);
-    bits |= inexact;
-    memcpy(&truncated, &bits, sizeof bits);
-    return truncated;
-}
-
-/* By hand where double has the number's binade: the first 53 bits, and whether any follow. */
-static double wide_to_odd(const struct ulp_tensor *tensor, size_t i)
-{
-    const struct ulp_record *record = ulp_record_at_const(tensor->data, i, tensor->precision);
-    const bool regular = record->kind == MPFR_REGULAR_KIND || record->kind == -MPFR_REGULAR_KIND;
-    if (regular && record->exponent > -1000 && record->exponent < 1000 && GMP_NUMB_BITS == 64) {
-        const size_t top = ((size_t)tensor->precision + 63) / 64 - 1;
-        const uint64_t limb = record->limbs[top];
-        uint64_t below = limb & 0x7FF;
-        for (size_t l = 0; l < top; l++)
-            below |= record->limbs[l];
-        const uint64_t sign = record->kind < 0, exponent = (uint64_t)(record->exponent - 1 + 1023);
-        const uint64_t bits =
-            sign << 63 | exponent << 52 | (limb >> 11 & (((uint64_t)1 << 52) - 1)) | (below != 0);
-        double odd;
-        memcpy(&odd, &bits, sizeof odd);
-        return odd;
-    }
-    mpfr_t x;
-    ulp_record_open_const(x, record, tensor->precision);
-    double truncated = mpfr_get_d(x, MPFR_RNDZ);
-    if (!mpfr_regular_p(x))
-        return truncated;
-    if (truncated == 0)
-        return mpfr_signbit(x) ? -0x1p-1074 : 0x1p-1074;
-    return make_odd(truncated, mpfr_cmp_d(x, truncated) != 0);
-}
-
-static double integer_to_odd(const struct ulp_tensor *tensor, size_t i)
-{
-    int64_t value = ulp_tensor_get_int(tensor, i);
-    bool negative = tensor->element != ULP_ELEMENT_U64 && value < 0;
-    uint64_t magnitude = negative ? -(uint64_t)value : (uint64_t)value;
-    int cut = magnitude >> 53 ? 11 - __builtin_clzll(magnitude) : 0;
-    uint64_t kept = magnitude >> cut;
-    double truncated = make_odd(ldexp((double)kept, cut), kept << cut != magnitude);
-    return negative ? -truncated : truncated;
-}
-
-static void read_odd(const struct ulp_tensor *in, size_t first, size_t count, double *out)
-{
-    switch (in->element) {
-    case ULP_ELEMENT_F32:
-        for (size_t i = 0; i < count; i++)
-            out[i] = (double)((const float *)in->data)[first + i];
-        break;
-    case ULP_ELEMENT_F64: memcpy(out, (const double *)in->data + first, count * sizeof *out); break;
-    case ULP_ELEMENT_WIDE:
-        for (size_t i = 0; i < count; i++)
-            out[i] = wide_to_odd(in, first + i);
-        break;
-    default:
-        for (size_t i = 0; i < count; i++)
-            out[i] = integer_to_odd(in, first + i);
-    }
-}
-
 static void convert_to_narrow_float(const struct conversion *c, size_t first, size_t last)
 {
     double buffer[CHUNK];
     for (size_t i = first; i < last; i += CHUNK) {
         size_t count = last - i < CHUNK ? last - i : CHUNK;
-        read_odd(c->in, i - c->shift, count, buffer);
+        ulp_odd_read(c->in, i - c->shift, count, buffer);
         if (c->storage)
             ulp_round_doubles(c->storage, c->rounding, buffer, count, c->seed, 0, i);
         if (c->out->element == ULP_ELEMENT_F32)
@@ -204,7 +139,7 @@ static void convert_to_bool(const struct conversion *c, size_t first, size_t las
     for (size_t i = first; i < last; i++) {
         double value = 0;
         if (ulp_element_is_float(c->in->element))
-            read_odd(c->in, i - c->shift, 1, &value);
+            ulp_odd_read(c->in, i - c->shift, 1, &value);
         else
             value = ulp_tensor_get_int(c->in, i) != 0;
         ((uint8_t *)c->out->data)[i] = value != 0;
@@ -279,7 +214,7 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
     for (size_t i = first; i < last; i++) {
         double value;
         /* truncation of a value rounded to odd is truncation of the value below 2^52 */
-        read_odd(c->in, i - c->shift, 1, &value);
+        ulp_odd_read(c->in, i - c->shift, 1, &value);
         value = trunc(value);
         int64_t integer;
         if (isnan(value))

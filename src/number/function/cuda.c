@@ -4,6 +4,7 @@
 #include "number/function/cuda.h"
 #include "base/bits.h"
 #include "base/machine/cpu.h"
+#include "base/vectorise.h"
 #include "number/function/cuda_coefficients.h"
 #include "number/round/odd.h"
 
@@ -60,7 +61,7 @@ typedef void cuda_fn(float *out, const float *a, size_t n);
  * once. */
 #define FUSE(a, b, c) (float)ulp_odd_add((double)(a) * (double)(b), (double)(c))
 #define NAMED(name) name##_portable
-#define ATTRIBUTES
+#define ATTRIBUTES ULP_VECTORISE
 #include "number/function/cuda_template.h"
 #undef FUSE
 #undef NAMED
@@ -70,12 +71,13 @@ typedef void cuda_fn(float *out, const float *a, size_t n);
 #define HAVE_X86_VECTORS 1
 #define FUSE(a, b, c) __builtin_fmaf(a, b, c)
 #define NAMED(name) name##_avx2
-#define ATTRIBUTES __attribute__((target("avx2,fma")))
+#define ATTRIBUTES ULP_VECTORISE __attribute__((target("avx2,fma")))
 #include "number/function/cuda_template.h"
 #undef NAMED
 #undef ATTRIBUTES
 #define NAMED(name) name##_avx512
 #define ATTRIBUTES \
+    ULP_VECTORISE  \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma" ULP_VECTOR_WIDTH(512))))
 #include "number/function/cuda_template.h"
 #undef NAMED

@@ -23,7 +23,7 @@ ATTRIBUTES static void NAMED(run_ERF)(float *out, const float *a, size_t n)
 
 /* 2^k ex2(x log2(e) - k) with log2(e) in two floats. k: the product's floor, not beyond +-126; what
  * is left is beyond +-64 only where the result is 0 or infinite. */
-ATTRIBUTES static inline float NAMED(take_exp)(float x)
+ATTRIBUTES INLINE float NAMED(take_exp)(float x)
 {
     const float log2e = 0x1.715476p0f, log2e_rest = 0x1.4ae0cp-26f;
     const float product = x * log2e, bounded = bound(product, 126);

@@ -7,6 +7,7 @@
 #include "number/function/estimate.h"
 #include "base/bits.h"
 #include "base/machine/cpu.h"
+#include "base/vectorise.h"
 #include "number/function/coefficients.h"
 
 #include <float.h>
@@ -55,7 +56,7 @@ struct estimates {
 };
 
 #define NAMED(name) name##_portable
-#define ATTRIBUTES
+#define ATTRIBUTES ULP_VECTORISE
 #define OF_FLOATS(name) plain_##name
 #include "number/function/estimate_template.h"
 #undef NAMED
@@ -73,12 +74,13 @@ struct estimates {
 #undef STEP
 #define OF_FLOATS(name) fused_##name
 #define NAMED(name) name##_avx2
-#define ATTRIBUTES __attribute__((target("avx2,fma")))
+#define ATTRIBUTES ULP_VECTORISE __attribute__((target("avx2,fma")))
 #include "number/function/estimate_template.h"
 #undef NAMED
 #undef ATTRIBUTES
 #define NAMED(name) name##_avx512
 #define ATTRIBUTES \
+    ULP_VECTORISE  \
     __attribute__((target("fma,avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 #include "number/function/estimate_template.h"
 #undef NAMED

@@ -4,8 +4,7 @@
 INLINE double KIND(evaluate)(const double *coefficients, int count, double x)
 {
     double y = coefficients[count - 1];
-    for (int k = count - 2; k >= 0; k--)
-        y = STEP(y, x, coefficients[k]);
+    _Pragma("GCC unroll 16") for (int k = count - 2; k >= 0; k--) y = STEP(y, x, coefficients[k]);
     return y;
 }
 #define EVALUATE(coefficients, x) KIND(evaluate)(coefficients, COUNT(coefficients), x)
