@@ -28,6 +28,7 @@ check_environment_SOURCES = \
 	%D%/check_environment.c \
 	%D%/environment/digest.c \
 	%D%/environment/digest.h \
+	%D%/environment/engines.c \
 	%D%/environment/findings.c \
 	%D%/environment/host.c \
 	%D%/environment/host.h \

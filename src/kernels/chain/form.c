@@ -1,7 +1,5 @@
 #include "kernels/chain/form.h"
 
-#include <string.h>
-
 #include "base/tuning.h"
 #include "kernels/operand/packed.h"
 
@@ -37,18 +35,6 @@ static bool pays(const struct ulp_chains_job *job, int side)
     return job->k_count && (side ? job->row_count : job->column_count) <= ULP_TUNE_FORM_LINES_MAX &&
            ulp_element_is_float(job->element) &&
            !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC);
-}
-
-static struct ulp_packed_variant variant_of(const struct ulp_chains_job *job, int side)
-{
-    const struct ulp_pack *pack = pack_of(job, side);
-    struct ulp_packed_variant variant = {.tile = job->tile,
-                                         .k_block = job->k_block,
-                                         .side = (uint32_t)side,
-                                         .rounding = (uint32_t)pack->rounding};
-    if (pack->round)
-        memcpy(variant.format, pack->format.name, strlen(pack->format.name));
-    return variant;
 }
 
 /* One form in the making. */
@@ -131,7 +117,8 @@ void ulp_chains_forms_open(struct ulp_chains_job *job)
         const struct ulp_packed_view view = view_of(job, side);
         if (!pays(job, side) || !ulp_packed_is_kept(packed, &view))
             continue;
-        const struct ulp_packed_variant variant = variant_of(job, side);
+        const struct ulp_packed_variant variant =
+            ulp_packed_variant_of(pack_of(job, side), side, job->tile, job->k_block);
         job->forms[side] =
             (struct ulp_chains_form *)ulp_packed_find(packed, &view, free_form, &variant);
         if (!job->forms[side])

@@ -8,6 +8,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "kernels/operand/pack.h"
 
 /* Memory that stays as it is, and the forms made of it. */
 struct kept {
@@ -281,6 +282,18 @@ static bool is_form_of(const struct ulp_packed_form *form, const struct ulp_pack
         if (ulp_packed_group(form, ulp_packed_batch_offset(factor, g)) == form->group_count)
             return false;
     return true;
+}
+
+struct ulp_packed_variant ulp_packed_variant_of(const struct ulp_pack *pack, int side,
+                                                const void *tile, size_t k_block)
+{
+    struct ulp_packed_variant variant = {.tile = tile,
+                                         .k_block = k_block,
+                                         .side = (uint32_t)side,
+                                         .rounding = (uint32_t)pack->rounding};
+    if (pack->round)
+        memcpy(variant.format, pack->format.name, strlen(pack->format.name));
+    return variant;
 }
 
 struct ulp_packed_form *ulp_packed_find(struct ulp_packed *packed,

@@ -45,6 +45,10 @@ struct ulp_packed_variant {
     uint32_t side, rounding;
     char format[24];
 };
+struct ulp_pack;
+/* Of that side: a form of the tile's, whose lines are rounded as the pack says. */
+struct ulp_packed_variant ulp_packed_variant_of(const struct ulp_pack *pack, int side,
+                                                const void *tile, size_t k_block);
 
 /* A form begins with this. */
 struct ulp_packed_form {

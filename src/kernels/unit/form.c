@@ -1,6 +1,4 @@
 /* Decoded lines of a factor that stay from call to call: see operand/packed.h. */
-#include <string.h>
-
 #include "base/memory/alloc.h"
 #include "base/tuning.h"
 #include "kernels/operand/packed.h"
@@ -37,16 +35,9 @@ static struct ulp_packed_view view_of(const struct ulp_unit_work *work, bool col
 
 static struct ulp_packed_variant variant_of(const struct ulp_unit_work *work, bool columns)
 {
-    const struct ulp_pack *pack = &side_of(work, columns)->pack;
     const struct ulp_schedule *schedule = &work->arithmetic->schedule;
-    struct ulp_packed_variant variant = {.tile = work->unit,
-                                         .k_block = (size_t)schedule->split_k << 24 ^
-                                                    (size_t)schedule->promote,
-                                         .side = columns,
-                                         .rounding = (uint32_t)pack->rounding};
-    if (pack->round)
-        memcpy(variant.format, pack->format.name, strlen(pack->format.name));
-    return variant;
+    const size_t k_block = (size_t)schedule->split_k << 24 ^ (size_t)schedule->promote;
+    return ulp_packed_variant_of(&side_of(work, columns)->pack, columns, work->unit, k_block);
 }
 
 static size_t group_bytes(const struct ulp_unit_work *work, bool columns)

@@ -44,5 +44,7 @@ void digest_bits(struct digest *digest);
 void digest_proof(struct digest *digest);
 void digest_tolerance(struct digest *digest);
 void digest_study(struct digest *digest);
+/* engines.c */
+void digest_engine(struct digest *digest);
 
 #endif

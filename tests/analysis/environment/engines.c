@@ -1,0 +1,74 @@
+/* What a runtime built of the model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine/file.h"
+#include "digest.h"
+
+/* A layer in FP16; in `second` its accumulator, too. */
+static void write_engine(const char *name, const char *kernel)
+{
+    char content[600];
+    snprintf(content, sizeof content,
+             "{\"Layers\": [{\"Name\": \"product + exp\", \"LayerType\": \"gemm\", \"Inputs\": "
+             "[{\"Name\": \"x\", \"Dimensions\": [3, 8], \"Format/Datatype\": \"Half\"}], "
+             "\"Outputs\": [{\"Name\": \"q\", \"Dimensions\": [3, 8], \"Format/Datatype\": "
+             "\"Half\"}], \"TacticName\": \"sm80_xmma_gemm_%s_tensor16x8x16\"}]}",
+             kernel);
+    struct ulp_error error;
+    ck_ulp_ok(ulp_file_write(test_folder(name), content, strlen(content), &error), error);
+}
+
+void digest_engine(struct digest *digest)
+{
+    static const char *const names[] = {"first.json", "second.json"};
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    struct ulp_engine engines[2];
+    struct ulp_built built[2];
+    struct ulp_built_lane lane;
+    struct ulp_built_changes changes;
+    struct ulp_wishes wishes;
+    struct ulp_built_costs costs;
+    struct ulp_audit audit = {0};
+    struct ulp_plan *plan;
+    char *text;
+    const struct ulp_run_options run = {.thread_count = 1};
+    find_lanes(lanes);
+    write_engine(names[0], "f16f16_f16f32_f32");
+    write_engine(names[1], "f16f16_f16f16_f16");
+    CALL(ulp_plan_create(model, lanes, 1, &(struct ulp_plan_options){.inputs = &inputs}, &plan, e));
+    for (int i = 0; i < 2; i++) {
+        CALL(ulp_engine_read(test_folder(names[i]), NULL, &engines[i], e));
+        CALL(ulp_built_make(&engines[i], plan, NULL, &built[i], e));
+    }
+    CALL(ulp_built_lane_make(&built[0], "engine", NULL, NULL, &lane, e));
+    CALL(ulp_built_wishes(&built[1], NULL, "product:fp32", &wishes, e));
+    CALL(ulp_built_changes_find(&built[0], &built[1], &changes, e));
+    CALL(ulp_built_changes_explain(&changes, model, &inputs, &lanes[0], &run, NULL, e));
+    ck_assert_uint_eq(changes.count, 1);
+    add_bytes(digest, &changes.items[0].without, sizeof(double));
+    add_bytes(digest, &changes.second, sizeof(double));
+    CALL(ulp_built_summary(&built[1], &wishes, 0, 0, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    CALL(ulp_built_verdict(&built[1], &text, e));
+    free(text);
+    CALL(ulp_built_changes_summary(&changes, 0, 0, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    CALL(ulp_built_costs(&built[0], &audit, "engine", &costs, e));
+    CALL(ulp_built_costs_summary(&built[0], &costs, 0, 0, false, &text, e));
+    free(text);
+    CALL(ulp_built_write(&built[1], &wishes, &changes, test_folder("engine"), e));
+    CALL(ulp_built_html(&built[1], &wishes, &changes, test_folder("engine/page.html"), e));
+    ulp_built_costs_free(&costs);
+    ulp_wishes_free(&wishes);
+    ulp_built_changes_free(&changes);
+    ulp_built_lane_free(&lane);
+    for (int i = 0; i < 2; i++) {
+        ulp_built_free(&built[i]);
+        ulp_engine_free(&engines[i]);
+    }
+    ulp_plan_free(plan);
+}
