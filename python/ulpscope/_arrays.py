@@ -125,6 +125,11 @@ class TensorSet:
             self._kept.append(kept)
             call("ulp_tensor_set_add", ctypes.byref(self.value), name.encode(), ctypes.byref(tensor))
 
+    @property
+    def shapes(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+        items = [self.value.items[i] for i in range(self.value.count)]
+        return tuple((item.name, tuple(item.tensor.dims[a] for a in range(item.tensor.rank))) for item in items)
+
     def __del__(self) -> None:
         lib.ulp_tensor_set_free(ctypes.byref(self.value))
 

@@ -229,10 +229,18 @@ class Model:
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Forecast:
-        """What will overflow in the formats, from an exact run alone."""
+        """What will overflow in the formats, from an exact run alone; samples may have any shapes that leave the same nodes
+        to compute."""
         names, sets = self._samples(samples)
         lanes = [find_arithmetic(reference), *map(find_arithmetic, _list(formats))]
-        plan = self._plan(lanes, sets[0], keep, 1)
+        plans: dict[Any, Owner] = {}
+
+        def plan_of(sample: TensorSet) -> Owner:
+            if sample.shapes not in plans:
+                plans[sample.shapes] = self._plan(lanes, sample, keep, 1)
+            return plans[sample.shapes]
+
+        plan = plan_of(sets[0])
         forecaster = ctypes.c_void_p()
         call("ulp_forecaster_create", plan.value, threads, byref(forecaster))
         owner = Owner(forecaster, "ulp_forecaster_free")
@@ -242,8 +250,12 @@ class Model:
             for i, (name, sample) in enumerate(zip(names, sets)):
                 if shown is not None:
                     shown.run = i
+                if plan_of(sample) is not plan:
+                    plan = plan_of(sample)
+                    call("ulp_forecaster_reshape", owner.value, plan.value)
                 call("ulp_forecaster_sample", owner.value, name.encode(), byref(sample.value), byref(watch.observer))
             call("ulp_forecaster_finish", owner.value, byref(forecast.value))
+            del owner  # before the plans
             options = d.ulp_run_options(thread_count=threads)
             for lane in range(len(lanes) - 1):
                 struct = forecast.value.lanes[lane]
@@ -252,7 +264,7 @@ class Model:
                 born = next(struct.nodes[n] for n in range(struct.node_count) if struct.nodes[n].born)
                 sample = sets[born.outputs[0].sample if born.output_count else 0]
                 parts = (byref(sample.value), byref(options), byref(watch.observer))
-                call("ulp_forecast_remedies", byref(forecast.value), plan.value, lane, *parts)
+                call("ulp_forecast_remedies", byref(forecast.value), plan_of(sample).value, lane, *parts)
         return Forecast.of(forecast)
 
     def plan(

@@ -241,6 +241,16 @@ class Models(unittest.TestCase):
             ones = [ulpscope.Model(MODEL).tolerance(sample, "bf16", trials=2) for sample in samples.values()]
             self.assertEqual(tolerance.excess(output.name, 1e-6, 1e-3), max(one.excess(output.name, 1e-6, 1e-3) for one in ones))
 
+    def test_overflow_of_several_shapes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            samples = self.several(folder)
+        forecast = ulpscope.Model(MODEL).overflow(samples, "fp16")
+        ones = [ulpscope.Model(MODEL).overflow(sample, "fp16") for sample in samples.values()]
+        self.assertTrue(forecast.lanes[0].remedies)
+        for n, node in enumerate(forecast.lanes[0].nodes):
+            for o, output in enumerate(node.outputs):
+                self.assertEqual(output.largest, max(one.lanes[0].nodes[n].outputs[o].largest for one in ones), output.name)
+
     def test_probe(self):
         """The classes are those of the bits that matmul gives on the probe."""
         ones = np.ones((8, 64), np.float32)
