@@ -4,9 +4,11 @@
     scripts/record_microsoft_ops.py tests/data/microsoft
 
 Needs numpy, onnx and onnxruntime. Inputs come from a fixed seed; graph optimisation is off, so that the operator itself runs."""
+import functools
 import pathlib
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -244,6 +246,47 @@ def decoder_cases():
             yield "GroupQueryAttention", f"{name}_later", \
                 [f32(1, 2, 64), f32(1, 2, 32), f32(1, 2, 32), draw(1, 2, 6, size), draw(1, 2, 6, size), i32(7), i32(8), cos, sin,
                  None, None, None, *scales], dict(quantized, do_rotary=1)
+    prompt = [f32(2, 5, 64), f32(2, 5, 32), f32(2, 5, 32), None, None, i32(4, 3), i32(5)]
+    later = [f32(2, 1, 64), f32(2, 1, 32), f32(2, 1, 32), f32(2, 2, 6, 16), f32(2, 2, 6, 16), i32(4, 6), i32(7)]
+    yield "GroupQueryAttention", "both_ways", prompt, dict(group, causal=0)
+    norms = [np.abs(f32(16)), np.abs(f32(16))]
+    for name, inputs, epsilons in (("", prompt, {}), ("_later", later, {"qk_norm_epsilon": 0.25}),
+                                   ("_epsilons", prompt, {"q_norm_epsilon": 0.5, "k_norm_epsilon": 0.125})):
+        eps = [epsilons.get(e, epsilons.get("qk_norm_epsilon", 1e-6)) for e in ("q_norm_epsilon", "k_norm_epsilon")]
+        turned = dict(group, do_rotary=1)
+        normal = [normalized(t, w, e) for t, w, e in zip(inputs, norms, eps)] + inputs[2:]
+        yield "GroupQueryAttention", "norm" + name, [*inputs, cos, sin, None, None, None, None, None, *norms], \
+            dict(turned, **epsilons, twin=("GroupQueryAttention", [*normal, cos, sin], turned))
+    for kind, shape in (("PER_TENSOR", (1,)), ("PER_CHANNEL", (1, 2, 1, 16))):
+        # scales so small that some codes reach the end of their range
+        scales = [((0.5 + np.abs(f32(*shape))) * 0.004).astype(np.float32) for _ in range(2)]
+        codes = [to_fp8(f32(1, 2, 6, 16) * 100) for _ in range(2)]
+        new = [f32(1, 2, 64), f32(1, 2, 32), f32(1, 2, 32)]
+        quantized = dict(group, k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=8)
+        yield "GroupQueryAttention", f"fp8_{kind[4:].lower()}_later", \
+            [*new, *codes, i32(7), i32(8), None, None, None, None, None, *scales], \
+            dict(quantized, twin=functools.partial(attention_of_fp8, new, codes, scales, group))
+
+
+def normalized(x, weight, epsilon):
+    """The features of each head over their root mean square, times a weight, in FP64."""
+    heads = x.reshape(*x.shape[:2], -1, 16).astype(float)
+    return (heads / np.sqrt((heads ** 2).mean(axis=-1, keepdims=True) + epsilon) * weight).reshape(x.shape).astype(np.float32)
+
+
+def to_fp8(x):
+    """Rounded to nearest, 448 where it is more."""
+    return np.clip(x, -448, 448).astype(ml_dtypes.float8_e4m3fn)
+
+
+def attention_of_fp8(new, codes, scales, group):
+    """GroupQueryAttention with caches of FLOAT8E4M3FN, of two new positions behind six: there is no kernel on a CPU. Codes are what the caches
+    have, attention reads what they stand for."""
+    fresh = [to_fp8(np.moveaxis(x.reshape(1, 2, 2, 16), 1, 2) * (np.float32(1) / scale)) for x, scale in zip(new[1:], scales)]
+    past = [c.astype(np.float32) * scale for c, scale in zip(codes, scales)]
+    now = [np.moveaxis(c.astype(np.float32) * scale, 2, 1).reshape(1, 2, 32) for c, scale in zip(fresh, scales)]
+    y = run("GroupQueryAttention", [new[0], *now, *past, i32(7), i32(8)], group)[0]
+    return [y, *(np.concatenate([c, f], axis=2) for c, f in zip(codes, fresh))]
 
 
 def make_model(op, arrays, attributes):

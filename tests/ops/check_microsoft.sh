@@ -7,4 +7,4 @@ code=$?
 echo "$said"
 cases=$(find "$folder" -name model.onnx | wc -l)
 passed=$(echo "$said" | awk '$1 == "total" { print $2 }')
-[ "$code" -eq 0 ] && [ "$cases" -ge 114 ] && [ "$passed" -eq "$cases" ]
+[ "$code" -eq 0 ] && [ "$cases" -ge 120 ] && [ "$passed" -eq "$cases" ]

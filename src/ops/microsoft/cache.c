@@ -5,14 +5,9 @@
 #include "base/error.h"
 #include "ops/move.h"
 
-enum ulp_type ulp_cache_type(int64_t bits)
+int64_t ulp_cache_size(enum ulp_type codes, int64_t size)
 {
-    return bits == 4 ? ULP_TYPE_UINT8 : ULP_TYPE_INT8;
-}
-
-int64_t ulp_cache_size(int64_t bits, int64_t size)
-{
-    return bits == 4 ? (size + 1) / 2 : size;
+    return codes == ULP_TYPE_UINT8 ? (size + 1) / 2 : size;
 }
 
 /* ---- one buffer of many elements of a kind ---- */
@@ -78,6 +73,8 @@ static enum ulp_status join_floats(struct ulp_call *call, const struct ulp_cache
 const struct ulp_formula ulp_cache_quantize = {
     "x scale low high", "code value",
     "q = min(max(round(x * (scale == 0 ? 0 : 1 / scale)), low), high); value = q * scale; q"};
+/* The storage of this one is FLOAT8E4M3FN, to whose largest number it saturates. */
+const struct ulp_formula ulp_cache_lower = {"x scale", "code", "x * (scale == 0 ? 0 : 1 / scale)"};
 const struct ulp_formula ulp_cache_dequantize = {"code scale", "value", "code * scale"};
 
 /* The scale of each row (batch, head, position). */
@@ -103,18 +100,21 @@ static struct ulp_rows rows_of(const struct ulp_heads *h)
                              .row_length = (size_t)h->size};
 }
 
-/* The new positions' codes, heads first, and what they stand for. */
+/* The new positions' codes, heads first, and what they stand for; FLOAT8E4M3FN is left to
+ * dequantize. */
 static enum ulp_status quantize(struct ulp_call *call, const struct ulp_cache *cache,
                                 const struct ulp_tensor *now, const struct ulp_heads *h,
                                 struct ulp_tensor **codes, struct ulp_tensor **values,
                                 struct ulp_error *error)
 {
-    const bool nibbles = cache->bits == 4;
+    const bool nibbles = cache->codes == ULP_TYPE_UINT8,
+               floats = cache->codes == ULP_TYPE_FLOAT8E4M3FN;
     const struct ulp_rows rows = rows_of(h);
     struct ulp_operand scale;
     int64_t *places;
-    enum ulp_status status = make(call, ULP_TYPE_INT8, h, h->length, codes, error);
-    if (status == ULP_OK)
+    enum ulp_status status =
+        make(call, floats ? cache->codes : ULP_TYPE_INT8, h, h->length, codes, error);
+    if (status == ULP_OK && !floats)
         status = make(call, now->type, h, h->length, values, error);
     if (status == ULP_OK)
         status = ulp_heads_rows(call, h, &places, error);
@@ -132,14 +132,20 @@ static enum ulp_status quantize(struct ulp_call *call, const struct ulp_cache *c
         {"code", {.tensor = *codes, .row_stride = h->size, .position_stride = 1}},
         {"value", {.tensor = *values, .row_stride = h->size, .position_stride = 1}},
     };
-    return ulp_call_formula(call, &ulp_cache_quantize, call->arithmetic, &rows, 4, operands, 2,
-                            outputs, error);
+    if (!floats)
+        return ulp_call_formula(call, &ulp_cache_quantize, call->arithmetic, &rows, 4, operands, 2,
+                                outputs, error);
+    struct ulp_arithmetic arithmetic = *call->arithmetic;
+    status = ulp_call_storage(call, cache->codes, &arithmetic.storage, error);
+    return status == ULP_OK ? ulp_call_formula(call, &ulp_cache_lower, &arithmetic, &rows, 2,
+                                               operands, 1, outputs, error)
+                            : status;
 }
 
 /* Nibbles less 8: the rows of `size` codes begin at a byte. */
 static void unpack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t size)
 {
-    const int64_t bytes = ulp_cache_size(4, size);
+    const int64_t bytes = ulp_cache_size(ULP_TYPE_UINT8, size);
     const uint8_t *from = in->data;
     for (int64_t i = 0; i < (int64_t)out->count; i++) {
         const int byte = from[i / size * bytes + i % size / 2];
@@ -150,7 +156,7 @@ static void unpack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t 
 /* A last high nibble of none is 0 plus 8. */
 static void pack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t size)
 {
-    const int64_t bytes = ulp_cache_size(4, size);
+    const int64_t bytes = ulp_cache_size(ULP_TYPE_UINT8, size);
     const int8_t *from = in->data;
     for (int64_t i = 0; i < (int64_t)out->count; i++) {
         const int64_t at = i / bytes * size + i % bytes * 2;
@@ -159,29 +165,20 @@ static void pack(const struct ulp_tensor *in, struct ulp_tensor *out, int64_t si
     }
 }
 
-/* The past's codes and what they stand for. */
+/* What codes, heads first, stand for. */
 static enum ulp_status dequantize(struct ulp_call *call, const struct ulp_cache *cache,
-                                  enum ulp_type type, struct ulp_heads h,
-                                  const struct ulp_tensor **codes, struct ulp_tensor **values,
+                                  enum ulp_type type, const struct ulp_heads *h,
+                                  const struct ulp_tensor *codes, struct ulp_tensor **values,
                                   struct ulp_error *error)
 {
-    struct ulp_tensor *unpacked;
     struct ulp_operand scale;
-    h.length = cache->past->dims[2];
-    const struct ulp_rows rows = rows_of(&h);
-    enum ulp_status status = make(call, type, &h, h.length, values, error);
-    *codes = cache->past;
-    if (status == ULP_OK && cache->bits == 4) {
-        if ((status = make(call, ULP_TYPE_INT8, &h, h.length, &unpacked, error)) != ULP_OK)
-            return status;
-        unpack(cache->past, unpacked, h.size);
-        *codes = unpacked;
-    }
+    const struct ulp_rows rows = rows_of(h);
+    enum ulp_status status = make(call, type, h, h->length, values, error);
     if (status == ULP_OK)
-        status = lay_scale(call, cache, &h, &scale, error);
+        status = lay_scale(call, cache, h, &scale, error);
     if (status != ULP_OK || (*values)->count == 0)
         return status;
-    struct ulp_operand line = {.tensor = *codes, .row_stride = h.size, .position_stride = 1};
+    struct ulp_operand line = {.tensor = codes, .row_stride = h->size, .position_stride = 1};
     const struct ulp_named_operand operands[] = {{"code", line}, {"scale", scale}};
     line.tensor = *values;
     const struct ulp_named_operand result = {"value", line};
@@ -189,17 +186,40 @@ static enum ulp_status dequantize(struct ulp_call *call, const struct ulp_cache 
                             &result, error);
 }
 
+/* The past's codes, one an element, and what they stand for. */
+static enum ulp_status read_past(struct ulp_call *call, const struct ulp_cache *cache,
+                                 enum ulp_type type, struct ulp_heads h,
+                                 const struct ulp_tensor **codes, struct ulp_tensor **values,
+                                 struct ulp_error *error)
+{
+    struct ulp_tensor *unpacked;
+    enum ulp_status status = ULP_OK;
+    h.length = cache->past->dims[2];
+    *codes = cache->past;
+    if (cache->codes == ULP_TYPE_FLOAT8E4M3FN)
+        status = ulp_call_as(call, codes, cache->codes, error);
+    if (cache->codes == ULP_TYPE_UINT8) {
+        if ((status = make(call, ULP_TYPE_INT8, &h, h.length, &unpacked, error)) != ULP_OK)
+            return status;
+        unpack(cache->past, unpacked, h.size);
+        *codes = unpacked;
+    }
+    return status == ULP_OK ? dequantize(call, cache, type, &h, *codes, values, error) : status;
+}
+
 static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache *cache,
                                   const struct ulp_tensor **now, const struct ulp_heads *h,
                                   struct ulp_error *error)
 {
-    static const int8_t none = 0;
     const struct ulp_heads packed = ulp_heads_first(h->batch, h->heads, h->length, h->size);
     const struct ulp_tensor *past_codes = NULL;
-    struct ulp_tensor *codes, *values, *past_values = NULL, *all;
+    const enum ulp_type type = (*now)->type;
+    struct ulp_tensor *codes, *values, *past_values = NULL, *all = cache->present, none;
     enum ulp_status status = quantize(call, cache, *now, h, &codes, &values, error);
+    if (status == ULP_OK && cache->codes == ULP_TYPE_FLOAT8E4M3FN)
+        status = dequantize(call, cache, type, h, codes, &values, error);
     if (status == ULP_OK && cache->past)
-        status = dequantize(call, cache, (*now)->type, *h, &past_codes, &past_values, error);
+        status = read_past(call, cache, type, *h, &past_codes, &past_values, error);
     if (status != ULP_OK)
         return status;
     struct ulp_cache floats = *cache;
@@ -209,15 +229,15 @@ static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache 
     status = join_floats(call, &floats, now, &packed, error);
     if (status != ULP_OK || !cache->present)
         return status;
-    if (cache->bits == 8) {
-        join(cache, past_codes, codes, &packed, cache->present, &none);
-        return ULP_OK;
-    }
-    status = make(call, ULP_TYPE_INT8, h, cache->length, &all, error);
+    if (cache->codes == ULP_TYPE_UINT8)
+        status = make(call, codes->type, h, cache->length, &all, error);
+    if (status == ULP_OK)
+        status = ulp_call_scalar(call, &none, codes->type, 0, error);
     if (status != ULP_OK)
         return status;
-    join(cache, past_codes, codes, &packed, all, &none);
-    pack(all, cache->present, h->size);
+    join(cache, past_codes, codes, &packed, all, none.data);
+    if (all != cache->present)
+        pack(all, cache->present, h->size);
     return ULP_OK;
 }
 

@@ -1,5 +1,7 @@
 /* Domain com.microsoft: GroupQueryAttention. Past and new keys share a buffer in which every batch
  * has its own end; query and key may be turned on the way in. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,13 +10,19 @@
 
 struct grouped {
     struct ulp_attention a;
-    int64_t buffer; /* positions of present_key and present_value; -1: not known yet */
-    int64_t bits;   /* of the caches' codes; 0: they hold floats */
+    int64_t buffer;      /* positions of present_key and present_value; -1: not known yet */
+    enum ulp_type codes; /* of the caches; UNDEFINED: they hold floats */
 };
 
 static bool has_codes(const struct ulp_call *call)
 {
     return !ulp_call_is(call, "k_quant_type", "NONE");
+}
+
+/* Does the node name that input? */
+static bool is_given(const struct ulp_call *call, size_t i)
+{
+    return i < call->bound->node->input_count && call->bound->node->inputs[i] >= 0;
 }
 
 static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *error)
@@ -35,11 +43,30 @@ static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *er
     if (has_codes(call) && bits != 4 && bits != 8)
         return ulp_fail(error, ULP_ERROR_INPUT, "kv_cache_bit_width is %lld: expected 4 or 8",
                         (long long)bits);
-    if (!ulp_call_int(call, "causal"))
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "causal=0 is not supported");
-    return ulp_microsoft_refuse(call, has_codes(call) ? 14 : 12,
+    if (!ulp_call_int(call, "causal") && ulp_call_int(call, "local_window_size") >= 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "local_window_size is %lld: expected -1 with causal=0",
+                        (long long)ulp_call_int(call, "local_window_size"));
+    if (is_given(call, 14) != is_given(call, 15))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "only one of q_norm_weight and k_norm_weight is given: expected both");
+    if (!has_codes(call) && (is_given(call, 12) || is_given(call, 13)))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "k_scale and v_scale with k_quant_type=NONE are not supported");
+    return ulp_microsoft_refuse(call, 16,
                                 (const char *const[]){"qk_output", "sliding_window_cache", NULL},
                                 error);
+}
+
+/* The type of the caches' codes: what the past has, if 8 bits may be two. */
+static enum ulp_type find_codes(const struct ulp_call *call)
+{
+    const struct ulp_tensor *past = ulp_call_in(call, 3);
+    if (!has_codes(call))
+        return ULP_TYPE_UNDEFINED;
+    if (ulp_call_int(call, "kv_cache_bit_width") == 4)
+        return ULP_TYPE_UINT8;
+    return past && past->type == ULP_TYPE_FLOAT8E4M3FN ? past->type : ULP_TYPE_INT8;
 }
 
 /* Do the caches have codes of that type, and is there a scale for the tensor or for each feature of
@@ -54,11 +81,11 @@ static enum ulp_status check_codes(const struct ulp_call *call, const struct gro
                                 *past = ulp_call_in(call, 3 + i);
         const struct ulp_heads *h = i ? &g->a.v : &g->a.k;
         const int64_t count = ulp_call_is(call, kinds[i], "PER_CHANNEL") ? h->heads * h->size : 1;
-        if (past && past->type != ulp_cache_type(g->bits))
+        if (past && past->type != g->codes)
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "past_%s is %s: expected %s for a cache of %lld bits", names[i],
-                            ulp_type_name(past->type), ulp_type_name(ulp_cache_type(g->bits)),
-                            (long long)g->bits);
+                            ulp_type_name(past->type), ulp_type_name(g->codes),
+                            (long long)ulp_call_int(call, "kv_cache_bit_width"));
         if (!scale || scale->count != (size_t)count)
             return ulp_fail(error, ULP_ERROR_INPUT, "%c_scale has %zu elements: %s=%s needs %lld",
                             letters[i], scale ? scale->count : 0, kinds[i],
@@ -84,7 +111,7 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
     *g = (struct grouped){.a = {.query = q,
                                 .key = k,
                                 .value = v,
-                                .causal = true,
+                                .causal = ulp_call_int(call, "causal"),
                                 .right = -1,
                                 .left = window < 0 ? -1 : window - 1,
                                 .scale = ulp_microsoft_scale(call),
@@ -93,7 +120,7 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                                 .sink = ulp_call_in(call, 11),
                                 .smooth = ulp_call_int(call, "smooth_softmax") > 0},
                           .buffer = -1,
-                          .bits = has_codes(call) ? ulp_call_int(call, "kv_cache_bit_width") : 0};
+                          .codes = find_codes(call)};
     struct ulp_attention *a = &g->a;
     const int64_t parts = k ? heads : heads + 2 * groups;
     if (q->rank != 3 || !k != !v || q->dims[2] % parts != 0 || window == 0)
@@ -124,11 +151,11 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
     const int64_t past = past_key ? past_key->dims[2] : 0;
     if (kh->length != a->q.length || call->in[5]->count != (size_t)kh->batch || total->count != 1 ||
         (past_key && (past_key->count != (size_t)(kh->batch * kh->heads * past *
-                                                  ulp_cache_size(g->bits, kh->size)) ||
+                                                  ulp_cache_size(g->codes, kh->size)) ||
                       past_value->count != (size_t)(vh->batch * vh->heads * past *
-                                                    ulp_cache_size(g->bits, vh->size)))))
+                                                    ulp_cache_size(g->codes, vh->size)))))
         return ulp_fail(error, ULP_ERROR_INPUT, "key, past and seqlens_k do not fit query");
-    if (g->bits && (status = check_codes(call, g, error)) != ULP_OK)
+    if (g->codes && (status = check_codes(call, g, error)) != ULP_OK)
         return status;
     if (total->data) {
         g->buffer = ulp_tensor_get_int(total, 0);
@@ -149,14 +176,62 @@ static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *er
     if (status != ULP_OK)
         return status;
     const struct ulp_attention *a = &g.a;
-    const enum ulp_type type = call->in[0]->type, cached = g.bits ? ulp_cache_type(g.bits) : type;
+    const enum ulp_type type = call->in[0]->type, cached = g.codes ? g.codes : type;
     const int64_t y[] = {a->q.batch, a->q.length, a->q.heads * a->v.size};
-    const int64_t key[] = {a->k.batch, a->k.heads, g.buffer, ulp_cache_size(g.bits, a->k.size)};
-    const int64_t value[] = {a->v.batch, a->v.heads, g.buffer, ulp_cache_size(g.bits, a->v.size)};
+    const int64_t key[] = {a->k.batch, a->k.heads, g.buffer, ulp_cache_size(g.codes, a->k.size)};
+    const int64_t value[] = {a->v.batch, a->v.heads, g.buffer, ulp_cache_size(g.codes, a->v.size)};
     if ((status = ulp_call_describe(call, 0, type, 3, y, error)) != ULP_OK || g.buffer < 0 ||
         (status = ulp_call_describe(call, 1, cached, 4, key, error)) != ULP_OK)
         return status;
     return ulp_call_describe(call, 2, cached, 4, value, error);
+}
+
+static const struct ulp_formula normal = {"x scale epsilon", "y",
+                                          "x / sqrt(row_mean(x * x) + epsilon) * scale"};
+
+/* *in, whose features of a head get a root mean square of 1, times q_norm_weight or k_norm_weight:
+ * *in and *h become those of the result. */
+static enum ulp_status normalize(struct ulp_call *call, bool key, const struct ulp_tensor **in,
+                                 struct ulp_heads *h, struct ulp_error *error)
+{
+    const struct ulp_attribute_value *own =
+        ulp_call_attribute(call, key ? "k_norm_epsilon" : "q_norm_epsilon");
+    const double epsilon =
+        (double)(own->present ? own : ulp_call_attribute(call, "qk_norm_epsilon"))->f;
+    const struct ulp_tensor *weight = ulp_call_in(call, key ? 15 : 14);
+    const struct ulp_heads to = ulp_heads_first(h->batch, h->heads, h->length, h->size);
+    const int64_t dims[] = {h->batch, h->heads, h->length, h->size};
+    const struct ulp_rows rows = {.row_count = (size_t)(h->batch * h->heads * h->length),
+                                  .row_length = (size_t)h->size};
+    struct ulp_tensor *out;
+    int64_t *places;
+    char number[32];
+    if (weight->rank != 1 || weight->dims[0] != h->size || !(epsilon > 0 && isfinite(epsilon)))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%c_norm_weight has %zu elements, its epsilon is %g: expected %lld, a "
+                        "head's features, and a positive number",
+                        key ? 'k' : 'q', weight->count, epsilon, (long long)h->size);
+    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, out, (*in)->type, 4, dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, out, error);
+    if (status == ULP_OK)
+        status = ulp_heads_rows(call, h, &places, error);
+    if (status != ULP_OK)
+        return status;
+    snprintf(number, sizeof number, "%a", epsilon);
+    const struct ulp_named_operand operands[] = {
+        {"x", {.tensor = *in, .row_offset = places, .position_stride = 1}},
+        {"scale", {.tensor = weight, .position_stride = 1}},
+        {"epsilon", {.constant = number}},
+    };
+    const struct ulp_named_operand y = {
+        "y", {.tensor = out, .row_stride = h->size, .position_stride = 1}};
+    status = ulp_call_formula(call, &normal, call->arithmetic, &rows, 3, operands, 1, &y, error);
+    *in = out;
+    *h = to;
+    return status;
 }
 
 /* Query and key turned by their places among the keys, or by position_ids (a prompt's first entry
@@ -218,14 +293,18 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
     }
     a->lengths = lengths;
     a->starts = starts;
+    if (ulp_call_in(call, 14) &&
+        ((status = normalize(call, false, &a->query, &a->q, error)) != ULP_OK ||
+         (status = normalize(call, true, &a->key, &a->k, error)) != ULP_OK))
+        return status;
     if (ulp_call_int(call, "do_rotary") && (status = rotate(call, a, prompt, error)) != ULP_OK)
         return status;
     for (size_t i = 0; i < 2; i++) {
         const struct ulp_cache cache = {.past = ulp_call_in(call, 3 + i),
                                         .present =
                                             ulp_call_wants(call, 1 + i) ? &call->out[1 + i] : NULL,
-                                        .scale = g.bits ? ulp_call_in(call, 12 + i) : NULL,
-                                        .bits = g.bits,
+                                        .scale = g.codes ? ulp_call_in(call, 12 + i) : NULL,
+                                        .codes = g.codes,
                                         .length = g.buffer,
                                         .starts = starts};
         status = ulp_cache_join(call, &cache, i ? &a->value : &a->key, i ? &a->v : &a->k, error);
@@ -243,18 +322,18 @@ const struct ulp_operator ulp_ops_microsoft_grouped[] = {
      .inputs = "query key? value? past_key:*? past_value:*? seqlens_k:i total_sequence_length:i "
                "cos_cache? sin_cache? "
                "position_ids:i? attention_bias? head_sink? k_scale:p? v_scale:p? q_norm_weight? "
-               "k_norm_weight?",
+               "k_norm_weight? query_seqlens:i?",
      .outputs = "y present_key? present_value?",
      .attributes = "causal:int=1; do_rotary:int=0; k_quant_type:string=NONE; "
                    "kv_cache_bit_width:int=0; "
-                   "kv_num_heads:!int; local_window_size:int=-1; num_heads:!int; "
-                   "qk_norm_epsilon:float; "
+                   "k_norm_epsilon:float; kv_num_heads:!int; local_window_size:int=-1; "
+                   "num_heads:!int; q_norm_epsilon:float; qk_norm_epsilon:float=1e-6; "
                    "qk_output:int=0; rotary_interleaved:int=0; scale:float=0; "
                    "sliding_window_cache:int=0; "
                    "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
      .infer = infer_grouped, .run = run_grouped, .work = ULP_WORK_CONTRACTION, .mixed = true,
-     .formulas = ULP_FORMULAS(&ulp_attend_average, &ulp_rotate_pairs, &ulp_cache_quantize,
-                              &ulp_cache_dequantize),
+     .formulas = ULP_FORMULAS(&ulp_attend_average, &normal, &ulp_rotate_pairs, &ulp_cache_quantize,
+                              &ulp_cache_lower, &ulp_cache_dequantize),
      .check = check_grouped, .quantizes = true, .hands_integers = true},
     {0},
 };

@@ -1,0 +1,1 @@
+Bx3Jјтанo«жoвlжqнl_kkснqЎдkeJза[’ркиlзёаu\зф]OлфиldмЯлYsYfrйmз—хfi5нmмчYr–йииbЎlcpл–sонkиjmqлџf—№џиyZиpImб`cсеXyйoоoнмглnнmB9дrjojбerJl^„жaиqOавaмKemкulcl`яjlаkPeh—„пecпjZUарpбеуdlлrйт]жн№”’qNл’^Pц

@@ -1,0 +1,1 @@
+Bx4JÀöopìamSjÕìtEnsêjîáãénawtæ]nq×o]rìbcqthéíÅtLeúniôÍZwrédfkðç|álrVáZqdënêãçjkCaïé`ápÖqû÷âaÌfjõqksõhñcir_Ý×cacêöï[Þì`goZqÜÝçp÷ñPZjêiGðhèåtkhôebmoärîpijäbjaDbÓlÚxìsëìæÚpSëoôTnìiêqäñKväaã^`sçZ\gfðq\

@@ -1,0 +1,1 @@
+Bx3JΐrμoimθευNgζQ`ιasreάλϊφUρθςlίu΄qπρφΧgςkιογάζQkιφλmλbjΩkKΩbRdμεlςΤcpφγθhήS=ζε_ρηςcλiΨοΥαeΨβ\ΡθΞoΫaςKRcpkgw^ibcgΦςιpλρiρθΧΦRνιέpέάgπfβlΔqsΤQTrζπqδigοmaρπξΧioνκlgiιqρρlοqσκvTςpςι[ββαawPεilbΫYΐrοδΠ

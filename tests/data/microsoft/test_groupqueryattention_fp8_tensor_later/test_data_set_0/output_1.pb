@@ -1,0 +1,1 @@
+Bpresent_keyJ€rìoimèåõNgæQ`éasreÜëúöUñèòlßu´qğñö×gòkéïãÜæQkéöëmëbjÙkKÙbRdìålòÔcpöãèhŞS=æå_ñçòcëiØïÕáeØâ\ÑèÎoÛaõéqİuúërÂsîwòssÕW}úéîsgñarøioÆë]òKRcpkgw^ibcgÖòépëñiñè×ÖRíéİpİÜgğfâlÄqsÔQTræğqäigïmañğî×ioíêlgiéqññlïqóêvTòpòé[ââáawPåilbÛYÀrïäĞxsiùép>òïìsTtùnòîMmO×XanuÒ{hÕëõô
