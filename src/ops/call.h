@@ -73,6 +73,10 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
 /* Allocate a described tensor's data, charged to the budget, freed when the call ends. */
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
                                    struct ulp_error *error);
+/* Both of a tensor as this lane holds it, which lives as long. */
+enum ulp_status ulp_call_make(struct ulp_call *call, enum ulp_type type, int rank,
+                              const int64_t *dims, struct ulp_tensor **out,
+                              struct ulp_error *error);
 /* The end of them. */
 void ulp_call_free_temporaries(struct ulp_temporary *list);
 /* *tensor (may be NULL) as the lane holds tensors of `type`: converted, unless it is so already.

@@ -69,11 +69,7 @@ enum ulp_status ulp_rotate_heads(struct ulp_call *call, const struct ulp_rotatio
     const struct ulp_heads to = ulp_heads_packed(h->batch, h->heads, h->length, h->size);
     const int64_t shape[] = {h->batch, h->length, h->heads, h->size};
     struct ulp_tensor *turned;
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *turned, &turned, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe_tensor(call, turned, (*in)->type, 4, shape, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, turned, error);
+    enum ulp_status status = ulp_call_make(call, (*in)->type, 4, shape, &turned, error);
     if (status == ULP_OK)
         status = ulp_rotate(call, rotation, turned, &to, *in, h, error);
     *in = turned;

@@ -77,6 +77,15 @@ enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *ten
     return ULP_OK;
 }
 
+enum ulp_status ulp_call_make(struct ulp_call *call, enum ulp_type type, int rank,
+                              const int64_t *dims, struct ulp_tensor **out, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_call_take(call, 1, sizeof **out, out, error);
+    if (status == ULP_OK)
+        status = ulp_call_describe_tensor(call, *out, type, rank, dims, error);
+    return status == ULP_OK ? ulp_call_temporary(call, *out, error) : status;
+}
+
 void ulp_call_free_temporaries(struct ulp_temporary *list)
 {
     for (struct ulp_temporary *next; list; list = next) {

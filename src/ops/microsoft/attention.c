@@ -53,11 +53,7 @@ enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tenso
                         (long long)batch * 2, (long long)batch * 3 + 2, (long long)batch,
                         (long long)total, (long long)batch, (long long)length, (long long)total);
     }
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *hidden, &hidden, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(hidden, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, 4, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, hidden, error);
+    enum ulp_status status = ulp_call_make(call, ULP_TYPE_INT32, 4, dims, &hidden, error);
     for (int64_t n = 0; status == ULP_OK && n < (int64_t)hidden->count; n++) {
         const int64_t b = n / (length * total), j = n % total;
         const bool sees =
@@ -176,11 +172,7 @@ static enum ulp_status add_bias(struct ulp_call *call, const struct ulp_tensor *
                         "a bias of %zu elements: expected one for each feature of query, key "
                         "and value",
                         bias->count);
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe_tensor(call, out, (*in)->type, 4, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, out, error);
+    enum ulp_status status = ulp_call_make(call, (*in)->type, 4, dims, &out, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, (size_t)count, sizeof *x_row, &x_row, error);
     if (status == ULP_OK)

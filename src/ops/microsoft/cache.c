@@ -41,10 +41,7 @@ static enum ulp_status make(struct ulp_call *call, enum ulp_type type, const str
                             int64_t length, struct ulp_tensor **out, struct ulp_error *error)
 {
     const int64_t dims[] = {h->batch, h->heads, length, h->size};
-    enum ulp_status status = ulp_call_take(call, 1, sizeof **out, out, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe_tensor(call, *out, type, 4, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, *out, error) : status;
+    return ulp_call_make(call, type, 4, dims, out, error);
 }
 
 static enum ulp_status join_floats(struct ulp_call *call, const struct ulp_cache *cache,

@@ -211,11 +211,7 @@ static enum ulp_status normalize(struct ulp_call *call, bool key, const struct u
                         "%c_norm_weight has %zu elements, its epsilon is %g: expected %lld, a "
                         "head's features, and a positive number",
                         key ? 'k' : 'q', weight->count, epsilon, (long long)h->size);
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe_tensor(call, out, (*in)->type, 4, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, out, error);
+    enum ulp_status status = ulp_call_make(call, (*in)->type, 4, dims, &out, error);
     if (status == ULP_OK)
         status = ulp_heads_rows(call, h, &places, error);
     if (status != ULP_OK)
