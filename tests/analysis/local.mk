@@ -1,7 +1,9 @@
 test_programs += check_analysis
 check_analysis_SOURCES = %D%/check_analysis.c %D%/wide.h
 test_programs += check_attribution
-check_attribution_SOURCES = %D%/check_attribution.c
+check_attribution_SOURCES = %D%/attribution_test.h %D%/check_attribution.c
+test_programs += check_attribution_special
+check_attribution_special_SOURCES = %D%/attribution_test.h %D%/check_attribution_special.c
 test_programs += check_bits
 check_bits_SOURCES = %D%/bits_test.h %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
 test_programs += check_bits_result

@@ -1,0 +1,112 @@
+/* Attributing the errors of small graphs in tests. */
+#ifndef ULP_TESTS_ANALYSIS_ATTRIBUTION_TEST_H
+#define ULP_TESTS_ANALYSIS_ATTRIBUTION_TEST_H
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "base/random.h"
+#include "tests/support/text_model.h"
+
+#define LANES 4
+static const char *lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
+
+static const struct text_graph unrolled = {
+    "x i_count",
+    "y",
+    {NODE("MatMul", "0/step", "x w", "m0"), NODE("Add", "0/add", "m0 x", "a0"),
+     NODE("Tanh", "0/bend", "a0", "t0"), NODE("MatMul", "1/step", "t0 w", "m1"),
+     NODE("Add", "1/add", "m1 x", "a1"), NODE("Tanh", "1/bend", "a1", "t1"),
+     NODE("MatMul", "2/step", "t1 w", "m2"), NODE("Add", "2/add", "m2 x", "a2"),
+     NODE("Tanh", "2/bend", "a2", "y")}};
+
+static const struct text_graph loop_body = {"i_n b_c s",
+                                            "b_d t",
+                                            {NODE("MatMul", "step", "s w", "m"),
+                                             NODE("Add", "add", "m x", "a"),
+                                             NODE("Tanh", "bend", "a", "t"),
+                                             NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph looped = {
+    "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &loop_body)}};
+
+/* How the next runs keep values: at most so much in memory, and whether a file may hold the rest.
+ */
+static size_t kept_max = SIZE_MAX;
+static bool spills;
+/* By lane; NULL: nothing is kept. And whether lanes that overflow are attributed without that. */
+static const struct ulp_keeps *keeps;
+static bool fixes;
+
+static inline enum ulp_status attribute(const struct text_graph *text, const char *output,
+                                        double x0, size_t samples, size_t verify,
+                                        struct ulp_audit *out, struct ulp_error *error)
+{
+    struct ulp_model *model = text_load(text);
+    struct ulp_tensor_set inputs[2] = {text_inputs(model, 5, x0, true),
+                                       text_inputs(model, 6, x0, true)};
+    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
+    const struct ulp_attribution_options shares = {.output = output, .thread_count = 1};
+    struct ulp_arithmetic arithmetics[LANES];
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_attributor *attributor;
+    for (size_t l = 0; l < LANES; l++)
+        arithmetics[l] = test_arithmetic(lanes[l]);
+    ck_ulp_ok(ulp_plan_create(model, arithmetics, LANES, &options, &plan, error), *error);
+    ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
+    enum ulp_status status = ulp_attributor_create(plan, output, 1, &attributor, error);
+    if (status == ULP_OK && spills)
+        status = ulp_attributor_spill(attributor, ".", error);
+    if (status == ULP_OK)
+        ulp_attributor_causes(attributor);
+    if (status == ULP_OK && kept_max < attributor->kept_max)
+        attributor->kept_max = kept_max;
+    for (size_t s = 0; s < samples && status == ULP_OK; s++) {
+        const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                                 ulp_attributor_observer(attributor)};
+        ck_ulp_ok(ulp_auditor_sample(auditor, "sample", error), *error);
+        ck_ulp_ok(ulp_attributor_sample(attributor, &inputs[s], error), *error);
+        ulp_attributor_verify(attributor, verify);
+        ck_ulp_ok(ulp_plan_run(plan, &inputs[s], &run, observers, 2, NULL, NULL, error), *error);
+        status = ulp_attributor_sweep(attributor, error);
+    }
+    if (status == ULP_OK) {
+        ck_ulp_ok(ulp_auditor_finish(auditor, out, error), *error);
+        ck_ulp_ok(ulp_attributor_finish(attributor, out, error), *error);
+    }
+    const struct ulp_tensor_set *given[] = {&inputs[0], &inputs[1]};
+    if (fixes)
+        ck_ulp_ok(ulp_audit_attribute_overflowing(out, plan, given, samples, &shares, error),
+                  *error);
+    ulp_attributor_free(attributor);
+    ulp_auditor_free(auditor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs[0]);
+    ulp_tensor_set_free(&inputs[1]);
+    ulp_model_free(model);
+    return status;
+}
+
+/* What is left is of third order in errors of 2^-11 and less: 2 % is the promise. */
+static inline void expect_whole(const struct ulp_audit *audit)
+{
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_attribution *a = &audit->lanes[l].attribution;
+        double sum = a->inputs, missing = 0;
+        ck_assert_msg(a->given, "%s: %s", audit->lanes[l].name, a->reason);
+        for (size_t n = 0; n < audit->lanes[l].node_count; n++) {
+            sum += audit->lanes[l].nodes[n].share + audit->lanes[l].nodes[n].decision;
+            missing += audit->lanes[l].nodes[n].missing;
+        }
+        ck_assert_msg(fabs(a->sum - 1) <= 0.02, "%s: sum %.4f", audit->lanes[l].name, a->sum);
+        ck_assert_msg(fabs(a->sum - sum) <= 1e-12 && fabs(a->residual - (1 - sum)) <= 1e-12,
+                      "%s: the sum is not that of the nodes", audit->lanes[l].name);
+        /* errors are kept with 24 bits, and amplified by less than 2^6 here */
+        ck_assert_msg(fabs(missing - a->residual) <= 0x1p-17, "%s: %g is missing, %g by nodes",
+                      audit->lanes[l].name, a->residual, missing);
+    }
+}
+
+#endif

@@ -1,0 +1,213 @@
+/* analysis: shares where there are none, where nodes are kept, decide or overflow, and where values
+ * were in a file. */
+#include "tests/analysis/attribution_test.h"
+
+static const struct text_graph large = {"x",
+                                        "y",
+                                        {NODE("Mul", "up", "x big", "a"),
+                                         NODE("Mul", "over", "a big", "b"),
+                                         NODE("Relu", "y", "b", "y")}};
+static const struct text_graph moves = {"x", "y", {NODE("Relu", "relu", "x", "y")}};
+static const struct text_graph decides = {"x",
+                                          "y",
+                                          {NODE("MatMul", "first", "x w", "a"),
+                                           NODE("Floor", "cut", "a", "b"),
+                                           NODE("Add", "sum", "a b", "y")}};
+
+START_TEST(what_has_no_shares_says_why)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&large, NULL, 3, 1, 0, &audit, &error), error); /* 300 * 300 * 3 */
+    ck_assert(!audit.lanes[0].attribution.given);
+    ck_assert_ptr_nonnull(strstr(audit.lanes[0].attribution.reason, "not finite"));
+    ck_assert(isnan(audit.lanes[0].nodes[0].share));
+    ulp_audit_free(&audit);
+    ck_ulp_ok(attribute(&moves, NULL, 0.5, 1, 0, &audit, &error), error);
+    ck_assert(!audit.lanes[0].attribution.given);
+    ck_assert_ptr_nonnull(strstr(audit.lanes[0].attribution.reason, "equal"));
+    ulp_audit_free(&audit);
+    ck_ulp_ok(attribute(&decides, NULL, 0, 1, 0, &audit, &error), error); /* no step is crossed */
+    expect_whole(&audit);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
+static const struct text_graph twice = {"x",
+                                        "y",
+                                        {NODE("Mul", "up", "x big", "a"),
+                                         NODE("Mul", "over", "a big", "b"),
+                                         NODE("Mul", "further", "b big", "c"),
+                                         NODE("MatMul", "y", "c w", "y")}};
+
+/* An arithmetic that overflows has the shares of the same one with that kept, which an audit of
+ * that one finds, too. Other lanes are as they were. */
+START_TEST(overflows_are_fixed)
+{
+    static const size_t kept[] = {1, 2, 3};
+    struct ulp_audit fixed, same, without;
+    struct ulp_error error;
+    struct ulp_keep keep = {.nodes = kept, .node_count = 3};
+    const struct ulp_keeps by_lane[LANES] = {{0}, {.count = 1, .items = &keep}};
+    ck_ulp_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &error), error);
+    fixes = true;
+    ck_ulp_ok(attribute(&twice, NULL, 0, 2, 2, &fixed, &error), error);
+    fixes = false;
+    keeps = by_lane;
+    ck_ulp_ok(attribute(&twice, NULL, 0, 2, 0, &same, &error), error);
+    keeps = NULL;
+    ck_ulp_ok(attribute(&twice, NULL, 0, 2, 0, &without, &error), error);
+    ck_assert(!without.lanes[0].attribution.given && without.lanes[1].attribution.given);
+    for (size_t l = 0; l < LANES - 1; l++) {
+        const struct ulp_attribution *a = &fixed.lanes[l].attribution,
+                                     *b = &(l ? &without : &same)->lanes[l].attribution;
+        ck_assert_msg(a->given && b->given, "%s: %s", fixed.lanes[l].name, a->reason);
+        ck_assert(a->sum == b->sum && a->inputs == b->inputs && a->sample_count == 2);
+        ck_assert_uint_eq(a->kept_count, l ? 0 : 3);
+        for (size_t n = 0; n < fixed.lanes[l].node_count; n++) {
+            const struct ulp_audit_node *x = &fixed.lanes[l].nodes[n],
+                                        *y = &(l ? &without : &same)->lanes[l].nodes[n];
+            ck_assert(x->share == y->share && x->gain == y->gain && x->condition == y->condition &&
+                      x->share_worst == y->share_worst &&
+                      memcmp(x->causes, y->causes, sizeof x->causes) == 0);
+        }
+    }
+    const struct ulp_attribution *a = &fixed.lanes[0].attribution;
+    ck_assert(memcmp(a->kept, kept, sizeof kept) == 0 && strcmp(a->kept_output, "y") == 0);
+    ck_assert(a->kept_sqnr_db == same.lanes[0].outputs.outputs[0].entire.sqnr_db);
+    ck_assert_double_gt(a->kept_sqnr_db, 40);
+    ulp_audit_free(&fixed);
+    ulp_audit_free(&same);
+    ulp_audit_free(&without);
+}
+END_TEST
+
+/* The inputs' rounding has its share, too, in a lane that keeps nodes: those that read them round
+ * it. */
+START_TEST(kept_nodes_leave_the_inputs)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    struct ulp_keep keep = {.pattern = "2/bend"};
+    const struct ulp_keeps by_lane[LANES] = {{0}, {.count = 1, .items = &keep}};
+    ck_ulp_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &error), error);
+    keeps = by_lane;
+    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    keeps = NULL;
+    expect_whole(&audit);
+    ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
+    ulp_audit_free(&audit);
+    lanes[1] = "fp16,fuse=pointwise"; /* and where kernels read them */
+    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    lanes[1] = "fp16";
+    expect_whole(&audit);
+    ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
+/* What was in a file comes back with the same bits: every figure is equal, wherever values were. */
+START_TEST(a_file_changes_nothing)
+{
+    struct ulp_audit memory, file;
+    struct ulp_error error;
+    static const struct text_graph *const graphs[] = {&text_chain, &looped};
+    static const size_t limits[] = {0, 300};
+    for (size_t i = 0; i < 4; i++) {
+        kept_max = SIZE_MAX;
+        spills = false;
+        ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &memory, &error), error);
+        kept_max = limits[i % 2];
+        spills = true;
+        ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &file, &error), error);
+        for (size_t l = 0; l < memory.lane_count; l++) {
+            const struct ulp_audit_lane *a = &memory.lanes[l], *b = &file.lanes[l];
+            ck_assert(a->attribution.given && b->attribution.given);
+            ck_assert(a->attribution.sum == b->attribution.sum &&
+                      a->attribution.inputs == b->attribution.inputs);
+            for (size_t n = 0; n < a->node_count; n++)
+                ck_assert(a->nodes[n].share == b->nodes[n].share &&
+                          a->nodes[n].gain == b->nodes[n].gain &&
+                          memcmp(a->nodes[n].causes, b->nodes[n].causes,
+                                 sizeof a->nodes[n].causes) == 0 &&
+                          a->nodes[n].condition == b->nodes[n].condition);
+            for (size_t v = 0; v < a->attribution.verified_count; v++)
+                ck_assert(a->attribution.verified[v].held == b->attribution.verified[v].held);
+        }
+        ulp_audit_free(&memory);
+        ulp_audit_free(&file);
+    }
+    spills = false;
+    ck_ulp_ok(attribute(&text_chain, NULL, 0, 1, 0, &memory, &error), error);
+    ck_assert_ptr_nonnull(strstr(memory.lanes[0].attribution.reason, "more memory"));
+    ulp_audit_free(&memory);
+    kept_max = SIZE_MAX;
+}
+END_TEST
+
+static const struct text_graph rounds = {"x",
+                                         "y",
+                                         {NODE("MatMul", "first", "x w", "a"),
+                                          NODE("Mul", "up", "a big", "b"),
+                                          NODE("Round", "y", "b", "y")}};
+static const struct text_graph chooses = {
+    "x",
+    "y",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Mul", "up", "a big", "b"),
+     NODE("Round", "cut", "b", "c"), NODE("Less", "less", "b c", "b_d"),
+     NODE("Identity", "pass", "b_d", "b_e"), NODE("Where", "y", "b_e a x", "y")}};
+
+/* Products of some hundreds err by up to 1/4 in FP16, so that many round to another integer. y is
+ * made of integers below 2048, which FP16 holds: all of its error is what rounding decided, and no
+ * derivative passes. In the second graph only conditions jump: the node that compares has what its
+ * choices change, not those that pass them on, and the rest is that of `a` through Where. */
+START_TEST(decisions_are_named)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&rounds, NULL, 0, 1, 0, &audit, &error), error);
+    const struct ulp_attribution *a = &audit.lanes[0].attribution;
+    ck_assert_msg(a->given, "fp16: %s", a->reason);
+    /* sums of 24 products of floats, which are kept with 24 bits */
+    ck_assert_double_eq_tol(audit_node(&audit, 0, "y")->decision, 1, 24 * 0x1p-23);
+    ck_assert_double_eq_tol(a->decisions, 1, 24 * 0x1p-23);
+    ck_assert(audit_node(&audit, 0, "up")->share == 0 && audit_node(&audit, 0, "y")->stops);
+    ulp_audit_free(&audit);
+    ck_ulp_ok(attribute(&chooses, NULL, 0, 1, 0, &audit, &error), error);
+    a = &audit.lanes[0].attribution;
+    ck_assert_msg(a->given && fabs(a->residual) <= 1e-4, "residual %g", a->residual);
+    ck_assert_double_gt(audit_node(&audit, 0, "less")->decision, 0.5);
+    ck_assert(audit_node(&audit, 0, "pass")->decision == 0 &&
+              audit_node(&audit, 0, "y")->decision == 0);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
+START_TEST(unknown_outputs_are_refused)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    static const char *const wrong[] = {"nothing", "y[3,0]",   "y[0]",   "y[0,0,0]",
+                                        "x",       "y[0,1]-c", "y[a,b]", "w"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_int_eq(attribute(&text_chain, wrong[i], 0, 1, 0, &audit, &error),
+                         ULP_ERROR_USAGE);
+        ck_assert_ptr_nonnull(strstr(error.message, wrong[i]));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("attribution of special cases");
+    TCase *tcase = tcase_create("shares");
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, what_has_no_shares_says_why);
+    tcase_add_test(tcase, overflows_are_fixed);
+    tcase_add_test(tcase, kept_nodes_leave_the_inputs);
+    tcase_add_test(tcase, a_file_changes_nothing);
+    tcase_add_test(tcase, decisions_are_named);
+    tcase_add_test(tcase, unknown_outputs_are_refused);
+    suite_add_tcase(suite, tcase);
+    return test_run(suite, NULL);
+}
