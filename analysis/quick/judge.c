@@ -131,8 +131,8 @@ static double judge_node(struct ulp_quick *quick, const struct ulp_audit *audit,
             continue;
         const double introduced = ulp_math_max(output->single.rms, output->introduced.rms);
         const bool own = compare(node->rms, introduced, &worst);
-        const bool whole = compare(error, output->entire.rms, &worst) |
-                           compare(error, output->range.ref_rms, &worst);
+        const bool entire = compare(error, output->entire.rms, &worst),
+                   range = compare(error, output->range.ref_rms, &worst), whole = entire || range;
         node->doubtful |= own || whole;
         node->widened |= own || (whole && isfinite(node->error) && !is_explained(quick, audit, n));
     }

@@ -238,8 +238,8 @@ const char *const mistake_words[MISTAKES] = {
     "255 times as large (not divided by 255)",
     "elements in the order NHWC where the model takes NCHW",
     "mean and standard deviation left out (ImageNet's)",
-    "values from 0 to 255: neither divided by 255 nor mean and standard deviation applied "
-    "(ImageNet's)",
+    ("values from 0 to 255: neither divided by 255 nor mean and standard deviation applied "
+     "(ImageNet's)"),
     "shifted by one pixel (left)",
     "shifted by one pixel (up)",
     "mirrored left to right",

@@ -72,7 +72,7 @@ static void *note(void *block)
 {
     if (!block)
         return NULL;
-    const size_t now = live += malloc_usable_size(block);
+    const size_t bytes = malloc_usable_size(block), now = atomic_fetch_add(&live, bytes) + bytes;
     size_t most = peak;
     while (now > most && !atomic_compare_exchange_weak(&peak, &most, now))
         ;
