@@ -12,7 +12,7 @@ plain="ulp_arithmetic_part ulp_arithmetic_preset ulp_arithmetic_runtime ulp_arit
     ulp_operator_info_formula ulp_outputs_hold ulp_outputs_release ulp_plan_node_arithmetic
     ulp_plan_node_kernel ulp_plan_node_types ulp_plan_same_nodes ulp_plan_takes ulp_plans_drop ulp_runtime_find ulp_saved_format_row ulp_slices_tried ulp_tensor_copy ulp_tensor_create ulp_tensor_describe_text
     ulp_tensor_get_int ulp_tensor_same_shape ulp_tensor_set_add ulp_tensor_set_find ulp_tensor_set_fingerprint ulp_tensor_wrap
-    ulp_quick_is_doubtful ulp_quick_observer ulp_timer_create ulp_timer_observer ulp_timer_phase ulp_timer_restart ulp_timer_watch
+    ulp_quick_is_doubtful ulp_quick_observer ulp_timer_create ulp_timer_observer ulp_timer_watch
     ulp_truth_clear ulp_truth_create ulp_truth_observer ulp_truth_pair ulp_type_is_float
     ulp_unit_info ulp_version"
 bad=0 seen=0
@@ -24,5 +24,17 @@ for name in $(cat include/ulpscope.h include/ulpscope/*.h | tr '\n' ' ' | grep -
     grep -rhE --include=*.c -A 25 "^[a-z].*\b$name\(" src analysis | awk '/^}/ { exit } /ulp_(environment|float_mode)_enter/ { found = 1 } END { exit !found }' ||
         { echo "$name does not enter the library's environment"; bad=1; }
 done
+# So do the library's own observers: runs call every observer in the environment of their caller. These only copy values, or call
+# another observer.
+plain_observers="keep_outputs note_types note_decisions watch_node"
+observers=0
+while IFS=: read -r file name; do
+    observers=$((observers + 1))
+    case " $plain_observers " in *" $name "*) continue ;; esac
+    grep -hE -A 25 "^[a-z].*\b$name\(void" $(grep -lE "^[a-z].*\b$name\(void" "$file" "$(dirname "$file")"/*.c) |
+        awk '/^[a-z].*;$/ { exit } /^}/ { exit } /ulp_environment_enter/ { found = 1 } END { exit !found }' ||
+        { echo "$file: the observer $name does not enter the library's environment"; bad=1; }
+done < <(grep -rnoE --include=*.c '\.node_done = [^,}]*' src/base src/run analysis | sed -E 's/:[0-9]+:.*[ ]([a-z_]+)( : NULL)?$/:\1/')
+[ "$observers" -gt 10 ] || { echo "too few observers were found"; exit 1; }
 [ "$seen" -gt 30 ] || { echo "too few declarations were found"; exit 1; }
 exit $bad

@@ -5,6 +5,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "base/random.h"
 #include "run/lane.h"
 #include "run/pass/replay.h"
@@ -25,6 +26,8 @@ struct trial {
 static enum ulp_status take_value(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct trial *trial = context;
     const struct ulp_plan *plan = trial->attributor->plan;
     const struct ulp_plan_node *node = &plan->nodes[event->index];

@@ -7,6 +7,7 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/slices.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "base/text/text.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
@@ -57,6 +58,8 @@ static enum ulp_status try_output(struct searching *searching, const struct ulp_
 static enum ulp_status try_node(void *context, const struct ulp_event *event,
                                 struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct searching *searching = context;
     const struct ulp_plan *plan = searching->comparing->plan;
     if (!event->output_count || !event->values[event->output_count].entire ||

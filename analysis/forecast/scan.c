@@ -40,6 +40,8 @@ static double find_largest(const struct ulp_tensor *value)
 static enum ulp_status look_at(void *context, const struct ulp_event *event,
                                struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct scan *scan = context;
     struct ulp_forecaster *forecaster = scan->forecaster;
     enum ulp_status status = ULP_OK;

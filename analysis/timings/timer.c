@@ -5,6 +5,7 @@
 #include "analysis/timings/timings.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "run/plan/plan.h"
 
 const char *ulp_timed_name(enum ulp_timed timed)
@@ -39,6 +40,8 @@ void ulp_timer_restart(struct ulp_timer *timer)
 {
     if (!timer)
         return;
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     ulp_arena_free(timer->memory);
     *timer = (struct ulp_timer){.started = ulp_seconds_now()};
     timer->phase_started = timer->started;
@@ -48,6 +51,8 @@ void ulp_timer_phase(struct ulp_timer *timer, enum ulp_timed phase)
 {
     if (!timer)
         return;
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     const double now = ulp_seconds_now();
     timer->phases[timer->phase] += now - timer->phase_started;
     timer->phase_started = now;
@@ -101,6 +106,8 @@ static enum ulp_status prepare(struct ulp_timer *timer, const struct ulp_event *
 static enum ulp_status add_node(void *context, const struct ulp_event *event,
                                 struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     struct ulp_timer *timer = context;
     enum ulp_status status = prepare(timer, event, error);
     if (status != ULP_OK)
@@ -129,14 +136,30 @@ struct ulp_observer ulp_timer_observer(struct ulp_timer *timer, const struct ulp
     return (struct ulp_observer){.context = timer, .node_done = add_node};
 }
 
+/* In the library's environment, apart from the observer, which is called in the host's. */
+static void start_watch(struct ulp_watch *watch)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    watch->started = ulp_seconds_now();
+}
+
+static void stop_watch(const struct ulp_watch *watch, size_t node)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    if (watch->timer->memory)
+        watch->timer->nodes[node].watched[watch->timed] += ulp_seconds_now() - watch->started;
+}
+
 static enum ulp_status watch_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
     struct ulp_watch *watch = context;
-    const double started = ulp_seconds_now();
+    start_watch(watch);
     enum ulp_status status = watch->observer.node_done(watch->observer.context, event, error);
-    if (status == ULP_OK && watch->timer->memory)
-        watch->timer->nodes[event->index].watched[watch->timed] += ulp_seconds_now() - started;
+    if (status == ULP_OK)
+        stop_watch(watch, event->index);
     return status;
 }
 
@@ -152,7 +175,7 @@ struct ulp_observer ulp_timer_watch(struct ulp_timer *timer, enum ulp_timed time
     if (!timer)
         return *observer;
     struct ulp_watch *watch = &timer->watches[timed];
-    *watch = (struct ulp_watch){timer, timed, *observer};
+    *watch = (struct ulp_watch){timer, timed, *observer, 0};
     return (struct ulp_observer){.context = watch,
                                  .node_done = observer->node_done ? watch_node : NULL,
                                  .cancelled = observer->cancelled ? ask_cancelled : NULL};

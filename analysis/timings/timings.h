@@ -31,6 +31,7 @@ struct ulp_timer {
         struct ulp_timer *timer;
         enum ulp_timed timed;
         struct ulp_observer observer;
+        double started;
     } watches[ULP_TIMED_COUNT];
 };
 

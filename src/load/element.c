@@ -17,8 +17,9 @@ bool ulp_raw_bytes(enum ulp_type type, size_t count, size_t *out)
 bool ulp_raw_is_memory(enum ulp_type type)
 {
     const struct ulp_type_row *row = &ulp_type_rows[type];
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && row->element != ULP_ELEMENT_BOOL &&
-           row->file_bits >= 8 && row->element != ULP_ELEMENT_COUNT &&
+    const bool ordered = row->file_bits == 8 || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    return ordered && row->element != ULP_ELEMENT_BOOL && row->file_bits >= 8 &&
+           row->element != ULP_ELEMENT_COUNT &&
            (size_t)row->file_bits / 8 == ulp_element_bytes(row->element, 0);
 }
 

@@ -328,6 +328,8 @@ START_TEST(convolutions_follow_the_oracle)
     arithmetic = test_arithmetic(arithmetics[_i]);
     for (size_t i = 0; i < COUNT(windows); i++)
         for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++) {
+            if (!test_takes((size_t)_i + i, COUNT(windows)))
+                continue;
             window_create(&it, &arithmetic, &windows[i], 100 * repeat + i);
             compare_instance(arithmetics[_i], &arithmetic, &it);
             instance_free(&it);
@@ -339,7 +341,8 @@ START_TEST(contractions_follow_the_oracle)
 {
     for (size_t i = 0; i < COUNT(setups); i++)
         for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++)
-            compare(arithmetics[_i], &setups[i], 100 * repeat + i);
+            if (test_takes((size_t)_i + i, COUNT(setups)))
+                compare(arithmetics[_i], &setups[i], 100 * repeat + i);
 }
 END_TEST
 
