@@ -259,6 +259,34 @@ shows err "lists/wrong.txt: line 1: lists/nothing.npz" "a list of nothing"
 : >lists/empty.txt
 expect 3 "an empty list" "$program" audit "$model" -i lists/empty.txt -q
 
+# one array is the input of a model that has one, whatever its name; a folder of them is samples, or one of each input's name
+mkdir arrays named mixed
+for i in 0 3; do python3 -c 'import sys, zipfile; a = zipfile.ZipFile(sys.argv[1]); open(sys.argv[2], "wb").write(a.read(a.namelist()[0]))' samples/s$i.npz arrays/x$i.npy; done
+cp arrays/x3.npy "named/$(python3 -c 'import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).namelist()[0])' "$inputs")"
+cp samples/s3.npz mixed/a.npz
+: >mixed/labels.npy
+printf 'arrays/x0.npy\narrays/x3.npy\n' >arrays.txt
+printf 'samples/s0.npz\nsamples/s3.npz\n' >archives.txt
+plain() { grep -vE "$costs" "$1/report.json" | sed 's,"[a-z.]*/[a-z0-9]*\.np[yz]","SAMPLE",; s,"named","SAMPLE",'; }
+for pair in "arrays.txt archives.txt" "arrays archives.txt" "arrays/x3.npy samples/s3.npz" "named samples/s3.npz" "mixed samples/s3.npz"; do
+    read -r given archive <<<"$pair"
+    for kind in given archive; do expect 0 "arrays: ${!kind}" "$program" audit "$model" -i "${!kind}" -a bf16 -q -o $kind; done
+    cmp -s <(plain given) <(plain archive) || fail "$given is not audited as $archive"
+done
+expect 0 "a forecast of a list" "$program" overflow "$model" --samples-from arrays.txt -q
+expect 2 "samples behind --inputs" "$program" audit "$model" -i samples/s0.npz samples/s1.npz
+shows err "'samples/s1.npz' is no model: give --inputs before each sample" "samples behind --inputs"
+mkdir empty
+expect 3 "an empty folder" "$program" audit "$model" -i empty -q
+shows err "empty: holds no sample" "an empty folder"
+: >one.pb
+expect 3 "one tensor of a sample" "$program" audit "$model" -i one.pb -q
+shows err "one.pb: is one tensor of a sample; give the folder that it is in" "one tensor of a sample"
+if [ -n "${ULPSCOPE_TEST_DATA:-}" ]; then
+    expect 3 "one array for several inputs" "$program" audit "$ULPSCOPE_TEST_DATA/models/tinybert_1l/model.onnx" -i arrays/x0.npy -q
+    shows err "is one array, and the model has 3 inputs; give an .npz, or a folder with NAME.npy for each" "one array for several inputs"
+fi
+
 if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun >/dev/null; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     for ranks in ${ULPSCOPE_TEST_RANKS:-2}; do
