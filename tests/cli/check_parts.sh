@@ -62,6 +62,31 @@ for l, lane in enumerate(whole['arithmetics']):
 assert checked > 10, checked
 END
 
+# an empty batch is not the worst sample: it has nothing to compare
+python3 - "$inputs" <<'END' || exit 99
+import struct, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+member = archive.namelist()[0]
+array = archive.read(member)
+head = 10 + struct.unpack('<H', array[8:10])[0]
+with zipfile.ZipFile('nothing.npz', 'w') as out:
+    out.writestr(member, array[:head].replace(b'(4,', b'(0,'))
+END
+for order in "nothing samples/s0" "samples/s0 nothing" "nothing"; do
+    words=()
+    for name in $order; do words+=(-i "$name.npz"); done
+    expect 0 "$order" "$program" audit "$model" "${words[@]}" -a fp16,bf16 -q -o "with"
+    [ "$order" = nothing ] || python3 - <<'END' || fail "$order: the worst is the empty one"
+import json
+for lane, alone in zip(*(json.load(open(f'{name}/report.json'))['arithmetics'] for name in ('with', 'one0'))):
+    for node, other in zip(lane['nodes'], alone['nodes']):
+        for output, only in zip(node['outputs'], other['outputs']):
+            assert output['entire'] == only['entire'] and output['shape'] == only['shape'], (node['name'], output['entire'], only['entire'])
+            assert output['worst_sample'] == 'samples/s0.npz'
+END
+done
+shows out "no output can be compared" "nothing alone"
+
 # the forecast over samples of several shapes: of each output the largest of all, where a sample by itself has it
 for i in 0 1 2 3 4 6; do expect 0 "overflow of sample $i" "$program" overflow "$model" -i samples/s$i.npz -q -o "ahead$i"; done
 rm -rf finite && mkdir finite && cp samples/s[0-46].npz finite
