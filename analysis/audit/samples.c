@@ -32,7 +32,7 @@ enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_au
         ulp_range_merge(range, &round->range, sampled->executions, &round->format);
     else
         *range = round->range;
-    if (!later && !sampled->executions) {
+    if (!later && sampled->passed && !sampled->executions) {
         output->rank = round->rank;
         memcpy(output->dims, round->dims, sizeof output->dims);
     }
@@ -92,6 +92,7 @@ static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_ou
               : is_empty(&output->entire, output->rank, output->dims)) {
         output->worst_sample = later ? output->worst_sample : sample;
         sampled->executions = 0;
+        sampled->passed = true;
         return ULP_OK;
     }
     if (sampled->samples_before)
