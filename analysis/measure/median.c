@@ -53,7 +53,7 @@ enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, struct u
     enum ulp_status status =
         ulp_allocate(&values, count, sizeof(double), budget, "measures", error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&bins, out->worker_count * out->bin_count, sizeof(size_t),
+        status = ulp_allocate_zero(&bins, out->worker_count * (out->bin_count + 1), sizeof(size_t),
                                    budget, "measures", error);
     if (status == ULP_OK)
         status = ulp_allocate(&parts, count_chunks(out), sizeof(struct ulp_median_part), budget,
@@ -72,22 +72,19 @@ void ulp_median_free(struct ulp_median *median)
     *median = (struct ulp_median){0};
 }
 
-/* By the upper bits of its pattern. */
-static size_t bin_of(const struct ulp_median *median, double value)
-{
-    const int64_t bits = (int64_t)ulp_double_bits(value);
-    const int64_t bin = (bits >> median->bin_shift) - median->bin_first, least = bits != 0,
-                  last = (int64_t)median->bin_count - 1;
-    return (size_t)(bin < least ? least : bin > last ? last : bin);
-}
-
 void ulp_median_count(struct ulp_median *median, size_t first, size_t last, int worker)
 {
     /* Without a pool of its own the caller may be any worker of another. */
-    size_t *bins = median->bins + (size_t)worker % median->worker_count * median->bin_count;
-    for (size_t i = first; i < last; i++)
-        if (median->values[i] >= 0)
-            bins[bin_of(median, median->values[i])]++;
+    size_t *bins = median->bins + (size_t)worker % median->worker_count * (median->bin_count + 1);
+    const struct ulp_metrics_code *code = ulp_metrics_code_find();
+    int32_t strip[ULP_METRICS_STRIP];
+    for (size_t i = first, count; i < last; i += count) {
+        count = ulp_size_min(last - i, ULP_METRICS_STRIP);
+        code->bins(strip, median->values + i, count, median->bin_shift, median->bin_first,
+                   (int64_t)median->bin_count - 1);
+        for (size_t j = 0; j < count; j++)
+            bins[strip[j]]++;
+    }
 }
 
 /* The least pattern that lies in a bin other than that of zeros, or, of the bin behind the last,
@@ -152,7 +149,7 @@ enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool
     size_t *bins = median->bins, kept = 0, below = 0, found = 0;
     for (size_t w = 1; w < median->worker_count; w++)
         for (size_t i = 0; i < median->bin_count; i++)
-            bins[i] += bins[w * median->bin_count + i];
+            bins[i] += bins[w * (median->bin_count + 1) + i];
     for (size_t i = 0; i < median->bin_count; i++)
         kept += bins[i];
     *out = kept ? 0 : NAN;

@@ -12,7 +12,7 @@ struct ulp_median {
     double *values; /* count of them, for the caller to fill; below 0: left out. No NaN, no -0 */
     size_t count;
 
-    size_t *bins; /* of each worker: how many of its values lie in each bin */
+    size_t *bins; /* of each worker: how many of its values lie in each bin; then those left out */
     size_t worker_count, bin_count, bin; /* the median's bin */
     int64_t bin_first;                   /* upper bits of a pattern that would lie in bin 0 */
     int bin_shift;

@@ -5,6 +5,7 @@
 
 #include "base/machine/cpu.h"
 #include "analysis/measure/metrics_strip.h"
+#include "base/vectorise.h"
 #include "number/record_batch.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
@@ -13,16 +14,16 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(double))));
 typedef uint64_t metrics_patterns __attribute__((vector_size(METRICS_LANES * sizeof(uint64_t))));
 
-#define TARGET
+#define TARGET ULP_VECTORISE
 #define SUFFIX(name) name##_portable
 #include "analysis/measure/metrics_strip_template.h"
 
 #ifdef __x86_64__
-#define TARGET __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
+#define TARGET ULP_VECTORISE __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
 #define SUFFIX(name) name##_avx2
 #include "analysis/measure/metrics_strip_template.h"
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
-#define TARGET AVX512
+#define TARGET ULP_VECTORISE AVX512
 #define SUFFIX(name) name##_avx512
 #include "analysis/measure/metrics_strip_template.h"
 
@@ -34,6 +35,10 @@ static inline __attribute__((always_inline)) AVX512 void store_part(double *out,
     _mm512_storeu_pd(out, _mm512_or_pd(part, _mm512_castsi512_pd(sign)));
 }
 
+/* Bytes of records asked for ahead: a reader of several tensors comes back to each only after a
+ * strip of the others, where the processor has forgotten that it was read in order. */
+enum { OPENED_AHEAD = 2048 };
+
 /* As open_wide_avx512, which does what is no batch of records of two limbs. */
 static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const void *records,
                                 int limb_count, size_t count)
@@ -43,7 +48,10 @@ static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const vo
     bool easy = true;
     for (; limb_count == 2 && i + 8 <= count; i += 8) {
         __m512i fields[4];
-        ulp_records_load(fields, (const int64_t *)records + 4 * i);
+        const int64_t *from = (const int64_t *)records + 4 * i;
+        for (int line = 0; line < 4; line++)
+            __builtin_prefetch((const char *)from + OPENED_AHEAD + 64 * line);
+        ulp_records_load(fields, from);
         const __m512i sign = _mm512_and_si512(fields[1], _mm512_set1_epi64(INT64_MIN)),
                       kind = _mm512_abs_epi64(fields[1]);
         const __mmask8 zero = _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(MPFR_ZERO_KIND)),
@@ -96,7 +104,7 @@ static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const vo
 #define CODE(open, suffix)                                                                     \
     {                                                                                          \
         open, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, sum_##suffix, \
-            gather_##suffix                                                                    \
+            bins_##suffix, gather_##suffix, magnitudes_##suffix                                \
     }
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)

@@ -11,7 +11,8 @@
 
 struct ulp_tensor;
 
-#define ULP_METRICS_STRIP 512
+/* Open strips of an output's four tensors stay in the first cache together. */
+#define ULP_METRICS_STRIP 128
 
 /* Elements as exact sums of doubles of falling size, at most 2^53 units of their last place each,
  * and as the nearest doubles. Where hard is not 0 there is nothing: the element is not finite, or
@@ -61,10 +62,18 @@ struct ulp_metrics_code {
     /* The arrays have room for a multiple of eight; what is behind count is overwritten. */
     void (*sum)(struct ulp_metrics_sums *out, double *value, double *base, double *difference,
                 size_t count, const struct ulp_metrics_scales *by);
+    /* out[i]: the bin of values[i], which are no NaN and not -0: 0 of 0, the upper bits of the
+     * pattern less `first` of what is above, held within [1, last], and last + 1 of what is below
+     * 0. */
+    void (*bins)(int32_t *out, const double *values, size_t count, int shift, int64_t first,
+                 int64_t last);
     /* Brings the values whose patterns lie in [least, beyond), 0 <= least, to the front, in order;
      * their number, least and largest (INFINITY and 0: none). */
     size_t (*gather)(double *values, size_t count, int64_t least, int64_t beyond, double *low,
                      double *high);
+    /* x becomes its magnitudes; how many are finite. *max and *min, patterns of doubles, are raised
+     * and lowered to the finite ones, *min to those that are not 0. */
+    size_t (*magnitudes)(double *x, size_t count, int64_t *max, int64_t *min);
 };
 
 /* The best instance for this processor. */

@@ -159,6 +159,37 @@ static TARGET void SUFFIX(sum)(struct ulp_metrics_sums *out, double *value, doub
     *out = (struct ulp_metrics_sums){sums[0][0], sums[1][0], sums[2][0], sums[3][0], sums[4][0]};
 }
 
+static TARGET void SUFFIX(bins)(int32_t *restrict out, const double *restrict values, size_t count,
+                                int shift, int64_t first, int64_t last)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int64_t bits = SUFFIX(to_bits)(values[i]),
+                      own = (int64_t)((uint64_t)bits >> shift) - first;
+        const int64_t least = bits != 0, raised = own < least ? least : own,
+                      held = raised > last ? last : raised;
+        out[i] = (int32_t)(bits < 0 ? last + 1 : held);
+    }
+}
+
+static TARGET size_t SUFFIX(magnitudes)(double *x, size_t count, int64_t *max, int64_t *min)
+{
+    const int64_t infinite = (int64_t)0x7FF << 52;
+    int64_t largest = *max, least = *min, finite_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t magnitude = SUFFIX(to_bits)(x[i]) & INT64_MAX,
+                      finite = -(int64_t)(magnitude < infinite);
+        const int64_t some = -(int64_t)(magnitude != 0) & finite, high = magnitude & finite,
+                      low = (magnitude & some) | (infinite & ~some);
+        x[i] = SUFFIX(from_bits)(magnitude);
+        largest = high > largest ? high : largest;
+        least = low < least ? low : least;
+        finite_count -= finite;
+    }
+    *max = largest;
+    *min = least;
+    return (size_t)finite_count;
+}
+
 /* Most lanes have no value in the range and are passed over together. */
 static TARGET size_t SUFFIX(gather)(double *values, size_t count, int64_t least, int64_t beyond,
                                     double *low, double *high)
