@@ -34,8 +34,7 @@ static void read_plain(double *out, const struct ulp_tensor *tensor, size_t firs
     if (tensor->element == ULP_ELEMENT_F64)
         memcpy(out, (const double *)tensor->data + first, count * sizeof *out);
     else if (tensor->element == ULP_ELEMENT_F32)
-        for (size_t i = 0; i < count; i++)
-            out[i] = (double)((const float *)tensor->data)[first + i];
+        ulp_metrics_code_find()->widen(out, (const float *)tensor->data + first, count);
     else
         for (size_t i = 0; i < count; i++)
             out[i] = ulp_tensor_get(tensor, first + i);

@@ -12,7 +12,6 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
 #define METRICS_LANES 8
 typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(double))));
-typedef uint64_t metrics_patterns __attribute__((vector_size(METRICS_LANES * sizeof(uint64_t))));
 
 #define TARGET ULP_VECTORISE
 #define SUFFIX(name) name##_portable
@@ -99,20 +98,56 @@ static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const vo
     memcpy(side->hard + i, rest.hard, left * sizeof(int64_t));
     return easy;
 }
+
+/* As gather_avx512, by vectors' own instruction. What is stored behind the found ones lies within
+ * what has been read. */
+static AVX512 size_t compress_range(double *out, const double *values, size_t count, int64_t least,
+                                    int64_t beyond, size_t *below, size_t *negative)
+{
+    const __m512i first = _mm512_set1_epi64(least), span = _mm512_set1_epi64(beyond - least);
+    size_t found = 0, i = 0, under = 0, signs = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m512i bits = _mm512_loadu_si512(values + i);
+        const __mmask8 in = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(bits, first), span);
+        _mm512_storeu_si512(out + found, _mm512_maskz_compress_epi64(in, bits));
+        found += (size_t)__builtin_popcount(in);
+        under += (size_t)__builtin_popcount(_mm512_cmplt_epi64_mask(bits, first));
+        signs += (size_t)__builtin_popcount(_mm512_movepi64_mask(bits));
+    }
+    *below += under - signs;
+    *negative += signs;
+    return found +
+           gather_avx512(out + found, values + i, count - i, least, beyond, below, negative);
+}
 #endif
 
-#define CODE(open, suffix)                                                                     \
+#define CODE(open, gather, suffix)                                                             \
     {                                                                                          \
         open, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, sum_##suffix, \
-            bins_##suffix, gather_##suffix, magnitudes_##suffix                                \
+            bins_##suffix, gather, magnitudes_##suffix, widen_##suffix                         \
     }
+
+struct ulp_metrics_sums ulp_metrics_add_up(const struct ulp_metrics_running *running)
+{
+    double sums[5];
+    for (int s = 0; s < 5; s++) {
+        double lanes[METRICS_LANES];
+        memcpy(lanes, running->lanes[s], sizeof lanes);
+        for (int half = METRICS_LANES / 2; half > 0; half /= 2)
+            for (int l = 0; l < half; l++)
+                lanes[l] += lanes[l + half];
+        sums[s] = lanes[0];
+    }
+    return (struct ulp_metrics_sums){sums[0], sums[1], sums[2], sums[3], sums[4]};
+}
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)
 {
-    static const struct ulp_metrics_code portable = CODE(open_wide_portable, portable);
+    static const struct ulp_metrics_code portable =
+        CODE(open_wide_portable, gather_portable, portable);
 #ifdef __x86_64__
-    static const struct ulp_metrics_code avx2 = CODE(open_wide_avx2, avx2),
-                                         avx512 = CODE(open_records, avx512);
+    static const struct ulp_metrics_code avx2 = CODE(open_wide_avx2, gather_avx2, avx2),
+                                         avx512 = CODE(open_records, compress_range, avx512);
     const unsigned features = ulp_cpu_features();
     if (features & ULP_CPU_AVX512)
         return &avx512;

@@ -46,9 +46,10 @@ static void range_strip(const struct ulp_metrics_code *code, struct range_piece 
                 x[kept++] = x[i];
     }
     const double by = ldexp(1, -ulp_metrics_scale(piece->max));
-    struct ulp_metrics_sums sums;
-    code->sum(&sums, x, x, x, kept, &(struct ulp_metrics_scales){by, by, by});
-    piece->sum = ldexp(piece->sum, 2 * (before - ulp_metrics_scale(piece->max))) + sums.b2;
+    struct ulp_metrics_running running = {0};
+    code->sum(&running, x, x, x, kept, &(struct ulp_metrics_scales){by, by, by});
+    piece->sum = ldexp(piece->sum, 2 * (before - ulp_metrics_scale(piece->max))) +
+                 ulp_metrics_add_up(&running).b2;
     piece->count += kept;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/measure/metrics_strip.h"
+#include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
 #include "tests/support/test.h"
@@ -125,36 +126,57 @@ static double draw_double(uint64_t n)
                        : (bits & 1 ? -1 : 1) * ldexp(x, (int)(ulp_random_bits(8, n) % 300) - 160);
 }
 
-/* Bins of a quarter of a binade, from 2^-128 on, by what frexp says. */
+/* Bins of a quarter of a binade, from 2^-128 on, by what frexp says; and those that are between two
+ * numbers. */
 START_TEST(bins_are_quarters_of_binades)
 {
     enum { LAST = 4 * 192 };
     const unsigned present = ulp_cpu_features();
-    size_t outside = 0;
+    const double least = 0x1.8p-20, beyond = 0x1p-3;
+    size_t outside = 0, inside = 0;
     for (uint64_t round = 0; round < test_count(20, 500); round++) {
-        double values[ULP_METRICS_STRIP];
+        double values[ULP_METRICS_STRIP], within[ULP_METRICS_STRIP];
         const size_t count = ulp_random_bits(5, round) % ULP_METRICS_STRIP + 1;
+        size_t found = 0, below = 0, negative = 0;
         for (size_t i = 0; i < count; i++) {
             values[i] = draw_double(round * ULP_METRICS_STRIP + i);
             values[i] = isnan(values[i]) ? 0 : isinf(values[i]) ? -1 : values[i];
+            if (values[i] >= least && values[i] < beyond)
+                within[found++] = values[i];
+            below += values[i] >= 0 && values[i] < least;
+            negative += values[i] < 0;
         }
         for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
             int32_t bins[ULP_METRICS_STRIP];
+            double got[ULP_METRICS_STRIP];
+            size_t counted[2] = {0};
             atomic_store(&ulp_cpu_found, present & sets[s]);
-            ulp_metrics_code_find()->bins(bins, values, count, 50, (-128 + 1023) * 4 - 1, LAST);
+            const struct ulp_metrics_code *code = ulp_metrics_code_find();
+            code->bins(bins, values, count, 50, (-128 + 1023) * 4 - 1, LAST);
             for (size_t i = 0; i < count; i++) {
                 int exponent;
                 const double part = frexp(values[i], &exponent);
                 int expected = 4 * (exponent - 1 + 128) + (int)floor((2 * part - 1) * 4) + 1;
                 expected = expected < 1 ? 1 : expected > LAST ? LAST : expected;
-                expected = values[i] < 0 ? LAST + 1 : values[i] == 0 ? 0 : expected;
-                ck_assert_int_eq(bins[i], expected);
+                ck_assert(bins[i] == expected || !(values[i] > 0));
                 outside += expected == 1 || expected == LAST;
             }
+            for (int in_place = 0; in_place < 2; in_place++) {
+                memcpy(got, values, count * sizeof *got);
+                counted[0] = counted[1] = 0;
+                ck_assert_uint_eq(code->gather(got, in_place ? got : values, count,
+                                               (int64_t)ulp_double_bits(least),
+                                               (int64_t)ulp_double_bits(beyond), &counted[0],
+                                               &counted[1]),
+                                  found);
+                ck_assert(memcmp(got, within, found * sizeof *got) == 0);
+                ck_assert(counted[0] == below && counted[1] == negative);
+            }
+            inside += found;
         }
         atomic_store(&ulp_cpu_found, present);
     }
-    ck_assert_uint_gt(outside, 0);
+    ck_assert(outside && inside);
 }
 END_TEST
 
