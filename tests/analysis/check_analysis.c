@@ -150,14 +150,15 @@ START_TEST(measures_equal_the_direct_computation)
     struct ulp_format fp16;
     struct ulp_error error;
     ck_ulp_ok(ulp_format_find("fp16", &fp16, &error), error);
-    for (int64_t count = _i == 1 ? 265720 : 1; count < 300000; count = count * 3 + 1) {
+    const int64_t most_count = _i == 2 ? 30000 : 300000;
+    for (int64_t count = _i == 1 ? 265720 : 1; count < most_count; count = count * 3 + 1) {
         struct ulp_tensor value, base;
         struct ulp_metrics one, seven;
         struct ulp_range range, same_range;
         make_float(&value, count);
         make_wide(&base, count);
         for (int64_t i = 0; i < count; i++) {
-            const bool is_nan = _i == 2 && i && ulp_random_bits(4, (uint64_t)i) % 2000 == 0;
+            const bool is_nan = _i == 2 && i && ulp_random_bits(4, (uint64_t)i) % 200 == 0;
             const double most = _i == 1 && i / 4096 % 8 == 0 ? 1e-5 : 1e-3;
             double x = ldexp(ulp_random_uniform(1, (uint64_t)i) - 0.5,
                              (int)(ulp_random_bits(2, (uint64_t)i) % 40) - 20);
