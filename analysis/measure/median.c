@@ -26,7 +26,7 @@
 /* What is kept of the numbers behind a sample: those between its quantiles, 1/2 less and plus this;
  * and room for more of them than the sample's share says. A median that lies elsewhere costs a
  * second pass. */
-#define AIM_QUANTILE 0.15
+#define AIM_QUANTILE 0.1
 #define AIM_ROOM 1.25
 
 /* A chunk's values that lie in the median's bin: so many at the chunk's front, and the patterns of

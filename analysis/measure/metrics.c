@@ -255,17 +255,11 @@ static size_t find_kept_bytes(size_t count)
     return find_sample_stride(ulp_size_divide_up(count, CHUNK)) ? bytes / 2 : bytes;
 }
 
-static bool is_wide(const struct ulp_metrics_pair *pair)
-{
-    return pair->value->element == ULP_ELEMENT_WIDE || pair->base->element == ULP_ELEMENT_WIDE;
-}
-
-/* Pairs that can be measured side by side come first; how many they are. Of doubles and floats each
- * by itself is faster: they are read in less time than so many arrays take in the caches. */
+/* Pairs that can be measured side by side come first; how many they are. */
 static size_t find_alike(struct ulp_metrics_pair *pairs, size_t count)
 {
     const size_t room = ULP_TUNE_MEASURE_BYTES / (find_kept_bytes(pairs[0].value->count) + 1),
-                 most = is_wide(&pairs[0]) ? ulp_size_min(room, ULP_METRICS_PAIRS) : 1;
+                 most = ulp_size_min(room, ULP_METRICS_PAIRS);
     size_t alike = 1;
     for (size_t p = 1; p < count && alike < most; p++)
         if (pairs[p].value->count == pairs[0].value->count) {

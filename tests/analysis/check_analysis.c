@@ -115,34 +115,67 @@ static void check_range(const struct ulp_tensor *base, const struct ulp_range *g
               ((double)base->count + 8) * 0x1p-53);
 }
 
+/* Without the elements that are NaN on both sides, which figures leave out. */
+static void check_without_nan(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                              const struct ulp_format *format, struct ulp_metrics got)
+{
+    struct ulp_tensor values, bases;
+    size_t n = 0, worst = 0;
+    ck_assert_uint_eq(got.nonfinite, 0);
+    for (size_t i = 0; i < value->count; i++)
+        n += !isnan(ulp_tensor_get(value, i));
+    make_float(&values, (int64_t)n);
+    make_wide(&bases, (int64_t)n);
+    n = 0;
+    for (size_t i = 0; i < value->count; i++) {
+        if (isnan(ulp_tensor_get(value, i)))
+            continue;
+        worst = i == got.worst_index ? n : worst;
+        memcpy(ulp_record_at(bases.data, n, 128), ulp_record_at_const(base->data, i, 128),
+               base->element_bytes);
+        ((float *)values.data)[n++] = ((const float *)value->data)[i];
+    }
+    ck_assert_uint_eq(got.unmeasured, value->count - n);
+    got.worst_index = worst;
+    check_against_direct(&values, &bases, format, &got);
+    ulp_tensor_free(&values);
+    ulp_tensor_free(&bases);
+}
+
+/* Errors are alike everywhere; smaller in every eighth chunk of 4096 elements, those that say what
+ * is kept for the median; alike, with NaN in between. Up to beyond what has the finest bins for its
+ * median, and such chunks. */
 START_TEST(measures_equal_the_direct_computation)
 {
     struct ulp_format fp16;
     struct ulp_error error;
     ck_ulp_ok(ulp_format_find("fp16", &fp16, &error), error);
-    /* beyond what has the finest bins for its median */
-    for (int64_t count = 1; count < 300000; count = count * 3 + 1) {
+    const int64_t most_count = _i == 2 ? 30000 : 300000;
+    for (int64_t count = _i == 1 ? 265720 : 1; count < most_count; count = count * 3 + 1) {
         struct ulp_tensor value, base;
         struct ulp_metrics one, seven;
         struct ulp_range range, same_range;
         make_float(&value, count);
         make_wide(&base, count);
         for (int64_t i = 0; i < count; i++) {
+            const bool is_nan = _i == 2 && i && ulp_random_bits(4, (uint64_t)i) % 200 == 0;
+            const double most = _i == 1 && i / 4096 % 8 == 0 ? 1e-5 : 1e-3;
             double x = ldexp(ulp_random_uniform(1, (uint64_t)i) - 0.5,
                              (int)(ulp_random_bits(2, (uint64_t)i) % 40) - 20);
-            test_set_wide(&base, (size_t)i, x, x * 0x1p-70);
+            test_set_wide(&base, (size_t)i, is_nan ? NAN : x, is_nan ? 0 : x * 0x1p-70);
             ((float *)value.data)[i] =
-                (float)(x * (1 + 1e-3 * (ulp_random_uniform(3, (uint64_t)i) - 0.5)));
+                is_nan ? NAN : (float)(x * (1 + most * (ulp_random_uniform(3, (uint64_t)i) - 0.5)));
         }
         ck_ulp_ok(ulp_metrics_measure(&value, &base, &fp16, &one, &error), error);
-        check_against_direct(&value, &base, &fp16, &one);
+        check_without_nan(&value, &base, &fp16, one);
         struct ulp_pool *pool = test_pool(7);
         ck_ulp_ok(ulp_metrics_measure_on(&value, &base, &fp16, pool, &seven, &error), error);
         ck_assert_int_eq(memcmp(&one, &seven, sizeof one), 0);
         ulp_range_measure(&base, &fp16, NULL, &range);
         ulp_range_measure(&base, &fp16, pool, &same_range);
         ck_assert_int_eq(memcmp(&range, &same_range, sizeof range), 0);
-        check_range(&base, &range);
+        if (_i != 2)
+            check_range(&base, &range);
         ulp_pool_free(pool);
         ulp_tensor_free(&value);
         ulp_tensor_free(&base);
@@ -499,7 +532,7 @@ int main(void)
     Suite *suite = suite_create("analysis");
     TCase *tests = tcase_create("analysis");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, measures_equal_the_direct_computation);
+    tcase_add_loop_test(tests, measures_equal_the_direct_computation, 0, 3);
     tcase_add_test(tests, differences_below_double_are_seen);
     tcase_add_test(tests, differences_are_rounded_once);
     tcase_add_test(tests, measures_reach_the_ends_of_double);
