@@ -5,6 +5,7 @@
  *   floats, ints     vectors of W floats and of W int32
  *   shorts           a vector of 2 W int16
  *   STRIP_ROWS       rows side by side whose sums and scales fit the registers, at least 2
+ *   STRIP_BLOCKS     blocks of planes from which that is faster than row by row (measured)
  *   OP_REGISTER      a vector register as a constraint of asm
  *   op_*             the operations used below
  * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of
@@ -321,8 +322,9 @@ INLINE void run_panel(const struct ulp_unit_tile *tile, const size_t length, con
 INLINE void run_planes(const struct ulp_unit_tile *tile, const size_t length, const bool half)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const bool strips = tile->block_last - tile->block_first >= STRIP_BLOCKS;
     size_t row = 0;
-    for (; row + STRIP_ROWS <= tile->row_count; row += STRIP_ROWS)
+    for (; strips && row + STRIP_ROWS <= tile->row_count; row += STRIP_ROWS)
         for (size_t place = 0; place < tile->place_count; place++)
             for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W) {
                 const size_t block =
