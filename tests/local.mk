@@ -37,9 +37,11 @@ fuzz_targets_LDFLAGS = -fsanitize=fuzzer
 $(libtest_a_OBJECTS): | src/load/onnx.pb-c.h
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
 
-# the compiled ones, for scripts/test --arch
+# the compiled ones, for scripts/test --arch: first those that take minutes there, so that none of them is left alone at the end
+long_programs = check_formula
 list-programs:
-	@for test in $(TESTS); do case $$test in *.sh) ;; *) echo $$test ;; esac; done
+	@for test in $(long_programs); do echo $$test; done
+	@for test in $(TESTS); do case " $(long_programs) $$test" in *" $$test "* | *.sh) ;; *) echo $$test ;; esac; done
 .PHONY: list-programs
 
 check-long: all

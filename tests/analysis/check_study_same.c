@@ -22,6 +22,12 @@ static char *as_json(const struct ulp_study *study)
     return text;
 }
 
+/* More than one, so that there is a spread. */
+static size_t count_trials(void)
+{
+    return 1 + (size_t)test_count(6, 6);
+}
+
 #define SWEEPS "e5m{4..8}", "e8m6,round={rne,sr}", "e8m{5,7},order={sequential,pairwise}"
 
 static void expect_same(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
@@ -44,7 +50,7 @@ START_TEST(any_threads_and_walks)
     struct ulp_tensor_set inputs;
     ck_assert(network_load(0, &model, &inputs));
     struct ulp_study_options options = plain;
-    options.trials = 7;
+    options.trials = count_trials();
     struct ulp_study study = RUN(model, &inputs, options, SWEEPS);
     ck_assert_uint_eq(study.walks, 1);
     char *expected = as_json(&study);
@@ -71,7 +77,7 @@ START_TEST(little_memory)
     struct ulp_error error;
     ck_assert(network_load(0, &model, &inputs));
     struct ulp_study_options options = plain;
-    options.trials = 7;
+    options.trials = count_trials();
     struct ulp_study study = RUN(model, &inputs, options, SWEEPS);
     char *expected = as_json(&study);
     ulp_study_free(&study);
@@ -130,7 +136,7 @@ START_TEST(resumed)
     char folder[300], names[40][100], path[700];
     ck_assert(network_load(0, &model, &inputs));
     struct ulp_study_options options = plain;
-    options.trials = 7;
+    options.trials = count_trials();
     struct ulp_study study = RUN(model, &inputs, options, SWEEPS);
     char *expected = as_json(&study);
     const size_t settings = study.setting_count;
@@ -147,7 +153,7 @@ START_TEST(resumed)
     }
     expect_same(model, &inputs, options, expected, count / 2);
     /* other trials are other figures, but only where there are trials */
-    options.trials = 8;
+    options.trials = count_trials() + 1;
     study = RUN(model, &inputs, options, SWEEPS);
     size_t kept = 0;
     for (size_t i = 0; i < study.setting_count; i++)
@@ -155,7 +161,7 @@ START_TEST(resumed)
     ck_assert_uint_eq(kept, settings - 1);
     ulp_study_free(&study);
     /* a damaged file is refused, and names itself */
-    options.trials = 7;
+    options.trials = count_trials();
     snprintf(path, sizeof path, "%.299s/%.99s", folder, names[1]);
     FILE *file = fopen(path, "r+b");
     ck_assert_ptr_nonnull(file);

@@ -1,5 +1,9 @@
-# emulate.sh TEST: a compiled test under $ULPSCOPE_EMULATOR, a script as it is.
+# emulate.sh TEST: a compiled test under $ULPSCOPE_EMULATOR, its seconds last in its log; a script as it is.
 case $1 in
 *.sh) exec "$@" ;;
-*) exec $ULPSCOPE_EMULATOR "$@" ;;
 esac
+start=$(date +%s)
+status=0
+$ULPSCOPE_EMULATOR "$@" || status=$?
+echo "took $(($(date +%s) - start)) s"
+exit $status

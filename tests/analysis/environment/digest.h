@@ -17,6 +17,7 @@ void add_file(struct digest *digest, const char *path);
     do {                                      \
         struct ulp_error error_;              \
         struct ulp_error *const e = &error_;  \
+        expect_no_flags();                    \
         const enum ulp_status status_ = call; \
         ck_ulp_ok(status_, error_);           \
         expect_state(#call);                  \

@@ -88,6 +88,15 @@ struct state read_state(void)
 struct state expected;
 const char *host_name;
 
+void expect_no_flags(void)
+{
+    feclearexcept(FE_ALL_EXCEPT & ~FE_DIVBYZERO);
+    expected.raised = fetestexcept(FE_ALL_EXCEPT);
+#ifdef __x86_64__
+    expected.sse = (expected.sse & ~0x3Fu) | (_mm_getcsr() & 0x3Fu);
+#endif
+}
+
 void expect_state(const char *what)
 {
     const struct state now = read_state();

@@ -29,6 +29,9 @@ struct state read_state(void);
 /* The host's, set; what every call must leave. */
 extern struct state expected;
 extern const char *host_name;
+/* Before a call: with no exception flags but those that a host sets, those of the test's own
+ * arithmetic say nothing, and each that the library raises is another one. */
+void expect_no_flags(void);
 void expect_state(const char *what);
 
 #endif

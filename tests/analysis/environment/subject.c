@@ -136,7 +136,8 @@ static void digest_files(struct digest *digest)
     /* TensorProto: dims 3, FLOAT, its name, two halves of units and a subnormal number */
     static const unsigned char proto[] = "\x08\x03\x10\x01\x42\x01x\x4A\x0C"
                                          "\x01\x00\x80\x3F\xFF\xFF\x7F\x3F\x01\x00\x00\x00";
-    CALL(ulp_file_write(test_folder("input_0.pb"), proto, sizeof proto - 1, e));
+    struct ulp_error error;
+    ck_ulp_ok(ulp_file_write(test_folder("input_0.pb"), proto, sizeof proto - 1, &error), error);
     CALL(ulp_test_data_set_read(test_folder(""), "input", NULL, NULL, &read, e));
     add_set(digest, &read);
     ulp_tensor_set_free(&read);
