@@ -267,9 +267,8 @@ void ulp_budget_explain(char *out, size_t size)
     *out = '\0';
     if (refused_limit)
         snprintf(out, size,
-                 ": the memory limit of %zu bytes is reached (%zu in use); raise "
-                 "--max-memory",
-                 refused_limit, refused_used);
+                 ": the memory limit of %.4g MiB is reached (%.4g in use); raise --max-memory",
+                 (double)refused_limit / 0x1p20, (double)refused_used / 0x1p20);
 }
 
 /* ---- for callers of the library ---- */

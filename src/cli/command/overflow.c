@@ -30,7 +30,7 @@ static const struct argp_option option_list[] = {
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
      "last two only", 0},
     {"samples-from", OPTION_SAMPLES, "FOLDER", 0,
-     "Any number of samples (.npz files or test_data_set folders), read one after another at FP32 "
+     "Any number of samples (a folder of files or of test_data_set folders, or a .txt with a path on each line), read one after another at FP32 "
      "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
      "10 samples on the chance that an unseen one overflows is estimated", 0},
     {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
@@ -187,9 +187,11 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     struct progress progress;
     enum ulp_status status = ULP_OK;
     progress_init(&progress, options->common.quiet, samples->count ? samples->count : 1);
+    progress.sample_count = samples->count;
     making->observer = progress_observer(&progress);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
         struct sample *sample = &samples->items[s];
+        progress.sample = s + 1;
         status = load_sample(making->plans.model, sample, error);
         if (status == ULP_OK)
             status = prepare(making, sample, error);
