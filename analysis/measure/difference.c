@@ -6,8 +6,12 @@
 #include <mpfr.h>
 #include <string.h>
 
+#include "base/memory/alloc.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
+
+/* Elements that are looked at to tell whether a node only moves values. */
+enum { BEGIN_COUNT = 512 };
 
 static bool is_plain(const struct ulp_tensor *tensor)
 {
@@ -30,8 +34,7 @@ static void read_plain(double *out, const struct ulp_tensor *tensor, size_t firs
     if (tensor->element == ULP_ELEMENT_F64)
         memcpy(out, (const double *)tensor->data + first, count * sizeof *out);
     else if (tensor->element == ULP_ELEMENT_F32)
-        for (size_t i = 0; i < count; i++)
-            out[i] = (double)((const float *)tensor->data)[first + i];
+        ulp_metrics_code_find()->widen(out, (const float *)tensor->data + first, count);
     else
         for (size_t i = 0; i < count; i++)
             out[i] = ulp_tensor_get(tensor, first + i);
@@ -79,8 +82,10 @@ void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, s
         return;
     }
     struct ulp_metrics_side side;
-    ulp_side_open(&side, tensor, first, count);
-    memcpy(out, side.nearest, count * sizeof *out);
+    for (size_t i = 0; i < count; i += ULP_METRICS_STRIP) {
+        ulp_side_open(&side, tensor, first + i, ulp_size_min(count - i, ULP_METRICS_STRIP));
+        memcpy(out + i, side.nearest, side.count * sizeof *out);
+    }
 }
 
 /* Value less base of one element, rounded once by MPFR. */
@@ -147,12 +152,14 @@ void ulp_difference_read(double *difference, double *value_out, double *base_out
 
 bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
-    double difference[ULP_METRICS_STRIP], values[2][ULP_METRICS_STRIP];
-    size_t i = 0;
-    const size_t least = a->count < b->count ? a->count : b->count,
-                 count = least < ULP_METRICS_STRIP ? least : ULP_METRICS_STRIP;
-    ulp_difference_read(difference, values[0], values[1], a, b, 0, count);
-    while (i < count && difference[i] == 0)
-        i++;
-    return i == count;
+    const size_t end = ulp_size_min(ulp_size_min(a->count, b->count), BEGIN_COUNT);
+    for (size_t first = 0, count; first < end; first += count) {
+        double difference[ULP_METRICS_STRIP], values[2][ULP_METRICS_STRIP];
+        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+        ulp_difference_read(difference, values[0], values[1], a, b, first, count);
+        for (size_t i = 0; i < count; i++)
+            if (difference[i] != 0)
+                return false;
+    }
+    return true;
 }
