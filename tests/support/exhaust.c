@@ -186,13 +186,16 @@ void *__wrap_mmap(void *address, size_t length, int protection, int flags, int f
 }
 
 #if defined(SANITIZED) || defined(__GLIBC__)
-/* Under other names here, for the linker turns the plain ones into those above. */
+/* Under other names here, for the linker turns the plain ones into those above; visible, or else
+ * shared libraries do not find them. */
+#pragma GCC visibility push(default)
 void *other_malloc(size_t size) __asm__("malloc");
 void *other_calloc(size_t number, size_t size) __asm__("calloc");
 void *other_realloc(void *block, size_t size) __asm__("realloc");
 void *other_aligned_alloc(size_t alignment, size_t size) __asm__("aligned_alloc");
 int other_posix_memalign(void **out, size_t alignment, size_t size) __asm__("posix_memalign");
 void other_free(void *block) __asm__("free");
+#pragma GCC visibility pop
 
 void *other_malloc(size_t size)
 {
