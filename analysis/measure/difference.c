@@ -18,15 +18,17 @@ static bool is_plain(const struct ulp_tensor *tensor)
     return tensor->element != ULP_ELEMENT_WIDE;
 }
 
-/* Element i; a finite one of the reference beyond double (exp(800)) is the largest double, for it
+/* Element i of a wide tensor; a finite one beyond double (exp(800)) is the largest double, for it
  * is no infinity. */
-static double read_finite(const struct ulp_tensor *tensor, size_t i)
+static double read_hard(const struct ulp_tensor *tensor, size_t i)
 {
-    double x = ulp_tensor_get(tensor, i);
-    if (!isinf(x) || is_plain(tensor))
-        return x;
-    int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
-    return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
+    const int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
+    if (kind == MPFR_NAN_KIND)
+        return NAN;
+    if (kind == MPFR_INF_KIND || kind == -MPFR_INF_KIND)
+        return kind < 0 ? -INFINITY : INFINITY;
+    const double x = ulp_tensor_get(tensor, i);
+    return isinf(x) ? copysign(DBL_MAX, x) : x;
 }
 
 static void read_plain(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
@@ -61,7 +63,7 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
     }
     for (size_t i = 0; i < count && !easy; i++)
         if (side->hard[i]) {
-            side->nearest[i] = read_finite(tensor, first + i);
+            side->nearest[i] = read_hard(tensor, first + i);
             side->high[i] = side->middle[i] = side->low[i] = 0;
         }
 }

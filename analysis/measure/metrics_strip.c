@@ -11,18 +11,20 @@
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
 #define METRICS_LANES 8
-typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(double))));
 
 #define TARGET ULP_VECTORISE
+#define WIDTH 2
 #define SUFFIX(name) name##_portable
 #include "analysis/measure/metrics_strip_template.h"
 
 #ifdef __x86_64__
 #define TARGET ULP_VECTORISE __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
+#define WIDTH 4
 #define SUFFIX(name) name##_avx2
 #include "analysis/measure/metrics_strip_template.h"
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 #define TARGET ULP_VECTORISE AVX512
+#define WIDTH 8
 #define SUFFIX(name) name##_avx512
 #include "analysis/measure/metrics_strip_template.h"
 

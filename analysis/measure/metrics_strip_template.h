@@ -1,5 +1,6 @@
-/* The loops of metrics_strip.h for one instruction set: TARGET is its function attribute,
- * SUFFIX(name) makes its names. The loops have no branches, so that the compiler vectorises them.
+/* The loops of metrics_strip.h for one instruction set: TARGET is its function attribute, WIDTH the
+ * doubles of its registers, SUFFIX(name) makes its names. The loops have no branches, so that the
+ * compiler vectorises them.
  */
 
 static inline TARGET double SUFFIX(from_bits)(int64_t bits)
@@ -150,24 +151,31 @@ static TARGET void SUFFIX(compare)(struct ulp_metrics_summary *out, double *rest
         (struct ulp_metrics_summary){max_abs, max_value, max_base, max_rel, max_ulp, finite_count};
 }
 
+/* As many lanes at a time as a register has, so that all sums stay in registers; each lane's order
+ * is the same for any width. */
 static TARGET void SUFFIX(sum)(struct ulp_metrics_running *running, double *value, double *base,
                                double *difference, size_t count,
                                const struct ulp_metrics_scales *by)
 {
-    metrics_lanes sums[5];
+    typedef double lanes __attribute__((vector_size(WIDTH * sizeof(double))));
     size_t end = count;
     for (; end % METRICS_LANES; end++)
         value[end] = base[end] = difference[end] = 0;
-    memcpy(sums, running->lanes, sizeof sums);
-    for (size_t i = 0; i < end; i += METRICS_LANES) {
-        metrics_lanes v, b, d;
-        memcpy(&v, value + i, sizeof v);
-        memcpy(&b, base + i, sizeof b);
-        memcpy(&d, difference + i, sizeof d);
-        v *= by->value, b *= by->base, d *= by->difference;
-        sums[0] += d, sums[1] += d * d, sums[2] += b * b, sums[3] += v * v, sums[4] += v * b;
+    for (size_t first = 0; first < METRICS_LANES; first += WIDTH) {
+        lanes sums[5];
+        for (int s = 0; s < 5; s++)
+            memcpy(&sums[s], running->lanes[s] + first, sizeof sums[s]);
+        for (size_t i = first; i < end; i += METRICS_LANES) {
+            lanes v, b, d;
+            memcpy(&v, value + i, sizeof v);
+            memcpy(&b, base + i, sizeof b);
+            memcpy(&d, difference + i, sizeof d);
+            v *= by->value, b *= by->base, d *= by->difference;
+            sums[0] += d, sums[1] += d * d, sums[2] += b * b, sums[3] += v * v, sums[4] += v * b;
+        }
+        for (int s = 0; s < 5; s++)
+            memcpy(running->lanes[s] + first, &sums[s], sizeof sums[s]);
     }
-    memcpy(running->lanes, sums, sizeof sums);
 }
 
 static TARGET void SUFFIX(bins)(int32_t *restrict out, const double *restrict values, size_t count,
@@ -225,4 +233,5 @@ static TARGET void SUFFIX(widen)(double *restrict out, const float *restrict x, 
 }
 
 #undef TARGET
+#undef WIDTH
 #undef SUFFIX
