@@ -29,12 +29,13 @@ struct archive {
 
 #define Z_MEM_ERROR (-4) /* of zlib.h */
 
-/* Did libzip, or zlib or the system below it, want memory? */
+/* Did libzip, or zlib or the system below it, want memory? So it did where it failed and names no
+ * error. */
 static bool wanted_memory(const zip_error_t *reason)
 {
     const int type = zip_error_system_type(reason), code = zip_error_code_system(reason);
-    return zip_error_code_zip(reason) == ZIP_ER_MEMORY || (type == ZIP_ET_SYS && code == ENOMEM) ||
-           (type == ZIP_ET_ZLIB && code == Z_MEM_ERROR);
+    return zip_error_code_zip(reason) == ZIP_ER_MEMORY || zip_error_code_zip(reason) == ZIP_ER_OK ||
+           (type == ZIP_ET_SYS && code == ENOMEM) || (type == ZIP_ET_ZLIB && code == Z_MEM_ERROR);
 }
 
 static enum ulp_status fail_zip(zip_error_t *reason, const char *what, struct ulp_error *error)
