@@ -81,21 +81,45 @@ enum ulp_status ulp_part_write(const char *path, const char *key, const void *by
     return status;
 }
 
-/* The lines of the two that differ first. */
+/* Whether the lines have one that is equal to the first `length` bytes of `line`. */
+static bool has_line(const char *lines, const char *line, size_t length)
+{
+    while (*lines) {
+        const size_t own = strcspn(lines, "\n");
+        if (own == length && memcmp(lines, line, length) == 0)
+            return true;
+        lines += own + (lines[own] == '\n');
+    }
+    return false;
+}
+
+/* The lines of the two that differ first; where one of them is the other's later, it is the line
+ * that the other does not have. */
 static enum ulp_status fail_key(const char *path, const char *found, const char *wanted,
                                 struct ulp_error *error)
 {
+    size_t f = 0, w = 0;
     while (*found && *wanted) {
-        const size_t f = strcspn(found, "\n"), w = strcspn(wanted, "\n");
+        f = strcspn(found, "\n");
+        w = strcspn(wanted, "\n");
         if (f != w || memcmp(found, wanted, f) != 0)
             break;
         found += f + (found[f] == '\n');
         wanted += w + (wanted[w] == '\n');
     }
+    f = strcspn(found, "\n");
+    w = strcspn(wanted, "\n");
+    if (f && (!w || has_line(found, wanted, w)))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: is of another audit: it has '%.*s' and this one has not", path, (int)f,
+                        found);
+    if (w && (!f || has_line(wanted, found, f)))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: is of another audit: this one has '%.*s' and it has not", path, (int)w,
+                        wanted);
     return ulp_fail(error, ULP_ERROR_INPUT,
-                    "%s: is of another audit: it has '%.*s', this one '%.*s'; choose another "
-                    "folder, or remove this one",
-                    path, (int)strcspn(found, "\n"), found, (int)strcspn(wanted, "\n"), wanted);
+                    "%s: is of another audit: it has '%.*s', this one '%.*s'", path, (int)f, found,
+                    (int)w, wanted);
 }
 
 static enum ulp_status check_file(const char *path, const unsigned char *file, size_t length,

@@ -45,7 +45,7 @@ enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
     if (status != ULP_OK)
         return status;
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is not a folder: the report needs one",
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is not a folder; give the name of one",
                         folder);
     if (access(folder, W_OK | X_OK) != 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in this folder: %s",

@@ -51,9 +51,9 @@ static const char purpose[] =
 static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
     "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
-    "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage; 3 unreadable or malformed\n"
-    "input; 4 unsupported model; 5 out of memory or --max-memory reached; 6 the time of "
-    "--max-time is over.";
+    "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage;\n"
+    "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
+    "reached; 6 the time of --max-time is over.";
 
 static void print_help(FILE *out)
 {
@@ -143,6 +143,7 @@ int main(int argc, char **argv)
     if (ulp_memory_reserve(RESERVE_BYTES, &error) != ULP_OK)
         return fail(&error);
     argp_err_exit_status = ULP_ERROR_USAGE;
+    watch_signals();
     watch_files();
     int code = watch_time(&argc, argv);
     if (code != ULP_OK)

@@ -5,6 +5,25 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* What mpirun of Open MPI, or of MPICH and srun, put into the environment. */
+static size_t read_start(const char *of_openmpi, const char *of_pmi, size_t otherwise)
+{
+    const char *text = getenv(of_openmpi) ? getenv(of_openmpi) : getenv(of_pmi);
+    char *end;
+    const long long number = text ? strtoll(text, &end, 10) : -1;
+    return text && end != text && !*end && number >= 0 ? (size_t)number : otherwise;
+}
+
+size_t ranks_started(void)
+{
+    return read_start("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", 1);
+}
+
+size_t ranks_own_start(void)
+{
+    return read_start("OMPI_COMM_WORLD_RANK", "PMI_RANK", 0);
+}
+
 #ifdef HAVE_MPI
 #include <mpi.h>
 
@@ -84,6 +103,14 @@ bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *size)
     return true;
 }
 
+bool ranks_all_equal(uint64_t number)
+{
+    const uint64_t own[2] = {number, ~number};
+    uint64_t most[2] = {0, 0};
+    MPI_Allreduce(own, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    return most[0] == own[0] && most[1] == own[1];
+}
+
 void ranks_agree(bool *answer)
 {
     unsigned char byte = *answer;
@@ -150,6 +177,12 @@ bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *size)
     *bytes = NULL;
     *size = 0;
     return false;
+}
+
+bool ranks_all_equal(uint64_t number)
+{
+    (void)number;
+    return true;
 }
 
 void ranks_agree(bool *answer)

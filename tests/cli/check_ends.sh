@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ends the program from outside: its time (--max-time), and mapped files that become shorter.
+# What ends the program from outside: its time (--max-time), interruption, and mapped files that become shorter.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
 # 0.4 s is less than a hundred audits take, and more than starting one does
@@ -29,8 +29,28 @@ shows err " of 200, are in done; the same command resumes after them" "an audit 
 lines err 1 "an audit with a checkpoint"
 [ -e done/sample-000001.part ] && [ ! -e report/report.json ] || fail "what an audit with a checkpoint leaves"
 
+command -v python3 >/dev/null || { echo "no python3: nobody interrupts, and files are not shortened"; exit $failed; }
+# Who interrupts a command is told what is there; the process ends by the signal.
+for signal in INT:130:interrupted TERM:143:"ended by SIGTERM"; do
+    IFS=: read -r name code text <<<"$signal"
+    rm -rf done
+    # (a shell's background processes ignore SIGINT)
+    python3 - "$name" "$program" audit "$model" -i long.txt -a fp16 -q --checkpoint done <<'END' >out 2>err
+import os, signal, subprocess, sys, time
+process = subprocess.Popen(sys.argv[2:], preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+while process.poll() is None and not os.path.exists("done/sample-000002.part"):
+    time.sleep(0.01)
+process.send_signal(getattr(signal, "SIG" + sys.argv[1]))
+code = process.wait(60)
+sys.exit(128 - code if code < 0 else code)
+END
+    [ $? -eq "$code" ] || fail "SIG$name: exit code"
+    shows err "ulpscope: $text: the samples finished so far, up to " "SIG$name"
+    shows err " of 200, are in done; the same command resumes after them" "SIG$name"
+    lines err 1 "SIG$name"
+done
+
 # The model is loaded when the list of samples is opened: a pipe says when that is.
-command -v python3 >/dev/null || { echo "no python3: files are not shortened"; exit $failed; }
 PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 from onnx_writer import block, number, node, value
 size = 1 << 18

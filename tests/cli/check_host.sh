@@ -114,6 +114,29 @@ PY
     [ "$(wc -c <weights.npz)" -eq 8 ] || fail "external data has changed"
 fi
 
+# Where no file can be made is said before the work, and two outputs are two files.
+mkdir taken
+for wanted in "run -o" "overflow --html" "tolerance -a bf16 --json" "study --sweep e8m{6,7} --csv" "plan -a bf16 --tolerance sqnr_db=30 --html" \
+    "bits --tolerance sqnr_db=30 --html" "audit -a bf16 --junit" "audit -a bf16 --html"; do
+    read -ra words <<<"$wanted"
+    [ "${words[-1]}" != --junit ] || words=("${words[@]:0:3}" --fail-above rms=1 --junit)
+    # a model that is computed would take its time, and print
+    expect 3 "$wanted in no folder" "$program" "${words[0]}" "$model" -i "$inputs" -q "${words[@]:1}" nowhere/x.out
+    shows err "nowhere/x.out: no file can be made in nowhere/: No such file or directory" "$wanted in no folder"
+    lines err 1 "$wanted in no folder"
+    lines out 0 "$wanted in no folder"
+    expect 3 "$wanted is a folder" "$program" "${words[0]}" "$model" -i "$inputs" -q "${words[@]:1}" taken
+    lines out 0 "$wanted is a folder"
+done
+for second in same ./same taken/../same; do
+    expect 2 "two outputs, same and $second" "$program" audit "$model" -i "$inputs" -a bf16 -q --html same --junit $second --fail-above rms=1
+    shows err "is the file of two outputs" "two outputs, same and $second"
+    lines err 1 "two outputs, same and $second"
+    [ ! -e same ] || fail "two outputs, same and $second: something is written"
+done
+expect 2 "two outputs of a study" "$program" study "$model" -i "$inputs" -q --sweep 'e8m{6,7}' --json same --csv same
+expect 0 "outputs that are no files" "$program" audit "$model" -i "$inputs" -a bf16 -q --html /dev/null --junit /dev/null --fail-above rms=1e9
+
 # What cannot be waited for is refused.
 mkfifo pipe.onnx pipe.npz
 expect 3 "a pipe as model" timeout 20 "$program" audit pipe.onnx

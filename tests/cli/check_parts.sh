@@ -174,6 +174,11 @@ same resumed "killed and resumed"
 expect 3 "another arithmetic" "$program" audit "$model" -i samples -a fp16,tf32 -q --checkpoint killed
 shows err "is of another audit: it has 'arithmetic bf16', this one 'arithmetic tf32'" "another arithmetic"
 lines err 1 "another arithmetic"
+shows err "give --checkpoint another folder, or the audit the same arguments" "another arithmetic"
+expect 3 "an arithmetic less" "$program" audit "$model" -i samples -a fp16 -q --checkpoint killed
+shows err "it has 'arithmetic bf16' and this one has not" "an arithmetic less"
+expect 3 "an arithmetic more" "$program" audit "$model" -i samples -a fp16,bf16,tf32 -q --checkpoint killed
+shows err "this one has 'arithmetic tf32' and it has not" "an arithmetic more"
 expect 3 "another reference" "${audit[@]}" --reference fp64 --checkpoint killed
 expect 3 "other samples" "$program" audit "$model" -i samples/s0.npz -a fp16,bf16 -q --checkpoint killed
 cp samples/s6.npz kept.npz
@@ -201,6 +206,24 @@ expect 0 "merge to a page" "$program" merge both --html page.html
 grep -q '</html>' page.html || fail "merge to a page"
 expect 2 "merge nothing" "$program" merge
 expect 3 "merge no folder" "$program" merge nowhere
+shows err "nowhere: is no folder that audit --checkpoint wrote" "merge no folder"
+expect 0 "a shard of another audit" "$program" audit "$model" -i samples -a fp16,tf32 -q --shard 2/3 --checkpoint foreign
+expect 3 "merge a shard of another audit" "$program" merge shard1 foreign shard3
+shows err "foreign/audit.part: is of another audit: it has 'arithmetic tf32', this one 'arithmetic bf16'; merge folders of one audit alone, and leave this one out" \
+    "merge a shard of another audit"
+mkdir elsewhere
+expect 3 "merge elsewhere" env -C elsewhere "$program" merge ../shard1 ../shard2 ../shard3
+shows err "samples, which the shards' arguments name: No such file or directory; run merge in the folder where the shards were run" "merge elsewhere"
+lines err 1 "merge elsewhere"
+expect 0 "a folder below others" "$program" audit "$model" -i samples/s0.npz -a bf16 -q --checkpoint a/b/c
+[ -e a/b/c/sample-000001.part ] || fail "a folder below others"
+: >file
+expect 3 "a file as a folder" "$program" audit "$model" -i samples/s0.npz -a bf16 -q --checkpoint file/c
+lines err 1 "a file as a folder"
+expect 0 "a shard of no sample" "${audit[@]}" --shard 9/9 --checkpoint last
+shows out "shard 9 of 9: there is none of the 7 samples in it" "a shard of no sample"
+expect 0 "a timed shard" "${audit[@]}" --shard 1/3 --checkpoint shard1 --timings
+shows err "% of the time goes to" "a timed shard"
 
 # what a file of kernels holds is of the audit, not what it is called
 names=$(python3 -c "import json; print(*[node['name'] for node in json.load(open('whole/report.json'))['arithmetics'][0]['nodes']][:2])")
@@ -245,6 +268,22 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
     done
     expect 0 "ranks with a checkpoint" mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 --checkpoint of_ranks -o ranks
     same ranks "ranks with a checkpoint"
+
+    # ranks that were given one shard share it; ranks with shards of their own do these, in folders of their own
+    for k in 1 2; do
+        expect 0 "shard $k over ranks" mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 --shard $k/2 --checkpoint ranked
+        [ "$(grep -c "samples are finished in ranked" out)" -eq 1 ] || fail "shard $k over ranks: said by one rank"
+    done
+    expect 0 "shards over ranks" "$program" merge ranked -o ranks
+    same ranks "shards over ranks"
+    expect 0 "a shard for each rank" mpirun --oversubscribe -n 1 "${audit[@]}" -t 1 --shard 1/2 --checkpoint ranked1 : \
+        -n 1 "${audit[@]}" -t 1 --shard 2/2 --checkpoint ranked2
+    expect 0 "a shard for each rank" "$program" merge ranked1 ranked2 -o ranks
+    same ranks "a shard for each rank"
+    expect 2 "a shard for one rank alone" mpirun --oversubscribe -n 1 "${audit[@]}" --shard 1/2 --checkpoint ranked3 : -n 1 "${audit[@]}"
+    shows err "rank 1 of 2 has no --shard, and others have one" "a shard for one rank alone"
+    mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 >out 2>err
+    grep -q "$(printf '\033')" out && fail "colours of mpirun's terminal are in a file"
 
     # the arithmetics of every sample over ranks; two that are compared with each other stay together
     lanes=("$program" audit "$model" -i samples -a fp16,fp32,bf16,fp32,qdq=integer,e5m6 -q --verify 2 --certify --schedules)
@@ -308,6 +347,10 @@ else
         expect 2 "arithmetics over ranks without MPI" "$program" audit "$model" --lanes-over-ranks
         shows err "--lanes-over-ranks: this ulpscope was built without MPI" "arithmetics over ranks without MPI"
         lines err 1 "arithmetics over ranks without MPI"
+        expect 0 "ranks without MPI" env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$program" audit "$model" -i samples/s0.npz -a bf16
+        shows err "started 2 processes, and this ulpscope was built without MPI" "ranks without MPI"
+        expect 0 "the second rank without MPI" env PMI_SIZE=2 PMI_RANK=1 "$program" audit "$model" -i samples/s0.npz -a bf16
+        lines err 0 "the second rank without MPI"
     fi
 fi
 exit $failed

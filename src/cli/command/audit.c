@@ -128,6 +128,8 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
         status = add_shape_result(results, shape, &audit, &error);
     if (status != ULP_OK && count_shapes(&options->common) > 1)
         ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
+    if (status == ULP_OK && !whole && ranks_self() == 0) /* a shard */
+        status = print_timings(options->timer, 1, &error);
     const int code = status != ULP_OK ? fail(&error)
                      : whole          ? report(options, choices, folder, &engine, &audit)
                                       : ULP_OK;
@@ -160,10 +162,10 @@ int run_audit(const struct audit_options *options)
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
     if (status == ULP_OK && options->junit)
-        status = spare_inputs(options->junit, model, options->common.inputs,
+        status = claim_output(options->junit, model, options->common.inputs,
                               options->common.input_count, &error);
     if (status == ULP_OK && options->html)
-        status = spare_inputs(options->html, model, options->common.inputs,
+        status = claim_output(options->html, model, options->common.inputs,
                               options->common.input_count, &error);
     int code = status == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;
@@ -188,6 +190,18 @@ static int refuse_ranks(void)
     return fail(&error);
 }
 
+/* Without MPI processes do not know of each other. */
+static void note_ranks(const struct audit_options *options)
+{
+    if (ranks_started() > 1 && ranks_own_start() == 0 && !ranks_are_possible() && !options->shard &&
+        !options->common.quiet)
+        say(stderr,
+            "ulpscope: mpirun or srun started %zu processes, and this ulpscope was built without "
+            "MPI (./configure --with-mpi): each of them does all of the audit; --shard K/%zu gives "
+            "each a part\n",
+            ranks_started(), ranks_started());
+}
+
 int command_audit(int argc, char **argv)
 {
     struct audit_options options;
@@ -195,6 +209,7 @@ int command_audit(int argc, char **argv)
     if (code == ULP_OK) {
         ranks_join();
         options.common.quiet |= ranks_self() > 0;
+        note_ranks(&options);
         code = options.lanes_over_ranks && !ranks_are_possible() ? refuse_ranks()
                                                                  : run_audit(&options);
     }

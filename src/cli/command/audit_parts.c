@@ -3,6 +3,7 @@
  * the same bits in every case. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cli/command/audit_store.h"
@@ -118,15 +119,53 @@ static enum ulp_status add_part(struct ulp_auditor *sum, const struct sample *sa
 
 /* ---- all ---- */
 
-/* From where a process or shard begins, and how far apart its samples are. */
-static size_t first_sample(const struct audit_options *options)
+/* The samples of a process alone, of a shard, or of its part where all ranks were given the same
+ * shard: then they share that. (Under srun each task may have a shard of its own.) */
+static enum ulp_status choose_samples(struct store *store, struct ulp_error *error)
 {
-    return options->shard ? options->shard - 1 : 0;
+    const struct audit_parts *parts = store->parts;
+    const struct audit_options *options = parts->options;
+    const size_t numbers[] = {options->shard, options->shard_count};
+    store->first = options->shard ? options->shard - 1 : 0;
+    store->step = options->shard ? options->shard_count : 1;
+    store->split = false;
+    if (ranks_count() == 1 || parts->shared || options->merge)
+        return ULP_OK;
+    const bool equal = ranks_all_equal(ulp_hash(numbers, sizeof numbers)),
+               together = ranks_all_equal(options->shard ? ulp_hash(options->checkpoints[0],
+                                                                    strlen(options->checkpoints[0]))
+                                                         : 0);
+    store->split = options->shard && equal && together;
+    if (store->split) {
+        store->first += ranks_self() * store->step;
+        store->step *= ranks_count();
+    }
+    return equal || options->shard
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "rank %zu of %zu has no --shard, and others have one: give all of them "
+                          "one, or none",
+                          ranks_self(), ranks_count());
 }
 
-static size_t next_sample(const struct audit_options *options, size_t sample)
+/* A shard is at its end, also those ranks that share it. */
+static void say_shard(const struct store *store)
 {
-    return sample + (options->shard ? options->shard_count : 1);
+    const struct audit_options *options = store->parts->options;
+    const size_t all = store->parts->samples->count,
+                 mine = (all + options->shard_count - options->shard) / options->shard_count;
+    if (store->split) {
+        ranks_all_equal(0); /* waits for them */
+        if (ranks_self() > 0)
+            return;
+    }
+    if (mine)
+        say(stdout, "shard %zu of %zu: %zu of %zu samples are finished in %s.", options->shard,
+            options->shard_count, mine, all, options->checkpoints[0]);
+    else
+        say(stdout, "shard %zu of %zu: there is none of the %zu samples in it.", options->shard,
+            options->shard_count, all);
+    say(stdout, " When all shards are: ulpscope merge FOLDER... --out REPORT\n");
 }
 
 /* One process alone, a shard, or rank 0 of those that share lanes. */
@@ -137,8 +176,8 @@ static enum ulp_status run_alone(const struct store *store, struct ulp_auditor *
     const struct sample_list *samples = store->parts->samples;
     size_t finished = 0, mine = 0;
     enum ulp_status status = ULP_OK;
-    for (size_t s = first_sample(options); s < samples->count && status == ULP_OK;
-         s = next_sample(options, s), mine++) {
+    for (size_t s = store->first; s < samples->count && status == ULP_OK;
+         s += store->step, mine++) {
         unsigned char *bytes;
         size_t count;
         bool made;
@@ -150,15 +189,11 @@ static enum ulp_status run_alone(const struct store *store, struct ulp_auditor *
             status = add_part(sum, &samples->items[s], bytes, count, error);
         free(bytes);
     }
-    if (status == ULP_OK && finished && !options->common.quiet && !options->merge)
+    if (status == ULP_OK && finished && !options->common.quiet && !options->merge && !store->split)
         say(stderr, "ulpscope: %zu of %zu samples were in %s already\n", finished, mine,
             options->checkpoints[0]);
     if (status == ULP_OK && options->shard)
-        say(stdout,
-            "shard %zu of %zu: %zu of %zu samples are finished in %s. When all shards are: "
-            "ulpscope "
-            "merge FOLDER... --out REPORT\n",
-            options->shard, options->shard_count, mine, samples->count, options->checkpoints[0]);
+        say_shard(store);
     return status;
 }
 
@@ -198,8 +233,7 @@ static enum ulp_status run_lanes_alone(const struct store *store, struct ulp_err
     const struct audit_options *options = store->parts->options;
     const size_t samples = store->parts->samples->count;
     enum ulp_status status = ULP_OK;
-    for (size_t s = first_sample(options); s < samples && status == ULP_OK;
-         s = next_sample(options, s)) {
+    for (size_t s = store->first; s < samples && status == ULP_OK; s += store->step) {
         unsigned char *figures;
         size_t length;
         bool found = false;
@@ -222,9 +256,11 @@ enum ulp_status audit_parts(const struct audit_parts *parts, struct ulp_auditor 
     struct store store = {.parts = parts};
     const struct audit_options *options = parts->options;
     *whole = !options->shard && ranks_self() == 0;
-    if (parts->shared && ranks_self() > 0)
+    enum ulp_status status = choose_samples(&store, error);
+    if (status == ULP_OK && parts->shared && ranks_self() > 0)
         return run_lanes_alone(&store, error);
-    enum ulp_status status = options->checkpoint_count ? open_store(&store, error) : ULP_OK;
+    if (status == ULP_OK && options->checkpoint_count)
+        status = open_store(&store, error);
     if (status == ULP_OK)
         status = ranks_count() > 1 && !parts->shared && !options->shard && !options->merge
                      ? run_ranks(&store, sum, error)

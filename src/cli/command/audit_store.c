@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -81,8 +80,12 @@ static enum ulp_status make_key(const struct audit_parts *parts, struct ulp_text
         if (lanes->names && lanes->names[l])
             ulp_text_show(key, "named %s\n", lanes->names[l]);
     }
-    ulp_text_show(key, "shares %d of %s, verified %zu\ncertify %d\n", options->attribute,
-                  options->output ? options->output : "all", options->verify, options->certify);
+    static const char *const shares[] = {[ATTRIBUTE_DEFAULT] = "where they fit",
+                                         [ATTRIBUTE_YES] = "everywhere",
+                                         [ATTRIBUTE_NO] = "nowhere"};
+    ulp_text_show(key, "shares %s, of output %s, %zu verified\n%s\n", shares[options->attribute],
+                  options->output ? options->output : "all", options->verify,
+                  options->certify ? "certified" : "not certified");
     if (status == ULP_OK && options->reference_model)
         status = add_original(key, options, error);
     return status == ULP_OK && key->failed ? out_of_memory(error) : status;
@@ -120,29 +123,61 @@ static enum ulp_status name_audit(char *out, size_t size, const char *folder,
                : ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
 }
 
+/* What to do, behind what is wrong with a folder of another audit. */
+static enum ulp_status advise(const struct audit_options *options, enum ulp_status status,
+                              struct ulp_error *error)
+{
+    const struct ulp_error wrong = *error;
+    if (status != ULP_ERROR_INPUT || !strstr(wrong.message, "is of another audit"))
+        return status;
+    return ulp_fail(error, status, "%s; %s", wrong.message,
+                    options->merge
+                        ? "merge folders of one audit alone, and leave this one out"
+                        : "give --checkpoint another folder, or the audit the same arguments");
+}
+
+static enum ulp_status expect_audit(const char *folder, const char *path, struct ulp_error *error)
+{
+    return access(path, F_OK) == 0
+               ? ULP_OK
+               : ulp_fail(
+                     error, ULP_ERROR_INPUT,
+                     "%s: is no folder that audit --checkpoint wrote: no audit.part in it (%s)",
+                     folder, strerror(errno));
+}
+
+/* One of the folders: of this audit, or new where samples are made. */
+static enum ulp_status open_folder(const struct store *store, const char *folder,
+                                   struct ulp_error *error)
+{
+    const struct audit_options *options = store->parts->options;
+    char path[4096];
+    unsigned char *words;
+    size_t count;
+    enum ulp_status status = name_audit(path, sizeof path, folder, error);
+    if (status == ULP_OK && options->merge)
+        status = expect_audit(folder, path, error);
+    if (status != ULP_OK)
+        return status;
+    if (access(path, F_OK) == 0) {
+        status = ulp_part_read(path, store->key.data, NULL, &words, &count, error);
+        if (status == ULP_OK)
+            free(words);
+        return advise(options, status, error);
+    }
+    status = ulp_report_prepare(folder, error);
+    /* ranks that have shards of their own may have folders of their own */
+    return status == ULP_OK && (ranks_self() == 0 || options->shard)
+               ? write_arguments(options, path, store->key.data, error)
+               : status;
+}
+
 enum ulp_status open_store(struct store *store, struct ulp_error *error)
 {
     const struct audit_options *options = store->parts->options;
     enum ulp_status status = make_key(store->parts, &store->key, error);
-    for (size_t c = 0; c < options->checkpoint_count && status == ULP_OK; c++) {
-        const char *folder = options->checkpoints[c];
-        char path[4096];
-        unsigned char *words;
-        size_t count;
-        status = name_audit(path, sizeof path, folder, error);
-        if (status != ULP_OK)
-            break;
-        if (!options->merge && mkdir(folder, 0777) != 0 && errno != EEXIST)
-            return ulp_fail(error, ulp_status_of(errno), "%s: cannot make the folder: %s", folder,
-                            strerror(errno));
-        if (options->merge || access(path, F_OK) == 0) {
-            status = ulp_part_read(path, store->key.data, NULL, &words, &count, error);
-            if (status == ULP_OK)
-                free(words);
-        } else if (ranks_self() == 0) {
-            status = write_arguments(options, path, store->key.data, error);
-        }
-    }
+    for (size_t c = 0; c < options->checkpoint_count && status == ULP_OK; c++)
+        status = open_folder(store, options->checkpoints[c], error);
     return status;
 }
 
@@ -155,6 +190,8 @@ enum ulp_status read_checkpoint_arguments(const char *folder, int *argc, char **
     *argv = NULL;
     *text = NULL;
     enum ulp_status status = name_audit(path, sizeof path, folder, error);
+    if (status == ULP_OK)
+        status = expect_audit(folder, path, error);
     if (status == ULP_OK)
         status = ulp_part_read(path, NULL, NULL, &bytes, &count, error);
     if (status != ULP_OK)

@@ -8,6 +8,9 @@
 struct store {
     const struct audit_parts *parts;
     struct ulp_text key; /* what the audit is, in lines; freed by the caller */
+    size_t first,
+        step;   /* of the samples that this process makes, or that all ranks share lanes of */
+    bool split; /* the ranks share the samples of one shard */
 };
 
 /* Each folder is of this audit; the first of a run that makes samples may be new. */

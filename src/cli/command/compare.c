@@ -222,7 +222,7 @@ static enum ulp_status spare_files(const struct compare_options *options, const 
 {
     char *recorded[] = {(char *)(uintptr_t)options->recorded_inputs};
     enum ulp_status status =
-        spare_inputs(path, model, options->common.inputs, options->common.input_count, error);
+        claim_output(path, model, options->common.inputs, options->common.input_count, error);
     if (status == ULP_OK)
         status = spare_inputs(path, NULL, options->files, options->file_count, error);
     if (status == ULP_OK && options->recorded_inputs)

@@ -141,7 +141,7 @@ static enum ulp_status open_model(struct session *session, struct ulp_error *err
     if (status == ULP_OK)
         status = set_shapes(session->model, common, 0, &shape, error);
     if (status == ULP_OK && session->options->html)
-        status = spare_inputs(session->options->html, session->model, common->inputs,
+        status = claim_output(session->options->html, session->model, common->inputs,
                               common->input_count, error);
     if (status == ULP_OK)
         status = read_samples(session->model, common, false, &session->samples, error);

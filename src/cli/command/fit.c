@@ -259,7 +259,7 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < 2 && status == ULP_OK; i++)
         if (outputs[i])
-            status = spare_inputs(outputs[i], NULL, options->words, options->word_count, error);
+            status = claim_output(outputs[i], NULL, options->words, options->word_count, error);
     if (status == ULP_OK)
         status = read_products(options, &list, error);
     if (status == ULP_OK)

@@ -173,11 +173,11 @@ static enum ulp_status spare_model(const struct lint_options *options,
 {
     enum ulp_status status = ULP_OK;
     if (options->json)
-        status = spare_inputs(options->json, model, NULL, 0, error);
+        status = claim_output(options->json, model, NULL, 0, error);
     if (options->sarif && status == ULP_OK)
-        status = spare_inputs(options->sarif, model, NULL, 0, error);
+        status = claim_output(options->sarif, model, NULL, 0, error);
     if (options->html && status == ULP_OK)
-        status = spare_inputs(options->html, model, NULL, 0, error);
+        status = claim_output(options->html, model, NULL, 0, error);
     return status;
 }
 

@@ -1,7 +1,10 @@
 /* ulpscope merge: the shards of an audit as one. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/error.h"
 #include "cli/command/audit.h"
 #include "cli/sandbox/sandbox.h"
 
@@ -49,6 +52,20 @@ static const char documentation[] =
     "  ulpscope audit model.onnx -i samples/ --shard 2/2 --checkpoint two/\n"
     "  ulpscope merge one/ two/ --out report/";
 
+/* The shards' paths are taken from where merge is run. */
+static enum ulp_status check_paths(const struct common_options *common, struct ulp_error *error)
+{
+    for (size_t i = 0; i <= common->input_count; i++) {
+        const char *path = i ? common->inputs[i - 1] : common->model;
+        if (access(path, F_OK) != 0)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "%s, which the shards' arguments name: %s; run merge in the folder "
+                            "where the shards were run",
+                            path, strerror(errno));
+    }
+    return ULP_OK;
+}
+
 /* As the shards were called, without --shard. */
 static int merge_shards(const struct merge_options *merge)
 {
@@ -59,6 +76,8 @@ static int merge_shards(const struct merge_options *merge)
     if (read_checkpoint_arguments(merge->folders[0], &argc, &argv, &text, &error) != ULP_OK)
         return fail(&error);
     int code = parse_audit_options(argc, argv, &audit);
+    if (code == ULP_OK && check_paths(&audit.common, &error) != ULP_OK)
+        code = fail(&error);
     if (code == ULP_OK) {
         char **own = audit.checkpoints;
         audit.checkpoints = merge->folders;

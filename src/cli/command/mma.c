@@ -74,7 +74,7 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
 {
     struct ulp_tensor_set in = {0}, out = {0};
     struct ulp_tensor d = {0};
-    enum ulp_status status = spare_inputs(options->words[2], NULL, &options->words[1], 1, error);
+    enum ulp_status status = claim_output(options->words[2], NULL, &options->words[1], 1, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
     if (status == ULP_OK) {

@@ -268,7 +268,7 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
         status = spare_inputs_of_report(options->out, model, options->common.inputs,
                                         options->common.input_count, error);
     if (status == ULP_OK && options->html)
-        status = spare_inputs(options->html, model, options->common.inputs,
+        status = claim_output(options->html, model, options->common.inputs,
                               options->common.input_count, error);
     if (status == ULP_OK && (options->common.input_count || !options->samples_from))
         status = open_samples(model, &options->common, true, &samples, error);

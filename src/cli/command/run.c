@@ -1,10 +1,7 @@
 /* ulpscope run: one arithmetic, its outputs and its timings. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text/text.h"
@@ -120,25 +117,6 @@ static void print_outputs(const struct ulp_tensor_set *set)
             say(stdout, " %.9g", ulp_tensor_get(tensor, e));
         say(stdout, "%s\n", tensor->count > shown ? " ..." : "");
     }
-}
-
-/* Whether a file can be made there, asked before the run and not after it. */
-static enum ulp_status check_output(const char *path, struct ulp_error *error)
-{
-    struct stat info;
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    enum ulp_status status = ULP_OK;
-    if (!folder)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "--outputs %s: is a folder, expected the name of a file", path);
-    else if (access(folder, W_OK | X_OK) != 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "--outputs %s: no file can be made in %s: %s",
-                          path, folder, strerror(errno));
-    free(folder);
-    return status;
 }
 
 /* The run, as often as asked; what an earlier one gave is dropped. */
@@ -290,14 +268,12 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     if (status == ULP_OK && lanes.count != 2)
         status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
                           lanes.count - 1);
-    if (status == ULP_OK && options->outputs)
-        status = check_output(options->outputs, error);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, error);
     if (status == ULP_OK)
         status = set_shapes(model, &options->common, 0, &shape, error);
     if (status == ULP_OK && options->outputs)
-        status = spare_inputs(options->outputs, model, options->common.inputs,
+        status = claim_output(options->outputs, model, options->common.inputs,
                               options->common.input_count, error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, false, &samples, error);

@@ -171,7 +171,7 @@ static enum ulp_status spare_files(const struct study_options *options,
         if (files[i % kinds] && !file)
             status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
         else if (file)
-            status = spare_inputs(file, model, options->common.inputs, options->common.input_count,
+            status = claim_output(file, model, options->common.inputs, options->common.input_count,
                                   error);
         free(file);
     }

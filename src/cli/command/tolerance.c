@@ -136,7 +136,7 @@ static enum ulp_status open_work(const struct tolerance_options *options, struct
     if (status == ULP_OK)
         status = read_samples(work->model, &options->common, true, &work->samples, error);
     if (status == ULP_OK && options->json)
-        status = spare_inputs(options->json, work->model, options->common.inputs,
+        status = claim_output(options->json, work->model, options->common.inputs,
                               options->common.input_count, error);
     return status;
 }

@@ -301,16 +301,23 @@ int fail_memory(void)
     return ULP_ERROR_MEMORY;
 }
 
+/* Open MPI gives its processes a terminal of its own, of 80 columns, wherever its output goes. */
+static bool is_terminal(int descriptor)
+{
+    return isatty(descriptor) && !getenv("OMPI_COMM_WORLD_SIZE");
+}
+
 bool use_colour(int descriptor)
 {
     const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-    return isatty(descriptor) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
+    return is_terminal(descriptor) && !(no_colour && *no_colour) && term &&
+           strcmp(term, "dumb") != 0;
 }
 
 int terminal_width(int descriptor)
 {
     struct winsize size;
-    if (!isatty(descriptor))
+    if (!is_terminal(descriptor))
         return 0;
     if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 100;

@@ -197,6 +197,10 @@ struct search_files {
 enum ulp_status open_search(const struct common_options *options, const struct search_files *files,
                             char **validate, size_t validate_count, struct ulp_model **model,
                             struct ulp_error *error);
+/* Of a file that the command will write, asked once and before the work: a file can be made there,
+ * no other output is that file, and spare_inputs. */
+enum ulp_status claim_output(const char *output, const struct ulp_model *model, char *const *inputs,
+                             size_t count, struct ulp_error *error);
 /* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
  * of the inputs, or an array file in a folder of inputs. Asked before the work. */
 enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,

@@ -1,10 +1,12 @@
-/* Checking that an output path is not one of the files that the command reads. */
+/* Checking output paths before the work: a file can be made there, no other output of the command
+ * is written to it, and it is none of the files that the command reads. */
 #include "config.h"
 
-#include <libgen.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text/text.h"
@@ -61,4 +63,64 @@ enum ulp_status spare_inputs_of_report(const char *folder, const struct ulp_mode
         ulp_text_free(&path);
     }
     return status;
+}
+
+/* The outputs so far, by folder and name: one folder has many paths. */
+struct place {
+    dev_t device;
+    ino_t folder;
+    char *name;
+};
+static struct place *places;
+static size_t place_count;
+
+static enum ulp_status add_place(const char *output, const struct stat *folder, const char *name,
+                                 struct ulp_error *error)
+{
+    for (size_t i = 0; i < place_count; i++)
+        if (places[i].device == folder->st_dev && places[i].folder == folder->st_ino &&
+            strcmp(places[i].name, name) == 0)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s: is the file of two outputs, and one would be written over the "
+                            "other; give each a name of its own",
+                            output);
+    struct place *grown = realloc(places, (place_count + 1) * sizeof *places);
+    if (grown)
+        places = grown;
+    char *copy = grown ? strdup(name) : NULL;
+    if (!copy)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    places[place_count++] = (struct place){folder->st_dev, folder->st_ino, copy};
+    return ULP_OK;
+}
+
+enum ulp_status claim_output(const char *output, const struct ulp_model *model, char *const *inputs,
+                             size_t count, struct ulp_error *error)
+{
+    struct stat info;
+    const bool there = stat(output, &info) == 0;
+    if (there && S_ISDIR(info.st_mode))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is a folder, expected the name of a file",
+                        output);
+    if (there && !S_ISREG(info.st_mode)) /* as /dev/stdout: written in place */
+        return ULP_OK;
+    char *real = there ? realpath(output, NULL) : strdup(output), *slash = NULL;
+    if (!real)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    slash = strrchr(real, '/');
+    const char *name = slash ? slash + 1 : real;
+    char *folder = slash ? strndup(real, (size_t)(slash - real) + 1) : strdup(".");
+    enum ulp_status status = ULP_OK;
+    if (!folder)
+        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    else if (!*name)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no name of a file", output);
+    else if (stat(folder, &info) != 0 || access(folder, W_OK | X_OK) != 0)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in %s: %s", output,
+                          folder, strerror(errno));
+    else
+        status = add_place(output, &info, name, error);
+    free(folder);
+    free(real);
+    return status == ULP_OK ? spare_inputs(output, model, inputs, count, error) : status;
 }

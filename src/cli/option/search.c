@@ -52,7 +52,7 @@ enum ulp_status open_search(const struct common_options *options, const struct s
         status = set_shapes(*model, options, 0, &shape, error);
     free(shape);
     if (status == ULP_OK && files->html)
-        status = spare_inputs(files->html, *model, options->inputs, options->input_count, error);
+        status = claim_output(files->html, *model, options->inputs, options->input_count, error);
     if (status == ULP_OK && files->html)
         status = spare_inputs(files->html, NULL, validate, validate_count, error);
     return status;

@@ -17,11 +17,14 @@ int fail(const struct ulp_error *error);
 /* Out of memory in the program itself. */
 int fail_memory(void);
 
-/* watch.c. --max-time SECONDS, which every command takes: out of the arguments, and the clock is
+/* watch.c. At the start, before the other two: who interrupts the program, or ends it by SIGTERM,
+ * is told what is there. */
+void watch_signals(void);
+/* --max-time SECONDS, which every command takes: out of the arguments, and the clock is
  * started; when it is over the process says so in one line and ends with ULP_ERROR_CANCELLED.
  * Returns an exit code. */
 int watch_time(int *argc, char **argv);
-/* What that line says of what is there by then ("3 of 9 samples are in FOLDER"); at the start
+/* What such a line says of what is there by then ("3 of 9 samples are in FOLDER"); at the start
  * "no file was left half written". */
 void watch_done(const char *format, ...) ULP_PRINTF(1, 2);
 /* A mapped file that becomes shorter ends the program with ULP_ERROR_INPUT. */

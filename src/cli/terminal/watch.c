@@ -1,6 +1,7 @@
-/* What ends the program from outside: its time is over, or a mapped file has become shorter. Both
- * are signals, and may come while any function is in its middle: one line is written, of text made
- * before, and the process ends. Files are written beside and renamed, so none is left half. */
+/* What ends the program from outside: its time is over, somebody interrupts it, or a mapped file
+ * has become shorter. All are signals, and may come while any function is in its middle: one line
+ * is written, of text made before, and the process ends. Files are written beside and renamed, so
+ * none is left half. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,41 +12,55 @@
 
 #include "base/text/shown.h"
 #include "cli/command.h"
+#include "cli/ranks.h"
 
-/* Two lines in turn: the one that is not shown is being written. */
-static char lines[2][4096];
-static const char *_Atomic line;
+/* Two texts in turn: the one that is not shown is being written. */
+static char texts[2][4000];
+static const char *_Atomic done; /* what is there by now */
 static char limit[32];
+static char time_is_over[96];
 static const char erase[] = "\r\033[K"; /* of the progress line */
 static bool terminal;
 
-static void write_line(const char *text)
+static char *append(char *at, const char *text)
 {
-    if (terminal)
-        (void)!write(STDERR_FILENO, erase, sizeof erase - 1);
-    (void)!write(STDERR_FILENO, text, strlen(text));
+    while (*text)
+        *at++ = *text++;
+    return at;
+}
+
+static void write_line(const char *what, const char *rest)
+{
+    char line[sizeof erase + sizeof time_is_over + sizeof texts[0] + 200];
+    char *end = append(line, terminal ? erase : "");
+    end = append(append(append(append(end, "ulpscope: "), what), rest), "\n");
+    (void)!write(STDERR_FILENO, line, (size_t)(end - line));
 }
 
 static void end_of_time(int number)
 {
     (void)number;
-    write_line(line);
+    write_line(time_is_over, done);
     _exit(ULP_ERROR_CANCELLED);
+}
+
+/* The process ends by the signal, as whoever sent it expects. */
+static void end_by_signal(int number)
+{
+    write_line(number == SIGINT ? "interrupted: " : "ended by SIGTERM: ", done);
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 void watch_done(const char *format, ...)
 {
     static int next;
-    char said[3800];
+    char *text = texts[next];
     va_list list;
-    if (!*limit)
-        return;
     va_start(list, format);
-    ulp_show_arguments(said, sizeof said, format, list);
+    ulp_show_arguments(text, sizeof texts[0], format, list);
     va_end(list);
-    snprintf(lines[next], sizeof lines[next], "ulpscope: the time of --max-time %s is over: %s\n",
-             limit, said);
-    line = lines[next];
+    done = text;
     next = !next;
 }
 
@@ -58,7 +73,7 @@ static bool start_clock(const char *seconds)
         strlen(seconds) >= sizeof limit)
         return false;
     strcpy(limit, seconds);
-    watch_done("no file was left half written");
+    snprintf(time_is_over, sizeof time_is_over, "the time of --max-time %s is over: ", limit);
     const struct sigaction action = {.sa_handler = end_of_time, .sa_flags = SA_RESTART};
     const struct itimerval time = {
         .it_value = {(time_t)value, (suseconds_t)((value - (double)(time_t)value) * 1e6)}};
@@ -69,7 +84,6 @@ int watch_time(int *argc, char **argv)
 {
     static const char option[] = "--max-time";
     const size_t length = sizeof option - 1;
-    terminal = isatty(STDERR_FILENO);
     for (int a = 1; a < *argc && strcmp(argv[a], "--") != 0; a++) {
         const bool joined = strncmp(argv[a], option, length) == 0 && argv[a][length] == '=',
                    apart = strcmp(argv[a], option) == 0;
@@ -98,9 +112,29 @@ static void end_of_file(int number, siginfo_t *info, void *context)
         return;
     }
     write_line(
-        "ulpscope: a file became shorter while it was read: the model, its external data, or "
-        "a file of TMPDIR; run again when nobody writes them\n");
+        "a file became shorter while it was read: the model, its external data, or a file of "
+        "TMPDIR; run again when nobody writes them",
+        "");
     _exit(ULP_ERROR_INPUT);
+}
+
+static void watch_signal(int number)
+{
+    const struct sigaction action = {.sa_handler = end_by_signal,
+                                     .sa_flags = SA_RESTART | SA_NODEFER};
+    struct sigaction before;
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(number, &action, NULL);
+}
+
+void watch_signals(void)
+{
+    terminal = isatty(STDERR_FILENO);
+    watch_done("no file was left half written");
+    if (ranks_are_several()) /* mpirun ends them all, and says why */
+        return;
+    watch_signal(SIGINT);
+    watch_signal(SIGTERM);
 }
 
 void watch_files(void)
