@@ -24,6 +24,7 @@ struct ulp_round {
  * in the output already. */
 struct ulp_sampled {
     size_t executions, samples_before;
+    bool passed;             /* over a sample in which the output is empty */
     struct ulp_round *later; /* NULL: no executions in a later one yet */
 };
 

@@ -8,7 +8,7 @@
 #include "analysis/audit/overflow.h"
 #include "analysis/audit/place.h"
 #include "analysis/audit/divergence/qdq.h"
-#include "analysis/measure/difference.h"
+#include "analysis/audit/views.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
@@ -24,62 +24,6 @@ static const struct ulp_tensor *find_truth(const struct ulp_auditor *auditor,
     return auditor->truth
                ? ulp_truth_find(auditor->truth, event->output_names[output], event->execution, own)
                : own;
-}
-
-/* Whether the node added nothing: where its results are the reference's on its inputs, number by
- * number (but for differences that no double tells from 0), what it carried is its whole error,
- * figure by figure. */
-static bool is_exact(const struct ulp_metrics *introduced, const struct ulp_tensor *value)
-{
-    return introduced->count == value->count && introduced->max_abs == 0 && !introduced->diverged;
-}
-
-/* The four views of one output in one lane, single of the model's own reference, the others of the
- * truth. Views of the same pair of tensors are measured once; those of what a run without audit
- * does not compute are not defined. Where a node's first elements say that it only moves values,
- * carried waits for introduced. */
-static enum ulp_status measure_views(struct ulp_auditor *auditor, const struct ulp_lane_value *lane,
-                                     const struct ulp_tensor *own, const struct ulp_tensor *truth,
-                                     const struct ulp_format *format,
-                                     struct ulp_metrics views[ULP_VIEW_COUNT],
-                                     struct ulp_error *error)
-{
-    const struct ulp_metrics_pair pairs[ULP_VIEW_COUNT] = {
-        [ULP_VIEW_SINGLE] = {lane->single, own, &views[ULP_VIEW_SINGLE]},
-        [ULP_VIEW_ENTIRE] = {lane->entire, truth, &views[ULP_VIEW_ENTIRE]},
-        [ULP_VIEW_INTRODUCED] = {lane->entire, lane->here, &views[ULP_VIEW_INTRODUCED]},
-        [ULP_VIEW_CARRIED] = {lane->here, truth, &views[ULP_VIEW_CARRIED]},
-    };
-    struct ulp_metrics_pair open[ULP_VIEW_COUNT];
-    size_t open_count = 0;
-    int same[ULP_VIEW_COUNT];
-    for (int v = 0; v < ULP_VIEW_COUNT; v++) {
-        same[v] = 0;
-        while (same[v] < v &&
-               (pairs[same[v]].value != pairs[v].value || pairs[same[v]].base != pairs[v].base))
-            same[v]++;
-        if (!pairs[v].value || !pairs[v].base)
-            views[v] = ulp_metrics_undefined();
-        else if (same[v] == v)
-            open[open_count++] = pairs[v];
-    }
-    /* carried, the last, by itself */
-    const bool waits = open_count && open[open_count - 1].out == &views[ULP_VIEW_CARRIED] &&
-                       pairs[ULP_VIEW_ENTIRE].value &&
-                       ulp_sides_begin_equal(lane->entire, lane->here);
-    enum ulp_status status =
-        ulp_metrics_measure_pairs(open, open_count - waits, format, auditor->pool, error);
-    for (int v = 0; v < ULP_VIEW_COUNT && status == ULP_OK; v++)
-        if (pairs[v].value && pairs[v].base && same[v] < v)
-            views[v] = views[same[v]];
-    if (status == ULP_OK && waits) {
-        if (is_exact(&views[ULP_VIEW_INTRODUCED], lane->entire))
-            views[ULP_VIEW_CARRIED] = views[ULP_VIEW_ENTIRE];
-        else
-            status =
-                ulp_metrics_measure_pairs(&open[open_count - 1], 1, format, auditor->pool, error);
-    }
-    return status;
 }
 
 static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_audit_node *node,
@@ -209,30 +153,63 @@ struct looked {
     bool stepped; /* by whole steps only */
 };
 
-static enum ulp_status look_at(struct ulp_auditor *auditor, const struct ulp_event *event, size_t l,
-                               size_t o, const struct ulp_taint *from, struct looked *out,
+/* What is measured of a node before it is judged. */
+struct observed {
+    struct ulp_range *ranges;  /* by output, of the truth */
+    struct looked *looked;     /* by lane, then output */
+    struct ulp_viewed *viewed; /* by lane, of one output */
+};
+
+static enum ulp_status look_at(const struct ulp_event *event, size_t l, size_t o,
+                               const struct ulp_tensor *truth, struct looked *out,
                                struct ulp_error *error)
 {
     const struct ulp_arithmetic *arithmetic = &event->arithmetics[l + 1];
-    const struct ulp_tensor *own = event->values[o].entire;
-    enum ulp_status status = ULP_OK;
-    *out = (struct looked){.value = &event->values[(l + 1) * event->output_count + o],
-                           .truth = find_truth(auditor, event, o)};
+    *out =
+        (struct looked){.value = &event->values[(l + 1) * event->output_count + o], .truth = truth};
     struct ulp_round *round = &out->round;
     const struct ulp_tensor *value = out->value->entire;
+    if (!value)
+        return ULP_OK;
     round->format = arithmetic->storage;
     round->rank = value->rank;
     memcpy(round->dims, value->dims, sizeof round->dims);
-    if (ulp_type_is_float(value->type))
-        status = ulp_lane_format(arithmetic, value->type, &round->format, error);
-    if (status == ULP_OK)
-        status = measure_views(auditor, out->value, own, out->truth ? out->truth : own,
-                               &round->format, round->views, error);
-    out->stepped = clear_amounts(round->views,
-                                 event->quantizes || (from->stepped && from->type == value->type));
+    return ulp_type_is_float(value->type)
+               ? ulp_lane_format(arithmetic, value->type, &round->format, error)
+               : ULP_OK;
+}
+
+/* In all lanes. */
+static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                      size_t o, const struct observed *out, struct ulp_error *error)
+{
+    const size_t lane_count = auditor->audit.lane_count;
+    const struct ulp_tensor *own = event->values[o].entire, *truth = find_truth(auditor, event, o);
+    struct ulp_exponents counts = {0};
+    ulp_range_count(truth ? truth : own, &event->arithmetics[0].storage, auditor->pool,
+                    &out->ranges[o], &counts);
+    enum ulp_status status = ulp_place_count(&auditor->audit, event, o, &counts, error);
+    for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
+        struct looked *looked = &out->looked[l * event->output_count + o];
+        status = look_at(event, l, o, truth, looked, error);
+        out->viewed[l] =
+            (struct ulp_viewed){looked->value, &looked->round.format, looked->round.views};
+    }
+    return status == ULP_OK ? ulp_views_measure(out->viewed, lane_count, own, truth ? truth : own,
+                                                auditor->pool, error)
+                            : status;
+}
+
+/* What the node's inputs say about an output's views. */
+static void clear_views(struct looked *looked, const struct ulp_event *event,
+                        const struct ulp_taint *from)
+{
+    struct ulp_metrics *views = looked->round.views;
+    looked->stepped =
+        clear_amounts(views, event->quantizes ||
+                                 (from->stepped && from->type == looked->value->entire->type));
     if (from->diverged)
-        round->views[ULP_VIEW_ENTIRE].diverged = round->views[ULP_VIEW_CARRIED].diverged = true;
-    return status;
+        views[ULP_VIEW_ENTIRE].diverged = views[ULP_VIEW_CARRIED].diverged = true;
 }
 
 static struct ulp_taint make_taint(const struct ulp_event *event, size_t o,
@@ -274,8 +251,10 @@ static enum ulp_status keep_looked(struct ulp_auditor *auditor, const struct ulp
 }
 
 static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_event *event,
-                                  size_t l, const struct ulp_range *ranges, struct ulp_error *error)
+                                  size_t l, const struct observed *observed,
+                                  struct ulp_error *error)
 {
+    const struct ulp_range *ranges = observed->ranges;
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     struct ulp_audit_node *node = &lane->nodes[event->index];
     struct ulp_taint_set *taints = &auditor->taints[l];
@@ -287,12 +266,11 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
-        struct looked looked;
-        if ((status = look_at(auditor, event, l, o, &from, &looked, error)) != ULP_OK)
-            break;
-        const struct ulp_taint taint = make_taint(event, o, &looked, &ranges[o]);
-        const struct ulp_metrics *entire = &looked.round.views[ULP_VIEW_ENTIRE];
-        look_at_output(&look, &from, &taint, &ranges[o], looked.round.views);
+        struct looked *looked = &observed->looked[l * event->output_count + o];
+        clear_views(looked, event, &from);
+        const struct ulp_taint taint = make_taint(event, o, looked, &ranges[o]);
+        const struct ulp_metrics *entire = &looked->round.views[ULP_VIEW_ENTIRE];
+        look_at_output(&look, &from, &taint, &ranges[o], looked->round.views);
         nonfinite |= taint.nonfinite;
         diverged |= taint.diverged;
         if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
@@ -304,12 +282,26 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         if (status == ULP_OK && !ulp_taint_add(taints, taint))
             status = ulp_auditor_memory(error);
         if (status == ULP_OK)
-            status = keep_looked(auditor, event, l, o, &looked, &ranges[o], error);
+            status = keep_looked(auditor, event, l, o, looked, &ranges[o], error);
     }
     auditor->diverged |= diverged;
     node->executions++;
     judge_node(lane, node, &from, nonfinite, diverged);
     mark_overflow(taints, event, ulp_overflow_follow(lane, node, &look));
+    return status;
+}
+
+static enum ulp_status audit_lanes(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                   const struct observed *observed, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
+        status = measure_output(auditor, event, o, observed, error);
+    if (status == ULP_OK)
+        status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
+    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
+        if ((status = audit_lane(auditor, event, l, observed, error)) == ULP_OK)
+            ulp_qdq_divergence_measure(&auditor->audit.lanes[l], event, l);
     return status;
 }
 
@@ -319,25 +311,21 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_auditor *auditor = context;
-    void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, event->output_count, sizeof(struct ulp_range),
-                     ulp_model_budget(auditor->plan->model), "ranges of outputs", error);
-    if (status != ULP_OK)
-        return status;
-    struct ulp_range *ranges = memory;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
-        const struct ulp_tensor *truth = find_truth(auditor, event, o);
-        struct ulp_exponents counts = {0};
-        ulp_range_count(truth ? truth : event->values[o].entire, &event->arithmetics[0].storage,
-                        auditor->pool, &ranges[o], &counts);
-        status = ulp_place_count(&auditor->audit, event, o, &counts, error);
-    }
+    struct ulp_budget *budget = ulp_model_budget(auditor->plan->model);
+    const size_t output_count = event->output_count, lane_count = auditor->audit.lane_count;
+    void *ranges, *looked = NULL, *viewed = NULL;
+    enum ulp_status status = ulp_allocate(&ranges, output_count, sizeof(struct ulp_range), budget,
+                                          "ranges of outputs", error);
     if (status == ULP_OK)
-        status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
-    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
-        if ((status = audit_lane(auditor, event, l, ranges, error)) == ULP_OK)
-            ulp_qdq_divergence_measure(&auditor->audit.lanes[l], event, l);
+        status = ulp_allocate(&looked, output_count * lane_count, sizeof(struct looked), budget,
+                              "figures of outputs", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&viewed, lane_count, sizeof(struct ulp_viewed), budget,
+                              "figures of outputs", error);
+    if (status == ULP_OK)
+        status = audit_lanes(auditor, event, &(struct observed){ranges, looked, viewed}, error);
+    ulp_free(viewed);
+    ulp_free(looked);
     ulp_free(ranges);
     return status;
 }

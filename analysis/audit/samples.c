@@ -32,6 +32,10 @@ enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_au
         ulp_range_merge(range, &round->range, sampled->executions, &round->format);
     else
         *range = round->range;
+    if (!later && sampled->passed && !sampled->executions) {
+        output->rank = round->rank;
+        memcpy(output->dims, round->dims, sizeof output->dims);
+    }
     sampled->executions++;
     return ULP_OK;
 }
@@ -68,11 +72,29 @@ static enum ulp_status keep_later(struct ulp_arena *memory, struct ulp_audit_out
     return ULP_OK;
 }
 
+/* Without elements, as of an empty batch, and without a difference. */
+static bool is_empty(const struct ulp_metrics *entire, int rank, const int64_t *dims)
+{
+    bool empty = false;
+    for (int d = 0; d < rank; d++)
+        empty |= dims[d] == 0;
+    return empty && !entire->diverged;
+}
+
+/* A sample in which the output is empty counts only where all are like that. */
 static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_output *output,
                                    struct ulp_sampled *sampled, size_t sample,
                                    struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
+    const struct ulp_round *later = sampled->samples_before ? sampled->later : NULL;
+    if (later ? is_empty(&later->views[ULP_VIEW_ENTIRE], later->rank, later->dims)
+              : is_empty(&output->entire, output->rank, output->dims)) {
+        output->worst_sample = later ? output->worst_sample : sample;
+        sampled->executions = 0;
+        sampled->passed = true;
+        return ULP_OK;
+    }
     if (sampled->samples_before)
         status = keep_later(memory, output, sampled, sample, error);
     else

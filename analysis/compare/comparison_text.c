@@ -19,40 +19,6 @@
  * leave behind deep networks. */
 #define INACCURATE 0.05
 
-static size_t count_columns(const char *text, size_t length)
-{
-    size_t columns = 0;
-    for (const char *end = text + length; text < end;) {
-        struct ulp_shown shown;
-        text = ulp_show_character(&shown, text, end);
-        columns += (size_t)(shown.columns > 0 ? shown.columns : 0);
-    }
-    return columns;
-}
-
-/* Words of the text in lines that begin `indent` columns in, the first `used` columns on. A word
- * longer than a line has one of its own. */
-static void add_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used)
-{
-    struct ulp_text *out = page->out;
-    const size_t width = (size_t)(page->width ? page->width : ULP_PAGE_WIDTH);
-    size_t column = used;
-    for (bool first = true; *text; first = false) {
-        const size_t length = strcspn(text, " "), columns = count_columns(text, length);
-        if (!first && column + 1 + columns > width) {
-            ulp_text_add(out, "\n%*s", (int)indent, "");
-            column = indent;
-        } else if (!first) {
-            ulp_text_add(out, " ");
-            column++;
-        }
-        ulp_text_add(out, "%.*s", (int)length, text);
-        column += columns;
-        text += length + (text[length] == ' ');
-    }
-    ulp_text_add(out, "\n");
-}
-
 static double excess(const struct ulp_compared_value *value)
 {
     return value->reshaped
@@ -93,7 +59,7 @@ static void add_unmatched(const struct ulp_page *page, const struct ulp_compared
     ulp_text_add(&text, file->unmatched_count > UNMATCHED_SHOWN ? ", ..." : "");
     ulp_text_add(page->out, "  ");
     if (text.data)
-        add_wrapped(page, text.data, 2, 2);
+        ulp_page_wrapped(page, text.data, 2, 2);
     page->out->failed |= text.failed;
     ulp_text_free(&text);
 }
@@ -194,11 +160,11 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
         char *rest = strchr(text.data, '\n');
         if (rest)
             *rest++ = '\0';
-        add_wrapped(page, text.data, 2, count_columns(file->name, strlen(file->name)) + 2);
+        ulp_page_wrapped(page, text.data, 2, ulp_page_columns(file->name, strlen(file->name)) + 2);
         ulp_text_add(out, "%s", file->explained ? "" : page->off);
         if (rest) {
             ulp_text_add(out, "  ");
-            add_wrapped(page, rest, 2, 2);
+            ulp_page_wrapped(page, rest, 2, 2);
         }
     }
     ulp_text_free(&text);
@@ -317,7 +283,7 @@ static void add_pair(const struct ulp_page *page, const struct ulp_comparison *c
                       comparison->files[other].name, comparison->files[file].name, furthest->name,
                       furthest->values[file].others[other].rms, most);
     if (text.data)
-        add_wrapped(page, text.data, 2, 0);
+        ulp_page_wrapped(page, text.data, 2, 0);
     page->out->failed |= text.failed;
     ulp_text_free(&text);
 }
@@ -354,7 +320,7 @@ static void add_slices(const struct ulp_page *page, const struct ulp_comparison 
         struct ulp_text text = {0};
         say_slices(&text, comparison, &comparison->slices[i]);
         if (text.data)
-            add_wrapped(page, text.data, 2, 0);
+            ulp_page_wrapped(page, text.data, 2, 0);
         page->out->failed |= text.failed;
         ulp_text_free(&text);
     }

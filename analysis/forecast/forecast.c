@@ -280,39 +280,66 @@ static enum ulp_status look_at_step(struct ulp_forecaster *forecaster, size_t l,
     return status;
 }
 
-static enum ulp_status run_step(struct ulp_forecaster *forecaster, const struct ulp_step *step,
-                                struct ulp_error *error)
+/* ---- samples ---- */
+
+static enum ulp_status ask(const struct ulp_observer *observer, const struct ulp_step *step,
+                           struct ulp_error *error)
 {
-    struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, forecaster->forward.budget, error);
-    if (status == ULP_OK)
-        status = ulp_forward_step(&forecaster->forward, step, arena, error);
-    for (size_t l = 1; l < forecaster->forward.plan->lane_count && status == ULP_OK; l++)
-        status = look_at_step(forecaster, l, step, arena, error);
-    ulp_arena_free(arena);
+    if (!observer || !observer->cancelled)
+        return ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const bool cancelled = observer->cancelled(observer->context);
+    ulp_environment_resume(paused);
+    return cancelled
+               ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name)
+               : ULP_OK;
+}
+
+static enum ulp_status tell(const struct ulp_observer *observer, const struct ulp_plan *plan,
+                            const struct ulp_step *step, const struct ulp_lane_seconds *seconds,
+                            double done, struct ulp_error *error)
+{
+    struct ulp_event event = {.index = step->number,
+                              .node_count = plan->node_count,
+                              .name = step->name,
+                              .op = step->bound.node->op_type,
+                              .lane_count = plan->lane_count,
+                              .lane_seconds = seconds,
+                              .progress = plan->main->cost > 0 ? done / plan->main->cost : 1};
+    if (!observer || !observer->node_done)
+        return ULP_OK;
+    for (size_t l = 0; l < plan->lane_count; l++)
+        event.seconds += seconds[l].own;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const enum ulp_status status = observer->node_done(observer->context, &event, error);
+    ulp_environment_resume(paused);
     return status;
 }
 
-/* ---- samples ---- */
-
-static enum ulp_status tell(const struct ulp_observer *observer, const struct ulp_plan *plan,
-                            const struct ulp_step *step, double done, struct ulp_error *error)
+/* `done`: of the plan's cost, with this step. */
+static enum ulp_status run_step(struct ulp_forecaster *forecaster, const struct ulp_step *step,
+                                const struct ulp_observer *observer, double done,
+                                struct ulp_error *error)
 {
-    const struct ulp_event event = {.index = step->number,
-                                    .node_count = plan->node_count,
-                                    .name = step->name,
-                                    .op = step->bound.node->op_type,
-                                    .lane_count = plan->lane_count,
-                                    .progress = plan->main->cost > 0 ? done / plan->main->cost : 1};
-    enum ulp_status status = ULP_OK;
-    if (!observer)
-        return ULP_OK;
-    struct ulp_environment *paused = ulp_environment_pause();
-    if (observer->cancelled && observer->cancelled(observer->context))
-        status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name);
-    else if (observer->node_done)
-        status = observer->node_done(observer->context, &event, error);
-    ulp_environment_resume(paused);
+    const struct ulp_plan *plan = forecaster->forward.plan;
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, forecaster->forward.budget, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_lane_seconds *seconds = ulp_arena_take(arena, plan->lane_count, sizeof *seconds);
+    double before = ulp_seconds_now();
+    status = seconds ? ulp_forward_step(&forecaster->forward, step, arena, error)
+                     : ulp_forecast_memory(error);
+    for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {
+        if (l > 0)
+            status = look_at_step(forecaster, l, step, arena, error);
+        const double now = ulp_seconds_now();
+        seconds[l].own = now - before;
+        before = now;
+    }
+    if (status == ULP_OK)
+        status = tell(observer, plan, step, seconds, done, error);
+    ulp_arena_free(arena);
     return status;
 }
 
@@ -326,10 +353,10 @@ static enum ulp_status run_sample(struct ulp_forecaster *forecaster,
     enum ulp_status status = ulp_forward_begin(forward, inputs, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &block->steps[s];
-        status = tell(observer, forward->plan, step, done, error);
-        if (status == ULP_OK && !step->folded)
-            status = run_step(forecaster, step, error);
         done += step->cost;
+        status = ask(observer, step, error);
+        if (status == ULP_OK && !step->folded)
+            status = run_step(forecaster, step, observer, done, error);
         ulp_forward_drop(forward, step);
         for (size_t l = 0; l < forecaster->forecast.lane_count; l++)
             ulp_forecast_drop(&forecaster->lanes[l], step);

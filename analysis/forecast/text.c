@@ -11,6 +11,12 @@
 
 enum { LISTED = 12, NAMED = 3, KEEPS = 8, KEEPS_COLUMNS = 160, INSIDE = 6 };
 
+/* Nothing where that is all there is to say of an estimate. */
+static double show_percent(double chance)
+{
+    return chance < 1e-6 ? 0 : 100 * chance;
+}
+
 /* In tenths, and without a sign where that is nothing. */
 static double show_bits(double bits)
 {
@@ -162,26 +168,46 @@ static void add_best_remedy(const struct ulp_page *page, const struct ulp_foreca
         ulp_text_add(page->out, ", as it is %.1f dB", as_it_is->sqnr_db);
 }
 
+/* A page of the same kind, whose text is broken into lines later: names are whole. */
+static struct ulp_page make_inner(struct ulp_text *text)
+{
+    return ulp_page_make(text, 0, false);
+}
+
+static void add_broken(const struct ulp_page *page, struct ulp_text *text, size_t indent,
+                       size_t used)
+{
+    if (text->data)
+        ulp_page_wrapped(page, text->data, indent, used);
+    page->out->failed |= text->failed;
+    ulp_text_free(text);
+}
+
 static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
     const struct ulp_forecast_node *nearest = find_nearest(lane);
-    ulp_text_add(page->out, "%s%s: ", lane->harmful_count ? page->red : "", lane->name);
+    struct ulp_text text = {0};
+    const struct ulp_page inner = make_inner(&text);
+    ulp_text_add(page->out, "%s", lane->harmful_count ? page->red : "");
+    ulp_text_add(&text, "%s: ", lane->name);
     if (lane->born_count) {
-        add_born(page, lane);
-        add_best_remedy(page, lane);
-        if (lane->harmful_count && lane->keep_count) {
-            ulp_text_add(page->out, "\n  %zu node%s in FP32:", lane->keep_count,
-                         lane->keep_count == 1 ? "" : "s");
-            add_keeps(page, lane);
-        }
+        add_born(&inner, lane);
+        add_best_remedy(&inner, lane);
     } else if (nearest) {
-        ulp_text_add(page->out, "nothing overflows at %zu nodes; ", lane->node_count);
-        ulp_text_show(page->out, "the nearest, %s (%s), is %.1f bits below the largest number",
+        ulp_text_add(&text, "nothing overflows at %zu nodes; ", lane->node_count);
+        ulp_text_show(&text, "the nearest, %s (%s), is %.1f bits below the largest number",
                       nearest->name, nearest->op, show_bits(find_worst(nearest)->headroom_bits));
     } else {
-        ulp_text_add(page->out, "no float is computed");
+        ulp_text_add(&text, "no float is computed");
     }
-    ulp_text_add(page->out, "%s\n", lane->harmful_count ? page->off : "");
+    add_broken(page, &text, 6, 0);
+    if (lane->harmful_count && lane->keep_count) { /* on one line however long, to be copied */
+        ulp_text_add(page->out, "  %zu node%s in FP32:", lane->keep_count,
+                     lane->keep_count == 1 ? "" : "s");
+        add_keeps(page, lane);
+        ulp_text_add(page->out, "\n");
+    }
+    ulp_text_add(page->out, "%s", lane->harmful_count ? page->off : "");
     if (lane->narrow_counts[ULP_FORECAST_OVERFLOWS] && !computes_narrow(&lane->arithmetic))
         ulp_text_add(page->out,
                      "  In kernels that compute or accumulate in %s, values inside %zu node%s "
@@ -193,8 +219,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
             page->out,
             "  An unseen sample exceeds the largest number with a chance of %.2g %% (90 %%: %.2g "
             "to %.2g %%),\n  an estimate from %zu samples\n",
-            100 * lane->unseen.chance, 100 * lane->unseen.low, 100 * lane->unseen.high,
-            lane->unseen.count);
+            show_percent(lane->unseen.chance), show_percent(lane->unseen.low),
+            show_percent(lane->unseen.high), lane->unseen.count);
 }
 
 /* ---- the table ---- */
@@ -204,26 +230,22 @@ static void add_why(const struct ulp_page *page, const struct ulp_forecast *fore
 {
     const struct ulp_forecast_output *output = find_worst(node);
     const struct ulp_forecast_node *end = find_node(lane, node->effect_node);
-    ulp_text_add(page->out, "      by %s", ulp_forecast_cause_name(output->cause));
-    if (output->culprit) {
-        ulp_text_add(page->out, " ");
-        ulp_page_name(page, output->culprit, 60);
+    struct ulp_text text = {0};
+    const struct ulp_page inner = make_inner(&text);
+    ulp_text_add(&text, "by %s", ulp_forecast_cause_name(output->cause));
+    if (output->culprit)
+        ulp_text_show(&text, " %s", output->culprit);
+    ulp_text_add(&text, ", at element %zu", output->index);
+    if (forecast->sample_count > 1)
+        ulp_text_show(&text, " of sample %s", forecast->sample_names[output->sample]);
+    if (node->born)
+        ulp_text_add(&text, "; %s", ulp_forecast_effect_name(node->effect));
+    if (node->born && end) {
+        ulp_text_add(&text, "%s", node->effect == ULP_FORECAST_ABSORBED ? " by " : " at ");
+        add_node(&inner, end, 0);
     }
-    ulp_text_add(page->out, ", at element %zu", output->index);
-    if (forecast->sample_count > 1) {
-        ulp_text_add(page->out, " of sample ");
-        ulp_page_name(page, forecast->sample_names[output->sample], 60);
-    }
-    if (!node->born) {
-        ulp_text_add(page->out, "\n");
-        return;
-    }
-    ulp_text_add(page->out, "; %s", ulp_forecast_effect_name(node->effect));
-    if (end) {
-        ulp_text_add(page->out, "%s", node->effect == ULP_FORECAST_ABSORBED ? " by " : " at ");
-        add_node(page, end, 60);
-    }
-    ulp_text_add(page->out, "\n");
+    ulp_text_add(page->out, "      ");
+    add_broken(page, &text, 8, 6);
 }
 
 static int compare_nodes(const void *a, const void *b)
@@ -343,11 +365,14 @@ static void add_absorbed(const struct ulp_page *page, const struct ulp_forecast_
     }
     if (!most)
         return;
-    ulp_text_add(page->out,
-                 "  of additions rounded to %s %.1f %% lose their smaller term, most in ",
+    struct ulp_text text = {0};
+    const struct ulp_page inner = make_inner(&text);
+    ulp_text_add(&text, "of additions rounded to %s %.1f %% lose their smaller term, most in ",
                  lane->arithmetic.storage.name, 100 * absorbed / additions);
-    add_node(page, most, 60);
-    ulp_text_add(page->out, ", %.1f %%\n", 100 * most->absorbed / most->additions);
+    add_node(&inner, most, 0);
+    ulp_text_add(&text, ", %.1f %%", 100 * most->absorbed / most->additions);
+    ulp_text_add(page->out, "  ");
+    add_broken(page, &text, 6, 2);
 }
 
 static void add_remedies(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
@@ -359,8 +384,9 @@ static void add_remedies(const struct ulp_page *page, const struct ulp_forecast_
         const struct ulp_forecast_remedy *remedy = &lane->remedies[r];
         ulp_text_add(page->out, "  %22.1f dB %10zu %6zu  ", remedy->sqnr_db, remedy->nonfinite,
                      remedy->cast_count);
-        ulp_page_name(page, remedy->what, 47);
-        ulp_text_add(page->out, "\n");
+        struct ulp_text what = {0};
+        ulp_text_show(&what, "%s", remedy->what);
+        add_broken(page, &what, 47, 47);
     }
 }
 

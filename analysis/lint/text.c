@@ -62,27 +62,11 @@ static void add_verdict(struct ulp_text *out, const struct ulp_lint_result *resu
     ulp_text_add(out, ". %s\n", rule->fix);
 }
 
-/* A paragraph after a word, broken at spaces before column ULP_PAGE_WIDTH. */
-static void add_paragraph(struct ulp_text *out, const char *word, const char *text)
+/* A paragraph after a word. */
+static void add_paragraph(const struct ulp_page *page, const char *word, const char *text)
 {
-    int column = 8;
-    ulp_text_add(out, "  %-5s ", word);
-    while (*text) {
-        const int length = (int)strcspn(text, " ");
-        if (column + length > ULP_PAGE_WIDTH && column > 8) {
-            ulp_text_add(out, "\n        ");
-            column = 8;
-        }
-        ulp_text_add(out, "%.*s", length, text);
-        column += length;
-        text += length;
-        if (*text == ' ') {
-            text++;
-            ulp_text_add(out, column + 1 + (int)strcspn(text, " ") > ULP_PAGE_WIDTH ? "" : " ");
-            column++;
-        }
-    }
-    ulp_text_add(out, "\n");
+    ulp_text_add(page->out, "  %-5s ", word);
+    ulp_page_wrapped(page, text, 8, 8);
 }
 
 static void add_finding(const struct ulp_page *page, const struct ulp_finding *finding)
@@ -110,8 +94,8 @@ static void add_rule(const struct ulp_page *page, const struct ulp_lint_result *
         }
         add_finding(page, &result->findings[f]);
     }
-    add_paragraph(page->out, "why", rule->why);
-    add_paragraph(page->out, "do", rule->fix);
+    add_paragraph(page, "why", rule->why);
+    add_paragraph(page, "do", rule->fix);
 }
 
 enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t shown, int width,

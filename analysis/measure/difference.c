@@ -6,23 +6,29 @@
 #include <mpfr.h>
 #include <string.h>
 
+#include "base/memory/alloc.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
+
+/* Elements that are looked at to tell whether a node only moves values. */
+enum { BEGIN_COUNT = 512 };
 
 static bool is_plain(const struct ulp_tensor *tensor)
 {
     return tensor->element != ULP_ELEMENT_WIDE;
 }
 
-/* Element i; a finite one of the reference beyond double (exp(800)) is the largest double, for it
- * is no infinity. */
-static double read_finite(const struct ulp_tensor *tensor, size_t i)
+/* Element i of a wide tensor; a finite one beyond double (exp(800)) is the largest double, for it is
+ * no infinity. */
+static double read_hard(const struct ulp_tensor *tensor, size_t i)
 {
-    double x = ulp_tensor_get(tensor, i);
-    if (!isinf(x) || is_plain(tensor))
-        return x;
-    int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
-    return kind == MPFR_REGULAR_KIND || kind == -MPFR_REGULAR_KIND ? copysign(DBL_MAX, x) : x;
+    const int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
+    if (kind == MPFR_NAN_KIND)
+        return NAN;
+    if (kind == MPFR_INF_KIND || kind == -MPFR_INF_KIND)
+        return kind < 0 ? -INFINITY : INFINITY;
+    const double x = ulp_tensor_get(tensor, i);
+    return isinf(x) ? copysign(DBL_MAX, x) : x;
 }
 
 static void read_plain(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
@@ -30,8 +36,7 @@ static void read_plain(double *out, const struct ulp_tensor *tensor, size_t firs
     if (tensor->element == ULP_ELEMENT_F64)
         memcpy(out, (const double *)tensor->data + first, count * sizeof *out);
     else if (tensor->element == ULP_ELEMENT_F32)
-        for (size_t i = 0; i < count; i++)
-            out[i] = (double)((const float *)tensor->data)[first + i];
+        ulp_metrics_code_find()->widen(out, (const float *)tensor->data + first, count);
     else
         for (size_t i = 0; i < count; i++)
             out[i] = ulp_tensor_get(tensor, first + i);
@@ -58,7 +63,7 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
     }
     for (size_t i = 0; i < count && !easy; i++)
         if (side->hard[i]) {
-            side->nearest[i] = read_finite(tensor, first + i);
+            side->nearest[i] = read_hard(tensor, first + i);
             side->high[i] = side->middle[i] = side->low[i] = 0;
         }
 }
@@ -79,8 +84,10 @@ void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, s
         return;
     }
     struct ulp_metrics_side side;
-    ulp_side_open(&side, tensor, first, count);
-    memcpy(out, side.nearest, count * sizeof *out);
+    for (size_t i = 0; i < count; i += ULP_METRICS_STRIP) {
+        ulp_side_open(&side, tensor, first + i, ulp_size_min(count - i, ULP_METRICS_STRIP));
+        memcpy(out + i, side.nearest, side.count * sizeof *out);
+    }
 }
 
 /* Value less base of one element, rounded once by MPFR. */
@@ -147,12 +154,14 @@ void ulp_difference_read(double *difference, double *value_out, double *base_out
 
 bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
-    double difference[ULP_METRICS_STRIP], values[2][ULP_METRICS_STRIP];
-    size_t i = 0;
-    const size_t least = a->count < b->count ? a->count : b->count,
-                 count = least < ULP_METRICS_STRIP ? least : ULP_METRICS_STRIP;
-    ulp_difference_read(difference, values[0], values[1], a, b, 0, count);
-    while (i < count && difference[i] == 0)
-        i++;
-    return i == count;
+    const size_t end = ulp_size_min(ulp_size_min(a->count, b->count), BEGIN_COUNT);
+    for (size_t first = 0, count; first < end; first += count) {
+        double difference[ULP_METRICS_STRIP], values[2][ULP_METRICS_STRIP];
+        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+        ulp_difference_read(difference, values[0], values[1], a, b, first, count);
+        for (size_t i = 0; i < count; i++)
+            if (difference[i] != 0)
+                return false;
+    }
+    return true;
 }

@@ -21,7 +21,7 @@ void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value
                         const struct ulp_metrics_side *base);
 /* Whether the first elements of two tensors are equal: those of a node that only moves values. */
 bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b);
-/* One tensor's nearest doubles. */
+/* One tensor's nearest doubles, of any number of elements. */
 void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, size_t count);
 
 #endif

@@ -1,32 +1,48 @@
-/* The lower median of many numbers >= 0, found by all threads. A first pass counts numbers in
- * bins; a second looks only at those in the bin that holds the median. */
+/* The lower median of many numbers >= 0: exact, so with the same bits for any number of threads.
+ * Numbers come in any order, and only those near the median are kept: where that is tells a sample
+ * of them that comes first. */
 #ifndef ULP_ANALYSIS_MEDIAN_H
 #define ULP_ANALYSIS_MEDIAN_H
 
-#include <stddef.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/machine/thread.h"
 
 struct ulp_median {
-    double *values; /* count of them, for the caller to fill; below 0: left out. No NaN, no -0 */
-    size_t count;
+    size_t count;          /* of the numbers to come */
+    int64_t least, beyond; /* patterns of those that are kept: [least, beyond), least > 0 */
+    double *kept;
+    size_t capacity;
+    atomic_size_t kept_count; /* beyond the capacity: lost */
 
-    size_t *bins; /* of each worker: how many of its values lie in each bin */
-    size_t worker_count, bin_count, bin; /* the median's bin */
-    int64_t bin_first;                   /* upper bits of a pattern that would lie in bin 0 */
+    size_t *bins; /* of each worker: how many of its numbers lie in each bin (median.c) */
+    size_t worker_count, bin_count;
+    int64_t bin_first; /* upper bits of a pattern that would lie in bin 0 */
     int bin_shift;
-    struct ulp_median_part *parts;
+    size_t bin, rank; /* the median's, and its place in it; of no numbers bin_count */
 };
 
-/* Freed even when this fails. */
-enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, struct ulp_pool *pool,
-                                  struct ulp_error *error);
+/* expected: count; or as many as come first, and then ulp_median_aim. */
+enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, size_t expected,
+                                  struct ulp_pool *pool, struct ulp_error *error);
 void ulp_median_free(struct ulp_median *median);
-/* Values [first, last) are there. Each is counted once; workers count at the same time. */
-void ulp_median_count(struct ulp_median *median, size_t first, size_t last, int worker);
-/* Of values that are all counted: number (kept - 1) / 2 in rising order of those kept, NaN when
- * none is. values are overwritten. */
+/* Counts values, which are no NaN and not -0; below 0: left out. Those that are to be kept go to
+ * `chosen`, which has room for count; their number. */
+size_t ulp_median_take(struct ulp_median *median, double *chosen, const double *values,
+                       size_t count, int worker);
+/* What was chosen, of one call or several. */
+void ulp_median_keep(struct ulp_median *median, const double *chosen, size_t count, int worker);
+/* After those expected: what is kept of the others. */
+enum ulp_status ulp_median_aim(struct ulp_median *median, struct ulp_pool *pool,
+                               struct ulp_error *error);
+/* After all: whether what is kept holds the median. If not, ulp_median_again, all come once
+ * more, and it does. */
+bool ulp_median_settle(struct ulp_median *median);
+enum ulp_status ulp_median_again(struct ulp_median *median, struct ulp_pool *pool,
+                                 struct ulp_error *error);
+/* After ulp_median_settle said so. NaN without any; reorders what is kept. */
 enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool, double *out,
                                 struct ulp_error *error);
 

@@ -12,15 +12,17 @@ enum ulp_status ulp_metrics_measure_on(const struct ulp_tensor *value,
                                        const struct ulp_tensor *base,
                                        const struct ulp_format *format, struct ulp_pool *pool,
                                        struct ulp_metrics *out, struct ulp_error *error);
+/* Pairs that may be measured side by side: of two lanes' views. */
+#define ULP_METRICS_PAIRS (2 * ULP_VIEW_COUNT)
 struct ulp_metrics_pair {
     const struct ulp_tensor *value, *base;
+    const struct ulp_format *format; /* whose ulps are meant */
     struct ulp_metrics *out;
 };
-/* The same of several pairs, at most ULP_VIEW_COUNT: a tensor in more than one of them is read
- * once. */
-enum ulp_status ulp_metrics_measure_pairs(const struct ulp_metrics_pair *pairs, size_t count,
-                                          const struct ulp_format *format, struct ulp_pool *pool,
-                                          struct ulp_error *error);
+/* The same of several pairs, which are reordered: a tensor in neighbours among them is read once.
+ */
+enum ulp_status ulp_metrics_measure_pairs(struct ulp_metrics_pair *pairs, size_t count,
+                                          struct ulp_pool *pool, struct ulp_error *error);
 /* The exponent of the power of two that a maximum's terms are divided by: 0 of 0, and held away
  * from double's ends. */
 int ulp_metrics_scale(double maximum);

@@ -5,24 +5,26 @@
 
 #include "base/machine/cpu.h"
 #include "analysis/measure/metrics_strip.h"
+#include "base/vectorise.h"
 #include "number/record_batch.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 
 #define METRICS_LANES 8
-typedef double metrics_lanes __attribute__((vector_size(METRICS_LANES * sizeof(double))));
-typedef uint64_t metrics_patterns __attribute__((vector_size(METRICS_LANES * sizeof(uint64_t))));
 
-#define TARGET
+#define TARGET ULP_VECTORISE
+#define WIDTH 2
 #define SUFFIX(name) name##_portable
 #include "analysis/measure/metrics_strip_template.h"
 
 #ifdef __x86_64__
-#define TARGET __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
+#define TARGET ULP_VECTORISE __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
+#define WIDTH 4
 #define SUFFIX(name) name##_avx2
 #include "analysis/measure/metrics_strip_template.h"
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
-#define TARGET AVX512
+#define TARGET ULP_VECTORISE AVX512
+#define WIDTH 8
 #define SUFFIX(name) name##_avx512
 #include "analysis/measure/metrics_strip_template.h"
 
@@ -34,6 +36,10 @@ static inline __attribute__((always_inline)) AVX512 void store_part(double *out,
     _mm512_storeu_pd(out, _mm512_or_pd(part, _mm512_castsi512_pd(sign)));
 }
 
+/* Bytes of records asked for ahead: a reader of several tensors comes back to each only after a
+ * strip of the others, where the processor has forgotten that it was read in order. */
+enum { OPENED_AHEAD = 2048 };
+
 /* As open_wide_avx512, which does what is no batch of records of two limbs. */
 static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const void *records,
                                 int limb_count, size_t count)
@@ -43,7 +49,10 @@ static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const vo
     bool easy = true;
     for (; limb_count == 2 && i + 8 <= count; i += 8) {
         __m512i fields[4];
-        ulp_records_load(fields, (const int64_t *)records + 4 * i);
+        const int64_t *from = (const int64_t *)records + 4 * i;
+        for (int line = 0; line < 4; line++)
+            __builtin_prefetch((const char *)from + OPENED_AHEAD + 64 * line);
+        ulp_records_load(fields, from);
         const __m512i sign = _mm512_and_si512(fields[1], _mm512_set1_epi64(INT64_MIN)),
                       kind = _mm512_abs_epi64(fields[1]);
         const __mmask8 zero = _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(MPFR_ZERO_KIND)),
@@ -91,20 +100,56 @@ static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const vo
     memcpy(side->hard + i, rest.hard, left * sizeof(int64_t));
     return easy;
 }
+
+/* As gather_avx512, by vectors' own instruction. What is stored behind the found ones lies within
+ * what has been read. */
+static AVX512 size_t compress_range(double *out, const double *values, size_t count, int64_t least,
+                                    int64_t beyond, size_t *below, size_t *negative)
+{
+    const __m512i first = _mm512_set1_epi64(least), span = _mm512_set1_epi64(beyond - least);
+    size_t found = 0, i = 0, under = 0, signs = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m512i bits = _mm512_loadu_si512(values + i);
+        const __mmask8 in = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(bits, first), span);
+        _mm512_storeu_si512(out + found, _mm512_maskz_compress_epi64(in, bits));
+        found += (size_t)__builtin_popcount(in);
+        under += (size_t)__builtin_popcount(_mm512_cmplt_epi64_mask(bits, first));
+        signs += (size_t)__builtin_popcount(_mm512_movepi64_mask(bits));
+    }
+    *below += under - signs;
+    *negative += signs;
+    return found +
+           gather_avx512(out + found, values + i, count - i, least, beyond, below, negative);
+}
 #endif
 
-#define CODE(open, suffix)                                                                     \
+#define CODE(open, gather, suffix)                                                             \
     {                                                                                          \
         open, subtract_##suffix, subtract_from_plain_##suffix, compare_##suffix, sum_##suffix, \
-            gather_##suffix                                                                    \
+            bins_##suffix, gather, magnitudes_##suffix, widen_##suffix                         \
     }
+
+struct ulp_metrics_sums ulp_metrics_add_up(const struct ulp_metrics_running *running)
+{
+    double sums[5];
+    for (int s = 0; s < 5; s++) {
+        double lanes[METRICS_LANES];
+        memcpy(lanes, running->lanes[s], sizeof lanes);
+        for (int half = METRICS_LANES / 2; half > 0; half /= 2)
+            for (int l = 0; l < half; l++)
+                lanes[l] += lanes[l + half];
+        sums[s] = lanes[0];
+    }
+    return (struct ulp_metrics_sums){sums[0], sums[1], sums[2], sums[3], sums[4]};
+}
 
 const struct ulp_metrics_code *ulp_metrics_code_find(void)
 {
-    static const struct ulp_metrics_code portable = CODE(open_wide_portable, portable);
+    static const struct ulp_metrics_code portable =
+        CODE(open_wide_portable, gather_portable, portable);
 #ifdef __x86_64__
-    static const struct ulp_metrics_code avx2 = CODE(open_wide_avx2, avx2),
-                                         avx512 = CODE(open_records, avx512);
+    static const struct ulp_metrics_code avx2 = CODE(open_wide_avx2, gather_avx2, avx2),
+                                         avx512 = CODE(open_records, compress_range, avx512);
     const unsigned features = ulp_cpu_features();
     if (features & ULP_CPU_AVX512)
         return &avx512;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/measure/difference.h"
+#include "base/bits.h"
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
@@ -20,7 +21,7 @@ struct range_piece {
     size_t count;
 };
 /* Cut the same way for any number of threads, so that sums have the same bits. */
-enum { RANGE_PIECES = 64 };
+enum { RANGE_PIECES = 64, RANGE_STRIP = 512 };
 struct ranging {
     const struct ulp_tensor *base;
     const struct ulp_metrics_code *code;
@@ -34,19 +35,21 @@ static void range_strip(const struct ulp_metrics_code *code, struct range_piece 
                         size_t count)
 {
     const int before = ulp_metrics_scale(piece->max);
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double magnitude = fabs(x[i]);
-        if (!isfinite(magnitude))
-            continue;
-        piece->max = magnitude > piece->max ? magnitude : piece->max;
-        piece->min = magnitude > 0 && magnitude < piece->min ? magnitude : piece->min;
-        x[kept++] = magnitude;
+    int64_t max = (int64_t)ulp_double_bits(piece->max), min = (int64_t)ulp_double_bits(piece->min);
+    size_t kept = code->magnitudes(x, count, &max, &min);
+    piece->max = ulp_double_from((uint64_t)max);
+    piece->min = ulp_double_from((uint64_t)min);
+    if (kept < count) {
+        kept = 0;
+        for (size_t i = 0; i < count; i++)
+            if (isfinite(x[i]))
+                x[kept++] = x[i];
     }
     const double by = ldexp(1, -ulp_metrics_scale(piece->max));
-    struct ulp_metrics_sums sums;
-    code->sum(&sums, x, x, x, kept, &(struct ulp_metrics_scales){by, by, by});
-    piece->sum = ldexp(piece->sum, 2 * (before - ulp_metrics_scale(piece->max))) + sums.b2;
+    struct ulp_metrics_running running = {0};
+    code->sum(&running, x, x, x, kept, &(struct ulp_metrics_scales){by, by, by});
+    piece->sum = ldexp(piece->sum, 2 * (before - ulp_metrics_scale(piece->max))) +
+                 ulp_metrics_add_up(&running).b2;
     piece->count += kept;
 }
 
@@ -63,9 +66,9 @@ static enum ulp_status range_pieces(void *context, size_t first, size_t last, in
                      left = r->base->count > begin ? r->base->count - begin : 0;
         const size_t end = begin + (left < r->piece_length ? left : r->piece_length);
         struct range_piece piece = {.min = INFINITY};
-        double strip[ULP_METRICS_STRIP];
+        double strip[RANGE_STRIP];
         for (size_t i = begin, count; i < end; i += count) {
-            count = end - i < ULP_METRICS_STRIP ? end - i : ULP_METRICS_STRIP;
+            count = end - i < RANGE_STRIP ? end - i : RANGE_STRIP;
             ulp_side_read(strip, r->base, i, count);
             if (r->exponents)
                 ulp_exponents_count(&exponents, strip, count);

@@ -150,7 +150,7 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
         ulp_json_set(&entry, "nodes", json_integer((json_int_t)attribution->groups[i].node_count));
         ulp_json_append(&groups, entry);
     }
-    if (groups)
+    if (attribution->group_count)
         ulp_json_set(&object, "groups", groups);
     if (attribution->kept_count)
         ulp_json_set(&object, "kept", make_kept(attribution));

@@ -24,6 +24,11 @@ enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_erro
 /* Add a name that stands after `used` columns: what a terminal has no room for is cut at its
  * front. */
 void ulp_page_name(const struct ulp_page *page, const char *name, int used);
+/* The columns of a text of so many bytes. */
+size_t ulp_page_columns(const char *text, size_t length);
+/* Words of the text in lines that begin `indent` columns in, the first `used` columns on, and the
+ * end of the last line. A word longer than a line has one of its own. */
+void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used);
 
 /* tables.c: the graph's outputs; the nodes that introduce most, and those that carry most,
  * of which what only moves a value is one line with what computes it. */

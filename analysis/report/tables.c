@@ -11,37 +11,6 @@
 #include "analysis/audit/overflow.h"
 #include "base/error.h"
 
-struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour)
-{
-    struct ulp_page page = {out, width, "", "", "", "", ""};
-    if (colour)
-        page =
-            (struct ulp_page){out, width, "\033[1m", "\033[31m", "\033[33m", "\033[2m", "\033[0m"};
-    return page;
-}
-
-enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_error *error)
-{
-    *out = text->failed ? NULL : text->data;
-    if (*out)
-        return ULP_OK;
-    ulp_text_free(text);
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
-}
-
-void ulp_page_name(const struct ulp_page *page, const char *name, int used)
-{
-    const int least = 20; /* of a name, however narrow the terminal is */
-    char shown[ULP_SHOWN_BYTES];
-    const int room = page->width - used;
-    if (page->width)
-        ulp_text_add(page->out, "%s",
-                     ulp_show_end(shown, sizeof shown, name,
-                                  (size_t)(room > least ? room : least)));
-    else
-        ulp_text_show(page->out, "%s", name);
-}
-
 /* ---- the graph's outputs ---- */
 
 /* What stands in place of figures; NULL: there are figures. */

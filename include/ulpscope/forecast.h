@@ -196,8 +196,9 @@ ULP_API void ulp_forecaster_free(struct ulp_forecaster *forecaster);
 ULP_API enum ulp_status ulp_forecaster_reshape(struct ulp_forecaster *forecaster,
                                                const struct ulp_plan *plan,
                                                struct ulp_error *error);
-/* Run one sample; name is copied. Of the observers' functions only cancelled is called, and
- * node_done with an event that has no values (progress). observer may be NULL. */
+/* Run one sample; name is copied. Of the observer's functions only cancelled is called, and
+ * node_done with an event that has no values (progress, and what the node took: in lane 0 the
+ * reference, in each other looking at what its format makes of it). observer may be NULL. */
 ULP_API enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster, const char *name,
                                               const struct ulp_tensor_set *inputs,
                                               const struct ulp_observer *observer,

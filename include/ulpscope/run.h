@@ -252,7 +252,8 @@ ULP_API void ulp_plan_node_kernel(const struct ulp_plan *plan, size_t lane, size
 struct ulp_lane_value {
     const struct ulp_tensor *entire; /* P(p); for the reference lane R(r) */
     const struct ulp_tensor *single; /* P(r) */
-    const struct ulp_tensor *here;   /* R(p), in the reference's arithmetic */
+    /* R(p), in the reference's arithmetic; the tensor of `entire` where the node rounds nothing */
+    const struct ulp_tensor *here;
 };
 
 /* Seconds that one lane spent on one node. */

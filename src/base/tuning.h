@@ -37,6 +37,8 @@
 #define ULP_TUNE_MEASURE_BYTES ((size_t)256 << 20)
 /* Freed blocks from here on are kept for the next tensors: malloc would give their pages back. */
 #define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
+/* ... and from here on they are pages of their own. */
+#define ULP_TUNE_MAPPED_BYTES_MIN ((size_t)32 << 20)
 /* Plans and texts of formulas that one node, or nodes with equal formulas, keeps; and of the memory
  * limit, or without one in bytes, what they take at most (instructions of repeated runs: gtcrn
  * needs 1/3 fewer). */

@@ -1,5 +1,6 @@
 #include "data/json_file.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -56,6 +57,13 @@ static size_t estimate(const unsigned char *bytes, size_t count)
     return total;
 }
 
+enum ulp_status ulp_json_fail(const json_error_t *where, struct ulp_error *error)
+{
+    return errno == ENOMEM || json_error_code(where) == json_error_out_of_memory
+               ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+               : ulp_fail(error, ULP_ERROR_INPUT, "line %d: %s", where->line, where->text);
+}
+
 enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
                                    size_t *charged, struct ulp_error *error)
 {
@@ -70,12 +78,10 @@ enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, 
         return status;
     *charged = budget ? estimate(bytes, count) : 0;
     if (ulp_budget_charge(budget, *charged)) {
+        errno = 0;
         *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
-        if (!*root && json_error_code(&where) == json_error_out_of_memory)
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-        else if (!*root)
-            status =
-                ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, where.line, where.text);
+        if (!*root)
+            status = ulp_fail_at(error, ulp_json_fail(&where, error), "%s", path);
     } else {
         status = ulp_fail_memory(error, "%s: out of memory, about %zu MiB are needed", path,
                                  (*charged >> 20) + 1);

@@ -39,8 +39,9 @@ static bool wanted_memory(const zip_error_t *reason)
 
 static enum ulp_status fail_zip(zip_error_t *reason, const char *what, struct ulp_error *error)
 {
-    return ulp_fail(error, wanted_memory(reason) ? ULP_ERROR_MEMORY : ULP_ERROR_INPUT, "%s: %s",
-                    what, zip_error_strerror(reason));
+    return wanted_memory(reason)
+               ? ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", what)
+               : ulp_fail(error, ULP_ERROR_INPUT, "%s: %s", what, zip_error_strerror(reason));
 }
 
 /* Of zip_open. */

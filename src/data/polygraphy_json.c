@@ -7,6 +7,7 @@
  * member) as latin-1 text, and the list of results without the object around it; keys decide what a
  * value is, so that the markers need not be read. A folder, as 0.53.6 streams into, has such a file
  * for each iteration: 0000000000.json, ... */
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "data/data.h"
+#include "data/json_file.h"
 
 /* The bytes of UTF-8 text whose characters stand for bytes; false: one is beyond 255. */
 static bool decode_latin1(const char *text, size_t length, unsigned char *out, size_t *count)
@@ -191,12 +193,9 @@ static enum ulp_status load_json(json_t **out, const char *path, struct ulp_budg
         *charged = 0;
         return ulp_fail_memory(error, "%s: out of memory", path);
     }
+    errno = 0;
     *out = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
-    if (*out)
-        return ULP_OK;
-    if (json_error_code(&reason) == json_error_out_of_memory)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    return ulp_fail(error, ULP_ERROR_INPUT, "%s: line %d: %s", path, reason.line, reason.text);
+    return *out ? ULP_OK : ulp_fail_at(error, ulp_json_fail(&reason, error), "%s", path);
 }
 
 enum ulp_status ulp_polygraphy_read(const char *path, const char *name, size_t first,

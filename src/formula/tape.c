@@ -118,3 +118,30 @@ void ulp_tape_free(struct ulp_tape *tape)
     if (tape)
         ulp_arena_free(((struct tape_owner *)tape)->arena);
 }
+
+static bool is_exact(const struct ulp_tape *tape, const struct ulp_instruction *instruction,
+                     int operand_count)
+{
+    const char *constant =
+        instruction->kind == ULP_TAPE_CONSTANT ? tape->constants[instruction->index] : "";
+    switch (instruction->kind) {
+    case ULP_TAPE_OPERAND: return instruction->index < operand_count;
+    case ULP_TAPE_CONSTANT: return strcmp(constant, "0") == 0 || strcmp(constant, "1") == 0;
+    case ULP_TAPE_PRIMITIVE:
+        return ulp_primitive_rows[instruction->primitive].result == ULP_RESULT_EXACT;
+    case ULP_TAPE_REDUCTION:
+    case ULP_TAPE_SCAN:
+        return instruction->reduction == ULP_REDUCTION_MAX ||
+               instruction->reduction == ULP_REDUCTION_MIN;
+    case ULP_TAPE_ROW_SIZE: return false;
+    }
+    return false;
+}
+
+bool ulp_tape_is_exact(const struct ulp_tape *tape, int operand_count)
+{
+    for (int i = 0; i < tape->instruction_count; i++)
+        if (!is_exact(tape, &tape->instructions[i], operand_count))
+            return false;
+    return true;
+}

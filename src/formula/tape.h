@@ -64,6 +64,10 @@ enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
                                 const char *const *output_names, int output_count,
                                 struct ulp_budget *budget, struct ulp_error *error);
 void ulp_tape_free(struct ulp_tape *tape);
+/* Whether every result is a real number that any format has which holds the first operand_count
+ * operands: these, 0, 1, integer parts and truth values, chosen by what is no rounded number
+ * either. The formula reads no other operands then. */
+bool ulp_tape_is_exact(const struct ulp_tape *tape, int operand_count);
 
 /* Where an operand's (or output's) elements lie: element (row r, position p) is at
  * (row_offset ? row_offset[r] : r * row_stride) + (position_offset ? position_offset[p] : p *

@@ -4,6 +4,7 @@
 #include "base/machine/clock.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "number/round/round.h"
 #include "run/walk.h"
 
 /* Input i of a step run in the arithmetic of `lane`, of which the lane `source` has the value (and
@@ -119,11 +120,58 @@ static enum ulp_status evaluate_isolated(struct ulp_lane *lane, const struct ulp
     return status;
 }
 
+/* Whether values of that type keep their bits from an input to an output: what the step computes in
+ * holds the lane's format, and so does the reference's. */
+static bool keeps_format(const struct ulp_step *step, const struct ulp_lane *lane,
+                         const struct ulp_lane *reference, const struct ulp_arithmetic *computes,
+                         enum ulp_type type)
+{
+    struct ulp_format own, exact;
+    struct ulp_error ignored;
+    return ulp_lane_format(ulp_lane_arithmetic(lane, step), type, &own, &ignored) == ULP_OK &&
+           ulp_lane_format(ulp_lane_arithmetic(reference, step), type, &exact, &ignored) ==
+               ULP_OK &&
+           ulp_format_holds(&exact, &own) && ulp_format_holds(&computes->compute, &own) &&
+           ulp_format_holds(&computes->rows, &own);
+}
+
+/* Whether R(p) has P(p)'s values: the node moves or chooses what it reads, and the lane reads
+ * floats, all of one type, as it holds them. */
+static bool is_exact(const struct ulp_step *step, const struct ulp_lane *lane,
+                     const struct ulp_lane *reference, const struct ulp_tensor *const *own,
+                     const struct ulp_tensor *results)
+{
+    const struct ulp_bound *bound = &step->bound;
+    const bool moves = bound->op->work == ULP_WORK_MOVE && bound->op->route != ULP_ROUTE_OTHER,
+               chooses = bound->op->formula && bound->tape &&
+                         ulp_tape_is_exact(bound->tape, (int)bound->input_slot_count);
+    if (!(moves || chooses) || !ulp_lane_is_uniform(lane) || !ulp_lane_is_uniform(reference))
+        return false;
+    enum ulp_type type = ULP_TYPE_UNDEFINED;
+    for (size_t i = 0; i < step->input_count; i++) {
+        if (!own[i] || !ulp_element_is_float(own[i]->element))
+            continue;
+        if (lane->block->slots[step->inputs[i]].constant ||
+            (type != ULP_TYPE_UNDEFINED && own[i]->type != type))
+            return false;
+        type = own[i]->type;
+    }
+    for (size_t o = 0; o < step->output_count; o++)
+        if (ulp_element_is_float(results[o].element) && results[o].type != type)
+            return false;
+    struct ulp_arithmetic computes;
+    struct ulp_error ignored;
+    return type != ULP_TYPE_UNDEFINED &&
+           ulp_step_arithmetic(step, lane, own, &computes, &ignored) == ULP_OK &&
+           keeps_format(step, lane, reference, &computes, type);
+}
+
 /* P(r) and R(p), where inputs are not equal. */
 static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *reference,
                                       const struct ulp_tensor *const *reference_inputs,
                                       const struct ulp_tensor *const *own,
-                                      const struct ulp_step *step, struct ulp_tensor *temporaries,
+                                      const struct ulp_step *step, bool follows,
+                                      struct ulp_tensor *temporaries,
                                       const struct ulp_tensor **foreign, struct ulp_evaluation *out,
                                       struct ulp_error *error)
 {
@@ -144,7 +192,9 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
                               same_bits(own[i], reference_inputs[i]));
         out->here_is_reference = equal;
     }
-    if (!out->here_is_reference) {
+    out->here_is_entire =
+        !out->here_is_reference && !follows && is_exact(step, lane, reference, own, out->entire);
+    if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
         status = foreign_inputs(reference, lane, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
@@ -181,8 +231,8 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
         any_float_computed(step, own.at, frame->block))
         status = ulp_follow(step, lane, own.at, results, out->entire, error);
     if (status == ULP_OK && lane != reference && walk->options->audit)
-        status = evaluate_views(lane, reference, reference_inputs, own.at, step, temporaries,
-                                foreign, out, error);
+        status = evaluate_views(lane, reference, reference_inputs, own.at, step,
+                                walk->options->follow, temporaries, foreign, out, error);
     ulp_inputs_free(&own);
     return status;
 }

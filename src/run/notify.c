@@ -48,6 +48,7 @@ static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struc
         return value;
     value.single = evaluation->single_is_entire ? value.entire : &evaluation->single[position];
     value.here = evaluation->here_is_reference ? &evaluations[0].entire[position]
+                 : evaluation->here_is_entire  ? value.entire
                                                : &evaluation->here[position];
     return value;
 }

@@ -50,6 +50,7 @@ struct ulp_evaluation {
     /* output_count each; NULL: the lane is absent, or the step is folded */
     struct ulp_tensor *entire, *single, *here;
     bool single_is_entire, here_is_reference; /* views of others: inputs were equal */
+    bool here_is_entire;                      /* the node rounds nothing */
     bool skipped;                             /* nothing was computed */
     struct ulp_lane_seconds seconds;
 };

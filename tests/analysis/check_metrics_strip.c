@@ -1,10 +1,11 @@
 /* Records opened as exact sums of doubles, by every instance of the loops: the sum is the record's
  * value and the nearest double MPFR's, and none else than those near double's ends or not finite
- * are left out. */
+ * are left out. Bins and magnitudes of doubles, by every instance. */
 #include <math.h>
 #include <string.h>
 
 #include "analysis/measure/metrics_strip.h"
+#include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
 #include "tests/support/test.h"
@@ -113,12 +114,117 @@ START_TEST(records_open_exactly)
 }
 END_TEST
 
+/* Zeros, numbers of all exponents and both signs, infinities and NaN. */
+static double draw_double(uint64_t n)
+{
+    const uint64_t kind = ulp_random_bits(6, n) % 16, bits = ulp_random_bits(7, n);
+    const double x = ldexp((double)(bits >> 11 | (uint64_t)1 << 52), -52);
+    return kind == 0   ? 0.0
+           : kind == 1 ? NAN
+           : kind == 2 ? -INFINITY
+           : kind < 5  ? ldexp(x, (int)(ulp_random_bits(8, n) % 2098) - 1074)
+                       : (bits & 1 ? -1 : 1) * ldexp(x, (int)(ulp_random_bits(8, n) % 300) - 160);
+}
+
+/* Bins of a quarter of a binade, from 2^-128 on, by what frexp says; and those that are between two
+ * numbers. */
+START_TEST(bins_are_quarters_of_binades)
+{
+    enum { LAST = 4 * 192 };
+    const unsigned present = ulp_cpu_features();
+    const double least = 0x1.8p-20, beyond = 0x1p-3;
+    size_t outside = 0, inside = 0;
+    for (uint64_t round = 0; round < test_count(20, 500); round++) {
+        double values[ULP_METRICS_STRIP], within[ULP_METRICS_STRIP];
+        const size_t count = ulp_random_bits(5, round) % ULP_METRICS_STRIP + 1;
+        size_t found = 0, below = 0, negative = 0;
+        for (size_t i = 0; i < count; i++) {
+            values[i] = draw_double(round * ULP_METRICS_STRIP + i);
+            values[i] = isnan(values[i]) ? 0 : isinf(values[i]) ? -1 : values[i];
+            if (values[i] >= least && values[i] < beyond)
+                within[found++] = values[i];
+            below += values[i] >= 0 && values[i] < least;
+            negative += values[i] < 0;
+        }
+        for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
+            int32_t bins[ULP_METRICS_STRIP];
+            double got[ULP_METRICS_STRIP];
+            size_t counted[2] = {0};
+            atomic_store(&ulp_cpu_found, present & sets[s]);
+            const struct ulp_metrics_code *code = ulp_metrics_code_find();
+            code->bins(bins, values, count, 50, (-128 + 1023) * 4 - 1, LAST);
+            for (size_t i = 0; i < count; i++) {
+                int exponent;
+                const double part = frexp(values[i], &exponent);
+                int expected = 4 * (exponent - 1 + 128) + (int)floor((2 * part - 1) * 4) + 1;
+                expected = expected < 1 ? 1 : expected > LAST ? LAST : expected;
+                ck_assert(bins[i] == expected || !(values[i] > 0));
+                outside += expected == 1 || expected == LAST;
+            }
+            for (int in_place = 0; in_place < 2; in_place++) {
+                memcpy(got, values, count * sizeof *got);
+                counted[0] = counted[1] = 0;
+                ck_assert_uint_eq(code->gather(got, in_place ? got : values, count,
+                                               (int64_t)ulp_double_bits(least),
+                                               (int64_t)ulp_double_bits(beyond), &counted[0],
+                                               &counted[1]),
+                                  found);
+                ck_assert(memcmp(got, within, found * sizeof *got) == 0);
+                ck_assert(counted[0] == below && counted[1] == negative);
+            }
+            inside += found;
+        }
+        atomic_store(&ulp_cpu_found, present);
+    }
+    ck_assert(outside && inside);
+}
+END_TEST
+
+START_TEST(magnitudes_keep_to_finite_ones)
+{
+    const unsigned present = ulp_cpu_features();
+    size_t nothing = 0;
+    for (uint64_t round = 0; round < test_count(60, 3000); round++) {
+        double x[ULP_METRICS_STRIP], least = INFINITY, largest = 0;
+        const size_t count = ulp_random_bits(5, round) % (round % 2 ? 3 : ULP_METRICS_STRIP) + 1;
+        size_t finite = 0;
+        for (size_t i = 0; i < count; i++) {
+            x[i] = draw_double(round * ULP_METRICS_STRIP + i);
+            if (!isfinite(x[i]))
+                continue;
+            finite++;
+            largest = fmax(largest, fabs(x[i]));
+            least = x[i] != 0 ? fmin(least, fabs(x[i])) : least;
+        }
+        nothing += !finite;
+        for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
+            double got[ULP_METRICS_STRIP], before[2] = {0, INFINITY};
+            int64_t bounds[2];
+            memcpy(got, x, count * sizeof *x);
+            memcpy(bounds, before, sizeof bounds);
+            atomic_store(&ulp_cpu_found, present & sets[s]);
+            ck_assert_uint_eq(ulp_metrics_code_find()->magnitudes(got, count, &bounds[0],
+                                                                  &bounds[1]),
+                              finite);
+            ck_assert(memcmp(&bounds[0], &largest, sizeof largest) == 0);
+            ck_assert(memcmp(&bounds[1], &least, sizeof least) == 0);
+            for (size_t i = 0; i < count; i++)
+                ck_expect(isnan(x[i]) ? isnan(got[i]) : got[i] == fabs(x[i]), "magnitude %zu", i);
+        }
+        atomic_store(&ulp_cpu_found, present);
+    }
+    ck_assert_uint_gt(nothing, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("strips of measures");
     TCase *opening = tcase_create("opening");
     tcase_set_timeout(opening, 600);
     tcase_add_loop_test(opening, records_open_exactly, 0, 4);
+    tcase_add_test(opening, bins_are_quarters_of_binades);
+    tcase_add_test(opening, magnitudes_keep_to_finite_ones);
     suite_add_tcase(suite, opening);
     return test_run(suite, NULL);
 }

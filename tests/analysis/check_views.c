@@ -73,13 +73,13 @@ START_TEST(pairs_are_as_each_alone)
                 struct ulp_metrics got[PAIRS], alone;
                 struct ulp_metrics_pair pairs[PAIRS];
                 for (size_t p = 0; p < PAIRS; p++)
-                    pairs[p] = (struct ulp_metrics_pair){&tensors[sets[s][p][0]],
-                                                         &tensors[sets[s][p][1]], &got[p]};
-                ck_ulp_ok(ulp_metrics_measure_pairs(pairs, PAIRS, &formats[s], pool, &error),
-                          error);
+                    pairs[p] =
+                        (struct ulp_metrics_pair){&tensors[sets[s][p][0]], &tensors[sets[s][p][1]],
+                                                  &formats[s], &got[p]};
+                ck_ulp_ok(ulp_metrics_measure_pairs(pairs, PAIRS, pool, &error), error);
                 for (size_t p = 0; p < PAIRS; p++) {
-                    ck_ulp_ok(ulp_metrics_measure(pairs[p].value, pairs[p].base, &formats[s],
-                                                  &alone, &error),
+                    ck_ulp_ok(ulp_metrics_measure(&tensors[sets[s][p][0]], &tensors[sets[s][p][1]],
+                                                  &formats[s], &alone, &error),
                               error);
                     ck_assert_msg(audit_same_metrics(&alone, &got[p]) &&
                                       alone.unmeasured == got[p].unmeasured,

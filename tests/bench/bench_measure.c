@@ -1,6 +1,6 @@
 /* Measures of an error on one core: ns an element of ulp_metrics_measure and ulp_range_measure, for
  * references in doubles and in records of 128 bits; and ns an element and view of the four views
- * that an audit has of an output (ulp_metrics_measure_pairs).
+ * that an audit has of an output in a lane, and of two lanes' (ulp_metrics_measure_pairs).
  *
  *   bench_measure [--json] [WORD]     rows whose name contains WORD
  *
@@ -15,13 +15,14 @@
 #include "tensor/tensor.h"
 
 #define COUNT ((size_t)1 << 20)
+#define LANES_MAX 2
 
 static const struct row {
     const char *name;
     enum ulp_element value, base;
     int precision;
     const char *format;
-    enum { MEASURE, RANGE, VIEWS } what;
+    enum { MEASURE, RANGE, VIEWS, LANES } what;
 } rows[] = {
     {"fp32 against fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, 0, "fp32", MEASURE},
     {"fp64 against fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp16", MEASURE},
@@ -30,6 +31,7 @@ static const struct row {
     {"mpfr:128 against mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", MEASURE},
     {"four views, fp64", ULP_ELEMENT_F32, ULP_ELEMENT_F64, 0, "fp32", VIEWS},
     {"four views, mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", VIEWS},
+    {"two lanes' views, mpfr:128", ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 128, "fp32", LANES},
     {"range of fp64", ULP_ELEMENT_F64, ULP_ELEMENT_F64, 0, "fp32", RANGE},
     {"range of mpfr:128", ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, "fp32", RANGE},
 };
@@ -63,29 +65,63 @@ static void fill(struct ulp_tensor *tensor, enum ulp_element element, int precis
     }
 }
 
-/* Beside the value and the base an audit has the value on the reference's inputs, and the
- * reference's on the value's inputs. */
+/* Beside the base an audit has, of each lane, the value, the value on the reference's inputs, and
+ * the reference's on the value's inputs. */
 struct measured {
-    struct ulp_tensor value, base, single, here;
+    struct ulp_tensor base;
+    struct measured_lane {
+        struct ulp_tensor value, single, here;
+    } lanes[LANES_MAX];
     struct ulp_format format;
     struct ulp_pool *pool; /* keeps memory from call to call, as an audit's does */
 };
 
+static size_t count_pairs(const struct row *row)
+{
+    return row->what == LANES ? 8 : row->what == VIEWS ? 4 : 1;
+}
+
 static void measure_once(const struct row *row, const struct measured *m)
 {
-    struct ulp_metrics out[4];
+    struct ulp_metrics out[4 * LANES_MAX];
+    struct ulp_metrics_pair pairs[4 * LANES_MAX];
     struct ulp_range range;
     struct ulp_error error;
-    const struct ulp_metrics_pair views[4] = {{&m->single, &m->base, &out[0]},
-                                              {&m->value, &m->base, &out[1]},
-                                              {&m->value, &m->here, &out[2]},
-                                              {&m->here, &m->base, &out[3]}};
+    for (size_t l = 0; l < LANES_MAX; l++) {
+        const struct measured_lane *lane = &m->lanes[l];
+        const struct ulp_tensor *sides[4][2] = {{&lane->value, &m->base},
+                                                {&lane->single, &m->base},
+                                                {&lane->value, &lane->here},
+                                                {&lane->here, &m->base}};
+        for (size_t v = 0; v < 4; v++)
+            pairs[4 * l + v] =
+                (struct ulp_metrics_pair){sides[v][0], sides[v][1], &m->format, &out[4 * l + v]};
+    }
     if (row->what == RANGE)
         ulp_range_measure(&m->base, &m->format, m->pool, &range);
-    else if (ulp_metrics_measure_pairs(&views[row->what == VIEWS ? 0 : 1],
-                                       row->what == VIEWS ? 4 : 1, &m->format, m->pool,
-                                       &error) != ULP_OK)
+    else if (ulp_metrics_measure_pairs(pairs, count_pairs(row), m->pool, &error) != ULP_OK)
         bench_stop(error.message);
+}
+
+static void fill_all(struct measured *m, const struct row *row)
+{
+    fill(&m->base, row->base, row->precision, 0);
+    for (size_t l = 0; l < LANES_MAX; l++) {
+        const double error = 1e-6 * (double)(l + 1);
+        fill(&m->lanes[l].value, row->value, row->precision, error);
+        fill(&m->lanes[l].single, row->value, row->precision, error / 2);
+        fill(&m->lanes[l].here, row->base, row->precision, error / 3);
+    }
+}
+
+static void free_all(struct measured *m)
+{
+    ulp_tensor_free(&m->base);
+    for (size_t l = 0; l < LANES_MAX; l++) {
+        ulp_tensor_free(&m->lanes[l].value);
+        ulp_tensor_free(&m->lanes[l].single);
+        ulp_tensor_free(&m->lanes[l].here);
+    }
 }
 
 int main(int argc, char **argv)
@@ -104,23 +140,17 @@ int main(int argc, char **argv)
             bench_stop(error.message);
         if (ulp_pool_create(&m.pool, 1, &error) != ULP_OK)
             bench_stop(error.message);
-        fill(&m.value, row->value, row->precision, 1e-6);
-        fill(&m.base, row->base, row->precision, 0);
-        fill(&m.single, row->value, row->precision, 5e-7);
-        fill(&m.here, row->base, row->precision, 3e-7);
+        fill_all(&m, row);
         struct bench_timer timer = {.run_min = 3, .run_max = 30, .seconds = 0.5};
         while (bench_next(&timer))
             measure_once(row, &m);
-        const double ns = timer.best * 1e9 / (double)COUNT / (row->what == VIEWS ? 4 : 1);
+        const double ns = timer.best * 1e9 / (double)COUNT / (double)count_pairs(row);
         if (json)
             printf("%s{\"name\": \"%s\", \"ns\": %.3f}", first ? "" : ", ", row->name, ns);
         else
             printf("%-28s %8.2f\n", row->name, ns);
         first = false;
-        ulp_tensor_free(&m.value);
-        ulp_tensor_free(&m.base);
-        ulp_tensor_free(&m.single);
-        ulp_tensor_free(&m.here);
+        free_all(&m);
         ulp_pool_free(m.pool);
     }
     if (json)

@@ -5,6 +5,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <gmp.h>
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -360,6 +362,21 @@ static void make_tables(void)
     ulp_model_free(model);
 }
 
+START_TEST(requests_of_libraries_are_counted)
+{
+    exhaust_start(0, false);
+    json_t *object = json_object();
+    ck_assert_int_ge(exhaust_count(), 1);
+    json_decref(object);
+    const long counted = exhaust_count();
+    mpz_t number;
+    mpz_init_set_ui(number, 1);
+    mpz_mul_2exp(number, number, 100000);
+    mpz_clear(number);
+    ck_assert_int_gt(exhaust_count(), counted);
+}
+END_TEST
+
 START_TEST(every_request_may_fail)
 {
     make_tables();
@@ -421,6 +438,7 @@ int main(void)
         return 99;
     tcase_add_checked_fixture(tests, create_files, test_folder_remove);
     tcase_set_timeout(tests, test_long() ? 3600 : 120);
+    tcase_add_test(tests, requests_of_libraries_are_counted);
     tcase_add_loop_test(tests, every_request_may_fail, from, until);
     tcase_add_loop_test(tests, all_requests_from_one_on_may_fail, from, until);
     tcase_add_loop_test(tests, what_memory_holds_changes_nothing, only ? from : -1, until);

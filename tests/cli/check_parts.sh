@@ -62,6 +62,31 @@ for l, lane in enumerate(whole['arithmetics']):
 assert checked > 10, checked
 END
 
+# an empty batch is not the worst sample: it has nothing to compare
+python3 - "$inputs" <<'END' || exit 99
+import struct, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+member = archive.namelist()[0]
+array = archive.read(member)
+head = 10 + struct.unpack('<H', array[8:10])[0]
+with zipfile.ZipFile('nothing.npz', 'w') as out:
+    out.writestr(member, array[:head].replace(b'(4,', b'(0,'))
+END
+for order in "nothing samples/s0" "samples/s0 nothing" "nothing"; do
+    words=()
+    for name in $order; do words+=(-i "$name.npz"); done
+    expect 0 "$order" "$program" audit "$model" "${words[@]}" -a fp16,bf16 -q -o "with"
+    [ "$order" = nothing ] || python3 - <<'END' || fail "$order: the worst is the empty one"
+import json
+for lane, alone in zip(*(json.load(open(f'{name}/report.json'))['arithmetics'] for name in ('with', 'one0'))):
+    for node, other in zip(lane['nodes'], alone['nodes']):
+        for output, only in zip(node['outputs'], other['outputs']):
+            assert output['entire'] == only['entire'] and output['shape'] == only['shape'], (node['name'], output['entire'], only['entire'])
+            assert output['worst_sample'] == 'samples/s0.npz'
+END
+done
+shows out "no output can be compared" "nothing alone"
+
 # the forecast over samples of several shapes: of each output the largest of all, where a sample by itself has it
 for i in 0 1 2 3 4 6; do expect 0 "overflow of sample $i" "$program" overflow "$model" -i samples/s$i.npz -q -o "ahead$i"; done
 rm -rf finite && mkdir finite && cp samples/s[0-46].npz finite
@@ -258,6 +283,34 @@ expect 3 "a list of nothing" "$program" audit "$model" -i lists/wrong.txt -q
 shows err "lists/wrong.txt: line 1: lists/nothing.npz" "a list of nothing"
 : >lists/empty.txt
 expect 3 "an empty list" "$program" audit "$model" -i lists/empty.txt -q
+
+# one array is the input of a model that has one, whatever its name; a folder of them is samples, or one of each input's name
+mkdir arrays named mixed
+for i in 0 3; do python3 -c 'import sys, zipfile; a = zipfile.ZipFile(sys.argv[1]); open(sys.argv[2], "wb").write(a.read(a.namelist()[0]))' samples/s$i.npz arrays/x$i.npy; done
+cp arrays/x3.npy "named/$(python3 -c 'import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).namelist()[0])' "$inputs")"
+cp samples/s3.npz mixed/a.npz
+: >mixed/labels.npy
+printf 'arrays/x0.npy\narrays/x3.npy\n' >arrays.txt
+printf 'samples/s0.npz\nsamples/s3.npz\n' >archives.txt
+plain() { grep -vE "$costs" "$1/report.json" | sed 's,"[a-z.]*/[a-z0-9]*\.np[yz]","SAMPLE",; s,"named","SAMPLE",'; }
+for pair in "arrays.txt archives.txt" "arrays archives.txt" "arrays/x3.npy samples/s3.npz" "named samples/s3.npz" "mixed samples/s3.npz"; do
+    read -r given archive <<<"$pair"
+    for kind in given archive; do expect 0 "arrays: ${!kind}" "$program" audit "$model" -i "${!kind}" -a bf16 -q -o $kind; done
+    cmp -s <(plain given) <(plain archive) || fail "$given is not audited as $archive"
+done
+expect 0 "a forecast of a list" "$program" overflow "$model" --samples-from arrays.txt -q
+expect 2 "samples behind --inputs" "$program" audit "$model" -i samples/s0.npz samples/s1.npz
+shows err "'samples/s1.npz' is no model: give --inputs before each sample" "samples behind --inputs"
+mkdir empty
+expect 3 "an empty folder" "$program" audit "$model" -i empty -q
+shows err "empty: holds no sample" "an empty folder"
+: >one.pb
+expect 3 "one tensor of a sample" "$program" audit "$model" -i one.pb -q
+shows err "one.pb: is one tensor of a sample; give the folder that it is in" "one tensor of a sample"
+if [ -n "${ULPSCOPE_TEST_DATA:-}" ]; then
+    expect 3 "one array for several inputs" "$program" audit "$ULPSCOPE_TEST_DATA/models/tinybert_1l/model.onnx" -i arrays/x0.npy -q
+    shows err "is one array, and the model has 3 inputs; give an .npz, or a folder with NAME.npy for each" "one array for several inputs"
+fi
 
 if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun >/dev/null; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

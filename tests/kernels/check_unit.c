@@ -13,208 +13,33 @@
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"
 #include "tests/support/test.h"
-#include "unit_operands.h"
-
-enum { COLUMNS = ULP_UNIT_COLUMNS, ROWS = 8 };
+#include "unit_tile.h"
 
 /* ---- the fast path is the oracle ---- */
 
-static const struct {
-    const char *name;
-    const struct ulp_unit_instance *instance;
-    unsigned needs;
-} instances[] = {
-    {"portable C", &ulp_unit_c, 0},
-#if defined(__x86_64__) && defined(__GNUC__)
-    {"AVX2", &ulp_unit_avx2, ULP_CPU_AVX2 | ULP_CPU_F16C},
-    {"AVX-512", &ulp_unit_avx512, ULP_CPU_AVX512},
-#endif
-};
-#define INSTANCE_COUNT (sizeof instances / sizeof instances[0])
-
-static bool same(float x, float y)
-{
-    uint32_t a, b;
-    memcpy(&a, &x, sizeof a);
-    memcpy(&b, &y, sizeof b);
-    return a == b || (x != x && y != y);
-}
-
-struct tile_case {
-    struct ulp_tensor a, b;
-    int64_t *a_line, *b_line, *k_offset;
-    struct ulp_unit_rows rows;
-    struct ulp_unit_panel panel;
-    float *before, *expected, *got, *scratch;
-};
-
-static void *take(size_t bytes)
-{
-    void *memory = calloc(1, bytes ? bytes : 1);
-    ck_assert_ptr_nonnull(memory);
-    return memory;
-}
-
-static void case_create(struct tile_case *it, const struct ulp_unit_layout *layout, size_t k)
-{
-    struct ulp_error error;
-    const size_t slots = layout->slot_stride;
-    const int64_t a_dims[] = {ROWS, (int64_t)k}, b_dims[] = {COLUMNS, (int64_t)k};
-    ck_ulp_ok(ulp_tensor_create(&it->a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&it->b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &error),
-              error);
-    it->a_line = take(ROWS * sizeof *it->a_line);
-    it->b_line = take(COLUMNS * sizeof *it->b_line);
-    it->k_offset = take(k * sizeof *it->k_offset);
-    for (size_t i = 0; i < ROWS; i++)
-        it->a_line[i] = (int64_t)(i * k);
-    for (size_t i = 0; i < COLUMNS; i++)
-        it->b_line[i] = (int64_t)(i * k);
-    for (size_t i = 0; i < k; i++)
-        it->k_offset[i] = (int64_t)i;
-    it->rows = (struct ulp_unit_rows){take(ROWS * slots * 4), take(ROWS * slots * 4),
-                                      take(ROWS * layout->block_count)};
-    it->panel = (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2),
-                                        take(layout->block_count),
-                                        take(ULP_UNIT_SET_COUNT * slots * sizeof(uint32_t))};
-    it->before = take(ROWS * COLUMNS * sizeof(float));
-    it->expected = take(ROWS * COLUMNS * sizeof(float));
-    it->got = take(ROWS * COLUMNS * sizeof(float));
-    it->scratch = take(COLUMNS * k * sizeof(float));
-}
-
-static void case_free(struct tile_case *it)
-{
-    ulp_tensor_free(&it->a);
-    ulp_tensor_free(&it->b);
-    void *const memory[] = {it->a_line,      it->b_line,         it->k_offset,
-                            it->rows.value,  it->rows.exponent,  it->rows.special,
-                            it->panel.value, it->panel.exponent, it->panel.special,
-                            it->panel.kinds, it->before,         it->expected,
-                            it->got,         it->scratch};
-    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        free(memory[i]);
-}
-
-/* The chain of layout's blocks by the oracle, block by block as the tile runs them. */
-static float chain_oracle(const struct ulp_unit_layout *layout, const float *a, const float *b,
-                          float c)
-{
-    double x[64], y[64], sum = c;
-    const size_t block = (size_t)layout->unit.block;
-    for (size_t first = 0; first < layout->slot_count; first += block) {
-        for (size_t s = 0; s < block; s++) {
-            const int64_t k = layout->slot_k[first + s];
-            x[s] = k < 0 ? 0 : a[k];
-            y[s] = k < 0 ? 0 : b[k];
-        }
-        sum = ulp_unit_chain(&layout->unit, x, y, NULL, NULL, block, sum);
-    }
-    return (float)sum;
-}
-
-static void compare_tile(struct tile_case *it, const struct ulp_unit *unit,
-                         const struct ulp_unit_layout *layout,
-                         const struct ulp_arithmetic *arithmetic, enum regime regime, size_t k,
-                         uint64_t seed)
+static void compare_regime(struct unit_tile *it, enum regime regime, uint64_t seed)
 {
     uint64_t state = seed << 32;
-    char name[64];
-    for (size_t i = 0; i < ROWS; i++)
-        draw_line((float *)it->a.data + i * k, &arithmetic->factor, regime, 0, k, &state);
-    for (size_t i = 0; i < COLUMNS; i++)
-        draw_line((float *)it->b.data + i * k, &arithmetic->factor, regime, 1, k, &state);
-    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
-        it->before[i] = draw_accumulator(&layout->unit, regime, &state);
-        it->expected[i] = chain_oracle(layout, (float *)it->a.data + i / COLUMNS * k,
-                                       (float *)it->b.data + i % COLUMNS * k, it->before[i]);
-    }
-    struct ulp_contraction problem = {.batch_count = 1,
-                                      .m = ROWS,
-                                      .n = COLUMNS,
-                                      .k = k,
-                                      .a = {&it->a, NULL, it->a_line, it->k_offset, NULL},
-                                      .b = {&it->b, NULL, it->b_line, it->k_offset, NULL}};
-    struct ulp_pack a = ulp_pack_make(arithmetic, &problem, 0),
-                    b = ulp_pack_make(arithmetic, &problem, 1);
-    for (size_t x = 0; x < INSTANCE_COUNT; x++) {
-        if ((ulp_cpu_features() & instances[x].needs) != instances[x].needs)
-            continue;
-        const struct ulp_unit_instance *instance = instances[x].instance;
-        const struct ulp_pack_range rows = {0, 0, ROWS, 0, k}, columns = {0, 0, COLUMNS, 0, k};
-        ulp_unit_decode_rows(instance, &it->rows, layout, &a, rows, false, it->scratch);
-        ulp_unit_decode_panel(instance, &it->panel, layout, &b, columns,
-                              ulp_pack_may_be_special(&a, NULL), it->scratch);
-        memcpy(it->got, it->before, ROWS * COLUMNS * sizeof(float));
-        instance->run(&(struct ulp_unit_tile){.layout = layout,
-                                              .rows = it->rows,
-                                              .panel = it->panel,
-                                              .slot_offset = layout->panel_offset,
-                                              .place = &(const int64_t){0},
-                                              .row_count = ROWS,
-                                              .place_count = 1,
-                                              .block_last = layout->block_count,
-                                              .c = it->got});
-        for (size_t i = 0; i < ROWS * COLUMNS; i++)
-            ck_assert_msg(
-                same(it->got[i], it->expected[i]),
-                "%s, %s, regime %d, seed %llu, k %zu, element %zu: c %a, got %a, oracle %a",
-                ulp_unit_name(unit, name, sizeof name), instances[x].name, (int)regime,
-                (unsigned long long)seed, k, i, (double)it->before[i], (double)it->got[i],
-                (double)it->expected[i]);
-    }
-}
-
-static void name_arithmetic(char *text, size_t size, const struct ulp_unit *unit)
-{
-    snprintf(text, size, "%s@%s,unit=%s,acc=%s", ulp_unit_input(unit)->format, unit->gpu,
-             unit->unit_class, unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
-}
-
-static bool has_fast_path(const struct ulp_unit *unit)
-{
-    return unit->kind == ULP_UNIT_TRUNCATED || unit->kind == ULP_UNIT_HALVES;
-}
-
-/* The first row of the table with these parameters. */
-static bool is_first_alike(size_t index)
-{
-    const struct ulp_unit *unit = ulp_unit_row(index);
-    for (size_t i = 0; i < index; i++) {
-        const struct ulp_unit *other = ulp_unit_row(i);
-        if (other->kind == unit->kind && other->output == unit->output &&
-            other->block == unit->block && other->fraction_bits == unit->fraction_bits &&
-            other->floor == unit->floor && strcmp(other->input, unit->input) == 0)
-            return false;
-    }
-    return true;
+    char what[64];
+    snprintf(what, sizeof what, "regime %d, seed %llu", (int)regime, (unsigned long long)seed);
+    unit_tile_draw(it, regime, &state);
+    unit_tile_compare(it, what);
 }
 
 START_TEST(fast_path_equals_the_oracle_on_every_bit)
 {
     const struct ulp_unit *unit = ulp_unit_row((size_t)_i);
-    if (!has_fast_path(unit) || !is_first_alike((size_t)_i))
+    if (!unit_tile_serves(unit) || !unit_is_first_alike((size_t)_i))
         return;
-    char name[96];
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    name_arithmetic(name, sizeof name, unit);
-    arithmetic = test_arithmetic(name);
-    ck_assert_ptr_eq(ulp_unit_of(&arithmetic, &error), unit);
-    struct ulp_unit_layout layout;
-    struct tile_case it;
+    struct unit_tile it;
     const size_t k = 2 * (size_t)unit->block + 3;
-    const size_t products = ROWS * COLUMNS * k * REGIME_COUNT,
+    const size_t products = UNIT_TILE_ROWS * ULP_UNIT_COLUMNS * k * REGIME_COUNT,
                  wanted = test_count(300000, 40000000);
-    ck_ulp_ok(ulp_unit_layout_create(&layout, unit, &arithmetic.schedule, k, NULL, &error), error);
-    case_create(&it, &layout, k);
+    unit_tile_create(&it, unit, k);
     for (size_t repeat = 0; repeat < wanted / products + 1; repeat++)
         for (enum regime regime = 0; regime < REGIME_COUNT; regime++)
-            compare_tile(&it, unit, &layout, &arithmetic, regime, k,
-                         repeat * REGIME_COUNT + (size_t)regime + 1);
-    case_free(&it);
-    ulp_unit_layout_free(&layout);
+            compare_regime(&it, regime, repeat * REGIME_COUNT + (size_t)regime + 1);
+    unit_tile_free(&it);
 }
 END_TEST
 
@@ -239,7 +64,7 @@ START_TEST(every_row_is_found_by_its_name)
         ck_assert_ptr_nonnull(ulp_unit_input(unit));
         ck_assert_ptr_nonnull(ulp_unit_status(unit));
         ck_assert(unit->block > 0 && unit->block <= 64);
-        if (has_fast_path(unit))
+        if (unit_tile_serves(unit))
             ck_assert_msg(unit->block == 4 || unit->block == 8 || unit->block == 16 ||
                               unit->block == 32,
                           "%s", name);

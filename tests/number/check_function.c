@@ -81,9 +81,13 @@ static float round_by_mpfr(enum ulp_primitive primitive, float a, float b)
     return result;
 }
 
-/* The only float within 2^-45 of the library's value, or MPFR's verdict. */
+/* The only float within 2^-45 of glibc's value, or MPFR's verdict; not of other libraries' values:
+ * musl's acosh of numbers far below 0 is no NaN. */
 static float expected(const struct function *f, float x)
 {
+#ifndef __GLIBC__
+    return round_by_mpfr(f->primitive, x, 0);
+#endif
     const double y = f->libm((double)x);
     const float low = (float)(y - y * 0x1p-45), high = (float)(y + y * 0x1p-45);
     if (isnan(y)) /* the domain is not a matter of precision */

@@ -135,6 +135,16 @@ static unsigned long long hash(const struct ulp_tensor *tensor)
     return ulp_hash(tensor->data, tensor->count * tensor->element_bytes);
 }
 
+/* What new memory holds, where the C library can be told (glibc). */
+static void fill_memory(int byte)
+{
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, byte);
+#else
+    (void)byte;
+#endif
+}
+
 /* The same again with other bytes in fresh memory. */
 static bool is_written(struct attempt *a)
 {
@@ -144,9 +154,9 @@ static bool is_written(struct attempt *a)
     for (size_t i = 0; i < count; i++)
         first[i] = hash(&a->outputs[i]);
     case_free_outputs(a->outputs);
-    mallopt(M_PERTURB, 0x5a);
+    fill_memory(0x5a);
     const enum ulp_status status = call(a, a->c->in, ulp_call_run);
-    mallopt(M_PERTURB, 0x21);
+    fill_memory(0x21);
     if (status != ULP_OK)
         good = wrong("it fails the second time: %s", a->error.message);
     for (size_t i = 0; i < count && good; i++)
@@ -354,7 +364,7 @@ END_TEST
 int main(void)
 {
     state = rows_share(sizeof *state);
-    mallopt(M_PERTURB, 0x21);
+    fill_memory(0x21);
 #if !defined __SANITIZE_ADDRESS__
     const struct rlimit memory = {(rlim_t)4 << 30, (rlim_t)4 << 30};
     setrlimit(RLIMIT_AS, &memory);

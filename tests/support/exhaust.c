@@ -1,7 +1,8 @@
 /* The linker turns the calls of our own objects into those of __wrap_NAME (tests/cli/local.mk).
  * Calls of other libraries (jansson, GMP, protobuf-c, zlib, and libc's own in fopen or scandir)
  * find these definitions of malloc and its like before libc's, or before AddressSanitizer's, whose
- * own functions they then call. */
+ * own functions they then call. With musl all is linked statically, and the linker sees to the
+ * libraries' calls, too. */
 #define _GNU_SOURCE
 #include "tests/support/exhaust.h"
 
@@ -95,8 +96,11 @@ static void *fill(void *block, size_t bytes)
 
 #ifdef SANITIZED
 #define REAL(NAME) __interceptor_##NAME
-#else
+#elif defined(__GLIBC__)
 #define REAL(NAME) __libc_##NAME
+#else
+#define REAL(NAME) __real_##NAME
+#define __real_memalign __real_aligned_alloc
 #endif
 void *REAL(malloc)(size_t size);
 void *REAL(calloc)(size_t number, size_t size);
@@ -181,13 +185,17 @@ void *__wrap_mmap(void *address, size_t length, int protection, int flags, int f
     return fails() ? MAP_FAILED : __real_mmap(address, length, protection, flags, file, offset);
 }
 
-/* Under other names here, for the linker turns the plain ones into those above. */
+#if defined(SANITIZED) || defined(__GLIBC__)
+/* Under other names here, for the linker turns the plain ones into those above; visible, or else
+ * shared libraries do not find them. */
+#pragma GCC visibility push(default)
 void *other_malloc(size_t size) __asm__("malloc");
 void *other_calloc(size_t number, size_t size) __asm__("calloc");
 void *other_realloc(void *block, size_t size) __asm__("realloc");
 void *other_aligned_alloc(size_t alignment, size_t size) __asm__("aligned_alloc");
 int other_posix_memalign(void **out, size_t alignment, size_t size) __asm__("posix_memalign");
 void other_free(void *block) __asm__("free");
+#pragma GCC visibility pop
 
 void *other_malloc(size_t size)
 {
@@ -222,3 +230,4 @@ void other_free(void *block)
 {
     __wrap_free(block);
 }
+#endif

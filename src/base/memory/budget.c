@@ -6,16 +6,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/tuning.h"
+
+/* Blocks of this size are mapped: between smaller ones a heap grows to several times what is in
+ * use. Sanitizers watch malloc's. */
+static bool is_mapped(size_t bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+    (void)bytes;
+    return false;
+#else
+    return bytes >= ULP_TUNE_MAPPED_BYTES_MIN;
+#endif
+}
+
+static void *map_pages(size_t bytes)
+{
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(block, bytes, MADV_HUGEPAGE); /* advice: it may fail */
+#endif
+    return block;
+}
 
 /* aligned_alloc cuts a small block out of a larger one and gives the rest back, which takes five
  * times as long as malloc (make bench, tinybert_1l); here the byte before an aligned small block
  * says how far it lies from malloc's. */
 static void *allocate_aligned(size_t bytes)
 {
+    if (is_mapped(bytes))
+        return map_pages(bytes);
     if (bytes >= ULP_TUNE_KEPT_BYTES_MIN)
         return aligned_alloc(ULP_ALIGNMENT, bytes);
     unsigned char *whole = malloc(bytes + ULP_ALIGNMENT);
@@ -29,7 +55,10 @@ static void *allocate_aligned(size_t bytes)
 static void free_aligned(void *block, size_t bytes)
 {
     unsigned char *start = block;
-    free(bytes >= ULP_TUNE_KEPT_BYTES_MIN ? start : start - start[-1]);
+    if (is_mapped(bytes))
+        munmap(block, bytes);
+    else
+        free(bytes >= ULP_TUNE_KEPT_BYTES_MIN ? start : start - start[-1]);
 }
 
 /* The limit that refused this thread's last request; 0: none did. Messages are written far from
@@ -82,32 +111,50 @@ static struct ulp_kept_block remove_kept(struct ulp_budget *budget, size_t index
     return removed;
 }
 
-/* The smallest kept block that holds total bytes and wastes at most a quarter of them; else NULL,
- * and the oldest blocks are freed until a new one fits below the peak. The new bytes are charged
- * already. */
+/* The smallest kept block that holds total bytes and wastes no more than `waste`; kept_count: none
+ * does. */
+static size_t find_kept(const struct ulp_budget *budget, size_t total, size_t waste)
+{
+    size_t best = budget->kept_count;
+    for (size_t i = 0; i < budget->kept_count; i++)
+        if (budget->kept[i].bytes >= total && budget->kept[i].bytes - total <= waste &&
+            (best == budget->kept_count || budget->kept[i].bytes < budget->kept[best].bytes))
+            best = i;
+    return best;
+}
+
+/* Does what is in use and kept not fit below the peak? */
+static bool is_over_peak(const struct ulp_budget *budget)
+{
+    return atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes);
+}
+
+/* A kept block for total bytes, which wastes at most a quarter of them, or as many again where a
+ * new one would not fit below the peak; else NULL, and the oldest blocks are freed until it does.
+ * The new bytes are charged already; what is wasted counts as kept. */
 static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity)
 {
-    struct ulp_kept_block found = {.block = NULL};
-    size_t best = SIZE_MAX;
+    struct ulp_kept_block found = {.block = NULL, .bytes = total};
     ulp_spin_lock(&budget->locked);
-    for (size_t i = 0; i < budget->kept_count; i++)
-        if (budget->kept[i].bytes >= total && budget->kept[i].bytes - total <= total / 4 &&
-            (best == SIZE_MAX || budget->kept[i].bytes < budget->kept[best].bytes))
-            best = i;
-    if (best != SIZE_MAX)
+    size_t best = find_kept(budget, total, total / 4);
+    if (best == budget->kept_count && is_over_peak(budget))
+        best = find_kept(budget, total, total);
+    if (best < budget->kept_count)
         found = remove_kept(budget, best);
-    while (!found.block && budget->kept_count &&
-           atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes))
+    budget->kept_bytes += found.bytes - total;
+    while (!found.block && budget->kept_count && is_over_peak(budget))
         free_block(budget, remove_kept(budget, 0));
     ulp_spin_unlock(&budget->locked);
-    *capacity = found.block ? found.bytes : total;
+    *capacity = found.bytes;
     return found.block;
 }
 
-/* Keep a block that is charged no longer; false: it does not fit below the peak. */
-static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity)
+/* Keep a block that is charged no longer, `waste` of which counted as kept; false: it does not fit
+ * below the peak. */
+static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity, size_t waste)
 {
     ulp_spin_lock(&budget->locked);
+    budget->kept_bytes -= waste;
     if (budget->kept_count == ULP_BUDGET_BLOCKS)
         free_block(budget, remove_kept(budget, 0));
     bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <=
@@ -258,7 +305,7 @@ void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_
     }
     discharge(budget, bytes);
     if (!budget->keeps_blocks || capacity < ULP_TUNE_KEPT_BYTES_MIN ||
-        !keep_block(budget, block, capacity))
+        !keep_block(budget, block, capacity, capacity - bytes))
         free_block(budget, (struct ulp_kept_block){block, capacity});
 }
 
@@ -267,9 +314,8 @@ void ulp_budget_explain(char *out, size_t size)
     *out = '\0';
     if (refused_limit)
         snprintf(out, size,
-                 ": the memory limit of %zu bytes is reached (%zu in use); raise "
-                 "--max-memory",
-                 refused_limit, refused_used);
+                 ": the memory limit of %.4g MiB is reached (%.4g in use); raise --max-memory",
+                 (double)refused_limit / 0x1p20, (double)refused_used / 0x1p20);
 }
 
 /* ---- for callers of the library ---- */

@@ -12,9 +12,10 @@
 
 /* A budget that keeps blocks (keeps_blocks, set before it is used) holds freed blocks for the next
  * allocation of about their size, so that a run does not ask the system for zeroed pages at every
- * node. What is in use and what is kept never exceed the peak of what was in use, so the peak stays
- * the truth; the root is charged for both. */
-#define ULP_BUDGET_BLOCKS 32
+ * node. What is in use and what is kept never exceed the peak of what was in use, but for what blocks
+ * in use hold beyond the bytes asked for, so the peak stays nearly the truth; the root is charged
+ * for all of it. */
+#define ULP_BUDGET_BLOCKS 128
 #define ULP_ALIGNMENT 64
 struct ulp_budget {
     size_t limit_bytes; /* 0: none */

@@ -96,8 +96,10 @@ static enum ulp_status finish_sample(const struct store *store, const struct ulp
         return status;
     if (parts->shared)
         status = join_lanes(sum, index, &figures, &length, error);
+    ulp_timer_phase(parts->options->timer, ULP_TIMED_WRITING);
     if (status == ULP_OK)
         status = keep_finished(store, index, figures, length, bytes, count, error);
+    ulp_timer_phase(parts->options->timer, ULP_TIMED_OTHER);
     free(figures);
     if (status == ULP_OK)
         say_done(store, index);

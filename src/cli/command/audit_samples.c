@@ -78,6 +78,7 @@ static enum ulp_status open_session(struct session *session, bool shared,
     const struct ulp_tensor_set *inputs = &samples->items[0].inputs;
     progress_init(&session->progress, options->common.quiet,
                   samples->count * (1 + options->certify + (options->reference_model != NULL)));
+    session->progress.sample_count = samples->count;
     enum ulp_status status = shared ? open_shared(session, lanes, error) : ULP_OK;
     if (status == ULP_OK && options->reference_model)
         status = open_original(options, &session->original, error);
@@ -388,6 +389,7 @@ static enum ulp_status audit_one(void *context, size_t index, struct sample *sam
                                  struct ulp_audit *out, struct ulp_error *error)
 {
     struct session *session = context;
+    session->progress.sample = index + 1;
     ulp_timer_phase(session->options->timer, ULP_TIMED_LOADING);
     enum ulp_status status = load_sample(session->plans.model, sample, error);
     ulp_timer_phase(session->options->timer, ULP_TIMED_PLANNING);

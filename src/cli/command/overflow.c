@@ -7,14 +7,22 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_FAIL, OPTION_NO_REMEDIES, OPTION_SAMPLES, OPTION_HTML };
+enum {
+    OPTION_REFERENCE = 512,
+    OPTION_FAIL,
+    OPTION_NO_REMEDIES,
+    OPTION_SAMPLES,
+    OPTION_HTML,
+    OPTION_TIMINGS
+};
 
 struct overflow_options {
     struct common_options common;
     struct keep_options keep;
     const char *formats, *reference, *out, *html, *samples_from;
-    bool no_remedies;
-    int fail_on; /* the least verdict that fails; 0: none */
+    bool no_remedies, timings;
+    int fail_on;             /* the least verdict that fails; 0: none */
+    struct ulp_timer *timer; /* NULL: no --timings */
 };
 
 /* clang-format off */
@@ -30,11 +38,13 @@ static const struct argp_option option_list[] = {
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
      "last two only", 0},
     {"samples-from", OPTION_SAMPLES, "FOLDER", 0,
-     "Any number of samples (.npz files or test_data_set folders), read one after another at FP32 "
+     "Any number of samples (a folder of files or of test_data_set folders, or a .txt with a path on each line), read one after another at FP32 "
      "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
      "10 samples on the chance that an unseen one overflows is estimated", 0},
     {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
      "Do not try remedies where something overflows (each costs a run of the model)", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, the walk, looking at each format, "
+                                      "by kind of operator and of the slowest nodes", 0},
     {"out", 'o', "FOLDER", 0, "Write overflow.json into FOLDER", 0},
     {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {0},
@@ -75,6 +85,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_SAMPLES: options->samples_from = argument; return 0;
     case OPTION_NO_REMEDIES: options->no_remedies = true; return 0;
+    case OPTION_TIMINGS: options->timings = true; return 0;
     case OPTION_FAIL: options->fail_on = read_limit(state, argument); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -109,23 +120,42 @@ struct making {
     struct ulp_plan *plan; /* of the current sample's shapes */
     struct ulp_forecaster *forecaster;
     struct ulp_forecast *forecast;
-    struct ulp_observer observer;
-    const char *wanted; /* the sample that remedies of `lane` are tried on */
+    struct ulp_observer observers[2]; /* progress, timings */
+    struct ulp_observer observer;     /* both */
+    const char *wanted;               /* the sample that remedies of `lane` are tried on */
     size_t lane;
 };
+
+/* A forecast takes one observer. */
+static enum ulp_status tell_both(void *context, const struct ulp_event *event,
+                                 struct ulp_error *error)
+{
+    const struct making *making = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < 2 && status == ULP_OK; o++)
+        if (making->observers[o].node_done)
+            status = making->observers[o].node_done(making->observers[o].context, event, error);
+    return status;
+}
 
 /* A plan of the sample's shapes, and the forecaster made for it. */
 static enum ulp_status prepare(struct making *making, const struct sample *sample,
                                struct ulp_error *error)
 {
     const struct ulp_plan *before = making->plan;
+    struct ulp_timer *timer = making->options->timer;
+    ulp_timer_phase(timer, ULP_TIMED_PLANNING);
     enum ulp_status status =
         ulp_plans_choose(&making->plans, &sample->inputs, &making->plan, error);
-    if (status != ULP_OK || making->plan == before)
-        return status;
-    return making->forecaster ? ulp_forecaster_reshape(making->forecaster, making->plan, error)
-                              : ulp_forecaster_create(making->plan, making->options->common.threads,
-                                                      &making->forecaster, error);
+    if (status == ULP_OK && making->plan != before) {
+        making->observers[1] = ulp_timer_observer(timer, making->plan);
+        status = making->forecaster
+                     ? ulp_forecaster_reshape(making->forecaster, making->plan, error)
+                     : ulp_forecaster_create(making->plan, making->options->common.threads,
+                                             &making->forecaster, error);
+    }
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
+    return status;
 }
 
 static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
@@ -187,9 +217,13 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     struct progress progress;
     enum ulp_status status = ULP_OK;
     progress_init(&progress, options->common.quiet, samples->count ? samples->count : 1);
-    making->observer = progress_observer(&progress);
+    progress.sample_count = samples->count;
+    making->observers[0] = progress_observer(&progress);
+    making->observer = (struct ulp_observer){.context = making, .node_done = tell_both};
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
         struct sample *sample = &samples->items[s];
+        progress.sample = s + 1;
+        ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
         status = load_sample(making->plans.model, sample, error);
         if (status == ULP_OK)
             status = prepare(making, sample, error);
@@ -228,6 +262,7 @@ static int report(const struct overflow_options *options, const struct ulp_forec
 {
     struct ulp_error error;
     char *summary;
+    ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
     if (ulp_forecast_summary(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
                              &summary, &error) != ULP_OK)
         return fail(&error);
@@ -241,6 +276,8 @@ static int report(const struct overflow_options *options, const struct ulp_forec
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);
+    if (print_timings(options->timer, 1, &error) != ULP_OK)
+        return fail(&error);
     for (size_t l = 0; l < forecast->lane_count; l++)
         if (fails(options, &forecast->lanes[l]))
             return ULP_ERROR_LIMIT;
@@ -260,6 +297,7 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
         status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], error);
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     if (status == ULP_OK)
         status = ulp_model_load(options->common.model, options->common.budget, &model, error);
     if (status == ULP_OK)
@@ -299,9 +337,12 @@ int command_overflow(int argc, char **argv)
     struct ulp_error error = {0};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK && options.timings && ulp_timer_create(&options.timer, &error) != ULP_OK)
+        code = fail(&error);
     if (code == ULP_OK)
         code = run_overflow(&options, &forecast, &error) == ULP_OK ? report(&options, &forecast)
                                                                    : fail(&error);
+    ulp_timer_free(options.timer);
     ulp_forecast_free(&forecast);
     common_free(&options.common);
     free(options.keep.rules);

@@ -25,7 +25,8 @@ enum {
 /* clang-format off */
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", 0,
-     "One sample of inputs: an .npz with one array for each input name, an ONNX test_data_set_N "
+     "One sample of inputs: an .npz with one array for each input name, an .npy (or a folder with "
+     "NAME.npy for each input), an ONNX test_data_set_N "
      "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
      "Polygraphy's --save-inputs. May be repeated for several samples. Without it: one random sample",
      1},
@@ -226,6 +227,16 @@ static void add_shape(struct argp_state *state, struct common_options *common, c
     common->shapes[common->shape_count++] = shape;
 }
 
+/* What --inputs *.npz leaves behind its first. */
+static bool is_sample_name(const char *name)
+{
+    static const char *const ends[] = {".npz", ".npy", ".json", ".pb"};
+    bool is = strncmp(name, "test_data_set_", 14) == 0 || strstr(name, "/test_data_set_");
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        is |= ulp_text_ends(name, ends[i]);
+    return is;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct common_options *common = state->input;
@@ -251,6 +262,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case 'q': common->quiet = true; return 0;
     case ARGP_KEY_ARG:
+        if (common->model && is_sample_name(argument))
+            refuse(
+                state,
+                "'%s' is no model: give --inputs before each sample, or once a folder of them or "
+                "a .txt that lists them",
+                argument);
         if (common->model)
             refuse(state, "one model at a time: '%s' is a second", argument);
         common->model = argument;

@@ -67,12 +67,54 @@ static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
     return status;
 }
 
+/* Whether a folder is one sample, an .npy file for each input: it has one of the first's name. */
+static bool holds_npy(const struct ulp_model *model, const char *folder)
+{
+    char path[4096];
+    struct stat info;
+    const char *name = ulp_model_input_count(model) ? ulp_model_input(model, 0).name : "";
+    return *name && !strchr(name, '/') &&
+           snprintf(path, sizeof path, "%s/%s.npy", folder, name) < (int)sizeof path &&
+           stat(path, &info) == 0;
+}
+
+/* An .npy file, which is the only input whatever it is called, or a folder of one for each. */
+static enum ulp_status read_npy(const struct ulp_model *model, const char *path,
+                                struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    struct ulp_recording_list recordings = {0};
+    const bool is_file = ulp_text_ends(path, ".npy");
+    const size_t inputs = ulp_model_input_count(model);
+    *out = (struct ulp_tensor_set){0};
+    if (is_file && inputs != 1)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: is one array, and the model has %zu inputs; give an .npz, or a folder "
+                        "with NAME.npy for each",
+                        path, inputs);
+    enum ulp_status status =
+        ulp_recording_read(path, NULL, ulp_model_budget(model), &recordings, error);
+    if (status == ULP_OK && is_file)
+        status = ulp_tensor_set_add(out, ulp_model_input(model, 0).name,
+                                    &recordings.items[0].tensors.items[0].tensor, error);
+    if (status == ULP_OK && !is_file) {
+        *out = recordings.items[0].tensors;
+        recordings.items[0].tensors = (struct ulp_tensor_set){0};
+    }
+    ulp_recording_list_free(&recordings);
+    return status;
+}
+
 static enum ulp_status read_inputs(const struct ulp_model *model, const char *path,
                                    struct ulp_tensor_set *out, struct ulp_error *error)
 {
     struct ulp_budget *budget = ulp_model_budget(model);
+    if (ulp_text_ends(path, ".pb"))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: is one tensor of a sample; give the folder that it is in", path);
     return holds_pb(path) ? ulp_test_data_set_read(path, "input", model, budget, out, error)
-                          : ulp_tensor_set_read(path, budget, out, error);
+           : ulp_text_ends(path, ".npy") || holds_npy(model, path)
+               ? read_npy(model, path, out, error)
+               : ulp_tensor_set_read(path, budget, out, error);
 }
 
 static enum ulp_status read_one(const struct ulp_model *model, const char *path,
@@ -91,23 +133,35 @@ static int is_sample(const struct dirent *entry)
            ulp_text_ends(entry->d_name, ".npz");
 }
 
+static int is_npy(const struct dirent *entry)
+{
+    return ulp_text_ends(entry->d_name, ".npy");
+}
+
 /* What is done with the path of each sample in a folder. */
 typedef enum ulp_status use_path(void *context, const char *path, struct ulp_error *error);
 
-/* A folder of test_data_set_N folders or of npz files, in the order of their numbers. */
+/* A folder of test_data_set_N folders or npz files, or of npy files alone, in the order of their
+ * numbers. */
 static enum ulp_status visit_folder(const char *folder, use_path *use, void *context,
                                     struct ulp_error *error)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, is_sample, versionsort);
+    if (count == 0) {
+        free(entries);
+        count = scandir(folder, &entries, is_npy, versionsort);
+    }
     if (count < 0)
         return ulp_fail(error, ulp_status_of(errno), "%s: cannot read the folder: %s", folder,
                         strerror(errno));
     enum ulp_status status = ULP_OK;
     if (count == 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "%s: holds neither input_0.pb, test_data_set_N folders, nor .npz files",
-                          folder);
+        status = ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "%s: holds no sample: neither input_0.pb, test_data_set_N folders, nor .npz or "
+            ".npy files",
+            folder);
     for (int e = 0; e < count; e++) {
         char path[4096];
         if (status == ULP_OK &&
@@ -227,14 +281,16 @@ enum ulp_status stream_samples(const struct ulp_model *model, const char *folder
                                void *context, struct ulp_error *error)
 {
     struct reading reading = {.model = model, .use = use, .context = context};
-    return visit_folder(folder, stream_path, &reading, error);
+    return ulp_text_ends(folder, ".txt") ? visit_list(folder, stream_path, &reading, error)
+                                         : visit_folder(folder, stream_path, &reading, error);
 }
 
 /* A sample's file or folder, or a folder of these. */
 static enum ulp_status read_place(void *context, const char *path, struct ulp_error *error)
 {
     struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && !holds_pb(path)
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && !holds_pb(path) &&
+                   !holds_npy(((const struct reading *)context)->model, path)
                ? visit_folder(path, read_path, context, error)
                : read_path(context, path, error);
 }

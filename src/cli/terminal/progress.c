@@ -1,4 +1,4 @@
-/* "audit  37%  node 41 of 95  /layer/Conv  12 s left" on one line of the terminal. */
+/* " 37%  sample 3 of 8  node 41 of 95  /layer/Conv  12 s left" on one line of the terminal. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
     progress->shown = now;
     double done = ((double)progress->part + event->progress) / (double)progress->part_count,
            spent = now - progress->started;
-    char left[32] = "", name[161];
+    char left[32] = "", name[161], sample[60] = "";
     if (spent > ESTIMATE_AFTER_SECONDS && done > 0.005) {
         double seconds = spent / done * (1 - done);
         if (seconds < 100)
@@ -36,8 +36,11 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
         else
             snprintf(left, sizeof left, "  %.0f min left", seconds / 60);
     }
-    say(stderr, "\r\033[K%3.0f%%  node %zu of %zu  %s%s", 100 * done, event->index + 1,
-        event->node_count, ulp_show(name, sizeof name, event->name, 40, 0), left);
+    if (progress->sample_count > 1)
+        snprintf(sample, sizeof sample, "sample %zu of %zu  ", progress->sample,
+                 progress->sample_count);
+    say(stderr, "\r\033[K%3.0f%%  %snode %zu of %zu  %s%s", 100 * done, sample, event->index + 1,
+        event->node_count, ulp_show(name, sizeof name, event->name, *sample ? 25 : 40, 0), left);
     return ULP_OK;
 }
 

@@ -37,7 +37,7 @@ void note_choices(const struct ulp_model *model, const struct sample_list *sampl
  * silent. */
 struct progress {
     bool enabled;
-    const char *what;
+    size_t sample, sample_count; /* from 1; of 2 and more it is said which */
     size_t part, part_count; /* the run's place among several (samples, certifying) */
     double started, shown;
 };

@@ -1,11 +1,13 @@
 /* TensorRT's layer information as JSON: {"Layers": [...], "Bindings": [...]}, a list, or what
  * getLayerInformation gives for one layer after the other. A layer is an object (profiling
  * verbosity "detailed"), or its name. The fields by version: doc/engine.md. */
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "data/engine/reading.h"
+#include "data/json_file.h"
 
 static enum ulp_status copy_string(struct ulp_engine_reading *reading, const json_t *string,
                                    const char **out, struct ulp_error *error)
@@ -183,12 +185,12 @@ enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const c
         return ulp_fail_memory(error, "out of memory for %zu bytes of JSON", length);
     while (status == ULP_OK && length) {
         json_error_t reason;
+        errno = 0;
         json_t *root = json_loadb(text, length, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &reason);
         if (!root) {
-            if (json_error_code(&reason) == json_error_out_of_memory)
-                status = ulp_out_of_memory(error);
-            else if (whole || !*found)
-                status = ulp_fail(error, ULP_ERROR_INPUT, "line %d: %s", reason.line, reason.text);
+            status = ulp_json_fail(&reason, error);
+            if (status != ULP_ERROR_MEMORY && !whole && *found)
+                status = ULP_OK; /* what is behind the document is no JSON */
             break;
         }
         status = read_document(reading, root, found, error);

@@ -8,6 +8,8 @@
 #define TARGET __attribute__((target("avx2,f16c")))
 #define OP TARGET static inline __attribute__((always_inline))
 #define W 8
+#define STRIP_ROWS 2
+#define OP_REGISTER "x"
 typedef __m256 floats;
 typedef __m256i ints, shorts;
 
@@ -26,6 +28,10 @@ OP ints op_sub(ints x, ints y)
 OP ints op_max(ints x, ints y)
 {
     return _mm256_max_epi32(x, y);
+}
+OP ints op_min(ints x, ints y)
+{
+    return _mm256_min_epi32(x, y);
 }
 OP ints op_and(ints x, ints y)
 {
@@ -107,6 +113,10 @@ OP shorts op_shorts_max(shorts x, shorts y)
 {
     return _mm256_max_epi16(x, y);
 }
+OP shorts op_shorts_min(shorts x, shorts y)
+{
+    return _mm256_min_epi16(x, y);
+}
 OP ints op_widen_low(shorts x)
 {
     return _mm256_cvtepi16_epi32(_mm256_castsi256_si128(x));
@@ -125,6 +135,11 @@ OP ints op_select_zero(ints x, ints y, ints z)
 OP ints op_not_equal_1(ints x, ints y)
 {
     return _mm256_andnot_si256(_mm256_cmpeq_epi32(x, y), op_set(1));
+}
+/* Sign bit: sum = x + y left int32. */
+OP ints op_overflow(ints sum, ints x, ints y)
+{
+    return op_and(op_xor(sum, x), op_xor(sum, y));
 }
 /* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest
  * truncate; the leading bit, when it is bit 24 or above, is what finds the half bit. */

@@ -8,6 +8,8 @@
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define OP TARGET static inline __attribute__((always_inline))
 #define W 16
+#define STRIP_ROWS 2
+#define OP_REGISTER "v"
 typedef __m512 floats;
 typedef __m512i ints, shorts;
 
@@ -26,6 +28,10 @@ OP ints op_sub(ints x, ints y)
 OP ints op_max(ints x, ints y)
 {
     return _mm512_max_epi32(x, y);
+}
+OP ints op_min(ints x, ints y)
+{
+    return _mm512_min_epi32(x, y);
 }
 OP ints op_and(ints x, ints y)
 {
@@ -68,9 +74,10 @@ OP void op_store(float *p, floats x)
 {
     _mm512_storeu_ps(p, x);
 }
+/* As integers: these broadcasts are part of the load on more processors. */
 OP floats op_broadcast(const float *p)
 {
-    return _mm512_set1_ps(*p);
+    return _mm512_castsi512_ps(_mm512_set1_epi32((int)ulp_float_bits(*p)));
 }
 OP floats op_mul(floats x, floats y)
 {
@@ -107,6 +114,10 @@ OP shorts op_shorts_max(shorts x, shorts y)
 {
     return _mm512_max_epi16(x, y);
 }
+OP shorts op_shorts_min(shorts x, shorts y)
+{
+    return _mm512_min_epi16(x, y);
+}
 OP ints op_widen_low(shorts x)
 {
     return _mm512_cvtepi16_epi32(_mm512_castsi512_si256(x));
@@ -125,6 +136,11 @@ OP ints op_select_zero(ints x, ints y, ints z)
 OP ints op_not_equal_1(ints x, ints y)
 {
     return _mm512_maskz_set1_epi32(_mm512_cmpneq_epi32_mask(x, y), 1);
+}
+/* Sign bit: sum = x + y left int32. */
+OP ints op_overflow(ints sum, ints x, ints y)
+{
+    return _mm512_ternarylogic_epi32(sum, x, y, 0x18); /* sum differs from x, and from y */
 }
 /* The sum truncated to 24 bits. */
 OP floats op_truncate_sum(ints x)

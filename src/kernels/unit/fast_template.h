@@ -4,6 +4,8 @@
  *   W                lanes of a vector, 8 or 16
  *   floats, ints     vectors of W floats and of W int32
  *   shorts           a vector of 2 W int16
+ *   STRIP_ROWS       rows side by side whose sums and scales fit the registers, at least 2
+ *   OP_REGISTER      a vector register as a constraint of asm
  *   op_*             the operations used below
  * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of
  * everything else. */
@@ -169,10 +171,10 @@ INLINE void end_block(struct chain *chain, const struct ulp_unit_tile *tile,
     chain->high = d_high;
 }
 
-/* The chain of the tile's blocks for one row and 2 W columns of a panel; `length` is the block's
- * and a constant after inlining. */
+/* The chain of the tile's blocks from `first` on, for one row and 2 W columns of a panel; `length`
+ * is the block's and a constant after inlining. */
 INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
-                    size_t row, size_t column, const size_t length)
+                    size_t row, size_t column, const size_t length, size_t first)
 {
     const struct ulp_unit_layout *layout = tile->layout;
     const uint8_t *a_special = tile->rows.special + row * layout->block_count,
@@ -181,7 +183,7 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
     const uint32_t all = (uint32_t)(((uint64_t)1 << 2 * W) - 1) << column;
     struct chain chain = {.low = op_load(c), .high = op_load(c + W)};
     chain.lost = read_both(chain.low, chain.high, column);
-    for (size_t block = tile->block_first; block < tile->block_last; block++) {
+    for (size_t block = first; block < tile->block_last; block++) {
         const size_t slot = block * length, a_place = row * layout->slot_stride + slot;
         if (a_special[block] | b_special[block]) {
             chain.lost =
@@ -211,18 +213,10 @@ INLINE void run_row(const struct ulp_unit_tile *tile, const struct ulp_unit_limi
     op_store(c + W, chain.high);
 }
 
-INLINE void run_rows(const struct ulp_unit_tile *tile, const size_t length)
-{
-    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
-    for (size_t row = 0; row < tile->row_count; row++)
-        for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
-            run_row(tile, &limits, row, column, length);
-}
-
 /* As run_row for a place in planes, where nothing is special: blocks of any length, without their
  * empty slots. */
 INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
-                      size_t row, size_t place, size_t column)
+                      size_t row, size_t place, size_t column, size_t block)
 {
     const struct ulp_unit_layout *layout = tile->layout;
     const size_t length = (size_t)layout->unit.block, a_first = row * layout->slot_stride;
@@ -231,8 +225,7 @@ INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
     struct block terms = {.b = tile->panel.value + lane + column,
                           .b_exponent = tile->panel.exponent + lane + column};
     struct chain chain = {0};
-    size_t block = tile->block_first;
-    if (tile->fresh) {
+    if (tile->fresh && block == tile->block_first) {
         const size_t slot = block * length, used = layout->block_used[block];
         terms.a = tile->rows.value + a_first + slot;
         terms.a_exponent = tile->rows.exponent + a_first + slot;
@@ -267,28 +260,95 @@ INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
     op_store(c + W, chain.high);
 }
 
-TARGET static void run_places(const struct ulp_unit_tile *tile)
+/* All places for one row. */
+TARGET static void run_places(const struct ulp_unit_tile *tile, size_t row)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
-    for (size_t row = 0; row < tile->row_count; row++)
+    for (size_t place = 0; place < tile->place_count; place++)
+        for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
+            run_place(tile, &limits, row, place, column, tile->block_first);
+}
+
+#include "kernels/unit/strip_template.h"
+
+/* The blocks of a strip from `block` on, row by row. */
+TARGET static void finish_strip(const struct ulp_unit_tile *tile,
+                                const struct ulp_unit_limits *limits, size_t row, size_t place,
+                                size_t column, size_t block)
+{
+    for (size_t r = row; r < row + STRIP_ROWS; r++)
+        run_place(tile, limits, r, place, column, block);
+}
+
+/* Is there no NaN and no Inf in the blocks of the rows of a strip, and of the panel? */
+TARGET static bool is_plain(const struct ulp_unit_tile *tile, size_t row)
+{
+    const size_t blocks = tile->block_last - tile->block_first;
+    bool special = memchr(tile->panel.special + tile->block_first, 1, blocks) != NULL;
+    for (size_t r = row; r < row + STRIP_ROWS && !special; r++)
+        special = memchr(tile->rows.special + r * tile->layout->block_count + tile->block_first, 1,
+                         blocks) != NULL;
+    return !special;
+}
+
+/* All chains of a tile of a panel's columns. length and half (sums are FP16) are constants after
+ * inlining, here and below. */
+INLINE void run_panel(const struct ulp_unit_tile *tile, const size_t length, const bool half)
+{
+    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    for (size_t row = 0, count; row < tile->row_count; row += count) {
+        const bool strip = tile->row_count - row >= STRIP_ROWS && is_plain(tile, row);
+        count = strip ? STRIP_ROWS : 1;
+        for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W) {
+            size_t block = tile->block_first;
+            if (strip)
+                block = run_strip(tile, &limits, row, 0, column, length, true, half);
+            for (size_t r = row; r < row + count && block < tile->block_last; r++)
+                run_row(tile, &limits, r, column, length, block);
+        }
+    }
+}
+
+/* All chains of a tile of columns in planes. */
+INLINE void run_planes(const struct ulp_unit_tile *tile, const size_t length, const bool half)
+{
+    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    size_t row = 0;
+    for (; row + STRIP_ROWS <= tile->row_count; row += STRIP_ROWS)
         for (size_t place = 0; place < tile->place_count; place++)
-            for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
-                run_place(tile, &limits, row, place, column);
+            for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W) {
+                const size_t block =
+                    run_strip(tile, &limits, row, place, column, length, false, half);
+                if (block < tile->block_last)
+                    finish_strip(tile, &limits, row, place, column, block);
+            }
+    for (; row < tile->row_count; row++)
+        run_places(tile, row);
+}
+
+INLINE void run_length(const struct ulp_unit_tile *tile, const size_t length)
+{
+    const bool packed = tile->slot_offset == tile->layout->panel_offset,
+               half = tile->layout->unit.output == ULP_UNIT_RNE_FP16;
+    if (packed && tile->fresh)
+        memset(tile->c, 0, tile->row_count * ULP_UNIT_COLUMNS * sizeof *tile->c);
+    if (packed && half)
+        run_panel(tile, length, true);
+    else if (packed)
+        run_panel(tile, length, false);
+    else if (half)
+        run_planes(tile, length, true);
+    else
+        run_planes(tile, length, false);
 }
 
 TARGET static void run_tile(const struct ulp_unit_tile *tile)
 {
-    if (tile->slot_offset != tile->layout->panel_offset) {
-        run_places(tile);
-        return;
-    }
-    if (tile->fresh)
-        memset(tile->c, 0, tile->row_count * ULP_UNIT_COLUMNS * sizeof *tile->c);
     switch (tile->layout->unit.block) {
-    case 4: run_rows(tile, 4); break;
-    case 8: run_rows(tile, 8); break;
-    case 16: run_rows(tile, 16); break;
-    case 32: run_rows(tile, 32); break;
+    case 4: run_length(tile, 4); break;
+    case 8: run_length(tile, 8); break;
+    case 16: run_length(tile, 16); break;
+    case 32: run_length(tile, 32); break;
     default: ulp_unit_c.run(tile); break;
     }
 }

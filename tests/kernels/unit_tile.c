@@ -1,0 +1,207 @@
+#include "unit_tile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine/cpu.h"
+#include "tests/support/test.h"
+
+enum { COLUMNS = ULP_UNIT_COLUMNS, ROWS = UNIT_TILE_ROWS, SUMS = ROWS * COLUMNS };
+
+static const struct {
+    const char *name;
+    const struct ulp_unit_instance *instance;
+    unsigned needs;
+} instances[] = {
+    {"portable C", &ulp_unit_c, 0},
+#if defined(__x86_64__) && defined(__GNUC__)
+    {"AVX2", &ulp_unit_avx2, ULP_CPU_AVX2 | ULP_CPU_F16C},
+    {"AVX-512", &ulp_unit_avx512, ULP_CPU_AVX512},
+#endif
+};
+
+bool unit_tile_serves(const struct ulp_unit *unit)
+{
+    return unit->kind == ULP_UNIT_TRUNCATED || unit->kind == ULP_UNIT_HALVES;
+}
+
+bool unit_is_first_alike(size_t index)
+{
+    const struct ulp_unit *unit = ulp_unit_row(index);
+    for (size_t i = 0; i < index; i++) {
+        const struct ulp_unit *other = ulp_unit_row(i);
+        if (other->kind == unit->kind && other->output == unit->output &&
+            other->block == unit->block && other->fraction_bits == unit->fraction_bits &&
+            other->floor == unit->floor && strcmp(other->input, unit->input) == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool same(float x, float y)
+{
+    uint32_t a, b;
+    memcpy(&a, &x, sizeof a);
+    memcpy(&b, &y, sizeof b);
+    return a == b || (x != x && y != y);
+}
+
+static void *take(size_t bytes)
+{
+    void *memory = calloc(1, bytes ? bytes : 1);
+    ck_assert_ptr_nonnull(memory);
+    return memory;
+}
+
+void unit_tile_create(struct unit_tile *it, const struct ulp_unit *unit, size_t k)
+{
+    struct ulp_error error;
+    char name[96];
+    *it = (struct unit_tile){.unit = unit, .k = k};
+    snprintf(name, sizeof name, "%s@%s,unit=%s,acc=%s", ulp_unit_input(unit)->format, unit->gpu,
+             unit->unit_class, unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
+    it->arithmetic = test_arithmetic(name);
+    ck_assert_ptr_eq(ulp_unit_of(&it->arithmetic, &error), unit);
+    ck_ulp_ok(ulp_unit_layout_create(&it->layout, unit, &it->arithmetic.schedule, k, NULL, &error),
+              error);
+    const size_t slots = it->layout.slot_stride;
+    const int64_t a_dims[] = {ROWS, (int64_t)k}, b_dims[] = {COLUMNS, (int64_t)k};
+    ck_ulp_ok(ulp_tensor_create(&it->a_tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims,
+                                &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&it->b_tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims,
+                                &error),
+              error);
+    it->a = it->a_tensor.data;
+    it->b = it->b_tensor.data;
+    it->line = take(COLUMNS * sizeof *it->line);
+    it->k_offset = take(k * sizeof *it->k_offset);
+    for (size_t i = 0; i < COLUMNS; i++)
+        it->line[i] = (int64_t)(i * k);
+    for (size_t i = 0; i < k; i++)
+        it->k_offset[i] = (int64_t)i;
+    it->rows = (struct ulp_unit_rows){take(ROWS * slots * 4), take(ROWS * slots * 4),
+                                      take(ROWS * it->layout.block_count)};
+    it->panel = (struct ulp_unit_panel){take(COLUMNS * slots * 4), take(COLUMNS * slots * 2),
+                                        take(it->layout.block_count),
+                                        take(ULP_UNIT_SET_COUNT * slots * sizeof(uint32_t))};
+    it->before = take(SUMS * sizeof(float));
+    it->expected = take(SUMS * sizeof(float));
+    it->got = take(SUMS * sizeof(float));
+    it->scratch = take(COLUMNS * k * sizeof(float));
+}
+
+void unit_tile_free(struct unit_tile *it)
+{
+    ulp_tensor_free(&it->a_tensor);
+    ulp_tensor_free(&it->b_tensor);
+    ulp_unit_layout_free(&it->layout);
+    void *const memory[] = {it->line,           it->k_offset,      it->rows.value,
+                            it->rows.exponent,  it->rows.special,  it->panel.value,
+                            it->panel.exponent, it->panel.special, it->panel.kinds,
+                            it->before,         it->expected,      it->got,
+                            it->scratch};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        free(memory[i]);
+}
+
+void unit_tile_draw(struct unit_tile *it, enum regime regime, uint64_t *state)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        draw_line(it->a + i * it->k, &it->arithmetic.factor, regime, 0, it->k, state);
+    for (size_t i = 0; i < COLUMNS; i++)
+        draw_line(it->b + i * it->k, &it->arithmetic.factor, regime, 1, it->k, state);
+    for (size_t i = 0; i < SUMS; i++)
+        it->before[i] = draw_accumulator(&it->layout.unit, regime, state);
+}
+
+/* The chain of the layout's blocks by the oracle, block by block as the tile runs them. */
+static float chain_oracle(const struct ulp_unit_layout *layout, const float *a, const float *b,
+                          float c)
+{
+    double x[64], y[64], sum = c;
+    const size_t block = (size_t)layout->unit.block;
+    for (size_t first = 0; first < layout->slot_count; first += block) {
+        for (size_t s = 0; s < block; s++) {
+            const int64_t k = layout->slot_k[first + s];
+            x[s] = k < 0 ? 0 : a[k];
+            y[s] = k < 0 ? 0 : b[k];
+        }
+        sum = ulp_unit_chain(&layout->unit, x, y, NULL, NULL, block, sum);
+    }
+    return (float)sum;
+}
+
+/* The first row_count rows by one instance; the others' c must stay as it was. */
+static void compare_run(struct unit_tile *it, size_t instance, const int64_t *slot_offset,
+                        size_t row_count, bool fresh, const char *what)
+{
+    char name[64];
+    memcpy(it->got, it->before, SUMS * sizeof(float));
+    instances[instance].instance->run(&(struct ulp_unit_tile){.layout = &it->layout,
+                                                              .rows = it->rows,
+                                                              .panel = it->panel,
+                                                              .slot_offset = slot_offset,
+                                                              .place = &(const int64_t){0},
+                                                              .row_count = row_count,
+                                                              .place_count = 1,
+                                                              .block_last = it->layout.block_count,
+                                                              .c = it->got,
+                                                              .fresh = fresh});
+    for (size_t i = 0; i < SUMS; i++) {
+        const float wanted = i / COLUMNS < row_count ? it->expected[i] : it->before[i];
+        if (!same(it->got[i], wanted)) /* ck_assert writes a line to a file each time */
+            ck_abort_msg(
+                "%s, %s in %s, %s, k %zu, element %zu of %zu rows: c %a%s, got %a, oracle %a",
+                ulp_unit_name(it->unit, name, sizeof name), instances[instance].name,
+                slot_offset == it->layout.panel_offset ? "panels" : "planes", what, it->k, i,
+                row_count, (double)it->before[i], fresh ? " (taken for 0)" : "", (double)it->got[i],
+                (double)wanted);
+    }
+}
+
+/* Decoded by an instance: may the columns be taken for planes too? */
+static bool decode_tile(struct unit_tile *it, size_t instance)
+{
+    const struct ulp_unit_instance *by = instances[instance].instance;
+    const struct ulp_contraction problem = {.batch_count = 1,
+                                            .m = ROWS,
+                                            .n = COLUMNS,
+                                            .k = it->k,
+                                            .a = {&it->a_tensor, NULL, it->line, it->k_offset,
+                                                  NULL},
+                                            .b = {&it->b_tensor, NULL, it->line, it->k_offset,
+                                                  NULL}};
+    const struct ulp_pack a = ulp_pack_make(&it->arithmetic, &problem, 0),
+                          b = ulp_pack_make(&it->arithmetic, &problem, 1);
+    const struct ulp_pack_range rows = {0, 0, ROWS, 0, it->k}, columns = {0, 0, COLUMNS, 0, it->k};
+    const size_t blocks = it->layout.block_count;
+    ulp_unit_decode_rows(by, &it->rows, &it->layout, &a, rows, false, it->scratch);
+    ulp_unit_decode_panel(by, &it->panel, &it->layout, &b, columns,
+                          ulp_pack_may_be_special(&a, NULL), it->scratch);
+    return !memchr(it->rows.special, 1, ROWS * blocks) && !memchr(it->panel.special, 1, blocks);
+}
+
+void unit_tile_compare(struct unit_tile *it, const char *what)
+{
+    const size_t offset_bytes = it->layout.slot_stride * sizeof(int64_t);
+    int64_t *plane_offset = take(offset_bytes);
+    memcpy(plane_offset, it->layout.panel_offset, offset_bytes);
+    for (int fresh = 0; fresh < 2; fresh++) {
+        for (size_t i = 0; i < SUMS; i++)
+            it->expected[i] = chain_oracle(&it->layout, it->a + i / COLUMNS * it->k,
+                                           it->b + i % COLUMNS * it->k, fresh ? 0 : it->before[i]);
+        for (size_t x = 0; x < sizeof instances / sizeof instances[0]; x++) {
+            if ((ulp_cpu_features() & instances[x].needs) != instances[x].needs)
+                continue;
+            const bool plain = decode_tile(it, x);
+            for (size_t rows = ROWS - 1; rows <= ROWS; rows++) {
+                compare_run(it, x, it->layout.panel_offset, rows, fresh, what);
+                if (plain)
+                    compare_run(it, x, plane_offset, rows, fresh, what);
+            }
+        }
+    }
+    free(plane_offset);
+}

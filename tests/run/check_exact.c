@@ -1,0 +1,118 @@
+/* run: where a node moves or chooses what it reads, R(p) is P(p) itself. The same values come out
+ * where R(p) is computed: in a lane one of whose nodes is kept in another arithmetic, which takes
+ * no such way. */
+#include "tests/support/text_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor/tensor.h"
+
+/* Nodes named "same..." round nothing, others do, or read a constant, which the reference has as it
+ * is in the model. */
+static const struct text_graph graph = {
+    "x b_t",
+    "out",
+    {NODE("MatMul", "product", "x w", "m"), NODE("Relu", "same relu", "m", "a"),
+     NODE("Neg", "same neg", "m", "n"), NODE("Floor", "same floor", "m", "f"),
+     NODE("Max", "same max", "n a", "g"), NODE("ReduceMax", "same reduce", "g", "h"),
+     NODE("Transpose", "same transpose", "g", "t"), NODE("Transpose", "same back", "t", "t2"),
+     NODE("Flatten", "same flatten", "f", "v"), NODE("Where", "same where", "b_t v g", "k"),
+     NODE("Max", "with a constant", "k two", "c"), NODE("Identity", "same identity", "h", "e"),
+     NODE("Sigmoid", "sigmoid", "c", "s"), NODE("Add", "sum", "s t2", "u"),
+     NODE("Add", "last", "u e", "out")},
+};
+
+enum { OUTPUTS_MAX = 16 };
+struct seen {
+    size_t count, same;
+    char names[OUTPUTS_MAX][32];
+    double *here[OUTPUTS_MAX];
+    size_t counts[OUTPUTS_MAX];
+};
+
+static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct seen *seen = context;
+    const struct ulp_lane_value *value = &event->values[event->output_count];
+    (void)error;
+    ck_assert_uint_lt(seen->count, OUTPUTS_MAX);
+    seen->same += value->here == value->entire;
+    snprintf(seen->names[seen->count], sizeof seen->names[0], "%s", event->name);
+    double *here = malloc((value->here->count + 1) * sizeof *here);
+    for (size_t i = 0; i < value->here->count; i++)
+        here[i] = ulp_tensor_get(value->here, i);
+    seen->here[seen->count] = here;
+    seen->counts[seen->count] = value->here->count;
+    if (strncmp(event->name, "same", 4) != 0)
+        ck_assert_msg(value->here != value->entire, "%s rounds", event->name);
+    seen->count++;
+    return ULP_OK;
+}
+
+static void walk(struct seen *seen, const char *arithmetic, const struct ulp_model *model,
+                 const struct ulp_tensor_set *inputs, bool mixed)
+{
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
+                                           test_arithmetic(arithmetic)};
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
+    const struct ulp_keep keep = {.pattern = "last", .arithmetic = test_arithmetic("fp64")};
+    const struct ulp_keeps keeps = {.count = 1, .items = &keep};
+    const struct ulp_observer observer = {.context = seen, .node_done = look};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    *seen = (struct seen){0};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    if (mixed)
+        ck_ulp_ok(ulp_plan_keep(plan, 1, &keeps, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_plan_free(plan);
+}
+
+static void forget(struct seen *seen)
+{
+    for (size_t i = 0; i < seen->count; i++)
+        free(seen->here[i]);
+}
+
+static const char *const lanes[] = {"fp16",     "bf16",        "tf32", "fp32",
+                                    "fp8-e4m3", "bf16-strict", "model"};
+
+START_TEST(moved_values_are_the_lanes_own)
+{
+    struct ulp_model *model = text_load(&graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    struct seen own, computed;
+    walk(&own, lanes[_i], model, &inputs, false);
+    walk(&computed, lanes[_i], model, &inputs, true);
+    size_t named = 0;
+    for (size_t n = 0; n < own.count; n++) {
+        named += strncmp(own.names[n], "same", 4) == 0;
+        ck_assert_str_eq(own.names[n], computed.names[n]);
+        ck_assert_uint_eq(own.counts[n], computed.counts[n]);
+        if (strcmp(own.names[n], "last") != 0)
+            ck_assert_msg(memcmp(own.here[n], computed.here[n],
+                                 own.counts[n] * sizeof *own.here[n]) == 0,
+                          "%s in %s", own.names[n], lanes[_i]);
+    }
+    ck_assert_uint_eq(own.count, 15);
+    ck_assert_uint_eq(own.same, named);
+    ck_assert_uint_eq(computed.same, 0);
+    forget(&own);
+    forget(&computed);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("exact nodes");
+    TCase *tests = tcase_create("exact nodes");
+    tcase_add_loop_test(tests, moved_values_are_the_lanes_own, 0, sizeof lanes / sizeof *lanes);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
