@@ -18,8 +18,8 @@ static bool is_plain(const struct ulp_tensor *tensor)
     return tensor->element != ULP_ELEMENT_WIDE;
 }
 
-/* Element i of a wide tensor; a finite one beyond double (exp(800)) is the largest double, for it is
- * no infinity. */
+/* Element i of a wide tensor; a finite one beyond double (exp(800)) is the largest double, for it
+ * is no infinity. */
 static double read_hard(const struct ulp_tensor *tensor, size_t i)
 {
     const int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;

@@ -138,6 +138,8 @@
 /* Elements that are packed for all lines of a panel in turn, so that the cache lines written stay
  * near. */
 #define ULP_TUNE_DIGIT_PACK_RUN 32
+/* ... which are looked at before the digits: so many elements ahead are asked for. */
+#define ULP_TUNE_DIGIT_SCAN_AHEAD 24
 /* Digits of a weight are kept from call to call up to here; larger ones are packed at every call,
  * in blocks that stay in the caches. */
 #define ULP_TUNE_DIGIT_FORM_BYTES_MAX ((size_t)256 << 20)

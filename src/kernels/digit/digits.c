@@ -166,6 +166,48 @@ static void scan_panel(struct ulp_wide_panel *panel, const struct ulp_factor *fa
         end_line(&panel->lines[i]);
 }
 
+/* Sets lines and base, if the tile has code for a panel's lines side by side and it pays: floats
+ * that lie far apart are read one line after the other. */
+static bool lay_lines(struct ulp_wide_lines *lines, int64_t *base,
+                      const struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
+                      const struct ulp_factor *factor, size_t batch)
+{
+    const struct ulp_tensor *tensor = factor->tensor;
+    const bool floats = tensor->element == ULP_ELEMENT_F32,
+               records = tensor->element == ULP_ELEMENT_WIDE && ulp_wide_limbs_of(tensor) == 2;
+    size_t neighbours = 0;
+    if (!plan->tile->lines || panel->count <= 2 || !(floats || records))
+        return false;
+    for (size_t i = 0; i < panel->count; i++) {
+        base[i] = ulp_wide_line(factor, batch, panel->first + i);
+        neighbours += i > 0 && base[i] == base[i - 1] + 1;
+    }
+    *lines = (struct ulp_wide_lines){.data = tensor->data,
+                                     .floats = floats,
+                                     .base = base,
+                                     .offset = factor->k_offset,
+                                     .count = panel->count,
+                                     .k_count = plan->k};
+    return records || 2 * neighbours >= panel->count;
+}
+
+static void scan_lines(struct ulp_wide_panel *panel, const struct ulp_wide_lines *lines,
+                       const struct ulp_wide_lines_code *code)
+{
+    struct ulp_wide_scales scales = {.irregular = 0};
+    for (size_t i = 0; i < ULP_WIDE_COLUMNS_MAX; i++) {
+        scales.exponent[i] = unknown_line.exponent;
+        scales.lowest[i] = unknown_line.lowest;
+    }
+    code->scan(&scales, lines);
+    for (size_t i = 0; i < panel->count; i++) {
+        panel->lines[i] = (struct ulp_wide_line){.exponent = scales.exponent[i],
+                                                 .lowest = scales.lowest[i],
+                                                 .irregular = scales.irregular >> i & 1};
+        end_line(&panel->lines[i]);
+    }
+}
+
 /* Digits of (f + 1) / 2, f = x * 2^-exponent cut off toward zero. limb_count and digits are
  * constants where this is called, or else what the stretch says. */
 static inline __attribute__((always_inline)) void cut_integers(
@@ -329,27 +371,71 @@ void ulp_wide_choose_digits(struct ulp_wide_panel *panel, const struct ulp_wide_
 void ulp_wide_measure(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
                       const struct ulp_factor *factor, size_t batch)
 {
-    const bool floats = factor->tensor->element == ULP_ELEMENT_F32;
+    struct ulp_wide_lines lines;
+    int64_t base[ULP_WIDE_COLUMNS_MAX];
     panel->irregular = true;
-    const bool adjacent = floats && begin_adjacent(panel, factor);
-    if (adjacent)
-        scan_adjacent(panel, factor, batch, plan->k);
-    else if (!floats)
+    if (lay_lines(&lines, base, panel, plan, factor, batch))
+        scan_lines(panel, &lines, plan->tile->lines);
+    else if (factor->tensor->element != ULP_ELEMENT_F32)
         scan_panel(panel, factor, batch, plan->k);
-    for (size_t i = 0; i < panel->count; i++) {
-        if (floats && !adjacent)
+    else if (begin_adjacent(panel, factor))
+        scan_adjacent(panel, factor, batch, plan->k);
+    else
+        for (size_t i = 0; i < panel->count; i++)
             panel->lines[i] = ulp_wide_scan(factor, batch, panel->first + i, plan->k);
+    for (size_t i = 0; i < panel->count; i++)
         panel->irregular &= panel->lines[i].irregular;
-    }
     if (plan->special)
         ulp_wide_sort(panel, plan, factor, batch);
     ulp_wide_choose_digits(panel, plan);
+}
+
+/* Elements of a block of k: first and count of the stretch, whose other fields are set. */
+static void cut_block(const struct ulp_wide_panel *panel, struct ulp_wide_stretch *stretch,
+                      ulp_wide_cut_fn *cut, const struct ulp_factor *factor, size_t batch,
+                      uint64_t *block, bool integer)
+{
+    const size_t first = stretch->first, count = stretch->count;
+    for (size_t run = 0; run < count; run += ULP_TUNE_DIGIT_PACK_RUN)
+        for (size_t i = 0; i < panel->count; i++) {
+            stretch->base = ulp_wide_line(factor, batch, panel->first + i);
+            stretch->first = first + run;
+            stretch->count = ulp_size_min(count - run, ULP_TUNE_DIGIT_PACK_RUN);
+            stretch->exponent = panel->lines[i].exponent;
+            stretch->out = block + run * panel->width + i;
+            if (panel->lines[i].irregular || panel->lines[i].zero)
+                cut_zeros(stretch, panel->arrays, integer);
+            else
+                cut(stretch);
+        }
+}
+
+/* What lines' code cuts integer digits by; false: it does not. */
+static bool begin_lines_cut(struct ulp_wide_lines_cut *cut, struct ulp_wide_lines *lines,
+                            int64_t *base, int64_t *exponents, const struct ulp_wide_panel *panel,
+                            const struct ulp_wide_plan *plan, const struct ulp_factor *factor,
+                            size_t batch)
+{
+    if (!plan->tile->integer || panel->digits > ULP_WIDE_LINES_DIGITS_MAX ||
+        !lay_lines(lines, base, panel, plan, factor, batch))
+        return false;
+    *cut = (struct ulp_wide_lines_cut){.lines = lines,
+                                       .exponent = exponents,
+                                       .exact = panel->exact,
+                                       .digits = panel->digits,
+                                       .width = panel->width};
+    for (size_t i = 0; i < panel->count; i++) {
+        exponents[i] = panel->lines[i].exponent;
+        cut->wanted |= (uint32_t) !(panel->lines[i].irregular || panel->lines[i].zero) << i;
+    }
+    return true;
 }
 
 void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
                   const struct ulp_factor *factor, size_t batch)
 {
     int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
+    int64_t base[ULP_WIDE_COLUMNS_MAX], exponents[ULP_WIDE_COLUMNS_MAX];
     if (panel->irregular)
         return;
     const bool integer = plan->tile->integer;
@@ -358,6 +444,10 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
                                        .width = panel->width,
                                        .digits = panel->digits};
     struct ulp_wide_tails tails;
+    struct ulp_wide_lines lines;
+    struct ulp_wide_lines_cut lines_cut;
+    const bool side_by_side =
+        begin_lines_cut(&lines_cut, &lines, base, exponents, panel, plan, factor, batch);
     bool floats_once =
         factor->tensor->element == ULP_ELEMENT_F32 && panel->exact && panel->digits == 1;
     ulp_wide_cut_fn *cut = !integer      ? ulp_wide_choose_double_cut(factor->tensor)
@@ -369,24 +459,21 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
     }
     uint64_t *block = panel->data;
     for (size_t first = 0; first < plan->k; first += plan->k_block) {
-        size_t block_count = plan->k - first < plan->k_block ? plan->k - first : plan->k_block;
+        const size_t block_count = ulp_size_min(plan->k - first, plan->k_block);
         if (panel->count < panel->width)
             memset(block, 0, (size_t)panel->arrays * block_count * panel->width * sizeof *block);
+        stretch.first = first;
+        stretch.count = block_count;
         stretch.stride = block_count * panel->width;
-        for (size_t run = 0; run < block_count; run += ULP_TUNE_DIGIT_PACK_RUN)
-            for (size_t i = 0; i < panel->count; i++) {
-                stretch.base = ulp_wide_line(factor, batch, panel->first + i);
-                stretch.first = first + run;
-                stretch.count = block_count - run < ULP_TUNE_DIGIT_PACK_RUN
-                                    ? block_count - run
-                                    : ULP_TUNE_DIGIT_PACK_RUN;
-                stretch.exponent = panel->lines[i].exponent;
-                stretch.out = block + run * panel->width + i;
-                if (panel->lines[i].irregular || panel->lines[i].zero)
-                    cut_zeros(&stretch, panel->arrays, integer);
-                else
-                    cut(&stretch);
-            }
+        if (side_by_side) {
+            lines.offset = factor->k_offset + first;
+            lines.k_count = block_count;
+            lines_cut.stride = stretch.stride;
+            lines_cut.out = block;
+            plan->tile->lines->cut(&lines_cut);
+        } else {
+            cut_block(panel, &stretch, cut, factor, batch, block, integer);
+        }
         for (size_t k = 0; integer && k < block_count; k += 1024)
             sum_digits(sums, panel, block, block_count, k,
                        block_count - k < 1024 ? block_count : k + 1024);

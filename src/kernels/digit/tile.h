@@ -8,11 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/digit/lines.h"
 #include "kernels/digit/vector.h"
 
 #define ULP_WIDE_ROWS_MAX 8
 #define ULP_WIDE_VECTORS_MAX 3
-#define ULP_WIDE_COLUMNS_MAX 24
+#define ULP_WIDE_COLUMNS_MAX ULP_WIDE_LINES_MAX
 
 /* One digit of a row panel, [k][rows], and one of a column panel, [k][columns]: uint64_t or double,
  * 8 bytes each. */
@@ -65,6 +66,7 @@ struct ulp_wide_tile {
     ulp_wide_carry_fn *carry;
     ulp_wide_round_fn *round;                       /* NULL: none */
     const struct ulp_wide_vector *vector;           /* NULL: none */
+    const struct ulp_wide_lines_code *lines;        /* NULL: none */
     ulp_wide_tile_fn *run[4][ULP_WIDE_VECTORS_MAX]; /* [log2 rows][vectors - 1] */
 };
 

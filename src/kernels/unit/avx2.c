@@ -9,6 +9,7 @@
 #define OP TARGET static inline __attribute__((always_inline))
 #define W 8
 #define STRIP_ROWS 2
+#define STRIP_BLOCKS 4
 #define OP_REGISTER "x"
 typedef __m256 floats;
 typedef __m256i ints, shorts;

@@ -9,6 +9,7 @@
 #define OP TARGET static inline __attribute__((always_inline))
 #define W 16
 #define STRIP_ROWS 2
+#define STRIP_BLOCKS 1
 #define OP_REGISTER "v"
 typedef __m512 floats;
 typedef __m512i ints, shorts;

@@ -9,6 +9,14 @@
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
 
+/* With emin -14 or more, products that are not zero have exponents from -28 to 30. So a block's sum
+ * is 0, or c itself, or a multiple of 2^(-28 - F); and it is c from c = 2^60 on, where products are
+ * truncated to 0. Sums in FP16 become infinite. */
+static bool stays_inside(const struct ulp_unit *unit)
+{
+    return ulp_unit_input(unit)->emin >= -14 && unit->output != ULP_UNIT_RNE_FP16;
+}
+
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
 {
     const int scalable = unit->fraction_bits - 125;
@@ -18,6 +26,7 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
         .low = unit->floor > scalable ? ULP_UNIT_NO_TERM : scalable,
         .high = 126,
         .c_field = unit->output == ULP_UNIT_RNE_FP16 ? 127 - 14 : 1,
+        .narrow = stays_inside(unit),
     };
 }
 

@@ -144,6 +144,8 @@ struct ulp_unit_limits {
     int low;     /* a block that holds a term and has e below this is summed by the oracle, */
     int high;    /* or above this */
     int c_field; /* the smallest biased exponent c reads */
+    /* c stays inside of the limits once it is: the exponents of products are far inside */
+    bool narrow;
 };
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
 

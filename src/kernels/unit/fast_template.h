@@ -5,6 +5,7 @@
  *   floats, ints     vectors of W floats and of W int32
  *   shorts           a vector of 2 W int16
  *   STRIP_ROWS       rows side by side whose sums and scales fit the registers, at least 2
+ *   STRIP_BLOCKS     blocks of planes from which that is faster than row by row (measured)
  *   OP_REGISTER      a vector register as a constraint of asm
  *   op_*             the operations used below
  * A panel's columns are taken 2 W at a time: one vector of exponents, two (low and high columns) of
@@ -280,14 +281,21 @@ TARGET static void finish_strip(const struct ulp_unit_tile *tile,
         run_place(tile, limits, r, place, column, block);
 }
 
-/* Is there no NaN and no Inf in the blocks of the rows of a strip, and of the panel? */
-TARGET static bool is_plain(const struct ulp_unit_tile *tile, size_t row)
+/* Is one of a tile's blocks special, of which there are few? */
+INLINE bool is_special(const struct ulp_unit_tile *tile, const uint8_t *blocks)
 {
-    const size_t blocks = tile->block_last - tile->block_first;
-    bool special = memchr(tile->panel.special + tile->block_first, 1, blocks) != NULL;
-    for (size_t r = row; r < row + STRIP_ROWS && !special; r++)
-        special = memchr(tile->rows.special + r * tile->layout->block_count + tile->block_first, 1,
-                         blocks) != NULL;
+    unsigned special = 0;
+    for (size_t block = tile->block_first; block < tile->block_last; block++)
+        special |= blocks[block];
+    return special != 0;
+}
+
+/* Is there no NaN and no Inf in the blocks of the rows of a strip? */
+INLINE bool is_plain(const struct ulp_unit_tile *tile, size_t row)
+{
+    bool special = false;
+    for (size_t r = row; r < row + STRIP_ROWS; r++)
+        special |= is_special(tile, tile->rows.special + r * tile->layout->block_count);
     return !special;
 }
 
@@ -296,8 +304,9 @@ TARGET static bool is_plain(const struct ulp_unit_tile *tile, size_t row)
 INLINE void run_panel(const struct ulp_unit_tile *tile, const size_t length, const bool half)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const bool plain = !is_special(tile, tile->panel.special);
     for (size_t row = 0, count; row < tile->row_count; row += count) {
-        const bool strip = tile->row_count - row >= STRIP_ROWS && is_plain(tile, row);
+        const bool strip = plain && tile->row_count - row >= STRIP_ROWS && is_plain(tile, row);
         count = strip ? STRIP_ROWS : 1;
         for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W) {
             size_t block = tile->block_first;
@@ -313,8 +322,9 @@ INLINE void run_panel(const struct ulp_unit_tile *tile, const size_t length, con
 INLINE void run_planes(const struct ulp_unit_tile *tile, const size_t length, const bool half)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const bool strips = tile->block_last - tile->block_first >= STRIP_BLOCKS;
     size_t row = 0;
-    for (; row + STRIP_ROWS <= tile->row_count; row += STRIP_ROWS)
+    for (; strips && row + STRIP_ROWS <= tile->row_count; row += STRIP_ROWS)
         for (size_t place = 0; place < tile->place_count; place++)
             for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W) {
                 const size_t block =

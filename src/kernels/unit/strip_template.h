@@ -47,6 +47,7 @@ struct strip {
     size_t a_stride, length;
     bool packed; /* the columns are a panel's */
     bool half;   /* sums are FP16 */
+    bool narrow; /* of the limits */
     struct strip_limits limits;
     ints least, most; /* of the fields of the block that starts */
     ints overflow;    /* sign bit: a sum of the block that ends left int32 */
@@ -57,6 +58,29 @@ struct strip_half {
     floats c[STRIP_ROWS], up[STRIP_ROWS];
     ints field[STRIP_ROWS], sum[STRIP_ROWS], term[STRIP_ROWS];
 };
+
+INLINE struct strip make_strip(const struct ulp_unit_tile *tile,
+                               const struct ulp_unit_limits *limits, size_t row, size_t place,
+                               size_t column, const size_t length, const bool packed,
+                               const bool half)
+{
+    const size_t stride = tile->layout->slot_stride,
+                 lane = (packed ? 0 : (size_t)tile->place[place]) + column;
+    const struct strip_limits fields = limit_strip(limits, tile->layout->unit.output);
+    return (struct strip){.tile = tile,
+                          .a = tile->rows.value + row * stride,
+                          .a_exponent = tile->rows.exponent + row * stride,
+                          .b = tile->panel.value + lane,
+                          .b_exponent = tile->panel.exponent + lane,
+                          .a_stride = stride,
+                          .length = length,
+                          .packed = packed,
+                          .half = half,
+                          .narrow = !half && limits->narrow,
+                          .limits = fields,
+                          .least = fields.high,
+                          .most = fields.high};
+}
 
 /* Where the columns of a block's slot are, from those of slot 0 of a panel or from the place. */
 INLINE size_t find_slot(const struct strip *strip, size_t block, size_t s)
@@ -114,8 +138,9 @@ INLINE ints find_field(const struct strip *strip, floats c)
                        : field;
 }
 
-/* Scales of a block, and c's terms. */
-INLINE void start_half(struct strip *strip, struct strip_half *half, const shorts *top, bool high)
+/* Scales of a block, and c's terms. watched: the fields count for find_edges. */
+INLINE void start_half(struct strip *strip, struct strip_half *half, const shorts *top, bool high,
+                       bool watched)
 {
 #pragma GCC unroll 8
     for (size_t r = 0; r < STRIP_ROWS; r++) {
@@ -125,8 +150,10 @@ INLINE void start_half(struct strip *strip, struct strip_half *half, const short
         const ints field =
             op_max(op_shift_left_23(op_add(e, op_set(127))), find_field(strip, half->c[r]));
         half->field[r] = field;
-        strip->least = op_min(strip->least, field);
-        strip->most = op_max(strip->most, field);
+        if (watched) {
+            strip->least = op_min(strip->least, field);
+            strip->most = op_max(strip->most, field);
+        }
         half->up[r] = op_floats(op_sub(strip->limits.up, field));
         half->term[r] = op_truncate(op_mul(half->c[r], half->up[r]));
         half->sum[r] = is_checked(strip) ? op_set(0) : half->term[r];
@@ -199,91 +226,87 @@ INLINE void finish_half(const struct strip *strip, struct strip_half *half)
     }
 }
 
-/* Does a lane of the block that starts hold a term outside of the limits? */
-INLINE bool is_outside(const struct strip *strip, const struct ulp_unit_limits *limits,
-                       const shorts *top, const struct strip_half *low,
-                       const struct strip_half *high)
+/* Sign bit: a lane of the block that starts may be outside of the limits. */
+INLINE ints find_edges(const struct strip *strip)
 {
-    const ints out =
-        op_or(op_sub(strip->least, strip->limits.low), op_sub(strip->limits.high, strip->most));
+    return op_or(op_sub(strip->least, strip->limits.low), op_sub(strip->limits.high, strip->most));
+}
+
+/* Does a lane of the block hold a term outside of the limits? c is in the tile. A function, so that
+ * nothing is kept in registers for it. */
+TARGET static __attribute__((noinline, cold)) bool is_block_outside(
+    const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits, size_t row,
+    size_t place, size_t column, size_t block)
+{
+    const struct ulp_unit_layout *layout = tile->layout;
+    const size_t slot = block * (size_t)layout->unit.block,
+                 lane = (size_t)tile->place[place] + column;
     unsigned slow = 0;
-    if (__builtin_expect(op_signs(out) != 0, 0))
-        for (size_t r = 0; r < STRIP_ROWS; r++)
-            slow |= start_block(limits, op_widen_low(top[r]), low->c[r]).slow |
-                    start_block(limits, op_widen_high(top[r]), high->c[r]).slow;
+    for (size_t r = row; r < row + STRIP_ROWS; r++) {
+        const struct block terms = {.a_exponent =
+                                        tile->rows.exponent + r * layout->slot_stride + slot,
+                                    .b_exponent = tile->panel.exponent + lane,
+                                    .offset = tile->slot_offset + slot};
+        const shorts top = find_top(&terms, layout->block_used[block]);
+        const float *c = tile->c + (r * tile->place_count + place) * ULP_UNIT_COLUMNS + column;
+        slow |= start_block(limits, op_widen_low(top), op_load(c)).slow |
+                start_block(limits, op_widen_high(top), op_load(c + W)).slow;
+    }
     return slow != 0;
 }
 
-INLINE void store_half(float *const *c, const struct strip_half *half, size_t column)
+INLINE void store_halves(float *const *c, const struct strip_half *low,
+                         const struct strip_half *high)
 {
-    for (size_t r = 0; r < STRIP_ROWS; r++)
-        op_store(c[r] + column, half->c[r]);
-}
-
-/* All blocks of STRIP_ROWS rows, 2 W columns of a place; c: their chains, one pointer a row. The
- * first block that was not done is returned: run_row has to. */
-INLINE size_t run_blocks(struct strip *strip, const struct ulp_unit_limits *limits, float *const *c)
-{
-    const bool fresh = strip->tile->fresh;
-    struct strip_half low, high;
-    shorts top[STRIP_ROWS];
-    size_t block = strip->tile->block_first;
     for (size_t r = 0; r < STRIP_ROWS; r++) {
-        low.c[r] = fresh ? op_floats(op_set(0)) : op_load(c[r]);
-        high.c[r] = fresh ? op_floats(op_set(0)) : op_load(c[r] + W);
+        op_store(c[r], low->c[r]);
+        op_store(c[r] + W, high->c[r]);
     }
-    find_tops(strip, block, top);
-    strip->least = strip->most = strip->limits.high;
-    start_half(strip, &low, top, false);
-    start_half(strip, &high, top, true);
-    while (!is_outside(strip, limits, top, &low, &high)) {
-        const bool more = block + 1 < strip->tile->block_last;
-        store_half(c, &low, 0);
-        store_half(c, &high, W);
-        strip->overflow = op_set(0);
-        strip->least = strip->most = strip->limits.high;
-        add_half(strip, &low, block, 0);
-        if (more)
-            find_tops(strip, block + 1, top);
-        finish_half(strip, &low);
-        if (more)
-            start_half(strip, &low, top, false);
-        add_half(strip, &high, block, W);
-        finish_half(strip, &high);
-        if (__builtin_expect(op_signs(strip->overflow) != 0, 0))
-            return block; /* c is as it was before the block */
-        block++;
-        if (!more)
-            break;
-        start_half(strip, &high, top, true);
-    }
-    if (block > strip->tile->block_first) {
-        store_half(c, &low, 0);
-        store_half(c, &high, W);
-    }
-    return block;
 }
 
-/* As run_blocks for rows from `row` on. length, packed and half are constants after inlining. */
+/* STRIP_ROWS rows from `row` on, 2 W columns of a place: all blocks, or those before one that
+ * run_row has to do; the first block that was not done is returned. length, packed and half are
+ * constants after inlining. */
 INLINE size_t run_strip(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
                         size_t row, size_t place, size_t column, const size_t length,
                         const bool packed, const bool half)
 {
-    const struct ulp_unit_layout *layout = tile->layout;
-    const size_t stride = layout->slot_stride,
-                 lane = (packed ? 0 : (size_t)tile->place[place]) + column;
-    struct strip strip = {.tile = tile,
-                          .a = tile->rows.value + row * stride,
-                          .a_exponent = tile->rows.exponent + row * stride,
-                          .b = tile->panel.value + lane,
-                          .b_exponent = tile->panel.exponent + lane,
-                          .a_stride = stride,
-                          .length = length,
-                          .packed = packed,
-                          .half = half,
-                          .limits = limit_strip(limits, layout->unit.output)};
+    struct strip strip = make_strip(tile, limits, row, place, column, length, packed, half);
+    struct strip_half low, high;
+    shorts top[STRIP_ROWS];
     float *c[STRIP_ROWS];
-    for (size_t r = 0; r < STRIP_ROWS; r++)
+    for (size_t r = 0; r < STRIP_ROWS; r++) {
         c[r] = tile->c + ((row + r) * tile->place_count + place) * ULP_UNIT_COLUMNS + column;
-    return run_blocks(&strip, limits, c);
+        low.c[r] = tile->fresh ? op_floats(op_set(0)) : op_load(c[r]);
+        high.c[r] = tile->fresh ? op_floats(op_set(0)) : op_load(c[r] + W);
+    }
+    size_t block = tile->block_first;
+    find_tops(&strip, block, top);
+    start_half(&strip, &low, top, false, true);
+    start_half(&strip, &high, top, true, true);
+    store_halves(c, &low, &high);
+    if (op_signs(find_edges(&strip)) && is_block_outside(tile, limits, row, place, column, block))
+        return block;
+    for (;;) {
+        const bool more = block + 1 < tile->block_last, watched = !strip.narrow;
+        strip.overflow = op_set(0);
+        strip.least = strip.most = strip.limits.high;
+        add_half(&strip, &low, block, 0);
+        if (more)
+            find_tops(&strip, block + 1, top);
+        finish_half(&strip, &low);
+        if (more)
+            start_half(&strip, &low, top, false, watched);
+        add_half(&strip, &high, block, W);
+        finish_half(&strip, &high);
+        if (more)
+            start_half(&strip, &high, top, true, watched);
+        if (op_signs(strip.overflow))
+            return block; /* c is as it was before the block */
+        store_halves(c, &low, &high);
+        block++;
+        if (!more || (watched && op_signs(find_edges(&strip)) &&
+                      is_block_outside(tile, limits, row, place, column, block)))
+            return block;
+    }
 }
