@@ -38,7 +38,20 @@ $(libtest_a_OBJECTS): | src/load/onnx.pb-c.h
 EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
 
 # the compiled ones, for scripts/test --arch: first those that take minutes there, so that none of them is left alone at the end
-long_programs = check_formula
+long_programs = \
+	check_contract \
+	check_study_same \
+	check_fit \
+	check_binary64 \
+	check_fit_probe \
+	check_formula \
+	check_enclosures \
+	check_prove \
+	check_operators \
+	check_exhaustion \
+	check_bits_result \
+	check_packed \
+	check_walk
 list-programs:
 	@for test in $(long_programs); do echo $$test; done
 	@for test in $(TESTS); do case " $(long_programs) $$test" in *" $$test "* | *.sh) ;; *) echo $$test ;; esac; done
