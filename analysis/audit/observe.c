@@ -12,6 +12,7 @@
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
+#include "ops/operator.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
 #include "number/function/math.h"

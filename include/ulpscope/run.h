@@ -303,6 +303,15 @@ struct ulp_observer {
     bool (*cancelled)(void *context); /* asked before every node */
 };
 
+/* Where lanes of a run left the reference's decisions (integers that nodes compute from floats,
+ * branches, iterations, shapes; whole numbers of Round, Floor and Ceil): a copy of all lanes'
+ * values before that node. Charged to the model's budget and given up before an allocation fails.
+ * For one run at a time; the plan must outlive it. */
+struct ulp_departure;
+ULP_API enum ulp_status ulp_departure_create(const struct ulp_plan *plan,
+                                             struct ulp_departure **out, struct ulp_error *error);
+ULP_API void ulp_departure_free(struct ulp_departure *departure);
+
 struct ulp_run_options {
     int thread_count; /* 0: all processors */
     bool audit;       /* compute single and here for lanes 1.. */
@@ -315,6 +324,10 @@ struct ulp_run_options {
     /* lanes 1.. take the reference's decisions: integers that a node computes from floats (indices,
      * comparisons, but not quantised numbers) are the reference's, and TopK selects by them */
     bool follow;
+    /* NULL, or of this plan. A run without `follow` leaves there where a lane first left the
+     * reference's decisions; one with `follow`, on the same inputs and with the same arithmetics,
+     * begins at that node, if that is still known: it shows no node of the main graph before */
+    struct ulp_departure *departure;
 };
 
 /* Time and memory of a run. */

@@ -78,13 +78,15 @@ class Auditing:
             lib.ulp_attributor_causes(attributor.value)
             observers.append(self._watched(d.ULP_TIMED_ATTRIBUTING, lib.ulp_attributor_observer(attributor.value)))
             call("ulp_attributor_sample", attributor.value, byref(sample.value))
-        self._walk(plan, sample, d.ulp_run_options(thread_count=options.threads, audit=True), observers)
+        departure = _made("ulp_departure_create", "ulp_departure_free", plan)
+        run = d.ulp_run_options(thread_count=options.threads, audit=True, departure=departure.value)
+        self._walk(plan, sample, run, observers)
         if options.attribute:
             self._phase(d.ULP_TIMED_ATTRIBUTING)
             call("ulp_attributor_sweep", attributor.value)
         if lib.ulp_auditor_has_diverged(auditor.value):
             following = self._watched(d.ULP_TIMED_MEASURING, lib.ulp_auditor_follower(auditor.value))
-            follow = d.ulp_run_options(thread_count=options.threads, follow=True)
+            follow = d.ulp_run_options(thread_count=options.threads, follow=True, departure=departure.value)
             self._walk(plan, sample, follow, [observers[0], following, self._watch.observer])
         audit = Owner(d.ulp_audit(), "ulp_audit_free")
         if options.certify:

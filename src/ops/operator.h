@@ -240,6 +240,9 @@ const struct ulp_operator *ulp_operator_find(const char *domain, const char *nam
 /* All rows, by index, until NULL: for `ulpscope ops` and the harness. */
 const struct ulp_operator *ulp_operator_row(size_t index);
 
+/* Round, Floor or Ceil, whose results decide what a Cast behind them gives. */
+bool ulp_rounds_to_whole(const char *op_type);
+
 /* Bind a node: find its row, read its attributes, parse its formula. Everything that is wrong with
  * the node by itself is found here. Memory from arena, except for the tape and what calls
  * prepare: ulp_unbind frees it. */

@@ -1,5 +1,6 @@
 /* The families of operators. */
 #include <pthread.h>
+#include <string.h>
 
 #include "ops/operator.h"
 
@@ -30,4 +31,10 @@ const struct ulp_operator *ulp_operator_row(size_t index)
 {
     pthread_once(&once, list_rows);
     return index < ROWS_MAX ? rows[index] : NULL;
+}
+
+bool ulp_rounds_to_whole(const char *op_type)
+{
+    return strcmp(op_type, "Round") == 0 || strcmp(op_type, "Floor") == 0 ||
+           strcmp(op_type, "Ceil") == 0;
 }

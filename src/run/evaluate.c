@@ -227,9 +227,12 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
         status = ulp_lane_inputs(lane, step, &own, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, lane, own.at, out->entire, error);
-    if (status == ULP_OK && lane != reference && walk->options->follow &&
-        any_float_computed(step, own.at, frame->block))
+    const bool reads_floats =
+        status == ULP_OK && lane != reference && any_float_computed(step, own.at, frame->block);
+    if (reads_floats && walk->options->follow)
         status = ulp_follow(step, lane, own.at, results, out->entire, error);
+    else if (status == ULP_OK && lane != reference && walk->options->departure && !walk->departed)
+        walk->departed = ulp_departs(step, reads_floats, results, out->entire);
     if (status == ULP_OK && lane != reference && walk->options->audit)
         status = evaluate_views(lane, reference, reference_inputs, own.at, step,
                                 walk->options->follow, temporaries, foreign, out, error);

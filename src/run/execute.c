@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "base/tuning.h"
+#include "run/departure.h"
 #include "run/kept.h"
-#include "run/walk.h"
 
 /* An input in one lane: rounded once to its storage, unless it is a parameter alone (the scales of
  * Resize and QuantizeLinear, thresholds) or the lane's nodes differ: then each rounds what it
@@ -54,6 +54,18 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
     return ULP_OK;
 }
 
+/* A run that follows the reference begins where lanes left it. */
+static void go_to_departure(struct ulp_walk *walk, const struct ulp_frame *frame)
+{
+    struct ulp_departure *departure = walk->options->departure;
+    if (departure && !walk->options->follow)
+        ulp_departure_clear(departure);
+    else if (departure)
+        walk->first_step = ulp_departure_enter(departure, frame);
+    for (size_t s = 0; s < walk->first_step; s++)
+        walk->cost_done += frame->block->steps[s].cost;
+}
+
 static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_set *inputs,
                                 struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
@@ -88,6 +100,8 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         status = set_inputs(walk, &frame, inputs, fitted, error);
     ulp_stream_begin(walk);
     if (status == ULP_OK)
+        go_to_departure(walk, &frame);
+    if (status == ULP_OK)
         status = ulp_walk_block(walk, &frame, error);
     for (size_t l = 0; l < plan->lane_count && outputs && status == ULP_OK; l++)
         for (size_t i = 0; i < plan->main->output_count && status == ULP_OK; i++)
@@ -95,6 +109,8 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
                                      ulp_model_output(plan->model, i).name,
                                      ulp_model_budget(plan->model), &outputs[l], error);
     ulp_frame_free(&frame, walk);
+    if (walk->options->departure && walk->options->follow)
+        ulp_departure_release(walk->options->departure);
     for (size_t i = 0; fitted && i < input_count; i++)
         ulp_tensor_free(&fitted[i]);
     ulp_free(fitted);
@@ -146,7 +162,8 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
                                       plan->constants.used_bytes + walk.budget.peak_bytes +
-                                          (walk.left ? ulp_kept_bytes(walk.left) : 0),
+                                          (walk.left ? ulp_kept_bytes(walk.left) : 0) +
+                                          ulp_departure_bytes(walk.options->departure),
                                       packed.made - before.made, packed.used - before.used};
     for (size_t l = 0; outputs && status != ULP_OK && l < plan->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "number/function/math.h"
+#include "run/departure.h"
 #include "run/kept.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
@@ -154,6 +155,11 @@ static enum ulp_status take_given(struct ulp_walk *walk, struct ulp_lane *lane,
     return ULP_OK;
 }
 
+static bool leaves_departure(const struct ulp_run_options *options)
+{
+    return options->departure && !options->follow;
+}
+
 static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_arena *arena,
                                  struct ulp_error *error)
@@ -178,6 +184,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
         status = ulp_notify(walk, frame, step, evaluations, &inputs, seconds, arena, error);
         walk->seconds_shown += ulp_seconds_now() - told;
     }
+    if (status == ULP_OK && walk->departed && !frame->outer && leaves_departure(walk->options))
+        ulp_departure_leave(walk->options->departure, frame, step);
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {
             keep_results(&frame->lanes[l], step, &evaluations[l],
@@ -197,7 +205,8 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
 {
     struct ulp_arena *arena = NULL;
     enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < frame->block->step_count && status == ULP_OK; s++) {
+    for (size_t s = frame->outer ? 0 : walk->first_step;
+         s < frame->block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &frame->block->steps[s];
         if (is_cancelled(walk))
             status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name);

@@ -19,6 +19,8 @@ struct ulp_walk {
     struct ulp_packed *packed;
     struct ulp_kept *left; /* of the plan; NULL: its first run, and packed is the walk's own */
     size_t reserve_draws;  /* before the walk */
+    size_t first_step;     /* of the main graph: those before it have been run */
+    bool departed;         /* a lane has left the reference's decisions */
     size_t *executions;    /* how often each node has been shown, by number */
     bool streams;          /* weights go through memory (stream.c): */
     size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */
@@ -64,7 +66,11 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
                              const struct ulp_tensor *const *reference_inputs,
                              const struct ulp_tensor *results, struct ulp_evaluation *out,
                              struct ulp_arena *arena, struct ulp_error *error);
-/* follow.c: integers that the step made of floats (it reads some) become the reference's, and what
+/* follow.c: does a lane decide in this step otherwise than the reference, or might an observer say
+ * so? */
+bool ulp_departs(const struct ulp_step *step, bool reads_floats, const struct ulp_tensor *reference,
+                 const struct ulp_tensor *outputs);
+/* Integers that the step made of floats (it reads some) become the reference's, and what
  * TopK picks is picked by them. */
 enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *lane,
                            const struct ulp_tensor *const *inputs,

@@ -9,6 +9,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/pair.h"
 #include "analysis/measure/metrics.h"
+#include "ops/operator.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
@@ -83,11 +84,6 @@ static void measure_comparison(struct ulp_divergence *out, const struct ulp_plan
                  j = b.reference->count == 1 ? 0 : out->first;
     set_gap(out, ulp_tensor_get(a.reference, i), ulp_tensor_get(b.reference, j),
             ulp_tensor_get(a.lane, i), ulp_tensor_get(b.lane, j));
-}
-
-bool ulp_rounds_to_whole(const char *op)
-{
-    return strcmp(op, "Round") == 0 || strcmp(op, "Floor") == 0 || strcmp(op, "Ceil") == 0;
 }
 
 /* A Cast to integers, Floor and Ceil turn where their input is near a whole number, Round half way

@@ -18,9 +18,6 @@ void ulp_divergence_suppression(struct ulp_divergence *out, const struct ulp_pla
                                 const struct ulp_event *event, size_t lane,
                                 const struct ulp_tensor *value, const struct ulp_tensor *truth);
 
-/* Round, Floor or Ceil, whose results decide what a Cast behind them gives. */
-bool ulp_rounds_to_whole(const char *op);
-
 /* Of a run in which lanes decide as the reference does: the figures of an output that has diverged
  * in some sample. */
 enum ulp_status ulp_divergence_follow(struct ulp_audit_output *output,

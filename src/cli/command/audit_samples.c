@@ -20,6 +20,7 @@ struct session {
     /* of the current sample */
     struct ulp_plan *plan;
     struct ulp_auditor *auditor;
+    struct ulp_departure *departure;   /* NULL: --reference-model, whose decisions may be others */
     struct ulp_attributor *attributor; /* NULL: --no-attribute */
     struct ulp_quick *quick;           /* NULL: no --quick, or all nodes at 128 bits */
     struct ulp_certificate certificate;
@@ -100,6 +101,8 @@ static enum ulp_status open_sample(struct session *session, bool first, bool qui
     enum ulp_status status = ulp_auditor_create(session->plan, &session->auditor, error);
     if (status == ULP_OK)
         status = ulp_auditor_threads(session->auditor, threads, error);
+    if (status == ULP_OK && !options->reference_model)
+        status = ulp_departure_create(session->plan, &session->departure, error);
     if (status == ULP_OK && options->attribute != ATTRIBUTE_NO)
         status = ulp_attributor_create(session->plan, options->output, threads,
                                        &session->attributor, error);
@@ -123,7 +126,9 @@ static void close_sample(struct session *session)
     session->certificate = (struct ulp_certificate){0};
     ulp_attributor_free(session->attributor);
     ulp_auditor_free(session->auditor);
+    ulp_departure_free(session->departure);
     ulp_quick_free(session->quick);
+    session->departure = NULL;
     session->quick = NULL;
     session->attributor = NULL;
     session->auditor = NULL;
@@ -148,8 +153,13 @@ static enum ulp_status run_lanes(struct session *session, const struct sample *s
 {
     const int threads = session->options->common.threads;
     struct ulp_timer *timer = session->options->timer;
-    const struct ulp_run_options run = {.thread_count = threads, .audit = true},
-                                 follow = {.thread_count = threads, .follow = true};
+    struct ulp_departure *departure = session->departure;
+    const struct ulp_run_options run = {.thread_count = threads,
+                                        .audit = true,
+                                        .departure = departure},
+                                 follow = {.thread_count = threads,
+                                           .follow = true,
+                                           .departure = departure};
     struct ulp_attributor *attributor = session->attributor;
     struct ulp_observer auditing = ulp_auditor_observer(session->auditor), attributing, checking;
     struct ulp_observer observers[5] = {ulp_timer_observer(timer, session->plan),

@@ -1,0 +1,23 @@
+/* What a departure is to the walks (ulpscope/run.h says what it is for). */
+#ifndef ULP_RUN_DEPARTURE_H
+#define ULP_RUN_DEPARTURE_H
+
+#include "run/walk.h"
+
+/* A run that may leave a departure begins, on whatever inputs: it is empty. NULL: nothing. */
+void ulp_departure_clear(struct ulp_departure *departure);
+/* The largest memory it has had. NULL: none. */
+size_t ulp_departure_bytes(const struct ulp_departure *departure);
+
+/* After a step of the main graph in which a lane departed, while its results are not the lanes'
+ * yet: copies all lanes' values, unless an earlier step's are here. What finds no memory is not
+ * here, and is not tried again. */
+void ulp_departure_leave(struct ulp_departure *departure, const struct ulp_frame *frame,
+                         const struct ulp_step *step);
+
+/* The lanes, which have the inputs, get what was left, which stays until the end of the run;
+ * returns the step to go on with. 0: there is nothing. */
+size_t ulp_departure_enter(struct ulp_departure *departure, const struct ulp_frame *frame);
+void ulp_departure_release(struct ulp_departure *departure);
+
+#endif

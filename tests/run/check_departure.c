@@ -1,0 +1,197 @@
+/* run: a run that follows the reference begins where lanes left its decisions, and shows from there
+ * on, bit for bit, what a run from the beginning shows. */
+#include "tests/support/text_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/alloc.h"
+#include "base/memory/budget.h"
+#include "tests/support/networks.h"
+
+/* t is h again but for two roundings: which elements are less than h depends on the arithmetic. */
+#define PARTING                                                                 \
+    NODE("MatMul", "product", "x w", "h"), NODE("Mul", "scaled", "h big", "s"), \
+        NODE("Div", "back", "s big", "t")
+static const struct text_graph body = {
+    "i_n b_c s",
+    "b_d u r",
+    {NODE("Mul", "first inside", "s big", "p"), NODE("Div", "back inside", "p big", "q"),
+     NODE("Less", "departs inside", "q s", "b_l"), NODE("Where", "taken", "b_l q two", "u"),
+     NODE("Relu", "scanned", "u", "r"), NODE("Identity", "go", "b_c", "b_d")}};
+static const struct text_graph
+    loops = {"x i_count",
+             "y z",
+             {PARTING, CONTROL("Loop", "loop", "i_count b_yes h", "y z", &body)}},
+    compares = {"x",
+                "b_c out",
+                {PARTING, NODE("Less", "departs", "t h", "b_c"),
+                 NODE("Where", "chosen", "b_c h s", "k"), NODE("MatMul", "last", "k w", "out")}},
+    rounds = {"x",
+              "out f",
+              {PARTING, NODE("Floor", "departs", "s", "f"),
+               NODE("Mul", "product of both", "f t", "g"), NODE("Relu", "last", "g", "out")}},
+    branches = {"x",
+                "out h",
+                {PARTING, NODE("ReduceMax", "most of t", "t", "tm"),
+                 NODE("ReduceMax", "most of h", "h", "mh"), NODE("Less", "departs", "tm mh", "b_c"),
+                 CONTROL("If", "choice", "b_c", "k", &text_then_body, &text_else_body),
+                 NODE("Relu", "last", "k", "out")}},
+    agrees = {"x", "out", {PARTING, NODE("Relu", "last", "t", "out")}};
+static const struct text_graph *const graphs[] = {&compares, &rounds, &branches, &loops, &agrees};
+/* The first node that a run from the departure shows: a Loop's body comes before it. */
+static const char *const firsts[] = {"departs", "departs", "departs", "loop/first inside", NULL};
+enum { GRAPHS = sizeof graphs / sizeof *graphs };
+
+/* What a run showed: names, and a hash of each lane's value. */
+struct shown {
+    size_t count, room;
+    struct entry {
+        char name[64];
+        size_t execution;
+        uint64_t hash;
+    } * items;
+    double progress;
+};
+
+static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct shown *shown = context;
+    (void)error;
+    if (shown->count == shown->room) {
+        shown->room = 2 * shown->room + 64;
+        shown->items = realloc(shown->items, shown->room * sizeof *shown->items);
+        ck_assert_ptr_nonnull(shown->items);
+    }
+    struct entry *entry = &shown->items[shown->count++];
+    *entry = (struct entry){.execution = event->execution, .hash = 0xcbf29ce484222325u};
+    snprintf(entry->name, sizeof entry->name, "%s", event->name);
+    for (size_t v = 0; v < event->lane_count * event->output_count; v++) {
+        const struct ulp_tensor *value = event->values[v].entire;
+        const unsigned char *bytes = value ? value->data : NULL;
+        for (size_t i = 0; value && i < value->count * value->element_bytes; i++)
+            entry->hash = (entry->hash ^ bytes[i]) * 0x100000001b3u;
+    }
+    ck_assert(event->progress >= shown->progress && event->progress <= 1);
+    shown->progress = event->progress;
+    return ULP_OK;
+}
+
+/* outputs: TEXT_LANES sets. */
+static struct shown walk(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                         bool follow, struct ulp_departure *departure,
+                         struct ulp_tensor_set *outputs)
+{
+    const struct ulp_run_options run = {.thread_count = 2,
+                                        .audit = !follow,
+                                        .follow = follow,
+                                        .departure = departure};
+    struct shown shown = {0};
+    const struct ulp_observer observer = {.context = &shown, .node_done = look};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, 1, outputs, NULL, &error), error);
+    return shown;
+}
+
+static void expect_entry(const struct entry *a, const struct entry *b)
+{
+    ck_assert_str_eq(a->name, b->name);
+    ck_assert_uint_eq(a->execution, b->execution);
+    ck_assert_msg(a->hash == b->hash, "%s, execution %zu", a->name, a->execution);
+}
+
+/* A run that follows from the departure shows the end of what `whole` shows. Returns how many nodes
+ * it left out. */
+static size_t expect_end(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+                         struct ulp_departure *departure, const struct shown *whole,
+                         const struct ulp_tensor_set *wanted)
+{
+    struct ulp_tensor_set outputs[TEXT_LANES];
+    const struct shown end = walk(plan, inputs, true, departure, outputs);
+    ck_assert_uint_le(end.count, whole->count);
+    const size_t left_out = whole->count - end.count;
+    for (size_t i = 0; i < end.count; i++)
+        expect_entry(&end.items[i], &whole->items[left_out + i]);
+    for (size_t l = 0; l < TEXT_LANES; l++) {
+        ck_assert_uint_eq(outputs[l].count, wanted[l].count);
+        for (size_t o = 0; o < wanted[l].count; o++)
+            ck_assert(test_same_bits(&outputs[l].items[o].tensor, &wanted[l].items[o].tensor));
+        ulp_tensor_set_free(&outputs[l]);
+    }
+    free(end.items);
+    return left_out;
+}
+
+/* first: the node that departs; "": any, NULL: none does. */
+static void expect_same_end(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                            const char *first, struct ulp_budget *budget)
+{
+    struct ulp_plan *plan = text_plan(model, inputs, 0, TEXT_LANES);
+    struct ulp_tensor_set wanted[TEXT_LANES];
+    struct ulp_departure *departure;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_departure_create(plan, &departure, &error), error);
+    const struct shown whole = walk(plan, inputs, true, NULL, wanted);
+    ck_assert_uint_eq(expect_end(plan, inputs, departure, &whole, wanted), 0); /* it is empty */
+    for (int time = 0; time < 2; time++) {
+        const struct shown audited = walk(plan, inputs, false, departure, NULL);
+        const size_t left_out = expect_end(plan, inputs, departure, &whole, wanted);
+        ck_assert_uint_eq(expect_end(plan, inputs, departure, &whole, wanted), left_out);
+        for (size_t i = 0; i < left_out; i++)
+            expect_entry(&audited.items[i], &whole.items[i]);
+        if (!first)
+            ck_assert_uint_eq(left_out, 0);
+        else if (*first)
+            ck_assert_str_eq(whole.items[left_out].name, first);
+        free(audited.items);
+    }
+    if (budget && first) { /* what asks for more than there is makes it give way */
+        void *block;
+        budget->limit_bytes = budget->used_bytes + 4096;
+        ck_assert(ulp_allocate(&block, (size_t)1 << 30, 1, budget, "a test", &error) ==
+                  ULP_ERROR_MEMORY);
+        budget->limit_bytes = 0;
+        ck_assert_uint_eq(expect_end(plan, inputs, departure, &whole, wanted), 0);
+    }
+    for (size_t l = 0; l < TEXT_LANES; l++)
+        ulp_tensor_set_free(&wanted[l]);
+    free(whole.items);
+    ulp_departure_free(departure);
+    ulp_plan_free(plan);
+}
+
+START_TEST(small_graphs_go_on_where_lanes_part)
+{
+    static struct ulp_budget budget;
+    struct ulp_model *model = text_load_within(graphs[_i], &budget);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    expect_same_end(model, &inputs, firsts[_i], &budget);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+END_TEST
+
+START_TEST(networks_go_on_where_lanes_part)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    if (!network_load(_i, &model, &inputs))
+        return;
+    expect_same_end(model, &inputs, "", NULL);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("departures");
+    TCase *tests = tcase_create("departures");
+    tcase_add_loop_test(tests, small_graphs_go_on_where_lanes_part, 0, GRAPHS);
+    tcase_add_loop_test(tests, networks_go_on_where_lanes_part, 0, network_count);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
