@@ -238,6 +238,31 @@ static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *te
         mpfr_set_sj(x, ulp_strip_get_int(tensor, at), MPFR_RNDN);
 }
 
+static double float_at(const struct ulp_tensor *tensor, size_t at)
+{
+    return tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[at]
+                                              : ((const double *)tensor->data)[at];
+}
+
+/* Floats as records of two limbs: ulp_record_set_double without a branch where some are zeros. */
+static void load_floats(char *out, const struct ulp_tensor *tensor, int64_t base, int64_t stride,
+                        size_t n)
+{
+    for (size_t i = 0; i < n; i++, out += 32) {
+        const double value = float_at(tensor, (size_t)(base + (int64_t)i * stride));
+        const uint64_t bits = ulp_double_bits(value), biased = bits >> 52 & 0x7FF,
+                       fraction = bits & (((uint64_t)1 << 52) - 1);
+        const uint64_t regular = -(uint64_t)(biased != 0), negative = -(bits >> 63);
+        const uint64_t kind = (regular & MPFR_REGULAR_KIND) | (~regular & MPFR_ZERO_KIND);
+        const uint64_t record[] = {(biased - 1022) & regular, (kind ^ negative) - negative, 0,
+                                   (fraction << 11 | (uint64_t)1 << 63) & regular};
+        if (biased == 0x7FF || (biased == 0 && fraction))
+            ulp_record_set_double((struct ulp_record *)(void *)out, value, 128);
+        else
+            memcpy(out, record, sizeof record);
+    }
+}
+
 static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_tensor *tensor,
                  int64_t base, const int64_t *offset, int64_t stride, size_t n)
 {
@@ -247,6 +272,10 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
                         (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64);
     if (same && !offset && stride == 1) {
         memcpy(out, (const char *)tensor->data + (size_t)base * step, n * step);
+        return;
+    }
+    if (floats && !offset && step == 32) {
+        load_floats(out, tensor, base, stride, n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -261,10 +290,7 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
             continue;
         }
         if (floats) {
-            const double value = tensor->element == ULP_ELEMENT_F32
-                                     ? (double)((const float *)tensor->data)[at]
-                                     : ((const double *)tensor->data)[at];
-            ulp_record_set_double(record, value, rule->precision);
+            ulp_record_set_double(record, float_at(tensor, at), rule->precision);
             continue;
         }
         mp_limb_t limbs[ULP_STRIP_LIMBS(64)];
