@@ -75,6 +75,15 @@ void ulp_departure_free(struct ulp_departure *departure)
     free(departure);
 }
 
+enum ulp_status ulp_departure_check(const struct ulp_departure *departure,
+                                    const struct ulp_plan *plan, struct ulp_error *error)
+{
+    return !departure || departure->plan == plan
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "the departure was created for another plan: a run takes one of its own");
+}
+
 size_t ulp_departure_bytes(const struct ulp_departure *departure)
 {
     return departure ? departure->budget.peak_bytes : 0;

@@ -4,6 +4,10 @@
 
 #include "run/walk.h"
 
+/* Of another plan: a usage error. NULL: nothing. */
+enum ulp_status ulp_departure_check(const struct ulp_departure *departure,
+                                    const struct ulp_plan *plan, struct ulp_error *error);
+
 /* A run that may leave a departure begins, on whatever inputs: it is empty. NULL: nothing. */
 void ulp_departure_clear(struct ulp_departure *departure);
 /* The largest memory it has had. NULL: none. */

@@ -148,6 +148,8 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
         outputs[l] = (struct ulp_tensor_set){0};
     enum ulp_status status = ulp_model_check_inputs(plan->model, inputs, error);
     if (status == ULP_OK)
+        status = ulp_departure_check(walk.options->departure, plan, error);
+    if (status == ULP_OK)
         status = ulp_plan_check_memory(plan, walk.options->audit, error);
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);

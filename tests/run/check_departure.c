@@ -174,6 +174,28 @@ START_TEST(small_graphs_go_on_where_lanes_part)
 }
 END_TEST
 
+START_TEST(another_plans_departure_is_refused)
+{
+    struct ulp_model *model = text_load(&compares);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
+    struct ulp_plan *plans[] = {text_plan(model, &inputs, 0, 2), text_plan(model, &inputs, 0, 3)};
+    struct ulp_departure *departure;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_departure_create(plans[0], &departure, &error), error);
+    for (int follow = 0; follow < 2; follow++) {
+        const struct ulp_run_options run = {.follow = follow, .departure = departure};
+        ck_assert(ulp_plan_run(plans[1], &inputs, &run, NULL, 0, NULL, NULL, &error) ==
+                  ULP_ERROR_USAGE);
+        ck_assert_ptr_nonnull(strstr(error.message, "another plan"));
+    }
+    ulp_departure_free(departure);
+    for (int i = 0; i < 2; i++)
+        ulp_plan_free(plans[i]);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 START_TEST(networks_go_on_where_lanes_part)
 {
     struct ulp_model *model;
@@ -191,6 +213,7 @@ int main(void)
     Suite *suite = suite_create("departures");
     TCase *tests = tcase_create("departures");
     tcase_add_loop_test(tests, small_graphs_go_on_where_lanes_part, 0, GRAPHS);
+    tcase_add_test(tests, another_plans_departure_is_refused);
     tcase_add_loop_test(tests, networks_go_on_where_lanes_part, 0, network_count);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
