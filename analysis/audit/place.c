@@ -104,9 +104,8 @@ enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event 
 {
     struct ulp_place *place = &audit->places[event->index];
     const enum ulp_status status = prepare_histograms(audit, place, event->output_count, error);
-    return status == ULP_OK
-               ? ulp_histogram_add(&place->histograms[o], counts, audit->memory, error)
-               : status;
+    return status == ULP_OK ? ulp_histogram_add(&place->histograms[o], counts, audit->memory, error)
+                            : status;
 }
 
 enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *sample,

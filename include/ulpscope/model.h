@@ -10,10 +10,10 @@ struct ulp_model;
 
 /* Read the model at path. A malformed file ends in ULP_ERROR_INPUT, with the place named, or in
  * ULP_ERROR_UNSUPPORTED; files need not be trusted. External data is mapped read-only and must lie
- * inside the model's folder; where another process cuts such a file short meanwhile, reading what is
- * gone raises SIGBUS, which the caller takes if it must go on (the program ends with a line and exit
- * code 3). The model and everything that is made from it (plans, runs, audits) is
- * charged to budget, which must outlive them; NULL: no budget. Free with ulp_model_free. */
+ * inside the model's folder; where another process cuts such a file short meanwhile, reading what
+ * is gone raises SIGBUS, which the caller takes if it must go on (the program ends with a line and
+ * exit code 3). The model and everything that is made from it (plans, runs, audits) is charged to
+ * budget, which must outlive them; NULL: no budget. Free with ulp_model_free. */
 ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget,
                                        struct ulp_model **out, struct ulp_error *error);
 /* The same from the bytes of the file. path: for messages, and its folder is where external data

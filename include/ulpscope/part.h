@@ -15,8 +15,8 @@
 
 /* Add the finished audit of one sample, under its name, behind those that were added; it is copied.
  * Both auditors' plans are of the same model and lanes, with any shapes: ULP_ERROR_USAGE when they
- * cannot be. The auditor is then for adding alone; ulp_auditor_finish completes the audit with shares, certificate
- * and seconds. */
+ * cannot be. The auditor is then for adding alone; ulp_auditor_finish completes the audit with
+ * shares, certificate and seconds. */
 ULP_API enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_audit *sample,
                                         struct ulp_error *error);
 

@@ -30,9 +30,9 @@ struct ulp_proof_output {
      * without the format's limit, INFINITY when that is not known */
     double bound;
     double low, high; /* its finite elements lie between; low > high: there are none */
-    size_t elements; /* 0: its shape is not known */
-    size_t unproven; /* elements that are not proven */
-    size_t infinite; /* elements that may be an infinity that the model itself writes, as a mask */
+    size_t elements;  /* 0: its shape is not known */
+    size_t unproven;  /* elements that are not proven */
+    size_t infinite;  /* elements that may be an infinity that the model itself writes, as a mask */
 };
 /* Something inside a node: an instruction of its formula, or the partial sums of its product. */
 struct ulp_proof_hidden {

@@ -15,8 +15,8 @@ typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t 
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
                                    void *out, void **memory, struct ulp_error *error);
 
-/* Why jansson, called with errno 0, has made no document. It calls a token that it has no memory for
- * an invalid one. */
+/* Why jansson, called with errno 0, has made no document. It calls a token that it has no memory
+ * for an invalid one. */
 enum ulp_status ulp_json_fail(const json_error_t *where, struct ulp_error *error);
 
 /* The document of the file itself, one object. Before it is parsed, as much as it may take in

@@ -9,8 +9,8 @@
  *   call       = name "(" expression { "," expression } ")"
  * Numbers stay decimal text until the arithmetic is known, then are rounded once. A name is an
  * operand (tensor input or attribute), a local, or a primitive's spelling in primitive.def. Row
- * functions reduce a row to one value in the arithmetic's format of rows and its order: row_sum, row_mean,
- * row_max, row_min, row_product, and row_size() is the number of elements of the row.
+ * functions reduce a row to one value in the arithmetic's format of rows and its order: row_sum,
+ * row_mean, row_max, row_min, row_product, and row_size() is the number of elements of the row.
  * running_sum and running_product give every position the reduction of the row's elements up to it,
  * in order from 0 or 1 on; each partial result is rounded to the accumulator's format. The last
  * expression is the first output; a local whose name is that of a further output is that output.

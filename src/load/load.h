@@ -74,8 +74,8 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attrib
                                     size_t count, struct ulp_scope *scope, struct ulp_error *error);
 bool ulp_scope_in_function(const struct ulp_scope *scope);
 
-/* A tensor owned by the model; stored: a large one may be as the file has it (tensor/stored.h). The message does
- * not name it: callers know better what it is to the user. */
+/* A tensor owned by the model; stored: a large one may be as the file has it (tensor/stored.h). The
+ * message does not name it: callers know better what it is to the user. */
 enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,
                                 Ulp__TensorProto *proto, bool stored, struct ulp_error *error);
 enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct ulp_tensor **out,

@@ -12,9 +12,9 @@
 
 /* A budget that keeps blocks (keeps_blocks, set before it is used) holds freed blocks for the next
  * allocation of about their size, so that a run does not ask the system for zeroed pages at every
- * node. What is in use and what is kept never exceed the peak of what was in use, but for what blocks
- * in use hold beyond the bytes asked for, so the peak stays nearly the truth; the root is charged
- * for all of it. */
+ * node. What is in use and what is kept never exceed the peak of what was in use, but for what
+ * blocks in use hold beyond the bytes asked for, so the peak stays nearly the truth; the root is
+ * charged for all of it. */
 #define ULP_BUDGET_BLOCKS 128
 #define ULP_ALIGNMENT 64
 struct ulp_budget {

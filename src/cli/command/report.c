@@ -5,7 +5,15 @@
 
 #include "cli/command.h"
 
-enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_ALLOW, OPTION_HTML, OPTION_MODEL };
+enum {
+    OPTION_TO = 512,
+    OPTION_FIGURE,
+    OPTION_LIST,
+    OPTION_FAIL,
+    OPTION_ALLOW,
+    OPTION_HTML,
+    OPTION_MODEL
+};
 
 struct report_options {
     const char *report, *out, *html;

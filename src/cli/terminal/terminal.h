@@ -38,7 +38,7 @@ void note_choices(const struct ulp_model *model, const struct sample_list *sampl
 struct progress {
     bool enabled;
     size_t sample, sample_count; /* from 1; of 2 and more it is said which */
-    size_t part, part_count; /* the run's place among several (samples, certifying) */
+    size_t part, part_count;     /* the run's place among several (samples, certifying) */
     double started, shown;
 };
 void progress_init(struct progress *progress, bool quiet, size_t part_count);

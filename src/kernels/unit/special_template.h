@@ -55,13 +55,12 @@ TARGET static inline __attribute__((always_inline)) struct lost lose_lanes(
 /* Lanes of `slow`, bit 0 being `column` of the place: after[] becomes the oracle's result from
  * before[]. One that is infinite since an addition overflowed stays so. */
 TARGET static void sum_lanes_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
-                                size_t place, size_t column, uint32_t slow, const float *before,
-                                float *after)
+                                       size_t place, size_t column, uint32_t slow,
+                                       const float *before, float *after)
 {
     for (size_t j = 0; j < ULP_UNIT_COLUMNS; j++)
         if (slow >> j & 1)
-            after[j] =
-                before[j] - before[j] == 0
-                    ? ulp_unit_sum_by_oracle(tile, row, block, place + column + j, before[j])
-                    : before[j];
+            after[j] = before[j] - before[j] == 0
+                           ? ulp_unit_sum_by_oracle(tile, row, block, place + column + j, before[j])
+                           : before[j];
 }

@@ -28,22 +28,22 @@
 /* Each loop is compiled twice, for any processor and for AVX2: the same operations, so the same
  * bits. */
 #ifdef ULP_STRIP_X86
-#define MAP_TWICE(NAME, ARITY, EXPRESSION)                                                        \
-    ULP_VECTORISE                                                                                 \
-        __attribute__((target("avx2"))) static void map_avx2_##NAME(void *out, const void *a,     \
-                                                                    const void *b, const void *c, \
-                                                                    size_t n)                     \
-    {                                                                                             \
-        (void)b, (void)c;                                                                         \
-        MAP_LOOP(ARITY, EXPRESSION)                                                               \
-    }                                                                                             \
-    static void map_##NAME(void *out, const void *a, const void *b, const void *c, size_t n)      \
-    {                                                                                             \
-        if (ulp_cpu_features() & ULP_CPU_AVX2) {                                                  \
-            map_avx2_##NAME(out, a, b, c, n);                                                     \
-            return;                                                                               \
-        }                                                                                         \
-        MAP_LOOP(ARITY, EXPRESSION)                                                               \
+#define MAP_TWICE(NAME, ARITY, EXPRESSION)                                                    \
+    ULP_VECTORISE                                                                             \
+    __attribute__((target("avx2"))) static void map_avx2_##NAME(void *out, const void *a,     \
+                                                                const void *b, const void *c, \
+                                                                size_t n)                     \
+    {                                                                                         \
+        (void)b, (void)c;                                                                     \
+        MAP_LOOP(ARITY, EXPRESSION)                                                           \
+    }                                                                                         \
+    static void map_##NAME(void *out, const void *a, const void *b, const void *c, size_t n)  \
+    {                                                                                         \
+        if (ulp_cpu_features() & ULP_CPU_AVX2) {                                              \
+            map_avx2_##NAME(out, a, b, c, n);                                                 \
+            return;                                                                           \
+        }                                                                                     \
+        MAP_LOOP(ARITY, EXPRESSION)                                                           \
     }
 #else
 #define MAP_TWICE(NAME, ARITY, EXPRESSION)                                                   \

@@ -7,7 +7,7 @@
 
 const char *const world_methods[WORLD_METHODS] = {
     [ULP_WIDE_AUTO] = "auto",         [ULP_WIDE_SUM] = "sum",
-    [ULP_WIDE_KULISCH] = "kulisch",     [ULP_WIDE_DIGITS] = "tile 0",
+    [ULP_WIDE_KULISCH] = "kulisch",   [ULP_WIDE_DIGITS] = "tile 0",
     [ULP_WIDE_DIGITS + 1] = "tile 1", [ULP_WIDE_DIGITS + 2] = "tile 2",
     [ULP_WIDE_DIGITS + 3] = "tile 3"};
 

@@ -156,8 +156,7 @@ static struct lists resize_lists(struct node_case *c, struct ulp_attribute *attr
                           ulp_arena_take(c->arena, count + 1, sizeof *lists.texts)};
     for (size_t i = 0; i < count; i++) {
         lists.ints[i] = attribute->ints && i < attribute->count ? attribute->ints[i] : 1;
-        lists.reals[i] =
-            attribute->floats && i < attribute->count ? attribute->floats[i] : 1;
+        lists.reals[i] = attribute->floats && i < attribute->count ? attribute->floats[i] : 1;
         lists.texts[i] =
             attribute->strings && i < attribute->count ? attribute->strings[i] : "Relu";
     }
