@@ -16,8 +16,8 @@ enum state { EMPTY, BUSY, GIVEN, LOST };
 struct ulp_departure {
     const struct ulp_plan *plan;
     struct ulp_budget budget;
-    pthread_mutex_t
-        mutex; /* guards the state; not held by who asks for memory: that may call reclaim */
+    /* guards the state; not held by who asks for memory, which may call reclaim */
+    pthread_mutex_t mutex;
     enum state state;
     size_t step;
     struct ulp_tensor *values; /* [lane * slots + slot]; type UNDEFINED: none */
