@@ -40,7 +40,7 @@ enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
     enum ulp_status status = ulp_report_json_head(audit, &head, error);
     if (status == ULP_OK && head.failed)
         status = ulp_fail_memory(error, "out of memory for the page");
-    json_t *root = status == ULP_OK ? json_loadb(head.data, head.length, 0, NULL) : NULL;
+    json_t *root = status == ULP_OK ? ulp_json_load(head.data, head.length, 0, NULL) : NULL;
     ulp_text_free(&head);
     if (status == ULP_OK && !root)
         status = ulp_fail_memory(error, "out of memory for the page");

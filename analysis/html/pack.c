@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/json_file.h"
+
 enum kind { NOTHING, SCALAR, OBJECT, LIST };
 
 /* Of one object's key, one list's elements, or the outermost values. */
@@ -55,7 +57,7 @@ static bool put_scalar(const json_t *value, struct ulp_text *out)
         else
             ulp_text_add(out, "null");
     } else if (json_is_string(value)) {
-        char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+        char *json = ulp_json_dump(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
         if (!json)
             return false;
         put_escaped(json, strlen(json), out);
@@ -168,7 +170,7 @@ static bool add_scalar(struct column *column, const json_t *value)
 {
     const size_t start = column->text.length;
     const bool whole = put_scalar(value, &column->text);
-    if (column->text.failed)
+    if (!whole)
         return false;
     const size_t length = column->text.length - start;
     if (!start)
@@ -176,7 +178,7 @@ static bool add_scalar(struct column *column, const json_t *value)
     column->varies = column->varies || length != column->first_length ||
                      memcmp(column->text.data, column->text.data + start, length) != 0;
     ulp_text_put(&column->text, ",", 1);
-    return whole;
+    return true;
 }
 
 static bool add(struct column *column, const json_t *value)

@@ -8,6 +8,7 @@
 #include "analysis/report/json_value.h"
 #include "base/error.h"
 #include "base/text/shown.h"
+#include "data/json_file.h"
 #include "data/layer_options.h"
 
 /* By storage, for one GPU's FP16 is any GPU's. */
@@ -87,7 +88,7 @@ enum ulp_status ulp_engine_trtexec(const struct ulp_found *found, struct ulp_tex
 static enum ulp_status add_python(struct ulp_text *out, const char *text, struct ulp_error *error)
 {
     json_t *value = ulp_json_text(text);
-    char *written = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
+    char *written = value ? ulp_json_dump(value, JSON_ENCODE_ANY) : NULL;
     json_decref(value);
     if (!written)
         return ulp_fail_memory(error, "out of memory for the report of a plan");

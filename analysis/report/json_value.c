@@ -9,6 +9,7 @@
 #include "base/machine/file.h"
 #include "base/text/shown.h"
 #include "base/text/text.h"
+#include "data/json_file.h"
 
 json_t *ulp_json_number(double value)
 {
@@ -134,7 +135,7 @@ void ulp_json_keep(json_t **keep, const char *pattern, const char *arithmetic)
 enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,
                                       struct ulp_error *error)
 {
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    char *text = root ? ulp_json_dump(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
     json_decref(root);
     if (!text)
         return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", what);

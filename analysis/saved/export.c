@@ -7,6 +7,7 @@
 #include "analysis/report/json_value.h"
 #include "analysis/report/report.h"
 #include "analysis/saved/export.h"
+#include "data/json_file.h"
 
 /* ---- csv ---- */
 
@@ -79,7 +80,7 @@ static void add_line(const struct ulp_exporting *e, const json_t *lane, const js
         snprintf(key, sizeof key, "%s_nonfinite", ulp_view_names[v]);
         ulp_json_set(&line, key, ulp_json_number(ulp_saved_number(view, "nonfinite")));
     }
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    char *text = line ? ulp_json_dump(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (text)
         ulp_json_put_escaped(e->out, text, strlen(text), false);
@@ -215,7 +216,7 @@ void ulp_export_model_explorer(const struct ulp_exporting *e)
     ulp_json_set(&root, "results", results);
     ulp_json_set(&root, "name", name.failed ? NULL : ulp_json_text(name.data));
     ulp_json_set(&root, "gradient", gradient);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    char *text = root ? ulp_json_dump(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
     if (text)
         ulp_json_put_escaped(e->out, text, strlen(text), false);
     ulp_text_put(e->out, "\n", 1);

@@ -1,6 +1,7 @@
 #include "data/json_file.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -57,6 +58,66 @@ static size_t estimate(const unsigned char *bytes, size_t count)
     return total;
 }
 
+/* jansson is given a byte at a time, so that errno tells of every request that it did not get: it
+ * goes on, and numbers reset errno. */
+struct source {
+    const char *text;
+    size_t length;
+    FILE *file; /* or this */
+    bool failed;
+};
+
+static size_t give_byte(void *buffer, size_t size, void *context)
+{
+    struct source *source = context;
+    (void)size;
+    source->failed |= errno == ENOMEM;
+    if (source->file) {
+        const int c = getc(source->file);
+        *(char *)buffer = (char)c;
+        return c != EOF;
+    }
+    if (!source->length)
+        return 0;
+    *(char *)buffer = *source->text++;
+    source->length--;
+    return 1;
+}
+
+static json_t *load(struct source *source, size_t flags, json_error_t *reason)
+{
+    errno = 0;
+    json_t *root = json_load_callback(give_byte, source, flags, reason);
+    if (root && (source->failed || errno == ENOMEM)) {
+        json_decref(root);
+        root = NULL;
+    }
+    if (source->failed)
+        errno = ENOMEM;
+    return root;
+}
+
+json_t *ulp_json_load(const char *text, size_t length, size_t flags, json_error_t *reason)
+{
+    return load(&(struct source){.text = text, .length = length}, flags, reason);
+}
+
+json_t *ulp_json_load_stream(FILE *file, size_t flags, json_error_t *reason)
+{
+    return load(&(struct source){.file = file}, flags, reason);
+}
+
+char *ulp_json_dump(const json_t *value, size_t flags)
+{
+    errno = 0;
+    char *text = json_dumps(value, flags);
+    if (!text || errno != ENOMEM)
+        return text;
+    free(text);
+    errno = ENOMEM;
+    return NULL;
+}
+
 enum ulp_status ulp_json_fail(const json_error_t *where, struct ulp_error *error)
 {
     return errno == ENOMEM || json_error_code(where) == json_error_out_of_memory
@@ -78,8 +139,7 @@ enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, 
         return status;
     *charged = budget ? estimate(bytes, count) : 0;
     if (ulp_budget_charge(budget, *charged)) {
-        errno = 0;
-        *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
+        *root = ulp_json_load((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
         if (!*root)
             status = ulp_fail_at(error, ulp_json_fail(&where, error), "%s", path);
     } else {

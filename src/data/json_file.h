@@ -3,6 +3,7 @@
 #define ULP_DATA_JSON_FILE_H
 
 #include <jansson.h>
+#include <stdio.h>
 #include <ulpscope/status.h>
 
 #include "base/memory/alloc.h"
@@ -15,7 +16,14 @@ typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t 
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
                                    void *out, void **memory, struct ulp_error *error);
 
-/* Why jansson, called with errno 0, has made no document. It calls a token that it has no memory
+/* As json_loadb and json_loadf, but NULL also where memory ended meanwhile: jansson leaves
+ * characters of texts out then (lex_save of its load.c). For ulp_json_fail. */
+json_t *ulp_json_load(const char *text, size_t length, size_t flags, json_error_t *reason);
+json_t *ulp_json_load_stream(FILE *file, size_t flags, json_error_t *reason);
+/* json_dumps, for free; NULL also where memory ended meanwhile: it leaves a key out then (do_dump
+ * of its dump.c). */
+char *ulp_json_dump(const json_t *value, size_t flags);
+/* Why these have made no document. jansson calls a token that it has no memory
  * for an invalid one. */
 enum ulp_status ulp_json_fail(const json_error_t *where, struct ulp_error *error);
 

@@ -193,8 +193,13 @@ static enum ulp_status load_json(json_t **out, const char *path, struct ulp_budg
         *charged = 0;
         return ulp_fail_memory(error, "%s: out of memory", path);
     }
-    errno = 0;
-    *out = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return ulp_fail(error, ulp_status_of(errno), "%s: cannot open: %s", path, strerror(errno));
+    *out = ulp_json_load_stream(file, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
+    const int saved = errno;
+    fclose(file);
+    errno = saved;
     return *out ? ULP_OK : ulp_fail_at(error, ulp_json_fail(&reason, error), "%s", path);
 }
 

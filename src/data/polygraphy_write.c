@@ -10,6 +10,7 @@
 #include "base/memory/alloc.h"
 #include "base/text/shown.h"
 #include "data/data.h"
+#include "data/json_file.h"
 
 struct ulp_recording_writer {
     struct ulp_text file;
@@ -21,7 +22,7 @@ struct ulp_recording_writer {
 static char *quote(const char *text)
 {
     json_t *string = json_string_nocheck(text);
-    char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    char *quoted = string ? ulp_json_dump(string, JSON_ENCODE_ANY) : NULL;
     json_decref(string);
     return quoted;
 }

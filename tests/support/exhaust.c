@@ -197,37 +197,54 @@ int other_posix_memalign(void **out, size_t alignment, size_t size) __asm__("pos
 void other_free(void *block) __asm__("free");
 #pragma GCC visibility pop
 
-void *other_malloc(size_t size)
+/* AddressSanitizer's own start asks for memory, too: until it is done nothing can be noted, and no
+ * instrumented code can run. */
+#ifdef SANITIZED
+static bool ready;
+__attribute__((constructor)) static void get_ready(void)
 {
-    return __wrap_malloc(size);
+    ready = true;
+}
+#define EARLY __attribute__((no_sanitize_address))
+#else
+enum { ready = true };
+#define EARLY
+#endif
+
+EARLY void *other_malloc(size_t size)
+{
+    return ready ? __wrap_malloc(size) : REAL(malloc)(size);
 }
 
-void *other_calloc(size_t number, size_t size)
+EARLY void *other_calloc(size_t number, size_t size)
 {
-    return __wrap_calloc(number, size);
+    return ready ? __wrap_calloc(number, size) : REAL(calloc)(number, size);
 }
 
-void *other_realloc(void *block, size_t size)
+EARLY void *other_realloc(void *block, size_t size)
 {
-    return __wrap_realloc(block, size);
+    return ready ? __wrap_realloc(block, size) : REAL(realloc)(block, size);
 }
 
-void *other_aligned_alloc(size_t alignment, size_t size)
+EARLY void *other_aligned_alloc(size_t alignment, size_t size)
 {
-    return __wrap_aligned_alloc(alignment, size);
+    return ready ? __wrap_aligned_alloc(alignment, size) : REAL(memalign)(alignment, size);
 }
 
-int other_posix_memalign(void **out, size_t alignment, size_t size)
+EARLY int other_posix_memalign(void **out, size_t alignment, size_t size)
 {
-    void *block = __wrap_aligned_alloc(alignment, size);
+    void *block = other_aligned_alloc(alignment, size);
     if (!block)
         return ENOMEM;
     *out = block;
     return 0;
 }
 
-void other_free(void *block)
+EARLY void other_free(void *block)
 {
-    __wrap_free(block);
+    if (ready)
+        __wrap_free(block);
+    else
+        REAL(free)(block);
 }
 #endif

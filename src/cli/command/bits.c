@@ -94,7 +94,7 @@ static void read_formats(struct argp_state *state, struct bits_options *options,
     if (options->list)
         refuse(state, "--formats is there twice: name all formats in one list");
     if (!(options->list = strdup(text)))
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+        refuse_memory(state);
     for (char *name = strtok_r(options->list, ",", &rest); name;
          name = strtok_r(NULL, ",", &rest)) {
         if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)

@@ -150,7 +150,7 @@ void *grow_arguments(const struct argp_state *state, void *array, size_t count,
 {
     void *grown = realloc(array, (count + 1) * element_bytes);
     if (!grown)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+        refuse_memory(state);
     return grown;
 }
 
@@ -165,7 +165,7 @@ static char *copy_name(const struct argp_state *state, const char *text, size_t 
 {
     char *name = strndup(text, length);
     if (!name)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+        refuse_memory(state);
     return name;
 }
 
@@ -290,7 +290,7 @@ const char *add_arithmetics(struct argp_state *state, struct common_options *com
     ulp_text_add(&text, "%s%s%s", common->arithmetics ? common->arithmetics : "",
                  common->arithmetics ? "," : "", argument);
     if (text.failed)
-        argp_failure(state, ULP_ERROR_MEMORY, 0, "out of memory");
+        refuse_memory(state);
     free(common->arithmetics);
     return common->arithmetics = text.data;
 }

@@ -62,6 +62,8 @@ void *grow_arguments(const struct argp_state *state, void *array, size_t count,
 void add_argument(const struct argp_state *state, char ***list, size_t *count, char *argument);
 /* As argp_error, text arguments made harmless. */
 void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
+/* argp_failure would need memory to say that there is none. */
+_Noreturn void refuse_memory(const struct argp_state *state);
 /* One more --arith; all so far. */
 const char *add_arithmetics(struct argp_state *state, struct common_options *common,
                             const char *argument);

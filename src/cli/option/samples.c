@@ -204,6 +204,8 @@ static enum ulp_status visit_list(const char *list, use_path *use, void *context
         ulp_text_free(&path);
         count++;
     }
+    if (status == ULP_OK && !feof(file) && !ferror(file)) /* getline wanted memory */
+        status = out_of_memory(error);
     if (status == ULP_OK && (ferror(file) || !count))
         status = ulp_fail(error, ULP_ERROR_INPUT,
                           "%s: names no sample: expected a path on each line", list);

@@ -40,6 +40,12 @@ void refuse(const struct argp_state *state, const char *format, ...)
     argp_error(state, "%s", text);
 }
 
+void refuse_memory(const struct argp_state *state)
+{
+    say(stderr, "%s: out of memory\n", state->name);
+    exit(ULP_ERROR_MEMORY);
+}
+
 /* Output that is lost must not look like success, and a full disk may show when the last of it is
  * written. A closed stream is no error when nothing was to be written. */
 static void close_stdout(void)

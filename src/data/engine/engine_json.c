@@ -185,8 +185,8 @@ enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const c
         return ulp_fail_memory(error, "out of memory for %zu bytes of JSON", length);
     while (status == ULP_OK && length) {
         json_error_t reason;
-        errno = 0;
-        json_t *root = json_loadb(text, length, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &reason);
+        json_t *root =
+            ulp_json_load(text, length, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &reason);
         if (!root) {
             status = ulp_json_fail(&reason, error);
             if (status != ULP_ERROR_MEMORY && !whole && *found)
