@@ -111,6 +111,45 @@ START_TEST(an_if_with_a_known_condition_is_its_branch)
 }
 END_TEST
 
+/* A branch for other inputs than these, as exporters leave them: its product does not fit, and what
+ * follows of it is unknown. */
+static const struct text_graph other_inner = {"", "o", {NODE("Transpose", "turn", "m", "o")}};
+static const struct text_graph other_else = {
+    "",
+    "e",
+    {NODE("MatMul", "misfit", "w h", "m"), NODE("Softmax", "soft", "m", "n"),
+     CONTROL("If", "inner", "b_flag", "r", &other_inner, &other_inner),
+     NODE("Add", "sum", "n r", "e")}};
+static const struct text_graph misfit_if = {"x b_flag",
+                                            "y",
+                                            {NODE("MatMul", "first", "x w", "h"),
+                                             CONTROL("If", "if", "b_flag", "z", &outer_then,
+                                                     &other_else),
+                                             NODE("Mul", "last", "z x", "y")}};
+
+START_TEST(a_branch_that_does_not_fit_is_an_error_where_it_is_entered)
+{
+    struct ulp_audit nested, flat;
+    text_audit(&misfit_if, 1, 0, true, 1, &nested);
+    text_audit(&flat_then, 1, 0, true, 1, &flat);
+    expect_flat(&nested, &flat, if_prefixes);
+    ck_assert_uint_eq(audit_node(&nested, 0, "if/inner/turn")->executions, 0);
+    ulp_audit_free(&flat);
+    ulp_audit_free(&nested);
+
+    struct ulp_model *model = text_load(&misfit_if);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, false);
+    struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES);
+    struct ulp_error error;
+    ck_assert_int_eq(ulp_plan_run(plan, &inputs, NULL, NULL, 0, NULL, NULL, &error),
+                     ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "node misfit (MatMul)"), "%s", error.message);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* Branches that give a captured value, a constant, and one value twice; straight to the graph's
  * outputs, and into other bodies. */
 static const struct text_graph aliases_then = {"", "h w d d", {NODE("Relu", "relu", "h", "d")}};
@@ -391,6 +430,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, nodes_of_branches_are_those_of_the_flat_graph, 0, 4);
     tcase_add_test(tests, an_if_with_a_known_condition_is_its_branch);
+    tcase_add_test(tests, a_branch_that_does_not_fit_is_an_error_where_it_is_entered);
     tcase_add_test(tests, branches_may_give_what_is_not_theirs);
     tcase_add_loop_test(tests, rounds_are_one_row, 0, 6);
     tcase_add_test(tests, samples_may_take_different_branches);

@@ -112,6 +112,51 @@ static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *
     return ULP_OK;
 }
 
+/* What does not fit in a body is an error only where the body is entered: exporters leave branches
+ * for other inputs than these. The step's results are unknown then, and a run that enters the body
+ * finds the same error. */
+static bool may_wait(const struct ulp_block *block, enum ulp_status status)
+{
+    return block->parent && status == ULP_ERROR_INPUT;
+}
+
+/* The shapes of the step's results. *known: they could be found. */
+static enum ulp_status infer_step(struct ulp_block *block, const struct ulp_step *step,
+                                  struct ulp_call *call, bool *known, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_call_infer(call, error);
+    *known = status == ULP_OK;
+    for (size_t i = 0; i < step->output_count && *known; i++)
+        if (step->outputs[i] >= 0) {
+            block->slots[step->outputs[i]].shape = call->out[i];
+            block->slots[step->outputs[i]].shape.data = NULL;
+        }
+    return may_wait(block, status) ? ULP_OK : status;
+}
+
+/* The step is run, and its results kept in their slots. */
+static enum ulp_status compute_step(struct ulp_plan *plan, struct ulp_block *block,
+                                    struct ulp_step *step, struct ulp_call *call,
+                                    struct inputs *inputs, struct ulp_error *error)
+{
+    enum ulp_status status =
+        step->bound.op->shape_only ? ULP_OK : read_stored(plan, inputs, error);
+    if (status == ULP_OK)
+        status = ulp_call_run(call, error);
+    if (may_wait(block, status))
+        return ULP_OK;
+    step->folded = true;
+    for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
+        if (step->outputs[i] >= 0 && call->out[i].type != ULP_TYPE_UNDEFINED) {
+            struct ulp_plan_slot *slot = &block->slots[step->outputs[i]];
+            status = keep_output(plan, slot, &call->out[i], step->constant, error);
+            step->folded = step->folded && slot->constant;
+        }
+    for (size_t i = 0; i < step->output_count; i++)
+        ulp_tensor_free(&call->out[i]);
+    return status;
+}
+
 static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
                                  struct ulp_step *step, struct ulp_error *error)
 {
@@ -126,43 +171,25 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
     struct ulp_call call = {.bound = &step->bound,
                             .arithmetic = &plan->exact,
                             .input_count = status == ULP_OK ? inputs.count : 0,
+                            .in = inputs.pointers,
                             .output_count = step->output_count,
                             .out = outputs,
                             .scratch = scratch,
                             .budget = &plan->constants,
                             .pool = plan->pool};
-    if (status == ULP_OK && inputs.shapes_known) {
-        call.in = inputs.pointers;
-        status = ulp_call_infer(&call, error);
-        for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
-            if (step->outputs[i] >= 0) {
-                block->slots[step->outputs[i]].shape = outputs[i];
-                block->slots[step->outputs[i]].shape.data = NULL;
-            }
-    }
-    step->constant =
-        status == ULP_OK && inputs.shapes_known &&
-        (is_constant_node(step) || (inputs.values_known && is_constant_fill(step, &outputs[0])));
-    bool folds = status == ULP_OK && inputs.shapes_known &&
-                 (step->constant || worth_folding(step, &inputs, outputs));
-    if (folds && constant_tensor(step) && step->outputs[0] >= 0) {
+    bool known = false;
+    if (status == ULP_OK && inputs.shapes_known)
+        status = infer_step(block, step, &call, &known, error);
+    known &= status == ULP_OK;
+    step->constant = known && (is_constant_node(step) ||
+                               (inputs.values_known && is_constant_fill(step, &outputs[0])));
+    if (step->constant && constant_tensor(step) && step->outputs[0] >= 0) {
         struct ulp_plan_slot *slot = &block->slots[step->outputs[0]];
         slot->known = slot->constant = constant_tensor(step);
         step->folded = true;
-    } else if (folds) {
-        status = step->bound.op->shape_only ? ULP_OK : read_stored(plan, &inputs, error);
-        if (status == ULP_OK)
-            status = ulp_call_run(&call, error);
-        step->folded = true;
-        for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
-            if (step->outputs[i] >= 0 && outputs[i].type != ULP_TYPE_UNDEFINED) {
-                struct ulp_plan_slot *slot = &block->slots[step->outputs[i]];
-                status = keep_output(plan, slot, &outputs[i], step->constant, error);
-                step->folded = step->folded && slot->constant;
-            }
+    } else if (known && (step->constant || worth_folding(step, &inputs, outputs))) {
+        status = compute_step(plan, block, step, &call, &inputs, error);
     }
-    for (size_t i = 0; outputs && folds && i < step->output_count; i++)
-        ulp_tensor_free(&outputs[i]);
     for (size_t i = 0; inputs.views && i < inputs.count; i++)
         ulp_tensor_free(&inputs.views[i]);
     ulp_arena_free(scratch);
