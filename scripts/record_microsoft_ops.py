@@ -87,6 +87,7 @@ def cases():
     yield from attention_cases()
     yield from layer_cases()
     yield from decoder_cases()
+    yield from quantized_cases()
 
 
 def channels_last(x):
@@ -266,6 +267,40 @@ def decoder_cases():
         yield "GroupQueryAttention", f"fp8_{kind[4:].lower()}_later", \
             [*new, *codes, i32(7), i32(8), None, None, None, None, None, *scales], \
             dict(quantized, twin=functools.partial(attention_of_fp8, new, codes, scales, group))
+
+
+def quantized_cases():
+    """What static quantisation writes: QGemm, and tables of codes."""
+    a = u8(3, 8) // 2  # UINT8 by INT8 saturates pairs of products on processors without VNNI; these stay below
+    b = [i8(8, 5), (0.5 + np.abs(f32(5))) / 64, i8(5) * 0, i32(100, -200, 300, 0, 7)]
+    b[1] = b[1].astype(np.float32)
+    yield "QGemm", "", [a, s(0.02), z(120), *b, s(0.05), z(110)], dict(alpha=0.5)
+    yield "QGemm", "turned", [i8(8, 3), s(0.02), z(-3, np.int8), i8(5, 8), s(0.01), z(4, np.int8), None, s(0.06), z(5, np.int8)], \
+        dict(transA=1, transB=1)
+    yield "QGemm", "float", [a, s(0.02), z(120), *b], {}
+    yield "QGemm", "zeros", [u8(3, 8), s(0.02), z(120), u8(5, 8), b[1], u8(5), b[3]], dict(transB=1)
+    scales = np.abs(f32(6, 3)) / 8
+    ids = np.array([[0, 5], [3, 3]], np.int64)
+    yield "GatherBlockQuantized", "bytes", [u8(6, 40), ids, scales, u8(6, 3)], dict(bits=8, block_size=16)
+    yield "GatherBlockQuantized", "middle", [u8(6, 40), ids, scales], dict(bits=8, block_size=16)
+    yield "GatherBlockQuantized", "nibbles", [u8(6, 20), i32(-1, 2), scales, u8(6, 2)], dict(bits=4, block_size=16)
+    for name, kind in (("int4", ml_dtypes.int4), ("uint4", ml_dtypes.uint4)):
+        low = -8 if name == "int4" else 0
+        codes = [rng.integers(low, low + 16, shape).astype(np.int8) for shape in ((6, 40), (6, 3), (3, 40, 5), (3, 3, 5))]
+        table = [c.astype(kind) for c in codes]
+        yield "GatherBlockQuantized", name, [table[0], ids, scales, table[1]], \
+            dict(block_size=16, twin=functools.partial(gather_blocks, codes[0], ids, scales, codes[1], 0, 1))
+        wide = (np.abs(f32(3, 3, 5)) / 8).astype(np.float32)
+        for axis in (0, 1, 2):
+            yield "GatherBlockQuantized", f"{name}_{axis}", [table[2], i32(2, 0), wide, table[3]], \
+                dict(block_size=16, gather_axis=axis, quantize_axis=1,
+                     twin=functools.partial(gather_blocks, codes[2], i32(2, 0), wide, codes[3], axis, 1))
+
+
+def gather_blocks(data, ids, scales, zeros, axis, along):
+    """In FP32 by its definition: ONNX Runtime takes no 4-bit types from Python."""
+    spread = [np.repeat(t, 16, axis=along).take(range(data.shape[along]), axis=along) for t in (scales, zeros)]
+    return [((data - spread[1].astype(np.float32)) * spread[0]).take(ids, axis=axis)]
 
 
 def normalized(x, weight, epsilon):

@@ -46,11 +46,19 @@ enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
 enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,
                                     const struct ulp_tensor *in, const struct ulp_tensor *zero,
                                     int axis, struct ulp_error *error);
-/* A product of integers, MatMul or Conv, after both factors have lost their zero points (NULL: 0),
- * then the row's epilogue (places NULL: none). */
+/* A product of integers after both factors have lost their zero points (NULL: 0), then the row's
+ * epilogue (places NULL: none). The zero points of the first are one, or (MatMul) one for each of
+ * its rows; those of the second are one, or one for each column of the result or channel. */
+enum ulp_product { ULP_PRODUCT_MATMUL, ULP_PRODUCT_GEMM, ULP_PRODUCT_CONV };
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
-                                 const struct ulp_tensor *const zeros[2], bool is_conv,
+                                 const struct ulp_tensor *const zeros[2], enum ulp_product product,
                                  const char *places, struct ulp_error *error);
+/* The sums alone, of factors without zero points, as INT32. */
+enum ulp_status ulp_integer_product(struct ulp_call *call,
+                                    const struct ulp_tensor *const factors[2],
+                                    const struct ulp_tensor *const zeros[2],
+                                    enum ulp_product product, bool with_epilogue,
+                                    struct ulp_sums *sums, struct ulp_error *error);
 enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x,
                                const struct ulp_tensor *w, enum ulp_type type,
                                struct ulp_error *error);

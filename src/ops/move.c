@@ -257,3 +257,15 @@ int64_t ulp_pad_wrap(int64_t i, int64_t n)
     int64_t rest = i % n;
     return rest < 0 ? rest + n : rest;
 }
+
+enum ulp_status ulp_read_index(const struct ulp_tensor *indices, size_t i, int64_t size,
+                               int64_t *out, struct ulp_error *error)
+{
+    int64_t index = ulp_tensor_get_int(indices, i);
+    if (index < -size || index >= size)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "index %lld at position %zu is outside an axis of %lld elements",
+                        (long long)index, i, (long long)size);
+    *out = index < 0 ? index + size : index;
+    return ULP_OK;
+}

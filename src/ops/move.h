@@ -43,6 +43,10 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
 enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count,
                                int64_t start, int64_t step, struct ulp_error *error);
 
+/* indices[i] as 0 <= *out < size, counted from the end when negative. */
+enum ulp_status ulp_read_index(const struct ulp_tensor *indices, size_t i, int64_t size,
+                               int64_t *out, struct ulp_error *error);
+
 /* The element of an axis of n > 0 that padding shows at index i, outside or inside. reflect turns
  * at the outer elements' centres, symmetric at their outer edges. */
 typedef int64_t ulp_pad_fn(int64_t i, int64_t n);

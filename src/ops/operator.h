@@ -164,8 +164,8 @@ enum ulp_route {
 struct ulp_operator {
     const char *name, *domain; /* domain NULL: ai.onnx */
     int since, until;          /* opset versions; until 0: still valid */
-    /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N", with N
-     * outputs. NULL: for all. */
+    /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N" or
+     * "inputs=N", with N outputs or inputs. NULL: for all. */
     const char *when;
     /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of
      * any type, p floats that configure the operator (Resize's scales: constant ones are never

@@ -10,8 +10,8 @@
 
 /* ---- choosing the row ---- */
 
-/* Does "attribute=value" hold for the node, its row's default included? "outputs=N": has it N
- * outputs? */
+/* Does "attribute=value" hold for the node, its row's default included? "outputs=N", "inputs=N":
+ * has it N outputs, or inputs? */
 static bool holds(const struct ulp_operator *op, const struct ulp_node *node)
 {
     if (!op->when)
@@ -20,6 +20,8 @@ static bool holds(const struct ulp_operator *op, const struct ulp_node *node)
     size_t length = (size_t)(equals - op->when);
     if (strncmp(op->when, "outputs=", length + 1) == 0)
         return node->output_count == (size_t)atoll(value);
+    if (strncmp(op->when, "inputs=", length + 1) == 0)
+        return node->input_count == (size_t)atoll(value);
     const struct ulp_attribute *given = ulp_attribute_given(node, op->when, length);
     if (given && given->kind == ULP_ATTRIBUTE_STRING)
         return strcmp(given->s, value) == 0;

@@ -1,6 +1,8 @@
 /* com.microsoft's MatMulNBits: a product with weights of 2, 4 or 8 bits, which share a scale and a
  * zero point in blocks. B is (N, blocks, bytes of a block), K values packed from the low bits up.
  */
+#include "ops/microsoft/bits.h"
+
 #include <string.h>
 
 #include "base/error.h"
@@ -55,10 +57,8 @@ static enum ulp_status infer_packed(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
 }
 
-/* `rows` rows of `columns` values of `bits` bits as UINT8, each row starting at a byte of `in`;
- * out has room for them. */
-static void unpack(const struct ulp_tensor *in, int64_t first_row, int64_t rows, int64_t columns,
-                   int64_t row_bytes, int64_t bits, struct ulp_tensor *out)
+void ulp_unpack_bits(const struct ulp_tensor *in, int64_t first_row, int64_t rows, int64_t columns,
+                     int64_t row_bytes, int64_t bits, struct ulp_tensor *out)
 {
     const unsigned char *from = (const unsigned char *)in->data + first_row * row_bytes;
     unsigned char *to = out->data;
@@ -131,7 +131,8 @@ static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequanti
     if (status == ULP_OK && d->zero && d->zero->type == ULP_TYPE_UINT8) {
         status = take_bytes(call, &d->zeros, p->n, p->blocks, error);
         if (status == ULP_OK)
-            unpack(d->zero, 0, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits, &d->zeros);
+            ulp_unpack_bits(d->zero, 0, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits,
+                            &d->zeros);
         d->zero = &d->zeros;
     }
     if (status == ULP_OK)
@@ -153,8 +154,8 @@ static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d,
 {
     static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
     const struct packed *p = &d->p;
-    unpack(call->in[1], first, count, p->k, p->blocks * (p->block * p->bits / 8), p->bits,
-           &d->values);
+    ulp_unpack_bits(call->in[1], first, count, p->k, p->blocks * (p->block * p->bits / 8), p->bits,
+                    &d->values);
     const struct ulp_rows rows = {.row_count = (size_t)count, .row_length = (size_t)p->k};
     const struct ulp_operand lines = {.row_stride = p->k, .position_stride = 1},
                              blocks = {.row_stride = p->blocks, .position_offset = d->block_of};

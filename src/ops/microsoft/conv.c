@@ -70,7 +70,7 @@ static enum ulp_status run_channels_first(struct ulp_call *call, const struct ul
         return ulp_integer_sums(call, (const struct ulp_tensor *[]){&factors[0], &factors[1]},
                                 (const struct ulp_tensor *[]){ulp_call_in(call, 2),
                                                               ulp_call_in(call, 5)},
-                                true, "-b--c-bbc", error);
+                                ULP_PRODUCT_CONV, "-b--c-bbc", error);
     enum ulp_status status = ulp_sums_begin(call, call->in[0]->type,
                                             kind == FUSED || ulp_call_in(call, 2), &sums, error);
     if (status == ULP_OK)

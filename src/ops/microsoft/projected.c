@@ -95,7 +95,7 @@ static enum ulp_status project(struct ulp_call *call, struct ulp_tensor *all,
         return ulp_integer_sums(&inner, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
                                 (const struct ulp_tensor *[]){ulp_call_in(call, 6),
                                                               ulp_call_in(call, 7)},
-                                false, "--bbb----", error);
+                                ULP_PRODUCT_MATMUL, "--bbb----", error);
     enum ulp_status status = ulp_sums_begin(&inner, all->type, ulp_call_in(call, 2), &sums, error);
     if (status == ULP_OK)
         status = ulp_matmul_sums(&inner, call->in[0], call->in[1], &sums, error);

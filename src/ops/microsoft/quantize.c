@@ -282,7 +282,7 @@ static enum ulp_status run_to_float(struct ulp_call *call, struct ulp_error *err
     return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[0], call->in[1]},
                             (const struct ulp_tensor *[]){ulp_call_in(call, 4),
                                                           ulp_call_in(call, 5)},
-                            false, "--rb--b", error);
+                            ULP_PRODUCT_MATMUL, "--rb--b", error);
 }
 
 /* ---- DynamicQuantizeMatMul: DynamicQuantizeLinear of a, then the same ---- */
@@ -330,8 +330,23 @@ static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_erro
     struct ulp_call product = *call;
     product.in = in;
     return ulp_integer_sums(&product, (const struct ulp_tensor *[]){&values, call->in[1]},
-                            (const struct ulp_tensor *[]){&zero, ulp_call_in(call, 3)}, false,
-                            "b-b-b", error);
+                            (const struct ulp_tensor *[]){&zero, ulp_call_in(call, 3)},
+                            ULP_PRODUCT_MATMUL, "b-b-b", error);
+}
+
+/* ---- QGemm: quantised again where y_scale and y_zero_point are given ---- */
+
+static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
+{
+    const struct ulp_tensor *zero = ulp_call_in(call, 8);
+    return ulp_gemm_infer(call, call->in[0], call->in[3], zero ? zero->type : call->in[1]->type,
+                          error);
+}
+static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[0], call->in[3]},
+                            (const struct ulp_tensor *[]){call->in[2], call->in[5]},
+                            ULP_PRODUCT_GEMM, "-b--b-bbb", error);
 }
 
 #define Q .domain = "com.microsoft", .since = 1, .quantizes = true
@@ -342,6 +357,11 @@ static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_erro
     "auto_pad:string=NOTSET; ceil_mode:int=0; channels_last:int=0; count_include_pad:int=0; " \
     "kernel_shape:!ints; pads:ints; strides:ints"
 #define REQUANTIZE(value) "q = round((" value ") / y_scale) + y_zero_point; min(max(q, low), high)"
+#define GEMM                                                                            \
+    .outputs = "y", .attributes = "alpha:float=1; transA:int=0; transB:int=0",          \
+    .infer = infer_gemm, .run = run_gemm, .work = ULP_WORK_CONTRACTION, .weights = "b", \
+    .integer_sums = true
+#define FACTORS "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i c:i?=0"
 #define X "(x - x_zero_point) * x_scale"
 
 /* clang-format off */
@@ -356,6 +376,12 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
      .outputs = "y",
      .infer = infer_to_float, .run = run_to_float, .work = ULP_WORK_CONTRACTION, .weights = "b",
      .integer_sums = true, .epilogue = "acc * (a_scale * b_scale) + bias"},
+    {.name = "QGemm", Q, .when = "inputs=9", .inputs = FACTORS " y_scale:p y_zero_point:i", GEMM,
+     .derived = "low high",
+     .epilogue = "q = round((acc + c) * (alpha * a_scale * b_scale / y_scale)) + y_zero_point; "
+                 "min(max(q, low), high)"},
+    {.name = "QGemm", Q, .inputs = FACTORS, GEMM,
+     .epilogue = "(acc + c) * (alpha * a_scale * b_scale)"},
     {.name = "QLinearAdd", Q, .inputs = BINARY, .outputs = "y", .derived = "low high",
      .infer = infer_two,
      .rows = rows_each,

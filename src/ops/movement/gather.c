@@ -5,19 +5,6 @@
 #include "ops/combine.h"
 #include "ops/move.h"
 
-/* indices[i] as 0 <= *out < size, counted from the end when negative. */
-static enum ulp_status read_index(const struct ulp_tensor *indices, size_t i, int64_t size,
-                                  int64_t *out, struct ulp_error *error)
-{
-    int64_t index = ulp_tensor_get_int(indices, i);
-    if (index < -size || index >= size)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "index %lld at position %zu is outside an axis of %lld elements",
-                        (long long)index, i, (long long)size);
-    *out = index < 0 ? index + size : index;
-    return ULP_OK;
-}
-
 /* ---- Gather ---- */
 
 static enum ulp_status infer_gather(struct ulp_call *call, struct ulp_error *error)
@@ -54,7 +41,7 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
         (status = ulp_move_table(call, &inner, split.inner, 0, 1, error)) != ULP_OK)
         return status;
     for (size_t i = 0; i < indices->count; i++) {
-        if ((status = read_index(indices, i, (int64_t)split.size, &chosen[i], error)) != ULP_OK)
+        if ((status = ulp_read_index(indices, i, (int64_t)split.size, &chosen[i], error)) != ULP_OK)
             return status;
         chosen[i] *= (int64_t)split.inner;
     }
@@ -106,7 +93,7 @@ static enum ulp_status element_places(struct ulp_call *call, const struct ulp_te
             place += d == axis ? 0 : (int64_t)(rest % (size_t)indices->dims[d]) * strides[d];
             rest /= (size_t)indices->dims[d];
         }
-        status = read_index(indices, i, data->dims[axis], &index, error);
+        status = ulp_read_index(indices, i, data->dims[axis], &index, error);
         (*places)[i] = place + index * strides[axis];
     }
     return status;
@@ -173,8 +160,8 @@ static enum ulp_status block_places(struct ulp_call *call, const struct block_la
         for (int k = 0; status == ULP_OK && k < layout->index_size; k++) {
             int64_t index = 0;
             int axis = layout->batch_dims + k;
-            status = read_index(indices, r * (size_t)layout->index_size + (size_t)k,
-                                data->dims[axis], &index, error);
+            status = ulp_read_index(indices, r * (size_t)layout->index_size + (size_t)k,
+                                    data->dims[axis], &index, error);
             place += index * strides[axis];
         }
         (*places)[r] = place;

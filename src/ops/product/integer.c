@@ -7,7 +7,6 @@
 #include "ops/contraction.h"
 
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, INTEGER_BIAS, BIAS, Y_SCALE, Y_ZERO };
-enum { CONV, MATMUL, GEMM };
 
 static enum ulp_status infer_integer(struct ulp_call *call, struct ulp_error *error)
 {
@@ -16,39 +15,31 @@ static enum ulp_status infer_integer(struct ulp_call *call, struct ulp_error *er
                                : zero                       ? zero->type
                                                             : ULP_TYPE_UINT8;
     switch (call->bound->op->parameter) {
-    case CONV: return ulp_conv_infer(call, x, w, type, error);
-    case GEMM: return ulp_gemm_infer(call, x, w, type, error);
+    case ULP_PRODUCT_CONV: return ulp_conv_infer(call, x, w, type, error);
+    case ULP_PRODUCT_GEMM: return ulp_gemm_infer(call, x, w, type, error);
     default: return ulp_matmul_infer(call, x, w, type, error);
     }
 }
 
 static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *error)
 {
-    static const char *const places[] = {
-        [CONV] = "-b--c--cbb", [MATMUL] = "-b--b--bbb", [GEMM] = "-b--b--bbb"};
-    const int kind = call->bound->op->parameter;
-    const struct ulp_tensor *w = call->in[W], *bias = ulp_call_in(call, INTEGER_BIAS);
-    const int axis =
-        kind == CONV || (kind == GEMM && ulp_call_int(call, "transB")) ? 0 : w->rank - 1;
-    struct ulp_tensor first, second, biased;
+    const enum ulp_product product = (enum ulp_product)call->bound->op->parameter;
+    const bool conv = product == ULP_PRODUCT_CONV;
+    const struct ulp_tensor *bias = ulp_call_in(call, INTEGER_BIAS);
+    struct ulp_tensor biased;
     struct ulp_sums sums;
-    enum ulp_status status = ulp_integer_combine(call, &first, "x - zero", call->in[X],
-                                                 ulp_call_in(call, X_ZERO), 0, error);
-    if (status == ULP_OK)
-        status = ulp_integer_combine(call, &second, "x - zero", w, ulp_call_in(call, W_ZERO), axis,
-                                     error);
-    if (status == ULP_OK)
-        status = ulp_sums_begin(call, ULP_TYPE_INT32, true, &sums, error);
-    if (status == ULP_OK)
-        status = kind == CONV   ? ulp_conv_sums(call, &first, &second, &sums, error)
-                 : kind == GEMM ? ulp_gemm_sums(call, &first, &second, &sums, error)
-                                : ulp_matmul_sums(call, &first, &second, &sums, error);
+    enum ulp_status status =
+        ulp_integer_product(call, (const struct ulp_tensor *[]){call->in[X], call->in[W]},
+                            (const struct ulp_tensor *[]){ulp_call_in(call, X_ZERO),
+                                                          ulp_call_in(call, W_ZERO)},
+                            product, true, &sums, error);
     if (status == ULP_OK && bias) {
         status = ulp_integer_combine(call, &biased, "x + zero", &sums.acc, bias,
-                                     kind == CONV ? 1 : sums.acc.rank - 1, error);
+                                     conv ? 1 : sums.acc.rank - 1, error);
         sums.acc = biased;
     }
-    return status == ULP_OK ? ulp_sums_end(call, &sums, places[kind], error) : status;
+    return status == ULP_OK ? ulp_sums_end(call, &sums, conv ? "-b--c--cbb" : "-b--b--bbb", error)
+                            : status;
 }
 
 #define FACTORS \
@@ -78,8 +69,8 @@ static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *erro
 
 /* clang-format off */
 static const struct ulp_operator rows[] = {
-    ENDS("Conv", CONV, CONV_ATTRIBUTES), ENDS("MatMul", MATMUL, NULL), ENDS("Gemm", GEMM,
-    GEMM_ATTRIBUTES),
+    ENDS("Conv", ULP_PRODUCT_CONV, CONV_ATTRIBUTES), ENDS("MatMul", ULP_PRODUCT_MATMUL, NULL),
+    ENDS("Gemm", ULP_PRODUCT_GEMM, GEMM_ATTRIBUTES),
 };
 /* clang-format on */
 

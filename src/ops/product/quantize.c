@@ -222,34 +222,51 @@ enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *ou
     return ulp_call_text(call, text, call->arithmetic, &rows, 2, named, 1, &result, error);
 }
 
+enum ulp_status ulp_integer_product(struct ulp_call *call,
+                                    const struct ulp_tensor *const factors[2],
+                                    const struct ulp_tensor *const zeros[2],
+                                    enum ulp_product product, bool with_epilogue,
+                                    struct ulp_sums *sums, struct ulp_error *error)
+{
+    const bool channels = product == ULP_PRODUCT_CONV ||
+                          (product == ULP_PRODUCT_GEMM && ulp_call_int(call, "transB"));
+    struct ulp_tensor a, b;
+    enum ulp_status status =
+        ulp_integer_combine(call, &a, "x - zero", factors[0], zeros[0],
+                            product == ULP_PRODUCT_MATMUL ? factors[0]->rank - 2 : 0, error);
+    if (status == ULP_OK)
+        status = ulp_integer_combine(call, &b, "x - zero", factors[1], zeros[1],
+                                     channels ? 0 : factors[1]->rank - 1, error);
+    if (status == ULP_OK)
+        status = ulp_sums_begin(call, ULP_TYPE_INT32, with_epilogue, sums, error);
+    if (status != ULP_OK)
+        return status;
+    switch (product) {
+    case ULP_PRODUCT_CONV: return ulp_conv_sums(call, &a, &b, sums, error);
+    case ULP_PRODUCT_GEMM: return ulp_gemm_sums(call, &a, &b, sums, error);
+    default: return ulp_matmul_sums(call, &a, &b, sums, error);
+    }
+}
+
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
-                                 const struct ulp_tensor *const zeros[2], bool is_conv,
+                                 const struct ulp_tensor *const zeros[2], enum ulp_product product,
                                  const char *places, struct ulp_error *error)
 {
-    struct ulp_tensor first, second;
     struct ulp_sums sums;
-    enum ulp_status status = ulp_integer_combine(call, &first, "x - zero", factors[0], zeros[0],
-                                                 is_conv ? 0 : factors[0]->rank - 2, error);
-    if (status == ULP_OK)
-        status = ulp_integer_combine(call, &second, "x - zero", factors[1], zeros[1],
-                                     is_conv ? 0 : factors[1]->rank - 1, error);
-    if (status == ULP_OK)
-        status = ulp_sums_begin(call, ULP_TYPE_INT32, places != NULL, &sums, error);
-    if (status == ULP_OK)
-        status = is_conv ? ulp_conv_sums(call, &first, &second, &sums, error)
-                         : ulp_matmul_sums(call, &first, &second, &sums, error);
+    enum ulp_status status =
+        ulp_integer_product(call, factors, zeros, product, places != NULL, &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, places, error) : status;
 }
 
 /* The same of the row's slots: a, b (or x, w) and the zero points. */
 static enum ulp_status multiply_integers(struct ulp_call *call, size_t a, size_t a_zero, size_t b,
-                                         size_t b_zero, bool is_conv, const char *places,
-                                         struct ulp_error *error)
+                                         size_t b_zero, enum ulp_product product,
+                                         const char *places, struct ulp_error *error)
 {
     return ulp_integer_sums(call, (const struct ulp_tensor *[]){call->in[a], call->in[b]},
                             (const struct ulp_tensor *[]){ulp_call_in(call, a_zero),
                                                           ulp_call_in(call, b_zero)},
-                            is_conv, places, error);
+                            product, places, error);
 }
 
 static enum ulp_status infer_matmul_integer(struct ulp_call *call, struct ulp_error *error)
@@ -258,7 +275,7 @@ static enum ulp_status infer_matmul_integer(struct ulp_call *call, struct ulp_er
 }
 static enum ulp_status run_matmul_integer(struct ulp_call *call, struct ulp_error *error)
 {
-    return multiply_integers(call, 0, 2, 1, 3, false, NULL, error);
+    return multiply_integers(call, 0, 2, 1, 3, ULP_PRODUCT_MATMUL, NULL, error);
 }
 
 static enum ulp_status infer_conv_integer(struct ulp_call *call, struct ulp_error *error)
@@ -267,7 +284,7 @@ static enum ulp_status infer_conv_integer(struct ulp_call *call, struct ulp_erro
 }
 static enum ulp_status run_conv_integer(struct ulp_call *call, struct ulp_error *error)
 {
-    return multiply_integers(call, 0, 2, 1, 3, true, NULL, error);
+    return multiply_integers(call, 0, 2, 1, 3, ULP_PRODUCT_CONV, NULL, error);
 }
 
 static enum ulp_status infer_qlinear_matmul(struct ulp_call *call, struct ulp_error *error)
@@ -276,7 +293,7 @@ static enum ulp_status infer_qlinear_matmul(struct ulp_call *call, struct ulp_er
 }
 static enum ulp_status run_qlinear_matmul(struct ulp_call *call, struct ulp_error *error)
 {
-    return multiply_integers(call, 0, 2, 3, 5, false, "-r--b-bb", error);
+    return multiply_integers(call, 0, 2, 3, 5, ULP_PRODUCT_MATMUL, "-r--b-bb", error);
 }
 
 static enum ulp_status infer_qlinear_conv(struct ulp_call *call, struct ulp_error *error)
@@ -285,7 +302,7 @@ static enum ulp_status infer_qlinear_conv(struct ulp_call *call, struct ulp_erro
 }
 static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error *error)
 {
-    return multiply_integers(call, 0, 2, 3, 5, true, "-b--c-bbc", error);
+    return multiply_integers(call, 0, 2, 3, 5, ULP_PRODUCT_CONV, "-b--c-bbc", error);
 }
 
 #define QUANTIZE                                                                     \

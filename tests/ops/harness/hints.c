@@ -167,6 +167,14 @@ const struct hint hints[] = {
     /* |w| <= 8 */
     {"ms.MatMulNBits", 0, "g[3,32] u[5,2,8](0,255) f[5,2](0,1)",
      "K=32; N=5; bits=4; block_size=16", 36, 512},
+    {"ms.QGemm", 0, "u[3,4](126,130) f[]{0.5} u[]{128} u[4,2](118,122) f[2]{0.25,0.5} u[]{120} "
+                    "j[2](0,8) f[]{0.125} u[]{100}"},
+    {"ms.QGemm", 0, "u[3,8](0,8) f[]{0.0625} u[]{0} s[8,5](-8,8) f[]{0.125} s[]{0} j[5](0,8)", NULL,
+     12, 4},
+    {"ms.GatherBlockQuantized", 0, "u[4,16](0,255) i[2,3](0,3) f[4,2](0.0625,1) u[4,1](0,255)",
+     "block_size=16"},
+    {"ms.GatherBlockQuantized", 0, "u[4,3,32](0,255) i[3](-4,3) f[4,3,2](0.0625,1)",
+     "block_size=16; bits=8; quantize_axis=-1"},
     {"ms.MatMulIntegerToFloat", 0, "u[3,8](0,8) s[8,5](-8,8) f[]{0.0625} f[]{0.125}", NULL, 12, 4},
     /* 8 values of [-2, 2] as steps of 4 / 255, which a rounding may move by one: 8 * 4 / 255 * 20 /
      * 16 is 0.16, 16 u * 20 in FP16 */

@@ -1,0 +1,12 @@
+/* Values of less than 8 bits, packed from the low bits up. */
+#ifndef ULP_OPS_MICROSOFT_BITS_H
+#define ULP_OPS_MICROSOFT_BITS_H
+
+#include "tensor/tensor.h"
+
+/* `rows` rows of `columns` values of `bits` bits as UINT8, each row starting at a byte of `in`;
+ * out has room for them. */
+void ulp_unpack_bits(const struct ulp_tensor *in, int64_t first_row, int64_t rows, int64_t columns,
+                     int64_t row_bytes, int64_t bits, struct ulp_tensor *out);
+
+#endif

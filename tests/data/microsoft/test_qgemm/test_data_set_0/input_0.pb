@@ -1,0 +1,1 @@
+Bx0J[yD(|Npg2uwDRcSJ9Tv
