@@ -297,6 +297,24 @@ def quantized_cases():
                      twin=functools.partial(gather_blocks, codes[2], i32(2, 0), wide, codes[3], axis, 1))
 
 
+    def codes(*shape):
+        return rng.integers(-60, 60, shape).astype(np.int8)  # see above
+    zero = z([0], np.int8)
+    lstm = dict(hidden_size=6, outputs="y,y_h,y_c")
+    x, w, r, b = f32(4, 1, 5), codes(1, 5, 24), codes(1, 6, 24), f32(1, 48) / 4
+    yield "DynamicQuantizeLSTM", "", [x, w, r, b, None, None, None, None, s([0.01]), zero, s([0.012]), zero], lstm
+    each = [((0.5 + np.abs(f32(2, 24))) / 100).astype(np.float32) for _ in range(2)]
+    zeros = [z([[0] * 24] * 2, np.int8)] * 2
+    both = [codes(2, 5, 24), codes(2, 6, 24), f32(2, 48) / 4]
+    yield "DynamicQuantizeLSTM", "both_ways", \
+        [f32(4, 1, 5), *both, None, f32(2, 1, 6), f32(2, 1, 6), f32(2, 18) / 4, each[0], zeros[0], each[1], zeros[1]], \
+        dict(lstm, direction="bidirectional")
+    w, r = u8(1, 5, 24) // 2, u8(1, 6, 24) // 2
+    yield "DynamicQuantizeLSTM", "zeros", [f32(4, 1, 5), w, r, b, i32(3), None, None, None, s([0.01]), z([60]), s([0.012]), z([66])], \
+        dict(lstm, direction="reverse", clip=1.5)
+    yield "DynamicQuantizeLSTM", "items", [f32(4, 3, 5), w, r, b, i32(3, 2, 1), None, None, None, s([0.01]), z([60]), s([0.012]), z([66])], lstm
+
+
 def gather_blocks(data, ids, scales, zeros, axis, along):
     """In FP32 by its definition: ONNX Runtime takes no 4-bit types from Python."""
     spread = [np.repeat(t, 16, axis=along).take(range(data.shape[along]), axis=along) for t in (scales, zeros)]
@@ -344,6 +362,7 @@ def make_model(op, arrays, attributes):
 def run(op, arrays, attributes, change=np.asarray):
     runnable, feed, _ = make_model(op, arrays, attributes)
     options = ort.SessionOptions()
+    options.intra_op_num_threads = 1  # DynamicQuantizeLSTM's ranges are those of a thread's items
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(runnable.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return [np.ascontiguousarray(change(r)) for r in session.run(None, feed)]

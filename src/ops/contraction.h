@@ -41,6 +41,12 @@ enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a
 enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
                               const struct ulp_tensor *b, struct ulp_sums *sums,
                               struct ulp_error *error);
+/* DynamicQuantizeLinear of a tensor that is not empty: UINT8 values, their scale and zero point,
+ * temporaries. The formula is for the row's list. */
+extern const struct ulp_formula ulp_quantized_dynamic;
+enum ulp_status ulp_quantize_dynamic(struct ulp_call *call, const struct ulp_tensor *in,
+                                     struct ulp_tensor *values, struct ulp_tensor *scale,
+                                     struct ulp_tensor *zero, struct ulp_error *error);
 /* "x - zero" or "x + zero" as INT32, a temporary; zero (NULL: 0) has one element, or one for each
  * index of axis. */
 enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *out, const char *text,

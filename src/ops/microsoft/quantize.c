@@ -292,37 +292,13 @@ static enum ulp_status infer_dynamic_matmul(struct ulp_call *call, struct ulp_er
     return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
 }
 
-static const struct ulp_formula quantized = {
-    "x", "y scale zero",
-    "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
-    "scale = (top == bottom ? 1 : top - bottom) / 255; "
-    "zero = round(min(max(0 - bottom / scale, 0), 255)); "
-    "min(max(round(x / scale) + zero, 0), 255)"};
-
 static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *a = call->in[0], **in;
     struct ulp_tensor values, scale, zero;
-    enum ulp_status status;
-    if (a->count == 0)
-        return ulp_fail(error, ULP_ERROR_INPUT, "a has no elements");
-    if ((status = ulp_call_describe_tensor(call, &values, ULP_TYPE_UINT8, a->rank, a->dims,
-                                           error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &scale, a->type, 0, NULL, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &zero, ULP_TYPE_UINT8, 0, NULL, error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary(call, &values, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &scale, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &zero, error)) != ULP_OK ||
-        (status = ulp_call_take(call, call->input_count, sizeof *in, &in, error)) != ULP_OK)
-        return status;
-    const struct ulp_rows rows = {.row_count = 1, .row_length = a->count};
-    const struct ulp_named_operand operand = {"x", {.tensor = a, .position_stride = 1}};
-    const struct ulp_named_operand outputs[] = {{"", {.tensor = &values, .position_stride = 1}},
-                                                {"scale", {.tensor = &scale}},
-                                                {"zero", {.tensor = &zero}}};
-    status =
-        ulp_call_formula(call, &quantized, call->arithmetic, &rows, 1, &operand, 3, outputs, error);
+    enum ulp_status status = ulp_quantize_dynamic(call, a, &values, &scale, &zero, error);
+    if (status == ULP_OK)
+        status = ulp_call_take(call, call->input_count, sizeof *in, &in, error);
     if (status != ULP_OK)
         return status;
     memcpy(in, call->in, call->input_count * sizeof *in);
@@ -369,7 +345,7 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
     {.name = "DynamicQuantizeMatMul", Q, .inputs = "a b:i b_scale:p b_zero_point:i? bias?=-0",
      .outputs = "y",
      .infer = infer_dynamic_matmul, .run = run_dynamic_matmul, .work = ULP_WORK_CONTRACTION,
-     .weights = "b", .integer_sums = true, .formulas = ULP_FORMULAS(&quantized),
+     .weights = "b", .integer_sums = true, .formulas = ULP_FORMULAS(&ulp_quantized_dynamic),
      .epilogue = "acc * (a * b_scale) + bias"},
     {.name = "MatMulIntegerToFloat", Q,
      .inputs = "a:i b:i a_scale:p b_scale:p a_zero_point:i? b_zero_point:i? bias?=-0",

@@ -156,6 +156,45 @@ static enum ulp_status rows_all(struct ulp_call *call, struct ulp_rows *rows,
     return ULP_OK;
 }
 
+#define DYNAMIC(scale, zero)                                                                    \
+    "top = max(0, row_max(x)); bottom = min(0, row_min(x)); " scale                             \
+    " = (top == bottom ? 1 : top - bottom) / 255; " zero " = round(min(max(0 - bottom / " scale \
+    ", 0), 255)); "                                                                             \
+    "min(max(round(x / " scale ") + " zero ", 0), 255)"
+
+const struct ulp_formula ulp_quantized_dynamic = {"x", "y scale zero", DYNAMIC("scale", "zero")};
+
+enum ulp_status ulp_quantize_dynamic(struct ulp_call *call, const struct ulp_tensor *in,
+                                     struct ulp_tensor *values, struct ulp_tensor *scale,
+                                     struct ulp_tensor *zero, struct ulp_error *error)
+{
+    const struct {
+        struct ulp_tensor *tensor;
+        enum ulp_type type;
+        int rank;
+    } made[] = {{values, ULP_TYPE_UINT8, in->rank},
+                {scale, in->type, 0},
+                {zero, ULP_TYPE_UINT8, 0}};
+    enum ulp_status status = ULP_OK;
+    if (in->count == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "what is to be quantised has no elements");
+    for (int i = 0; i < 3 && status == ULP_OK; i++) {
+        status = ulp_call_describe_tensor(call, made[i].tensor, made[i].type, made[i].rank,
+                                          in->dims, error);
+        if (status == ULP_OK)
+            status = ulp_call_temporary(call, made[i].tensor, error);
+    }
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_rows rows = {.row_count = 1, .row_length = in->count};
+    const struct ulp_named_operand operand = {"x", {.tensor = in, .position_stride = 1}};
+    const struct ulp_named_operand outputs[] = {{"", {.tensor = values, .position_stride = 1}},
+                                                {"scale", {.tensor = scale}},
+                                                {"zero", {.tensor = zero}}};
+    return ulp_call_formula(call, &ulp_quantized_dynamic, call->arithmetic, &rows, 1, &operand, 3,
+                            outputs, error);
+}
+
 /* ---- products of integers ---- */
 
 /* Bytes less one zero point, as INT32: no difference overflows. */
@@ -336,10 +375,7 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "DynamicQuantizeLinear", .since = 11, .quantizes = true, .inputs = "x",
      .outputs = "y y_scale y_zero_point",
      .infer = infer_dynamic, .rows = rows_all,
-     .formula = "top = max(0, row_max(x)); bottom = min(0, row_min(x)); "
-                "y_scale = (top == bottom ? 1 : top - bottom) / 255; "
-                "y_zero_point = round(min(max(0 - bottom / y_scale, 0), 255)); "
-                "min(max(round(x / y_scale) + y_zero_point, 0), 255)"},
+     .formula = DYNAMIC("y_scale", "y_zero_point")},
     {.name = "MatMulInteger", .since = 10, .quantizes = true,
      .inputs = "a:i b:i a_zero_point:i? b_zero_point:i?", .outputs = "y",
      .infer = infer_matmul_integer, .run = run_matmul_integer, .work = ULP_WORK_CONTRACTION,

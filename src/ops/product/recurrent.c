@@ -7,10 +7,13 @@
 #include "ops/contraction.h"
 #include "ops/move.h"
 #include "ops/product/recurrent_cell.h"
+#include "ops/product/recurrent_codes.h"
 
 struct recurrent {
     size_t gates, directions, steps, batch, input, hidden;
     bool batch_first;
+    bool coded; /* weights are codes: directions x k x lines, transposed */
+    struct ulp_coded_weights coded_w, coded_r; /* of the direction */
     const struct ulp_cell *cell;
     struct ulp_chosen_activation activations[6];
     const struct ulp_tensor *x, *w, *r, *b, *lengths, *initial_h, *initial_c, *p;
@@ -29,7 +32,8 @@ static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurr
 {
     *s = (struct recurrent){.gates = (size_t)call->bound->op->parameter,
                             .cell = ulp_cell_of(call),
-                            .batch_first = ulp_call_int(call, "layout")};
+                            .coded = call->bound->op->integer_sums};
+    s->batch_first = !s->coded && ulp_call_int(call, "layout");
     s->x = call->in[0], s->w = call->in[1], s->r = call->in[2], s->b = ulp_call_input(call, "b");
     s->lengths = ulp_call_input(call, "sequence_lens"),
     s->initial_h = ulp_call_input(call, "initial_h");
@@ -47,12 +51,15 @@ static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurr
     s->steps = (size_t)s->x->dims[s->batch_first];
     s->batch = (size_t)s->x->dims[!s->batch_first];
     s->input = (size_t)s->x->dims[2];
-    s->hidden = (size_t)s->r->dims[2];
+    s->hidden = (size_t)s->r->dims[s->coded ? 1 : 2];
     const int64_t lines = (int64_t)(s->gates * s->hidden), directions = (int64_t)s->directions,
                   state = ulp_dim_mul((int64_t)(s->directions * s->batch), (int64_t)s->hidden);
     const struct ulp_attribute_value *hidden = ulp_call_attribute(call, "hidden_size");
-    bool fits = has_shape(s->w, directions, lines, s->x->dims[2]) &&
-                has_shape(s->r, directions, lines, s->r->dims[2]) &&
+    const int64_t input = s->x->dims[2], h = (int64_t)s->hidden;
+    bool fits = (s->coded ? has_shape(s->w, directions, input, lines) &&
+                                has_shape(s->r, directions, h, lines)
+                          : has_shape(s->w, directions, lines, input) &&
+                                has_shape(s->r, directions, lines, h)) &&
                 (!s->b || (int64_t)s->b->count == 2 * directions * lines) &&
                 (!s->lengths || s->lengths->count == s->batch) &&
                 (!s->initial_h || (int64_t)s->initial_h->count == state) &&
@@ -230,10 +237,39 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s
 
 /* ---- the steps ---- */
 
+static size_t item_length(const struct recurrent *s, size_t b)
+{
+    return s->lengths ? (size_t)ulp_clamp(ulp_tensor_get_int(s->lengths, b), 0, (int64_t)s->steps)
+                      : s->steps;
+}
+
 static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tensor *from,
                      size_t from_row, size_t length)
 {
     ulp_move_run(to, to_row * length, from, from_row * length, length);
+}
+
+/* Steps that no item has do not count for the range of x. */
+static enum ulp_status begin_coded(struct ulp_call *call, struct recurrent *s, size_t d,
+                                   struct ulp_error *error)
+{
+    size_t rows = 0;
+    for (size_t b = 0; b < s->batch; b++)
+        if (item_length(s, b) * s->batch > rows)
+            rows = item_length(s, b) * s->batch;
+    struct ulp_tensor x = ulp_tensor_view(s->x);
+    x.rank = 1;
+    x.count = rows * s->input;
+    x.dims[0] = (int64_t)x.count;
+    enum ulp_status status =
+        ulp_coded_weights_read(call, &s->coded_w, s->w, ulp_call_input(call, "w_scale"),
+                               ulp_call_input(call, "w_zero_point"), d, error);
+    if (status == ULP_OK)
+        status = ulp_coded_weights_read(call, &s->coded_r, s->r, ulp_call_input(call, "r_scale"),
+                                        ulp_call_input(call, "r_zero_point"), d, error);
+    if (status != ULP_OK || rows == 0)
+        return status;
+    return ulp_coded_multiply(call, &s->sums_x, &x, rows, &s->coded_w, error);
 }
 
 static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *s, size_t d,
@@ -260,6 +296,8 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *
             else
                 ulp_move_fill(states[i], b * s->hidden, s->hidden, zero.data);
     }
+    if (s->coded)
+        return begin_coded(call, s, d, error);
     const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
     return multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input, error);
 }
@@ -275,8 +313,10 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
     struct cell_operands *operands;
     enum ulp_status status = ulp_call_take(call, 1, sizeof *operands, &operands, error);
     if (status == ULP_OK)
-        status =
-            multiply(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines, s->hidden, error);
+        status = s->coded
+                     ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r, error)
+                     : multiply(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines,
+                                s->hidden, error);
     if (status != ULP_OK)
         return status;
     lay_cell(operands, call, s, d, x_row);
@@ -322,9 +362,7 @@ static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s,
         status = ulp_call_take(call, s->batch, sizeof *place, &place, error);
     for (size_t t = 0; status == ULP_OK && t < s->steps; t++) {
         for (size_t b = 0; b < s->batch; b++) {
-            size_t length = s->lengths ? (size_t)ulp_clamp(ulp_tensor_get_int(s->lengths, b), 0,
-                                                           (int64_t)s->steps)
-                                       : s->steps;
+            const size_t length = item_length(s, b);
             /* steps: the item has ended */
             place[b] = t >= length ? s->steps : reverse ? length - 1 - t : t;
             x_row[b] = (int64_t)((place[b] < s->steps ? place[b] : 0) * s->batch + b) *
@@ -363,9 +401,9 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
         status = ulp_call_scalar(call, &zero, s.x->type, 0, error);
     if (status == ULP_OK && ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
         ulp_move_fill(&call->out[0], 0, call->out[0].count, zero.data);
-    if (status == ULP_OK) /* every step meets it */
+    if (status == ULP_OK && !s.coded) /* every step meets it */
         status = ulp_packed_keep(call->packed, s.r, error);
-    const bool kept = status == ULP_OK;
+    const bool kept = status == ULP_OK && !s.coded;
     for (size_t d = 0; status == ULP_OK && d < s.directions; d++) {
         struct ulp_text formulas[2] = {{0}};
         status =
@@ -391,6 +429,12 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_recurrent[] = {
+    {.name = "DynamicQuantizeLSTM", .domain = "com.microsoft", .since = 1, .quantizes = true,
+     .inputs = "x w:i r:i b? sequence_lens:i? initial_h? initial_c? p? w_scale:p w_zero_point:i "
+               "r_scale:p r_zero_point:i",
+     .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT,
+     .integer_sums = true, .formulas = ULP_FORMULAS(&ulp_quantized_dynamic, &ulp_coded_scaled),
+     .parameter = ULP_LSTM_GATES},
     {.name = "GRU", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
      .attributes = COMMON "; linear_before_reset:int=0", RECURRENT, .parameter = ULP_GRU_GATES},
     {.name = "GRU", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?",

@@ -218,6 +218,12 @@ const struct hint hints[] = {
     {"RNN", 0, "g[2,1,3] f[1,4,3](-0.25,0.25) f[1,4,4](-0.25,0.25)", "hidden_size=4", 32, 2},
     {"GRU", 0, "g[2,1,3] f[1,12,3](-0.25,0.25) f[1,12,4](-0.25,0.25)", "hidden_size=4", 64, 2},
     {"LSTM", 0, "g[2,1,3] f[1,16,3](-0.25,0.25) f[1,16,4](-0.25,0.25)", "hidden_size=4", 64, 2},
+    /* the same, and codes that a rounding may move by one: in a step gates of weights up to 0.25 are
+     * off by (3 * 4 + 4 * 2) / 255 * 0.25 = 0.02, in two steps by 0.04 = 80 u in FP16 */
+    {"ms.DynamicQuantizeLSTM", 0, "g[2,1,3] s[1,3,16](-16,16) s[1,4,16](-16,16) f[32](-0.25,0.25) "
+                                  "i[1]{2} g[1,1,4] g[1,1,4] f[12]{0,0,0,0,0,0,0,0,0,0,0,0} "
+                                  "f[1]{0.015625} s[1]{0} f[1]{0.015625} s[1]{0}",
+     "hidden_size=4", 144, 2},
 
     /* attention: scores of magnitude S, off by D = (K + 3) S u; weights, which add up to 1, are off
      * by 2 D + (n + 4) u relatively, values by as much of their magnitude V */
