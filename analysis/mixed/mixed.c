@@ -241,8 +241,13 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
         *error = problem;
         return status;
     }
+    char text[200];
+    if (job->types.low == ULP_TYPE_UNDEFINED) {
+        snprintf(text, sizeof text, "the plan keeps every node, and %s is no type of a graph",
+                 job->options->arithmetic.storage.name);
+        return give_reason(out, text, error);
+    }
     if (job->types.low == ULP_TYPE_FLOAT && !job->types.mixes) {
-        char text[200];
         snprintf(text, sizeof text, "%.100s is stored in FLOAT: the graph has these types as it is",
                  job->options->arithmetic.name);
         return give_reason(out, text, error);

@@ -205,6 +205,24 @@ START_TEST(what_is_no_type_has_a_reason)
 }
 END_TEST
 
+/* An arithmetic whose format is no graph's type, when a plan keeps every node. */
+START_TEST(nothing_is_left_of_an_arithmetic)
+{
+    const struct ulp_keep all[] = {{.pattern = "*", .arithmetic = test_arithmetic("fp32")},
+                                   {.pattern = "*", .arithmetic = test_arithmetic("bf16")}};
+    const struct ulp_keeps keeps = {1, &all[_i], "all"};
+    struct ulp_model *model = load_text(&text_chain);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    struct ulp_mixed mixed;
+    write_mixed(model, "fp8-e4m3", &keeps, &inputs, &mixed);
+    ck_assert(!mixed.path && mixed.reason);
+    ck_assert_str_eq(mixed.reason, "the plan keeps every node, and fp8-e4m3 is no type of a graph");
+    ulp_mixed_free(&mixed);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* The file on disk is read again: another one than was loaded is refused, and nothing is written.
  */
 START_TEST(a_changed_file_is_refused)
@@ -264,6 +282,7 @@ int main(void)
     tcase_add_loop_test(small, bodies_have_types, 0, 2);
     tcase_add_loop_test(small, casts_are_those_of_the_borders, 0, 4);
     tcase_add_loop_test(small, what_is_no_type_has_a_reason, 0, 4);
+    tcase_add_loop_test(small, nothing_is_left_of_an_arithmetic, 0, 2);
     tcase_add_test(small, a_changed_file_is_refused);
     tcase_add_test(small, the_model_stays);
     suite_add_tcase(suite, networks_case);
