@@ -19,6 +19,7 @@ libcore_la_SOURCES += \
 	%D%/layer_options.h \
 	%D%/npy.c \
 	%D%/npz.c \
+	%D%/npz_write.c \
 	%D%/polygraphy_json.c \
 	%D%/polygraphy_write.c \
 	%D%/precision_plan.c \

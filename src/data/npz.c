@@ -1,4 +1,4 @@
-/* numpy's npz: a zip archive of npy files, stored or deflated. */
+/* numpy's npz read: a zip archive of npy files, stored or deflated. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,74 +219,4 @@ enum ulp_status ulp_npz_parse(const char *name, const void *bytes, size_t count,
     }
     zip_error_fini(&reason);
     return zip ? read_archive(zip, name, count, budget, out, error) : status;
-}
-
-static enum ulp_status add_member(zip_t *zip, const struct ulp_named_tensor *item,
-                                  struct ulp_npy *npy, struct ulp_error *error)
-{
-    enum ulp_status status = ulp_npy_encode(npy, &item->tensor, error);
-    if (status != ULP_OK)
-        return status;
-    zip_buffer_fragment_t parts[2] = {
-        {(zip_uint8_t *)npy->header, npy->header_bytes},
-        {(zip_uint8_t *)(uintptr_t)npy->data, npy->data_bytes},
-    };
-    size_t size = strlen(item->name) + 5;
-    char *member = malloc(size);
-    if (!member)
-        return ulp_out_of_memory(error);
-    snprintf(member, size, "%s.npy", item->name);
-    zip_source_t *source = zip_source_buffer_fragment(zip, parts, 2, 0);
-    zip_int64_t index = source ? zip_file_add(zip, member, source, ZIP_FL_ENC_UTF_8) : -1;
-    if (source && index < 0) /* control characters, or no UTF-8: as bytes */
-        index = zip_file_add(zip, member, source, ZIP_FL_ENC_CP437);
-    free(member);
-    if (index < 0) {
-        zip_source_free(source);
-        return fail_zip(zip_get_error(zip), "cannot be added", error);
-    }
-    /* A fixed date, so that equal tensors give equal files: 1980-01-01, zip's first day. */
-    if (zip_set_file_compression(zip, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
-        zip_file_set_dostime(zip, (zip_uint64_t)index, 0, 1 << 5 | 1, 0) != 0)
-        return fail_zip(zip_get_error(zip), "cannot be added", error);
-    return ULP_OK;
-}
-
-/* libzip makes no archive without members; numpy writes and reads this one. */
-static enum ulp_status write_empty(const char *path, struct ulp_error *error)
-{
-    static const unsigned char end_record[22] = {'P', 'K', 5, 6};
-    return ulp_file_write(path, end_record, sizeof end_record, error);
-}
-
-enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
-                                         struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    if (!set->count)
-        return write_empty(path, error);
-    int code;
-    zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, &code);
-    if (!zip)
-        return fail_open(path, code, "cannot be written", error);
-    struct ulp_npy *npys = calloc(set->count, sizeof *npys);
-    enum ulp_status status =
-        npys ? ULP_OK : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    for (size_t i = 0; status == ULP_OK && i < set->count; i++) {
-        status = add_member(zip, &set->items[i], &npys[i], error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s: '%.200s'", path, set->items[i].name);
-    }
-    if (status != ULP_OK)
-        zip_discard(zip);
-    else if (zip_close(zip) != 0) { /* writes a file beside and renames it */
-        status = fail_zip(zip_get_error(zip), "cannot write", error);
-        ulp_fail_at(error, status, "%s", path);
-        zip_discard(zip);
-    }
-    for (size_t i = 0; npys && i < set->count; i++)
-        ulp_npy_free(&npys[i]);
-    free(npys);
-    return status;
 }

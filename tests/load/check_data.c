@@ -1,8 +1,12 @@
 /* npz against numpy where Python has it, and archives that are wrong. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zip.h>
 
@@ -123,6 +127,97 @@ START_TEST(npz_comes_back)
     ck_assert_int_eq(ulp_tensor_set_write_npz(test_folder("no/such/a.npz"), &set, &error),
                      ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "no/such/a.npz") != NULL, "%s", error.message);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+/* What is not whole has no name, which a killed process would leave. */
+START_TEST(nothing_stands_beside_an_npz)
+{
+    struct ulp_tensor_set set = every_type();
+    struct ulp_error error;
+    char events[4096] __attribute__((aligned(8)));
+    const int probe = open(test_folder(""), O_TMPFILE | O_RDWR, 0600), watch = inotify_init();
+    if (probe >= 0 && watch >= 0 &&
+        inotify_add_watch(watch, test_folder(""), IN_CREATE | IN_MOVED_TO) >= 0) {
+        ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("a.npz"), &set, &error), error);
+        const ssize_t count = read(watch, events, sizeof events);
+        const struct inotify_event *event = (const void *)events;
+        ck_assert_str_eq(event->name, "a.npz");
+        ck_assert_int_eq(count, (ssize_t)(sizeof *event + event->len));
+    }
+    close(probe);
+    close(watch);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+/* More members than 16 bits count; libzip and Python read them. */
+START_TEST(many_arrays_come_back)
+{
+    enum { MANY = 70000 };
+    const int64_t dims[] = {3};
+    struct ulp_tensor_set set = {0}, read;
+    struct ulp_error error;
+    char command[1024];
+    for (size_t i = 0; i < MANY; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "x%zu", i);
+        add_tensor(&set, name, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, dims);
+        ((int64_t *)set.items[i].tensor.data)[2] = (int64_t)i;
+    }
+    const char *path = test_folder("many.npz");
+    ck_ulp_ok(ulp_tensor_set_write_npz(path, &set, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &read, &error), error);
+    ck_assert_uint_eq(read.count, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        ck_expect(strcmp(read.items[i].name, set.items[i].name) == 0 &&
+                      ulp_tensor_get_int(&read.items[i].tensor, 2) == (int64_t)i,
+                  "%s", set.items[i].name);
+    }
+    snprintf(command, sizeof command,
+             "if python3 -c 'import zipfile' 2>/dev/null; then python3 -c 'import sys, zipfile; "
+             "sys.exit(len(zipfile.ZipFile(sys.argv[1]).namelist()) != %d)' '%s'; fi",
+             MANY, path);
+    ck_assert_int_eq(system(command), 0);
+    ulp_tensor_set_free(&read);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+/* A pipe cannot be sought. */
+START_TEST(npz_goes_through_a_pipe)
+{
+    struct ulp_tensor_set set = every_type(), read;
+    struct ulp_error error;
+    char command[1024];
+    const char *pipe = test_folder("pipe"), *path = test_folder("a.npz");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    snprintf(command, sizeof command, "cat '%s' >'%s'", pipe, path);
+    FILE *reader = popen(command, "r");
+    const int held = open(pipe, O_WRONLY); /* once cat has opened it */
+    ck_ulp_ok(ulp_tensor_set_write_npz(pipe, &set, &error), error);
+    close(held);
+    ck_assert_int_eq(pclose(reader), 0);
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &read, &error), error);
+    check_equal_sets(&read, &set);
+    ulp_tensor_set_free(&read);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+START_TEST(names_in_an_npz_differ)
+{
+    const int64_t dims[] = {3};
+    struct ulp_tensor_set set = {0};
+    struct ulp_error error;
+    const char *path = test_folder("a.npz");
+    for (int i = 0; i < 2; i++)
+        add_tensor(&set, "x", ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, dims);
+    ck_assert_int_eq(ulp_tensor_set_write_npz(path, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "'x': a second array of this name") != NULL, "%s",
+                  error.message);
+    ck_assert_int_ne(access(path, F_OK), 0);
     ulp_tensor_set_free(&set);
 }
 END_TEST
@@ -292,6 +387,10 @@ int main(void)
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, npz_comes_back);
+    tcase_add_test(tests, nothing_stands_beside_an_npz);
+    tcase_add_test(tests, many_arrays_come_back);
+    tcase_add_test(tests, npz_goes_through_a_pipe);
+    tcase_add_test(tests, names_in_an_npz_differ);
     tcase_add_test(tests, numpy_agrees);
     tcase_add_test(tests, bad_archives_are_explained);
     tcase_add_test(tests, overlapping_members_are_refused);
