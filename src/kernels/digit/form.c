@@ -4,6 +4,7 @@
 #include "kernels/digit/form.h"
 
 #include <math.h>
+#include <pthread.h>
 
 #include "base/memory/alloc.h"
 #include "kernels/operand/special.h"
@@ -23,9 +24,13 @@ struct ulp_wide_form {
     bool special, sorted; /* an infinity or NaN is among the elements; they are sorted */
     struct ulp_wide_panel *panels;
     void *data, *half_sums, *sets;
-    struct ulp_wide_plan plan; /* positions 0: none served yet */
+    struct ulp_wide_plan plan; /* positions 0: none served yet; under served_mutex, as the next */
     int precision;             /* that it served */
 };
+
+/* Of all forms: runs on other threads use the same ones, and what has served is copied, once before
+ * and once after a contraction. */
+static pthread_mutex_t served_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void free_form(struct ulp_packed_form *base)
 {
@@ -78,13 +83,22 @@ bool ulp_wide_is_special_side(const struct ulp_wide_call *call, int side)
                              : ulp_any_beyond(factor_of(call, side)->tensor, INFINITY, call->pool);
 }
 
+static bool read_served(const struct ulp_wide_form *form, int precision, struct ulp_wide_plan *plan)
+{
+    pthread_mutex_lock(&served_mutex);
+    const bool has = form->plan.positions && form->precision == precision;
+    if (has)
+        *plan = form->plan;
+    pthread_mutex_unlock(&served_mutex);
+    return has;
+}
+
 bool ulp_wide_forms_plan(struct ulp_wide_plan *plan, const struct ulp_wide_call *call)
 {
     for (int side = 0; side < 2; side++) {
         const struct ulp_wide_form *form = call->forms[side];
-        if (!form || !form->plan.positions || form->precision != call->precision)
+        if (!form || !read_served(form, call->precision, plan))
             continue;
-        *plan = form->plan;
         plan->special = ulp_wide_is_special_side(call, 0) || ulp_wide_is_special_side(call, 1);
         return true;
     }
@@ -263,12 +277,14 @@ void ulp_wide_forms_end(struct ulp_wide_call *call, const struct ulp_wide_plan *
                         bool served_well)
 {
     for (int side = 0; side < 2; side++) {
-        if (!call->forms[side])
+        struct ulp_wide_form *form = call->forms[side];
+        if (!form)
             continue;
-        call->forms[side]->plan = *plan;
-        call->forms[side]->precision = call->precision;
-        if (!served_well)
-            call->forms[side]->plan.positions = 0;
+        pthread_mutex_lock(&served_mutex);
+        form->plan = *plan;
+        form->plan.positions = served_well ? plan->positions : 0;
+        form->precision = call->precision;
+        pthread_mutex_unlock(&served_mutex);
         release(call, side);
     }
 }
