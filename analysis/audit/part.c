@@ -202,7 +202,7 @@ static void code_inputs(struct ulp_coder *coder, struct ulp_audit *audit)
 
 static void code_quick(struct ulp_coder *coder, struct ulp_quick_check *quick)
 {
-    size_t node = (size_t)(quick->worst_node + 1);
+    size_t node = quick->given ? (size_t)(quick->worst_node + 1) : 0; /* a model may have none */
     ulp_code_flag(coder, &quick->given);
     ulp_code_size(coder, &quick->exact);
     ulp_code_size(coder, &quick->sampled);
