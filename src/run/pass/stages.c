@@ -19,7 +19,9 @@ struct ladder {
     struct ulp_tensor *rounded;   /* by input: as factors of products, constants only */
     struct ulp_tensor *widened;   /* by input: as the lane reads them, in FP64 */
     struct ulp_tensor *held;      /* by input: the same before a Cast at the border to this node */
+    struct ulp_tensor *fitted;    /* by input: the same as the elements that a stage stores */
     const struct ulp_tensor **at; /* by input: what the next stage is given */
+    const struct ulp_tensor **reads; /* by input: what it reads of that */
     struct ulp_tensor *outputs;
     bool gathers; /* from a constant: ulp_takes_table */
 };
@@ -48,12 +50,18 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
         out.fuse = ULP_FUSE_NONE;
         return out;
     }
+    /* attention multiplies its weights before or after it divides them by their sum, as this says
+     */
+    out.reduce = ladder->own.reduce;
+    out.reduce_block = ladder->own.reduce_block;
     if (stage == ULP_STAGE_INPUTS) {
         out.factor = ladder->own.factor;
         out.schedule.operand_rounding = ladder->own.schedule.operand_rounding;
     } else if (stage >= ULP_STAGE_SUMS) {
+        const bool holds = ulp_format_holds(&ladder->own.compute, &ladder->own.storage);
         out = ladder->own;
-        out.storage = stage == ULP_STAGE_SUMS ? ladder->wide.storage : ladder->own.compute;
+        out.storage =
+            stage == ULP_STAGE_STEPS && holds ? ladder->own.compute : ladder->wide.storage;
         out.as_declared = out.half_as_float = false;
         out.fuse = ULP_FUSE_NONE;
     }
@@ -157,6 +165,8 @@ static enum ulp_status open_ladder(struct ladder *ladder, const struct ulp_stage
     if (!(ladder->rounded = ulp_arena_take(ladder->arena, room, sizeof *ladder->rounded)) ||
         !(ladder->widened = ulp_arena_take(ladder->arena, room, sizeof *ladder->widened)) ||
         !(ladder->held = ulp_arena_take(ladder->arena, room, sizeof *ladder->held)) ||
+        !(ladder->fitted = ulp_arena_take(ladder->arena, room, sizeof *ladder->fitted)) ||
+        !(ladder->reads = ulp_arena_take(ladder->arena, room, sizeof *ladder->reads)) ||
         !(ladder->at = ulp_arena_take(ladder->arena, room, sizeof *ladder->at)) ||
         !(ladder->outputs =
               ulp_arena_take(ladder->arena, step->output_count + 1, sizeof *ladder->outputs)))
@@ -190,6 +200,7 @@ static void close_ladder(struct ladder *ladder)
         ulp_tensor_free(&ladder->rounded[i]);
         ulp_tensor_free(&ladder->widened[i]);
         ulp_tensor_free(&ladder->held[i]);
+        ulp_tensor_free(&ladder->fitted[i]);
     }
     ulp_lane_free(&ladder->lane);
     ulp_lane_free(&ladder->exact);
@@ -216,6 +227,22 @@ static void free_results(struct ladder *ladder)
         ulp_tensor_free(&ladder->outputs[o]);
 }
 
+/* What the stage reads of input i: values in FP64 also as the elements of the stage's storage, for
+ * operators that copy them beside what they compute. The storage holds each of them. */
+static enum ulp_status fit_input(struct ladder *ladder, const struct ulp_arithmetic *arithmetic,
+                                 size_t i, const struct ulp_tensor **out, struct ulp_error *error)
+{
+    const struct ulp_stages *stages = ladder->stages;
+    const struct ulp_tensor *value = ladder->at[i];
+    *out = value;
+    if (value != &ladder->widened[i] && value != &ladder->held[i])
+        return ULP_OK;
+    ulp_tensor_free(&ladder->fitted[i]);
+    *out = &ladder->fitted[i];
+    return ulp_adapt(&ladder->fitted[i], value, &ladder->wide.storage, arithmetic,
+                     ulp_takes_mixed(stages->step, i), stages->budget, stages->pool, error);
+}
+
 static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
                                  struct ulp_error *error)
 {
@@ -228,10 +255,14 @@ static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
             stage == (is_constant(ladder, i) ? ULP_STAGE_WEIGHTS : ULP_STAGE_INPUTS))
             ladder->at[i] = &ladder->widened[i];
     free_results(ladder);
-    enum ulp_status status =
-        ulp_lane_create(&lane, &mix, stages->block, stages->budget, stages->pool, error);
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < stages->step->own_input_count && status == ULP_OK; i++)
+        status = fit_input(ladder, &arithmetic, i, &ladder->reads[i], error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_lane_create(&lane, &mix, stages->block, stages->budget, stages->pool, error);
     if (status == ULP_OK)
-        status = ulp_step_run(stages->step, &lane, ladder->at, ladder->outputs, error);
+        status = ulp_step_run(stages->step, &lane, ladder->reads, ladder->outputs, error);
     ulp_lane_free(&lane);
     return status;
 }
