@@ -8,6 +8,7 @@
 #include <ulpscope/limit.h>
 
 #include "analysis/limit.h"
+#include "analysis/measure/judge.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/text/text.h"
@@ -87,11 +88,14 @@ static bool is_meant(const char *wanted, const char *name)
     return !wanted || strcmp(wanted, name) == 0;
 }
 
-/* An output that has diverged may have figures with the reference's decisions. */
+/* A float output that has diverged may have figures with the reference's decisions. Where these
+ * leave no error it is nothing but the decision, as integers are, and would be compared with
+ * itself. */
 static bool is_followed(const struct check *check, const struct ulp_audit_output *output)
 {
     return check->figure != DIVERGED && check->view == ULP_VIEW_ENTIRE && output->divergence &&
            output->divergence->followed.given && !output->divergence->followed.metrics.diverged &&
+           output->divergence->followed.metrics.max_abs > 0 &&
            ulp_view_limit_get(output, check->view)->diverged;
 }
 
@@ -102,45 +106,56 @@ static const struct ulp_metrics *find_metrics(const struct check *check,
                                       : ulp_view_limit_get(output, check->view);
 }
 
-/* One output. values false: figures have been checked among the nodes'. False: there was nothing to
- * compare. */
-static bool check_output(struct check *check, const struct ulp_audit_lane *lane,
+/* What stands against the output besides the value of its figure. Counts of what is not finite are
+ * values of their own, as is having diverged. */
+static enum ulp_crossing_kind judge(const struct check *check,
+                                    const struct ulp_audit_output *output)
+{
+    const bool is_other_model = check->view == ULP_VIEW_ENTIRE || check->view == ULP_VIEW_CARRIED;
+    const enum ulp_crossing_kind kind = ulp_judge_metrics(find_metrics(check, output));
+    if (output->unpaired && is_other_model)
+        return ULP_CROSSED_UNPAIRED;
+    return check->figure == DIVERGED ||
+                   (check->figure >= ULP_FIGURE_COUNT && kind == ULP_CROSSED_NONFINITE)
+               ? ULP_CROSSED_VALUE
+               : kind;
+}
+
+/* values false: figures have been checked among the nodes'. */
+static void check_output(struct check *check, const struct ulp_audit_lane *lane,
                          const struct ulp_audit_output *output, bool values)
 {
     const struct ulp_metrics *metrics = find_metrics(check, output);
-    const double value = read_value(metrics, check->figure);
-    const bool has_figures = check->figure == DIVERGED || metrics->count || metrics->nonfinite;
-    const bool is_other_model = check->view == ULP_VIEW_ENTIRE || check->view == ULP_VIEW_CARRIED;
-    enum ulp_crossing_kind kind = ULP_CROSSED_VALUE;
-    if (output->unpaired && is_other_model)
-        kind = ULP_CROSSED_UNPAIRED;
-    else if (!has_figures && metrics->unmeasured)
-        kind = ULP_CROSSED_NOTHING;
+    const enum ulp_crossing_kind kind = judge(check, output);
+    const double value = kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite
+                                                       : read_value(metrics, check->figure);
     if (kind != ULP_CROSSED_VALUE ||
-        (values && has_figures && ulp_limit_is_beyond(check->figure, value, check->limit)))
+        (values && ulp_limit_is_beyond(check->figure, value, check->limit)))
         add_crossing(check, kind, value, output, find_node(lane, output->name));
-    return has_figures || kind != ULP_CROSSED_VALUE;
 }
 
-/* Whether there was anything to compare in the graph's outputs. One that has diverged, also with
- * the reference's decisions, has no figures: it is what `diverged` limits, and fails another limit
- * only where nothing else is left. */
-static bool check_outputs(struct check *check, const struct ulp_audit_lane *lane, bool values)
+/* What has diverged has no element that may be finite here and not there: it fails limits on such
+ * counts only where nothing else is left. */
+static void check_outputs(struct check *check, const struct ulp_audit_lane *lane, bool values)
 {
     const struct ulp_audit_output *diverged = NULL;
+    const bool counts = check->figure >= ULP_FIGURE_COUNT && check->figure != DIVERGED;
     bool any = false;
     for (size_t o = lane->outputs.output_count; o-- > 0;) {
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
         if (!is_meant(check->output, output->name))
             continue;
-        if (check->figure != DIVERGED && find_metrics(check, output)->diverged)
+        if (counts && judge(check, output) == ULP_CROSSED_DIVERGED) {
             diverged = output;
-        else
-            any |= check_output(check, lane, output, values);
+            continue;
+        }
+        check_output(check, lane, output, values);
+        any = true;
     }
     if (!any && diverged)
-        add_crossing(check, ULP_CROSSED_DIVERGED, NAN, diverged, find_node(lane, diverged->name));
-    return any || diverged;
+        check_output(check, lane, diverged, values);
+    if (!any && !diverged)
+        add_crossing(check, ULP_CROSSED_NO_OUTPUT, NAN, &(struct ulp_audit_output){0}, NULL);
 }
 
 /* An overflow inside may be hidden from the outputs. A node may decide otherwise than the reference
@@ -178,10 +193,8 @@ static enum ulp_status check_lane(struct check check, const struct ulp_audit_lan
     check.worst.limit = check.limit;
     if (check.figure == NONFINITE)
         check_nodes(&check, lane);
-    const bool any = check_outputs(&check, lane, !check.crossed);
-    if (!any && !check.crossed)
-        check.worst.kind = ULP_CROSSED_NOTHING;
-    return any && !check.crossed ? ULP_OK : add_to_list(out, check.worst, error);
+    check_outputs(&check, lane, !check.crossed);
+    return check.crossed ? add_to_list(out, check.worst, error) : ULP_OK;
 }
 
 static enum ulp_status check_inputs(const struct ulp_audit *audit, struct ulp_crossing_list *out,

@@ -114,6 +114,8 @@ static enum ulp_status find(struct ulp_bits_search *search, const struct ulp_emu
     emulated.arithmetic = &search->choices[0].arithmetic;
     enum ulp_status status = ulp_emulation_open(&search->emulation, &emulated, error);
     if (status == ULP_OK)
+        status = ulp_emulation_check_inputs(given, held_out, held_count, error);
+    if (status == ULP_OK)
         status = audit_layers(search, error);
     if (status == ULP_OK)
         status = take_memory(search, error);
@@ -151,6 +153,7 @@ enum ulp_status ulp_bits_find(const struct ulp_model *model, const struct ulp_bi
                                        .sample_count = sample_count,
                                        .tolerances = options->tolerances,
                                        .tolerance_count = options->tolerance_count,
+                                       .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
                                        .thread_count = options->thread_count,
                                        .progress = options->progress,
                                        .what = "an allocation of bits"};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/bits/write.h"
+#include "analysis/measure/judge.h"
 #include "analysis/report/page.h"
 #include "base/error.h"
 #include "base/memory/alloc.h"
@@ -62,7 +63,9 @@ static void add_worst(struct ulp_text *out, const struct ulp_bits *bits)
     for (size_t s = 0; s < bits->sample_count; s++)
         if (!worst || bits->samples[s].ratio > worst->ratio)
             worst = &bits->samples[s];
-    if (worst && *worst->metric)
+    if (worst && ulp_judge_find_reason(worst->metric))
+        ulp_text_show(out, " %s %s.", worst->output, ulp_judge_find_reason(worst->metric));
+    else if (worst && *worst->metric)
         ulp_text_show(out, " %s is at %s %.4g (%.3g of the error allowed; the model said %.3g).",
                       worst->output, worst->metric, worst->value, worst->ratio, bits->predicted);
 }
@@ -157,6 +160,13 @@ static void add_basis(struct ulp_text *out, const struct ulp_bits *bits)
         ulp_text_add(out, "; %zu of %zu held-out samples meet the tolerance", bits->validated_met,
                      bits->validated_count);
     ulp_text_add(out, ".\n");
+    for (size_t s = 0; s < bits->validated_count; s++) {
+        const struct ulp_bits_sample *sample = &bits->validated[s];
+        const char *reason = ulp_judge_find_reason(sample->metric);
+        if (reason)
+            ulp_text_show(out, "Held-out %s: output %s %s.\n", sample->name, sample->output,
+                          reason);
+    }
     if (bits->met && bits->validated_met < bits->validated_count)
         ulp_text_add(out, "The allocation fits its samples too closely: give those that fail as "
                           "--inputs, too.\n");

@@ -53,6 +53,23 @@ static struct ulp_error_size rounding_error(const double *reference, size_t coun
     return size;
 }
 
+enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
+                                       const struct ulp_compared_work *work,
+                                       struct ulp_members *members, const struct ulp_tensor *value,
+                                       struct ulp_error *error)
+{
+    if (!members->kinds)
+        members->kinds = ulp_arena_take(comparing->arena, work->count, sizeof *members->kinds);
+    if (!members->kinds)
+        return ulp_comparing_memory(error);
+    for (size_t i = 0; i < work->count; i++) {
+        const unsigned kind = ulp_value_kind(ulp_tensor_get(value, i));
+        if (kind != ULP_VALUE_FINITE || !isfinite(work->reference[i]))
+            members->kinds[i] |= (unsigned char)kind;
+    }
+    return ULP_OK;
+}
+
 static bool is_same_but_for_ones(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
     int i = 0, j = 0;
@@ -249,6 +266,8 @@ static enum ulp_status measure_output(const struct collecting *collecting,
             const struct ulp_error_size size = size_of(&metrics);
             if (status == ULP_OK)
                 take_worse(&work->members[a].actual, &size);
+            if (status == ULP_OK && ulp_element_is_float(value->element) && metrics.nonfinite)
+                status = ulp_compare_note_kinds(comparing, work, &work->members[a], value, error);
         }
     }
     if (status == ULP_OK)

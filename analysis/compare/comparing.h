@@ -10,6 +10,8 @@
 #ifndef ULP_ANALYSIS_COMPARE_COMPARING_H
 #define ULP_ANALYSIS_COMPARE_COMPARING_H
 
+#include <math.h>
+
 #include <ulpscope/compare.h>
 
 #include "base/memory/alloc.h"
@@ -35,9 +37,25 @@ struct ulp_members {
     size_t pairs;          /* of consecutive trials, */
     double cosine_squares; /* and the sum over them of the squared cosine between their errors */
     double moved_rms, moved_max; /* the most that a trial's reference was away from the reference */
-    bool open;                   /* it follows a decision that some member turns */
-    bool shapeless;              /* some member gives another shape */
+    /* by element, where some member or the reference is not finite: the kinds of values that
+     * members have there (enum ulp_value_kind); NULL: all are finite */
+    unsigned char *kinds;
+    bool open;      /* it follows a decision that some member turns */
+    bool shapeless; /* some member gives another shape */
 };
+enum ulp_value_kind {
+    ULP_VALUE_FINITE = 1,
+    ULP_VALUE_INFINITE = 2,
+    ULP_VALUE_MINUS_INFINITE = 4,
+    ULP_VALUE_NAN = 8
+};
+static inline unsigned ulp_value_kind(double x)
+{
+    return isfinite(x) ? ULP_VALUE_FINITE
+           : isnan(x)  ? ULP_VALUE_NAN
+           : x > 0     ? ULP_VALUE_INFINITE
+                       : ULP_VALUE_MINUS_INFINITE;
+}
 
 /* Beside comparison->tensors[i]. */
 struct ulp_compared_work {
@@ -147,6 +165,11 @@ enum ulp_status ulp_layout_turn(struct ulp_tensor *out, const struct ulp_tensor 
                                 struct ulp_error *error);
 
 /* collect.c */
+/* What a member has where it or the reference is not finite. */
+enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
+                                       const struct ulp_compared_work *work,
+                                       struct ulp_members *members, const struct ulp_tensor *value,
+                                       struct ulp_error *error);
 enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error);
 
 /* decisions.c: look at a node in a run, in lane 0, which stands for the truth, and in the lanes of

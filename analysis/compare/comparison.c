@@ -1,5 +1,6 @@
 /* ulp_compare_recordings: the whole comparison, step by step. */
 #include "analysis/compare/comparing.h"
+#include "analysis/measure/judge.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -26,6 +27,11 @@ enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
     if (!recording_count || !options->arithmetic_count)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a comparison needs a recording and an arithmetic at least");
+    if (!options->allow_nonfinite_inputs) {
+        const enum ulp_status judged = ulp_judge_inputs(inputs, NULL, error);
+        if (judged != ULP_OK)
+            return judged;
+    }
     struct ulp_slices_found found;
     struct ulp_compare_options changed;
     enum ulp_status status = ulp_compare_find_slices(&comparing, &found, &changed, error);

@@ -48,6 +48,8 @@ static json_t *make_value(const struct ulp_comparison *comparison,
     ulp_json_set(&object, "explained", json_boolean(value->explained));
     if (value->reshaped)
         ulp_json_set(&object, "reshaped", json_true());
+    if (value->nonfinite)
+        ulp_json_set(&object, "nonfinite_unexplained", json_integer((json_int_t)value->nonfinite));
     ulp_json_set(&object, "arithmetic", ulp_json_text(comparison->arithmetics[value->by]));
     ulp_json_set(&object, "ratio", ulp_json_number(value->reshaped ? NAN : value->ratio));
     ulp_json_set(&object, "limit", ulp_json_number(value->limit));

@@ -8,6 +8,7 @@
 
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "analysis/measure/judge.h"
 #include "analysis/report/page.h"
 #include "number/function/math.h"
 
@@ -36,9 +37,11 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                  limit = largest ? value->max_limit : value->limit;
     if (value->reshaped)
         ulp_text_add(out, "it has another shape");
-    else if (value->truth.nonfinite && excess(value) <= 1)
-        ulp_text_add(out, "%zu of its values are infinite or NaN, and none in %s",
-                     value->truth.nonfinite, arithmetic);
+    else if (value->nonfinite && excess(value) <= 1)
+        ulp_text_add(out, "%zu of its values do not agree with %s in being finite, infinite or NaN",
+                     value->nonfinite, arithmetic);
+    else if (!value->truth.count && !value->explained)
+        ulp_text_add(out, "it %s", ulp_judge_reason(ulp_judge_metrics(&value->truth)));
     else if (isinf(ratio))
         ulp_text_add(out, "its error is %.2g where %s makes none", value->truth.max_abs,
                      arithmetic);

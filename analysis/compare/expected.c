@@ -1,9 +1,11 @@
 /* The errors to expect of an arithmetic at a tensor, and whether a recorded error is explained by
  * them. doc/compare.md has the derivation. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 #include "number/function/math.h"
 
@@ -69,11 +71,35 @@ static double excess(const struct ulp_compared_value *value)
     return ulp_math_max(value->ratio / value->limit, value->max_ratio / value->max_limit);
 }
 
-/* The value beside one arithmetic's expected error. */
-static struct ulp_compared_value judge_by(const struct ulp_compared_value *value,
-                                          const struct ulp_expected_error *expected,
-                                          const struct ulp_error_size *stored, double probability)
+/* Recorded elements of a kind that neither the reference, stored in the recording's type, nor the
+ * arithmetic has at that place. */
+static size_t count_nonfinite(const struct ulp_compared_work *work, size_t file, size_t arithmetic)
 {
+    const struct ulp_tensor *recorded = ulp_recorded(work, file);
+    const unsigned char *kinds = work->members[arithmetic].kinds;
+    const char *name = ulp_type_rows[recorded->type].format;
+    struct ulp_format format;
+    const bool narrow = name && ulp_format_find(name, &format, NULL) == ULP_OK;
+    size_t count = 0;
+    for (size_t i = 0; i < work->count; i++) {
+        const double r = work->reference[i];
+        const unsigned kind = ulp_value_kind(ulp_tensor_get(recorded, i));
+        unsigned known = ulp_value_kind(r) | (kinds ? kinds[i] : 0);
+        if (narrow && !(kind & known))
+            known |= ulp_value_kind(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, r, 0, 0));
+        count += !(kind & known);
+    }
+    return count;
+}
+
+/* The value beside one arithmetic's expected error. */
+static struct ulp_compared_value judge_by(const struct ulp_compared_tensor *tensor,
+                                          const struct ulp_compared_work *work, size_t file,
+                                          size_t arithmetic, double probability)
+{
+    const struct ulp_compared_value *value = &tensor->values[file];
+    const struct ulp_expected_error *expected = &tensor->expected[arithmetic];
+    const struct ulp_error_size *stored = &work->stored[file];
     struct ulp_compared_value judged = *value;
     const struct ulp_metrics *truth = &value->truth;
     const struct limits limits = find_limits(expected, probability);
@@ -86,9 +112,22 @@ static struct ulp_compared_value judge_by(const struct ulp_compared_value *value
     judged.max_ratio =
         divide(truth->count ? truth->max_abs : 0,
                ulp_math_max(expected->max_abs + stored->max_abs, expected->floor / limits.max_abs));
-    judged.explained = !value->reshaped && (expected->shapeless || excess(&judged) <= 1) &&
-                       (!truth->nonfinite || expected->nonfinite || stored->nonfinite);
+    judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
+    judged.explained =
+        !value->reshaped && !judged.nonfinite && (expected->shapeless || excess(&judged) <= 1);
     return judged;
+}
+
+/* An output of the graph of which there is no finite element to compare: the value may have been
+ * anything. */
+static bool is_nothing(const struct ulp_comparing *comparing,
+                       const struct ulp_compared_tensor *tensor, size_t file)
+{
+    const struct ulp_block *block = comparing->plan->main;
+    bool is_output = false;
+    for (size_t o = 0; o < block->output_count; o++)
+        is_output |= strcmp(block->slots[block->outputs[o]].name, tensor->name) == 0;
+    return is_output && !tensor->values[file].truth.count;
 }
 
 static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, double probability)
@@ -96,13 +135,14 @@ static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, 
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
     struct ulp_compared_value best = {0};
     for (size_t a = 0; a < comparing->out->arithmetic_count && !best.explained; a++) {
-        struct ulp_compared_value judged = judge_by(&tensor->values[file], &tensor->expected[a],
-                                                    &comparing->work[t].stored[file], probability);
+        struct ulp_compared_value judged =
+            judge_by(tensor, &comparing->work[t], file, a, probability);
         judged.by = a;
         if (a == 0 || judged.explained || excess(&judged) < excess(&best))
             best = judged;
     }
     tensor->values[file] = best;
+    tensor->values[file].explained &= !is_nothing(comparing, tensor, file);
 }
 
 /* The first arithmetic that explains every tensor of the file; -1: none. */
@@ -113,9 +153,9 @@ static ptrdiff_t find_one_for_all(struct ulp_comparing *comparing, size_t file, 
         for (size_t t = 0; t < comparing->out->tensor_count && all; t++) {
             const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
             const struct ulp_compared_value *value = &tensor->values[file];
-            all = !value->recorded || judge_by(value, &tensor->expected[a],
-                                               &comparing->work[t].stored[file], probability)
-                                          .explained;
+            all = !value->recorded ||
+                  (!is_nothing(comparing, tensor, file) &&
+                   judge_by(tensor, &comparing->work[t], file, a, probability).explained);
         }
         if (all)
             return (ptrdiff_t)a;
@@ -131,15 +171,24 @@ static void judge_file(struct ulp_comparing *comparing, size_t file)
     for (size_t t = 0; t < comparing->out->tensor_count; t++)
         out->tensor_count += comparing->out->tensors[t].values[file].recorded;
     const double probability = FALSE_ALARM / (double)(out->tensor_count ? out->tensor_count : 1);
+    ptrdiff_t last = -1;
+    bool any = false;
     for (size_t t = comparing->out->tensor_count; t-- > 0;) {
-        if (!comparing->out->tensors[t].values[file].recorded)
+        const struct ulp_compared_value *value = &comparing->out->tensors[t].values[file];
+        if (!value->recorded)
             continue;
         judge_value(comparing, t, file, probability);
-        if (!comparing->out->tensors[t].values[file].explained)
+        any |= value->truth.count || !value->explained;
+        last = last < 0 ? (ptrdiff_t)t : last;
+        if (!value->explained)
             out->first_unexplained = (ptrdiff_t)t;
     }
+    if (!any && last >= 0) { /* nothing was compared */
+        comparing->out->tensors[last].values[file].explained = false;
+        out->first_unexplained = last;
+    }
     out->explained = out->first_unexplained < 0;
-    out->by = find_one_for_all(comparing, file, probability);
+    out->by = out->explained ? find_one_for_all(comparing, file, probability) : -1;
 }
 
 void ulp_compare_judge(struct ulp_comparing *comparing)

@@ -96,6 +96,10 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
         trial.size.rms = metrics.count ? metrics.rms : 0;
         trial.size.max_abs = metrics.count ? metrics.max_abs : 0;
     }
+    if (trial.size.nonfinite)
+        status = ulp_compare_note_kinds(trying->comparing, work, members, value, error);
+    if (status != ULP_OK)
+        return status;
     members->trials++;
     members->square_sum += trial.size.rms * trial.size.rms;
     members->max_abs = ulp_math_max(members->max_abs, trial.size.max_abs);

@@ -67,5 +67,8 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                         .context = &auditing,
                                         .begins = begin_sample,
                                         .ends = take_outputs};
-    return ulp_audited_run(&audited, out, error);
+    enum ulp_status status = ulp_audited_run(&audited, out, error);
+    if (status == ULP_OK && (status = ulp_emulation_check_truths(emulation, error)) != ULP_OK)
+        ulp_audit_free(out);
+    return status;
 }

@@ -37,12 +37,15 @@ enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
     struct ulp_budget *budget = ulp_model_budget(given->model);
     if (!given->sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a sample", given->what);
+    enum ulp_status status =
+        ulp_emulation_check_inputs(given, given->samples, given->sample_count, error);
+    if (status != ULP_OK)
+        return status;
     emulation->lanes[0] = *given->reference;
     emulation->lanes[1] = *given->arithmetic;
     emulation->plans =
         (struct ulp_plans){.model = given->model, .lanes = emulation->lanes, .lane_count = 2};
-    enum ulp_status status =
-        ulp_plans_choose(&emulation->plans, given->samples[0].inputs, &emulation->plan, error);
+    status = ulp_plans_choose(&emulation->plans, given->samples[0].inputs, &emulation->plan, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&emulation->memory, budget, error);
     if (status == ULP_OK)

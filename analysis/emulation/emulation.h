@@ -11,7 +11,8 @@
 #include "run/pass/trial.h"
 #include "run/plan/plan.h"
 
-/* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance. */
+/* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance.
+ * metric: of the tolerance, or what stands against the output (ulp_judge_name). */
 struct ulp_judgement {
     double ratio;
     const char *output, *metric;
@@ -27,6 +28,7 @@ struct ulp_emulated {
     const char *const *tolerances; /* as in struct ulp_find_options */
     size_t tolerance_count;
     int thread_count;
+    bool allow_nonfinite_inputs;
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
     const char *what;                    /* "a plan", in messages */
 };
@@ -56,9 +58,10 @@ struct ulp_emulation {
     size_t limit_count;
     struct ulp_tensor_set *truths; /* of each sample: the reference's outputs */
     struct ulp_tensor **integers;  /* of each sample, by slot of the main graph: the reference's */
-    bool follows;                  /* runs take the reference's decisions */
-    size_t first_sample;           /* the one that failed last is tried first */
-    size_t runs;                   /* each of one sample */
+    bool *decided;       /* by output: it diverged before runs took the reference's decisions */
+    bool follows;        /* runs take the reference's decisions */
+    size_t first_sample; /* the one that failed last is tried first */
+    size_t runs;         /* each of one sample */
 };
 
 /* Plan the model for every sample's shapes. Closed also after a failure. */
@@ -89,6 +92,13 @@ void ulp_emulation_follow(struct ulp_emulation *emulation);
 
 /* judge.c */
 enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp_error *error);
+/* ULP_ERROR_LIMIT when an input of the samples holds what is not finite, unless that is allowed. */
+enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
+                                           const struct ulp_find_sample *samples, size_t count,
+                                           struct ulp_error *error);
+/* ULP_ERROR_LIMIT when the truths leave nothing to judge by: no search could find it. */
+enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation,
+                                           struct ulp_error *error);
 enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     const struct ulp_tensor_set *outputs,
                                     const struct ulp_tensor_set *truth, struct ulp_judgement *out,

@@ -1,4 +1,5 @@
 /* Judging outputs by the tolerances. */
+#include "analysis/measure/judge.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/emulation/emulation.h"
 
@@ -14,7 +15,9 @@ enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp
     const struct ulp_emulated *given = &emulation->given;
     emulation->limits =
         ulp_arena_take(emulation->memory, given->tolerance_count + 1, sizeof *emulation->limits);
-    if (!emulation->limits)
+    emulation->decided = ulp_arena_take(emulation->memory, ulp_model_output_count(given->model) + 1,
+                                        sizeof *emulation->decided);
+    if (!emulation->limits || !emulation->decided)
         return ulp_fail_memory(error, "out of memory for tolerances");
     if (!given->tolerance_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
@@ -52,30 +55,71 @@ static void add(struct ulp_judgement *out, double ratio, const char *output, con
     *out = (struct ulp_judgement){ratio, output, metric, value};
 }
 
-static enum ulp_status judge_output(const struct ulp_emulation *emulation, const char *name,
-                                    const struct ulp_limit *limit, const struct ulp_tensor *value,
-                                    const struct ulp_tensor *truth, struct ulp_judgement *out,
-                                    struct ulp_error *error)
+static bool is_judged(const struct ulp_emulation *emulation, const char *output)
 {
-    struct ulp_metrics metrics;
-    struct ulp_format format = {0};
+    for (size_t t = 0; t < emulation->limit_count; t++)
+        if (!emulation->limits[t].output || strcmp(emulation->limits[t].output, output) == 0)
+            return true;
+    return false;
+}
+
+enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
+                                           const struct ulp_find_sample *samples, size_t count,
+                                           struct ulp_error *error)
+{
     enum ulp_status status = ULP_OK;
-    if (ulp_element_is_float(truth->element))
-        status = ulp_lane_format(&emulation->plan->lanes[1], truth->type, &format, error);
-    if (status == ULP_OK)
-        status = ulp_metrics_measure_on(value, truth, &format, emulation->pool, &metrics, error);
-    if (status != ULP_OK)
-        return status;
-    const double figure = ulp_figure_get(&metrics, limit->figure);
-    if (metrics.diverged)
-        add(out, INFINITY, name, "diverged", 1);
-    else if (metrics.nonfinite)
-        add(out, INFINITY, name, "nonfinite", (double)metrics.nonfinite);
-    else if (!ulp_element_is_float(truth->element) || !metrics.count)
-        add(out, 0, name, ulp_figure_rows[limit->figure].name, figure);
-    else
-        add(out, find_ratio(limit, figure), name, ulp_figure_rows[limit->figure].name, figure);
+    for (size_t s = 0; s < count && status == ULP_OK && !given->allow_nonfinite_inputs; s++)
+        status = ulp_judge_inputs(samples[s].inputs, samples[s].name, error);
+    return status;
+}
+
+enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation,
+                                           struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &emulation->given;
+    const size_t outputs = ulp_model_output_count(given->model);
+    if (!outputs)
+        return ulp_fail(error, ULP_ERROR_LIMIT, "%s cannot be judged: %s", given->what,
+                        ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
+    for (size_t s = 0; s < given->sample_count; s++)
+        for (size_t o = 0; o < outputs; o++) {
+            const char *name = ulp_model_output(given->model, o).name;
+            const enum ulp_crossing_kind kind =
+                is_judged(emulation, name)
+                    ? ulp_judge_reference(&emulation->truths[s].items[o].tensor)
+                    : ULP_CROSSED_VALUE;
+            if (kind != ULP_CROSSED_VALUE)
+                return ulp_fail(error, ULP_ERROR_LIMIT,
+                                "%s cannot be judged: output %s of %s %s in the reference",
+                                given->what, name, given->samples[s].name, ulp_judge_reason(kind));
+        }
     return ULP_OK;
+}
+
+/* The o-th output's metrics by all limits on it. */
+static void judge_metrics(const struct ulp_emulation *emulation, size_t o,
+                          const struct ulp_metrics *metrics, bool is_float,
+                          struct ulp_judgement *out)
+{
+    const char *name = ulp_model_output(emulation->plan->model, o).name; /* outlives both */
+    enum ulp_crossing_kind kind = ulp_judge_metrics(metrics);
+    if (!emulation->follows && metrics->diverged)
+        emulation->decided[o] = true;
+    /* what is nothing but the reference's decision */
+    if (emulation->follows && emulation->decided[o] && !(metrics->max_abs > 0))
+        kind = ULP_CROSSED_DIVERGED;
+    if (kind != ULP_CROSSED_VALUE) {
+        add(out, INFINITY, name, ulp_judge_name(kind),
+            kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite : 1);
+        return;
+    }
+    for (size_t t = 0; t < emulation->limit_count; t++) {
+        const struct ulp_limit *limit = &emulation->limits[t];
+        const double figure = ulp_figure_get(metrics, limit->figure);
+        if (!limit->output || strcmp(limit->output, name) == 0)
+            add(out, is_float ? find_ratio(limit, figure) : 0, name,
+                ulp_figure_rows[limit->figure].name, figure);
+    }
 }
 
 enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
@@ -84,15 +128,29 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    *out = (struct ulp_judgement){0};
-    for (size_t o = 0; o < truth->count; o++)
-        for (size_t t = 0; t < emulation->limit_count && status == ULP_OK; t++) {
-            const struct ulp_limit *limit = &emulation->limits[t];
-            const char *name = ulp_model_output(emulation->plan->model, o).name; /* outlives both */
-            if (!limit->output || strcmp(limit->output, name) == 0)
-                status = judge_output(emulation, name, limit, ulp_tensor_set_find(outputs, name),
-                                      &truth->items[o].tensor, out, error);
-        }
+    *out = (struct ulp_judgement){.ratio = INFINITY,
+                                  .output = "",
+                                  .metric = ulp_judge_name(ULP_CROSSED_NO_OUTPUT)};
+    bool any = false;
+    for (size_t o = 0; o < truth->count && status == ULP_OK; o++) {
+        const char *name = ulp_model_output(emulation->plan->model, o).name;
+        const struct ulp_tensor *exact = &truth->items[o].tensor;
+        const bool is_float = ulp_element_is_float(exact->element);
+        struct ulp_metrics metrics;
+        struct ulp_format format = {0};
+        if (!is_judged(emulation, name))
+            continue;
+        if (!any)
+            *out = (struct ulp_judgement){0};
+        any = true;
+        if (is_float)
+            status = ulp_lane_format(&emulation->plan->lanes[1], exact->type, &format, error);
+        if (status == ULP_OK)
+            status = ulp_metrics_measure_on(ulp_tensor_set_find(outputs, name), exact, &format,
+                                            emulation->pool, &metrics, error);
+        if (status == ULP_OK)
+            judge_metrics(emulation, o, &metrics, is_float, out);
+    }
     return status;
 }
 
@@ -101,6 +159,7 @@ bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
 {
     bool any = false;
     for (size_t s = 0; s < emulation->given.sample_count; s++)
-        any |= judgements[s].metric && strcmp(judgements[s].metric, "diverged") == 0;
+        any |= judgements[s].metric &&
+               strcmp(judgements[s].metric, ulp_judge_name(ULP_CROSSED_DIVERGED)) == 0;
     return any;
 }

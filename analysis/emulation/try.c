@@ -1,5 +1,6 @@
 /* Running what each node is kept in, and judging it. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/emulation/emulation.h"
 #include "base/error.h"
@@ -69,6 +70,9 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
 {
     enum ulp_status status = ULP_OK;
     *ratio = 0;
+    if (!emulation->follows) /* which outputs diverge in this one */
+        memset(emulation->decided, 0,
+               ulp_model_output_count(emulation->given.model) * sizeof *emulation->decided);
     for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
         struct ulp_judgement judgement;
         struct ulp_trial *trial;

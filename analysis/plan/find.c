@@ -246,6 +246,8 @@ static enum ulp_status find(struct ulp_search *search, const struct ulp_emulated
     if (status == ULP_OK)
         status = ulp_emulation_open(&search->emulation, given, error);
     if (status == ULP_OK)
+        status = ulp_emulation_check_inputs(given, held_out, held_count, error);
+    if (status == ULP_OK)
         status = take_memory(search, error);
     if (status == ULP_OK)
         status = choose(search, error);
@@ -279,6 +281,7 @@ enum ulp_status ulp_plan_find(const struct ulp_model *model, const struct ulp_fi
                                        .sample_count = sample_count,
                                        .tolerances = options->tolerances,
                                        .tolerance_count = options->tolerance_count,
+                                       .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
                                        .thread_count = options->thread_count,
                                        .progress = options->progress,
                                        .what = "a plan"};

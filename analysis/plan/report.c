@@ -1,4 +1,5 @@
 /* A plan found, as text and as plan.json. */
+#include "analysis/measure/judge.h"
 #include "analysis/plan/search.h"
 
 #include <jansson.h>
@@ -42,14 +43,12 @@ static void add_tolerances(struct ulp_text *out, const struct ulp_found *found)
         ulp_text_show(out, "%s%s", t ? " and " : "", found->tolerances[t]);
 }
 
-/* "logits at sqnr_db 63.1", "logits not finite" */
+/* "logits is at sqnr_db 63.1", "logits has no element to compare" */
 static void add_figure(struct ulp_text *out, const struct ulp_found_figure *figure)
 {
-    if (strcmp(figure->metric, "nonfinite") == 0)
-        ulp_text_show(out, "%s is not finite", figure->output);
-    else if (strcmp(figure->metric, "diverged") == 0)
-        ulp_text_show(out, "%s has other integers or another shape than the reference",
-                      figure->output);
+    const char *reason = ulp_judge_find_reason(figure->metric);
+    if (reason)
+        ulp_text_show(out, "%s %s", figure->output, reason);
     else
         ulp_text_show(out, "%s is at %s %.4g", figure->output, figure->metric, figure->value);
 }
@@ -120,6 +119,13 @@ static void add_basis(struct ulp_text *out, const struct ulp_found *found)
         ulp_text_add(out, "; %zu of %zu held-out samples meet the tolerance", found->validated_met,
                      found->validated_count);
     ulp_text_add(out, ".\n");
+    for (size_t s = 0; s < found->validated_count; s++) {
+        const struct ulp_found_figure *figure = &found->validated[s].after;
+        const char *reason = ulp_judge_find_reason(figure->metric);
+        if (reason)
+            ulp_text_show(out, "Held-out %s: output %s %s.\n", found->validated[s].name,
+                          figure->output, reason);
+    }
     if (found->follows)
         ulp_text_add(out, "With every node kept, too, something is decided otherwise than by the "
                           "reference: figures are with the reference's decisions.\n");

@@ -6,6 +6,7 @@
 #include <ulpscope/limit.h>
 #include <ulpscope/report.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/report/report.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
@@ -26,9 +27,10 @@ static void describe(struct ulp_text *text, const struct ulp_crossing *crossing,
 {
     if (crossing->kind == ULP_CROSSED_INPUT) {
         ulp_text_show(text,
-                      "input %s of %s holds NaN or infinity, %.0f of them (when they are meant: "
+                      "input %s of %s %s, %.0f of them (when they are meant: "
                       "--allow-nonfinite-inputs)",
-                      crossing->output, crossing->sample, crossing->value);
+                      crossing->output, crossing->sample, ulp_judge_reason(crossing->kind),
+                      crossing->value);
         return;
     }
     ulp_text_show(text, "%s", crossing->arithmetic);
@@ -36,26 +38,15 @@ static void describe(struct ulp_text *text, const struct ulp_crossing *crossing,
         ulp_text_show(text, ", output %s", crossing->output);
     if (crossing->node)
         ulp_text_show(text, " of node %s", crossing->node);
-    switch (crossing->kind) {
-    case ULP_CROSSED_VALUE:
+    if (crossing->kind == ULP_CROSSED_VALUE) {
         ulp_text_add(text, ": ");
         add_metric(text, limit);
         ulp_text_add(text, " %.6g, limit %.6g", crossing->value, crossing->limit);
-        break;
-    case ULP_CROSSED_NOTHING:
-        ulp_text_add(text, crossing->output
-                               ? ": has no finite element to compare"
-                               : ": the outputs have no element to compare (an empty input?)");
-        break;
-    case ULP_CROSSED_UNPAIRED:
-        ulp_text_add(text, ": has no value of this name in the reference model");
-        break;
-    case ULP_CROSSED_DIVERGED:
-        ulp_text_add(text, ": nothing to compare, it has diverged: its shape or integers differ "
-                           "from the reference's");
-        break;
-    case ULP_CROSSED_INPUT: break;
+    } else {
+        ulp_text_add(text, ": %s", ulp_judge_reason(crossing->kind));
     }
+    if (crossing->kind == ULP_CROSSED_NONFINITE)
+        ulp_text_add(text, " (%.0f elements)", crossing->value);
     if (crossing->more)
         ulp_text_add(text, " (and %zu more output%s)", crossing->more,
                      crossing->more == 1 ? "" : "s");

@@ -54,6 +54,7 @@ struct ulp_bits_options {
     /* After so many seconds nothing more is tried, and the result is the best so far; 0: no limit.
      * Only then a result may differ from run to run */
     double seconds;
+    bool allow_nonfinite_inputs; /* else NaN or infinity in a sample: ULP_ERROR_LIMIT */
     int thread_count;
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
 };

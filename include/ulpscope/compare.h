@@ -38,6 +38,9 @@ struct ulp_compared_value {
     struct ulp_metrics truth;        /* of recorded - reference */
     struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - the arithmetic's value */
     struct ulp_metrics *others;      /* by recording: of this - the other; count 0: not in both */
+    /* elements that are not finite, or are finite, as neither the reference nor that arithmetic is
+     * there: an infinity explains itself, of its sign and at its place, and no other value */
+    size_t nonfinite;
     bool explained;
     /* index of the first arithmetic that explains it, else of the one that comes nearest */
     size_t by;
@@ -135,8 +138,9 @@ struct ulp_compare_options {
     /* the inputs that the framework was given, when they are not among the recordings' tensors;
      * else NULL */
     const struct ulp_tensor_set *recorded_inputs;
-    bool no_cause;              /* do not look for causes, which takes more runs */
-    struct ulp_run_options run; /* thread_count */
+    bool allow_nonfinite_inputs; /* else NaN or infinity in an input: ULP_ERROR_LIMIT */
+    bool no_cause;               /* do not look for causes, which takes more runs */
+    struct ulp_run_options run;  /* thread_count */
     /* NULL; or an observer of every run, with a call before each: run `part` of the `part_count`
      * known by then */
     const struct ulp_observer *progress;
@@ -146,8 +150,9 @@ struct ulp_compare_options {
 /* Compare recordings with what the model computes from `inputs`. Arrays are matched to the graph's
  * values by name; where no name is equal, by the single name that is equal when every character but
  * letters and digits counts as '_'. An array with the name of a graph input is the input that this
- * framework was given. ULP_ERROR_INPUT when a recording has nothing to compare. Free *out with
- * ulp_comparison_free. */
+ * framework was given. ULP_ERROR_INPUT when a recording has nothing to compare; one all of whose
+ * tensors are empty, or have no finite element, is not explained, nor is such an output of the
+ * graph. Free *out with ulp_comparison_free. */
 ULP_API enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
                                                const struct ulp_tensor_set *inputs,
                                                const struct ulp_recording *recordings,

@@ -7,10 +7,14 @@
 
 enum ulp_crossing_kind {
     ULP_CROSSED_VALUE,    /* the figure is above the limit (cosine and sqnr_db: below it), or NaN */
-    ULP_CROSSED_NOTHING,  /* no finite element to compare; without output: no elements at all */
+    ULP_CROSSED_NOTHING,  /* no finite element to compare */
     ULP_CROSSED_UNPAIRED, /* the reference model has no value to compare with */
     ULP_CROSSED_DIVERGED, /* its shape or integers differ from the reference's */
     ULP_CROSSED_INPUT,    /* NaN or infinity in an input of the model: output is its name */
+    ULP_CROSSED_EMPTY,    /* no element at all, as of an empty batch */
+    ULP_CROSSED_NONFINITE, /* elements that are not finite, and differ from the reference's: of
+                              these a figure says nothing. value: how many */
+    ULP_CROSSED_NO_OUTPUT, /* the model, or the limit, has no output: output is NULL */
 };
 /* A limit that is not met: by the worst output of one arithmetic, or by an input. Strings belong to
  * the audit. */
@@ -36,9 +40,11 @@ struct ulp_crossing_list {
  * restricts it to these, as in "fp16:logits:sqnr_db=40".
  *
  * An output that cannot be compared does not meet a limit, nor does an audit whose inputs are not
- * finite, unless allow_nonfinite_inputs. Of an output that has diverged the figures with the
- * reference's decisions count (ulp_divergence.followed); without these it is checked by `diverged`
- * alone, unless no other output is left. *out is empty when the limit is met. An unknown metric,
+ * finite, unless allow_nonfinite_inputs. Of a float output that has diverged the figures with the
+ * reference's decisions count (ulp_divergence.followed), unless with them nothing is left of its
+ * error: an output that is itself a decision is compared with itself, and does not meet a limit on
+ * a figure. nonfinite and outputs.nonfinite leave out what has diverged, unless no other output is
+ * left. *out is empty when the limit is met. An unknown metric,
  * arithmetic or output: ULP_ERROR_USAGE, and the message lists the known ones. */
 ULP_API enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit,
                                         bool allow_nonfinite_inputs, struct ulp_crossing_list *out,

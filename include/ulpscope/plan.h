@@ -26,7 +26,8 @@ struct ulp_find_options {
     bool frontier; /* also run sets of other sizes */
     /* Also write mixed.onnx into this folder, which is there (ulp_mixed_write); NULL: do not */
     const char *mixed_folder;
-    bool lower_io; /* of mixed.onnx: struct ulp_mixed_options */
+    bool lower_io;               /* of mixed.onnx: struct ulp_mixed_options */
+    bool allow_nonfinite_inputs; /* else NaN or infinity in a sample: ULP_ERROR_LIMIT */
     int thread_count;
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
 };

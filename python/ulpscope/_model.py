@@ -280,11 +280,13 @@ class Model:
         never: Sequence[str] = (),
         budget: int = 0,
         frontier: bool = False,
+        allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> PlanResult:
         """The smallest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"), proven by
-        runs. held_out: samples that are judged with the result and were not used to find it."""
+        runs. held_out: samples that are judged with the result and were not used to find it. LimitError: an input holds NaN or
+        infinity (unless that is allowed), or an output cannot be judged: it is empty, or has no finite element."""
         names, sets = self._samples(samples)
         held_names, held = self._samples(held_out) if held_out else ([], [])
         tolerances = _list(tolerance)
@@ -302,6 +304,7 @@ class Model:
                 never_count=len(never),
                 budget=budget,
                 frontier=frontier,
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
             )
@@ -322,13 +325,14 @@ class Model:
         reference: ArithmeticName = "mpfr:128",
         held_out: Samples = (),
         seconds: float = 0,
+        allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> BitsResult:
         """The fewest bits for each layer, mantissa and exponent apart (or one of `formats` for each), so that every output meets
         the tolerances ("sqnr_db=40"), proven by emulation. weigh: "layers", "weights", "memory" or "work". held_out: samples that
         are judged with the result and were not used to find it. expected: the model's error is also at most so many times what is
-        allowed (0: not limited). seconds: the search ends then, with the best so far."""
+        allowed (0: not limited). seconds: the search ends then, with the best so far. LimitError: as of `plan`."""
         names, sets = self._samples(samples)
         held_names, held = self._samples(held_out) if held_out else ([], [])
         tolerances = _list(tolerance)
@@ -345,6 +349,7 @@ class Model:
                 headroom=headroom,
                 expected=expected,
                 seconds=seconds,
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
             )
@@ -471,6 +476,7 @@ class Model:
         *,
         reference: ArithmeticName = "mpfr:128",
         trials: int = 0,
+        allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Comparison:
@@ -488,6 +494,7 @@ class Model:
                 reference=find_arithmetic(reference).struct,
                 arithmetics=(d.ulp_arithmetic * len(lanes))(*lanes),
                 arithmetic_count=len(lanes),
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
                 trials=trials,
                 run=d.ulp_run_options(thread_count=threads),
                 progress=ctypes.pointer(watch.observer),

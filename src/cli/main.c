@@ -49,7 +49,8 @@ static const char purpose[] =
     "Which layer of an ONNX model loses accuracy in FP16, BF16, TF32 or FP8, which one overflows,\n"
     "and what to keep in FP32: computed on a plain CPU, beside an arbitrary-precision reference.";
 static const char exit_codes[] =
-    "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed, the\n"
+    "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed or cannot be\n"
+    "judged (NaN, nothing to compare), the lint found an error, no plan meets a tolerance, the\n"
     "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
     "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage;\n"
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"

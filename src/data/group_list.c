@@ -29,21 +29,16 @@ static enum ulp_status read_texts(const json_t *group, const char *key, struct u
     return texts ? ULP_OK : ulp_out_of_memory(error);
 }
 
-/* {"name": NAME, "nodes": [NAME, ...], "rounded": [NAME, ...]}; a key misspelt would change the
- * meaning in silence. */
+static const char *const group_keys[] = {"name", "nodes", "rounded"};
+
+/* {"name": NAME, "nodes": [NAME, ...], "rounded": [NAME, ...]} */
 static enum ulp_status read_group(const json_t *object, struct ulp_arena *arena,
                                   struct ulp_group *out, struct ulp_error *error)
 {
     const json_t *name = json_object_get(object, "name");
-    void *at = json_object_iter((json_t *)(uintptr_t)object);
-    if (!json_is_object(object))
-        return ulp_fail(error, ULP_ERROR_INPUT, "is no object");
-    for (; at; at = json_object_iter_next((json_t *)(uintptr_t)object, at)) {
-        const char *key = json_object_iter_key(at);
-        if (strcmp(key, "name") != 0 && strcmp(key, "nodes") != 0 && strcmp(key, "rounded") != 0)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "unknown key \"%s\"; known: name, nodes, rounded", key);
-    }
+    enum ulp_status status = ulp_json_check_keys(object, group_keys, 3, error);
+    if (status != ULP_OK)
+        return status;
     if (name && !json_is_string(name))
         return ulp_fail(error, ULP_ERROR_INPUT, "\"name\" is no text");
     if (!json_array_size(json_object_get(object, "nodes")))
@@ -54,8 +49,7 @@ static enum ulp_status read_group(const json_t *object, struct ulp_arena *arena,
         if (!out->name)
             return ulp_out_of_memory(error);
     }
-    enum ulp_status status =
-        read_texts(object, "nodes", arena, &out->nodes, &out->node_count, error);
+    status = read_texts(object, "nodes", arena, &out->nodes, &out->node_count, error);
     if (status == ULP_OK)
         status = read_texts(object, "rounded", arena, &out->rounded, &out->rounded_count, error);
     return status;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/machine/file.h"
+#include "base/text/suggest.h"
 
 #define BYTES_MAX ((size_t)64 << 20) /* where no memory limit holds */
 
@@ -185,4 +186,34 @@ enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, 
     }
     ulp_arena_free(arena);
     return ulp_fail_at(error, status, "%s", path);
+}
+
+static const char *name_key(const void *context, size_t i)
+{
+    return ((const char *const *)context)[i];
+}
+
+enum ulp_status ulp_json_check_keys(const json_t *object, const char *const *known, size_t count,
+                                    struct ulp_error *error)
+{
+    json_t *const items = (json_t *)(uintptr_t)object;
+    struct ulp_text text = {0};
+    if (!json_is_object(object))
+        return ulp_fail(error, ULP_ERROR_INPUT, "is no object");
+    for (void *at = json_object_iter(items); at; at = json_object_iter_next(items, at)) {
+        const char *key = json_object_iter_key(at);
+        size_t k = 0;
+        while (k < count && strcmp(key, known[k]) != 0)
+            k++;
+        if (k < count)
+            continue;
+        ulp_text_show(&text, "unknown key \"%s\"", key);
+        ulp_suggest_names(&text, key, count, name_key, known);
+        const enum ulp_status status = text.failed
+                                           ? ulp_out_of_memory(error)
+                                           : ulp_fail(error, ULP_ERROR_INPUT, "%s", text.data);
+        ulp_text_free(&text);
+        return status;
+    }
+    return ULP_OK;
 }

@@ -16,6 +16,11 @@ typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t 
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
                                    void *out, void **memory, struct ulp_error *error);
 
+/* Refuse an object with a key that is not among known[0..count): a key misspelt would change the
+ * meaning in silence. */
+enum ulp_status ulp_json_check_keys(const json_t *object, const char *const *known, size_t count,
+                                    struct ulp_error *error);
+
 /* As json_loadb and json_loadf, but NULL also where memory ended meanwhile: jansson leaves
  * characters of texts out then (lex_save of its load.c). For ulp_json_fail. */
 json_t *ulp_json_load(const char *text, size_t length, size_t flags, json_error_t *reason);

@@ -49,13 +49,15 @@ static enum ulp_status find_arithmetic(const json_t *object, struct ulp_arithmet
 static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
                                  struct ulp_keep **items, struct ulp_error *error)
 {
+    static const char *const keys[] = {"nodes", "arithmetic"};
     const json_t *nodes = json_object_get(keep, "nodes");
     struct ulp_arithmetic arithmetic;
-    enum ulp_status status =
-        json_is_string(nodes) || json_is_array(nodes)
-            ? find_arithmetic(keep, &arithmetic, error)
-            : ulp_fail(error, ULP_ERROR_INPUT,
-                       "has no \"nodes\": expected a pattern or a list of patterns");
+    enum ulp_status status = ulp_json_check_keys(keep, keys, sizeof keys / sizeof *keys, error);
+    if (status == ULP_OK)
+        status = count_patterns(keep)
+                     ? find_arithmetic(keep, &arithmetic, error)
+                     : ulp_fail(error, ULP_ERROR_INPUT,
+                                "has no \"nodes\": expected a pattern or a list of patterns");
     for (size_t i = 0; i < count_patterns(keep) && status == ULP_OK; i++) {
         const json_t *pattern = json_is_array(nodes) ? json_array_get(nodes, i) : nodes;
         if (!json_is_string(pattern))
@@ -68,14 +70,28 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
     return status;
 }
 
+/* What a plan is made of, and what `ulpscope plan` and `ulpscope bits` say besides. */
+static const char *const plan_keys[] = {
+    "arithmetic", "keep",     "verdict",    "model",   "reference", "tolerance",  "met",
+    "minimal",    "follows",  "before",     "after",   "casts",     "validated",  "mixed",
+    "nodes",      "runs",     "node_count", "weight",  "timed_out", "uniform",    "uniforms",
+    "layers",     "frontier", "samples",    "tried",   "full",      "ratio",      "expected",
+    "bits",       "mantissa", "exponent",   "relaxed", "headroom",  "total_bits", "total_weight"};
+
 static enum ulp_status read_plan(void *out, const char *name, const json_t *root,
                                  struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_precision_plan *plan = out;
     const json_t *keep = json_object_get(root, "keep");
-    if (keep && !json_is_array(keep))
-        return ulp_fail(error, ULP_ERROR_INPUT, "\"keep\" is no list");
-    enum ulp_status status = find_arithmetic(root, &plan->arithmetic, error);
+    enum ulp_status status =
+        ulp_json_check_keys(root, plan_keys, sizeof plan_keys / sizeof *plan_keys, error);
+    if (status == ULP_OK && !json_is_array(keep))
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          keep ? "\"keep\" is no list"
+                               : "has no \"keep\": expected a list of {\"nodes\": PATTERN, "
+                                 "\"arithmetic\": NAME}, or [] to keep nothing");
+    if (status == ULP_OK)
+        status = find_arithmetic(root, &plan->arithmetic, error);
     for (size_t i = 0; i < json_array_size(keep); i++)
         plan->keeps.count += count_patterns(json_array_get(keep, i));
     struct ulp_keep *items = ulp_arena_take(arena, plan->keeps.count + 1, sizeof *items);

@@ -185,8 +185,12 @@ START_TEST(limits_and_reports)
     struct ulp_error error;
     char *summary;
     ck_assert(test_crosses(&result, "diverged=0") && !test_crosses(&result, "fp32:diverged=0"));
-    ck_assert(!test_crosses(&result, "max_abs=0.000245") &&
+    ck_assert(!test_crosses(&result, "g:max_abs=0.000245") &&
               test_crosses(&result, "g:max_abs=0.000244"));
+    /* indices are the decision itself: with the reference's they would be compared with themselves
+     */
+    ck_assert(test_crosses(&result, "i:max_abs=9") && test_crosses(&result, "max_abs=0.000245"));
+    ck_assert(!test_crosses(&result, "fp32:i:max_abs=0"));
     ck_ulp_ok(ulp_report_summary(&result, 100, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "2 of 6 differ, first at element 4"));
     ck_assert_ptr_nonnull(strstr(summary, "with the reference's decisions: equal"));

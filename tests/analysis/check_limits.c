@@ -81,8 +81,8 @@ START_TEST(limits_fail_where_nothing_is_compared)
         {{.count = 4}, {.count = 4}, ULP_CROSSED_VALUE, false},
         {{.count = 4}, {.unmeasured = 4}, ULP_CROSSED_NOTHING, true}, /* NaN on both sides */
         {{.count = 4}, {.count = 2, .unmeasured = 2}, ULP_CROSSED_VALUE, false},
-        {{.count = 4}, {.count = 0}, ULP_CROSSED_VALUE, false}, /* one without elements */
-        {{.count = 0}, {.count = 0}, ULP_CROSSED_NOTHING, true},
+        {{.count = 4}, {.count = 0}, ULP_CROSSED_EMPTY, true}, /* one without elements */
+        {{.count = 0}, {.count = 0}, ULP_CROSSED_EMPTY, true},
         {{.count = 4}, {.diverged = true}, ULP_CROSSED_VALUE, false}, /* the other is compared */
         {{.diverged = true}, {.diverged = true}, ULP_CROSSED_DIVERGED, true},
         {{.count = 4}, {.nonfinite = 4}, ULP_CROSSED_VALUE, true},
@@ -96,7 +96,7 @@ START_TEST(limits_fail_where_nothing_is_compared)
         free(crossings.items);
     }
     outputs[0].entire = outputs[1].entire = (struct ulp_metrics){.count = 4};
-    outputs[0].introduced = outputs[0].entire;
+    outputs[0].introduced = outputs[1].introduced = outputs[0].entire;
     outputs[1].unpaired = true;
     ck_assert(test_crosses(&audit, "rms=1") && !test_crosses(&audit, "introduced.rms=1"));
     outputs[1].unpaired = false;
@@ -140,14 +140,16 @@ START_TEST(limits_of_one_output)
         const char *limit;
         bool crosses;
     } rows[] = {
-        {"rms=3", false},
+        {"rms=3", true}, /* what has diverged is not left out */
+        {"fp16:rms=3", false},
         {"rms=2.9", true},
         {"y:rms=2", false},
         {"y:rms=1.9", true},
         {"fp16:y:rms=1", false},
         {"fp16:y:rms=0.9", true},
         {"fp16:rms=2.9", true},
-        {"mpfr:64:rms=2", false},
+        {"mpfr:64:rms=2", true},
+        {"mpfr:64:y:rms=2", false},
         {"mpfr:64:y:rms=1.9", true},
         {"a:b=c:rms=3", true},
         {"a:b=c:rms=2.9", true},

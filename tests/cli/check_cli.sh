@@ -111,11 +111,13 @@ expect 2 "no such runtime" "$program" lint "$model" --for trt9
 expect 2 "options trtexec refuses" "$program" lint "$model" --layer-precisions "a:half"
 shows err "it is called fp16" "options trtexec refuses"
 expect 3 "lint of nothing" "$program" lint nowhere.onnx
-expect 0 lint "$program" lint "$model" --layer-precisions "block/norm1/Su:fp32,*:fp16,*:fp32" --json lint.json --sarif lint.sarif
+expect 1 lint "$program" lint "$model" --layer-precisions "block/norm1/Su:fp32,*:fp16,*:fp32" --json lint.json --sarif lint.sarif
 shows out "errors" lint
 shows out "did you mean" lint
 expect 1 "lint that fails" "$program" lint "$model" --layer-precisions "block/norm9:fp32" --fail-on error
 shows out "FAIL --fail-on error" "lint that fails"
+expect 0 "lint that never fails" "$program" lint "$model" --layer-precisions "block/norm9:fp32" --fail-on none -q
+lines out 1 "lint that never fails"
 expect 0 "lint that does not fail" "$program" lint "$model" --fail-on error
 expect 2 "lint over the model" "$program" lint "$model" --json "$model"
 # The objects and properties of SARIF 2.1.0 that are used, from the standard's schema (all closed but property bags).

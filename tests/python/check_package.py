@@ -306,6 +306,21 @@ class Models(unittest.TestCase):
         with self.assertRaises(ulpscope.UsageError):
             ulpscope.fit(a, a, c)
 
+    def test_gates_do_not_open_on_nothing(self):
+        model = ulpscope.Model(MODEL)
+        good = dict(INPUTS)
+        name = next(iter(good))
+        bad = {**good, name: good[name].copy()}
+        bad[name].flat[0] = np.nan
+        for judge in (model.plan, model.bits):
+            with self.assertRaisesRegex(ulpscope.LimitError, f"input {name} .*NaN or infinity"):
+                judge(bad, "sqnr_db=30")
+            with self.assertRaisesRegex(ulpscope.LimitError, "no finite element"):  # NaN reaches every logit
+                judge({name: np.full_like(good[name], np.nan)}, "sqnr_db=30", allow_nonfinite_inputs=True)
+        recorded = model.run(good, "fp16")
+        with self.assertRaisesRegex(ulpscope.LimitError, f"input {name} .*NaN or infinity"):
+            model.compare({"bad": recorded}, bad, "fp16")
+
     def test_bits(self):
         model = ulpscope.Model(MODEL)
         bits = model.bits(INPUTS, "sqnr_db=30", held_out=INPUTS, weigh="work", threads=2)

@@ -13,12 +13,12 @@ static int check_limits(const struct audit_options *options, const struct ulp_au
 {
     struct ulp_error error;
     const int code = say_crossings(stdout, audit, options->limits, options->limit_count,
-                                   options->allow_nonfinite_inputs);
+                                   options->common.allow_nonfinite_inputs);
     if (code != ULP_OK && code != ULP_ERROR_LIMIT)
         return code;
     if (options->junit &&
         ulp_report_junit(audit, options->limits, options->limit_count,
-                         options->allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
+                         options->common.allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
         return fail(&error);
     return code;
 }
@@ -30,7 +30,7 @@ static int write_report(const struct audit_options *options, const struct audit_
     struct ulp_error error;
     char *summary;
     if (ulp_audit_keep_limits(audit, options->limits, options->limit_count,
-                              options->allow_nonfinite_inputs, &error) != ULP_OK)
+                              options->common.allow_nonfinite_inputs, &error) != ULP_OK)
         return fail(&error);
     if (options->engine && print_engine_verdict(engine, &error) != ULP_OK)
         return fail(&error);

@@ -100,6 +100,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->keep;
         state->child_inputs[2] = &options->built;
+        state->child_inputs[3] = &options->common.allow_nonfinite_inputs;
         return 0;
     case ARGP_KEY_END:
         settle_attribute(options);
@@ -177,6 +178,7 @@ int parse_audit_options(int argc, char **argv, struct audit_options *out)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
                                                  {&built_argp, 0, "With --engine:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
                                      children, NULL,         NULL};

@@ -120,7 +120,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct bits_options *options = state->input;
     struct ulp_error error;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
+        return 0;
     case ARGP_KEY_END: check(state, options); return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_TOLERANCE:
@@ -184,6 +187,8 @@ static enum ulp_status find(const struct bits_options *options, const struct ulp
                                       .headroom = options->headroom,
                                       .expected = options->expected,
                                       .seconds = options->seconds,
+                                      .allow_nonfinite_inputs =
+                                          options->common.allow_nonfinite_inputs,
                                       .thread_count = options->common.threads};
     enum ulp_status status = ulp_arithmetic_find(options->reference, &search.reference, error);
     if (status == ULP_OK)
@@ -237,7 +242,9 @@ static int run_bits(const struct bits_options *options)
 
 int command_bits(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct bits_options options = {.reference = "mpfr:128", .headroom = 1};

@@ -47,7 +47,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct compare_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
+        return 0;
     case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
@@ -281,6 +284,8 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     struct progress progress;
     struct ulp_compare_options compare_options = {.trials = options->trials,
                                                   .run = {.thread_count = options->common.threads},
+                                                  .allow_nonfinite_inputs =
+                                                      options->common.allow_nonfinite_inputs,
                                                   .begins = show_part};
     enum ulp_status status =
         ulp_arithmetic_find(options->reference, &compare_options.reference, error);
@@ -314,7 +319,9 @@ static enum ulp_status compare(const struct compare_options *options, struct com
 
 int command_compare(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list,   parse_option, "MODEL.onnx RECORDING...",
                                      documentation, children,     NULL,
                                      NULL};

@@ -63,6 +63,8 @@ static void check_options(const struct argp_state *state, const struct engine_op
                       "--exportLayerInfo=FILE)");
     if (options->path_count == 2 && (options->plan || options->layer_precisions))
         refuse(state, "--plan and --layer-precisions are of one engine: leave one out");
+    if (options->path_count == 2 && options->fail_on_disobeyed)
+        refuse(state, "--fail-on disobeyed is of one engine: leave one out");
     if (count_shapes(&options->common) > 1)
         refuse(state, "engine takes one --shape of each input");
 }
@@ -161,19 +163,19 @@ static enum ulp_status judge_wishes(struct session *session, struct ulp_error *e
     struct ulp_precision_plan plan = {0};
     enum ulp_status status = ULP_OK;
     const bool given = options->plan || options->layer_precisions;
-    if (!given && !session->engines[0].setting_count)
-        return !options->fail_on_disobeyed
-                   ? ULP_OK
-                   : ulp_fail(error, ULP_ERROR_USAGE,
-                              "--fail-on disobeyed: nothing to obey: give --plan or "
-                              "--layer-precisions, or a log of trtexec that says \"Set layer "
-                              "NAME to precision TYPE\"");
     if (options->plan)
         status = ulp_precision_plan_read(options->plan, options->common.budget, &plan, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && (given || session->engines[0].setting_count))
         status = ulp_built_wishes(&session->built[0], options->plan ? &plan : NULL,
                                   options->layer_precisions, &session->wishes, error);
     ulp_precision_plan_free(&plan);
+    if (status == ULP_OK && options->fail_on_disobeyed && !session->wishes.count)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          given ? "--fail-on disobeyed: nothing to obey: what was given keeps no "
+                                  "node"
+                                : "--fail-on disobeyed: nothing to obey: give --plan or "
+                                  "--layer-precisions, or a log of trtexec that says \"Set layer "
+                                  "NAME to precision TYPE\"");
     return status;
 }
 

@@ -23,9 +23,9 @@ enum {
 struct lint_options {
     struct ulp_lint_options lint;
     const char *model, *json, *sarif, *html, *explain;
-    bool list;
+    bool list, quiet;
     size_t shown;
-    int fail_on; /* a severity; -1: none */
+    int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
 };
 
 /* clang-format off */
@@ -36,11 +36,12 @@ static const struct argp_option option_list[] = {
      "What trtexec is given as --layerPrecisions=TEXT: NAME:TYPE,...", 0},
     {"layer-output-types", OPTION_OUTPUT_TYPES, "TEXT", 0,
      "What trtexec is given as --layerOutputTypes=TEXT: NAME:TYPE[+TYPE],...", 0},
-    {"fail-on", OPTION_FAIL_ON, "note|warning|error", 0,
-     "Exit with code 1 when there is a finding of this severity or a higher one: note, warning or error", 0},
+    {"fail-on", OPTION_FAIL_ON, "note|warning|error|none", 0,
+     "Exit with code 1 when there is a finding of this severity or a higher one (default error); none: never", 0},
     {"json", OPTION_JSON, "FILE", 0, "Write all findings as JSON", 0},
     {"sarif", OPTION_SARIF, "FILE", 0, "Write all findings as SARIF 2.1.0, for code review services", 0},
     {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {"quiet", 'q', 0, 0, "Print the verdict alone", 0},
     {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
     {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
     {"list", OPTION_LIST, 0, 0, "List the rules; no model is read", 1},
@@ -53,8 +54,9 @@ static int read_severity(const struct argp_state *state, const char *text)
     for (int s = 0; s < ULP_SEVERITY_COUNT; s++)
         if (strcmp(text, ulp_severity_name((enum ulp_severity)s)) == 0)
             return s;
-    refuse(state, "--fail-on %s: expected note, warning or error", text);
-    return -1;
+    if (strcmp(text, "none") != 0)
+        refuse(state, "--fail-on %s: expected note, warning, error or none", text);
+    return ULP_SEVERITY_COUNT;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -73,6 +75,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_SARIF: options->sarif = argument; return 0;
     case OPTION_FAIL_ON: options->fail_on = read_severity(state, argument); return 0;
     case OPTION_HTML: options->html = argument; return 0;
+    case 'q': options->quiet = true; return 0;
     case OPTION_EXPLAIN: options->explain = argument; return 0;
     case OPTION_LIST: options->list = true; return 0;
     case OPTION_SHOW:
@@ -99,7 +102,8 @@ static const char documentation[] =
     "does not hold, weights that vanish, decomposed normalisations, layer names that match "
     "nothing, "
     "Q/DQ that no kernel takes. Nothing is computed and no inputs are needed."
-    "\vExit code 1: there is a finding of --fail-on. doc/lint.md has the table of rules.\n\n"
+    "\vExit code 1: there is an error, or a finding of --fail-on. doc/lint.md has the table of "
+    "rules.\n\n"
     "Examples:\n"
     "  ulpscope lint model.onnx\n"
     "  ulpscope lint model.onnx --for trt10 --layer-precisions '/norm/*:fp32'\n"
@@ -147,6 +151,8 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     if (ulp_lint_summary(result, options->shown, terminal_width(STDOUT_FILENO),
                          use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
         return fail(&error);
+    if (options->quiet)
+        summary[strcspn(summary, "\n") + 1] = '\0'; /* the verdict is the first line */
     fputs(summary, stdout);
     free(summary);
     if (options->json && ulp_lint_write_json(result, options->json, &error) != ULP_OK)
@@ -158,7 +164,7 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     if (options->html)
         say(stdout, "page: %s\n", options->html);
     size_t failing = 0;
-    for (int s = options->fail_on; s >= 0 && s < ULP_SEVERITY_COUNT; s++)
+    for (int s = options->fail_on; s < ULP_SEVERITY_COUNT; s++)
         failing += result->counts[s];
     if (!failing)
         return ULP_OK;
@@ -185,7 +191,7 @@ int command_lint(int argc, char **argv)
 {
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      NULL,        NULL,         NULL};
-    struct lint_options options = {.shown = 5, .fail_on = -1};
+    struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};
     struct ulp_lint_result result = {0};
     struct ulp_model *model = NULL;
     struct ulp_error error;

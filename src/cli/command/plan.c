@@ -76,7 +76,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct ulp_error error;
     int64_t count;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
+        return 0;
     case ARGP_KEY_END:
         if (options->apply && (!options->out || options->tolerances.count))
             refuse(state, options->out ? "--apply searches nothing: it takes no --tolerance"
@@ -166,6 +169,8 @@ static enum ulp_status find(const struct plan_options *options, const struct ulp
                                       .frontier = options->frontier,
                                       .mixed_folder = options->out,
                                       .lower_io = options->lower_io,
+                                      .allow_nonfinite_inputs =
+                                          options->common.allow_nonfinite_inputs,
                                       .thread_count = options->common.threads};
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &search.arithmetic, error);
     if (status == ULP_OK)
@@ -274,7 +279,9 @@ static int run_plan(const struct plan_options *options)
 
 int command_plan(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct plan_options options = {.arithmetic = "fp16",

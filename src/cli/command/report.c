@@ -5,15 +5,7 @@
 
 #include "cli/command.h"
 
-enum {
-    OPTION_TO = 512,
-    OPTION_FIGURE,
-    OPTION_LIST,
-    OPTION_FAIL,
-    OPTION_ALLOW,
-    OPTION_HTML,
-    OPTION_MODEL
-};
+enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_HTML, OPTION_MODEL };
 
 struct report_options {
     const char *report, *out, *html;
@@ -34,8 +26,6 @@ static const struct argp_option option_list[] = {
      "share, introduced, entire, headroom or nonfinite, of a format that holds one (default: share where the report has shares, else introduced)", 0},
     {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
      "A limit for junit, as of ulpscope audit (its --help lists the metrics); exit with code 1 where it is crossed. May be repeated", 0},
-    {"allow-nonfinite-inputs", OPTION_ALLOW, 0, 0,
-     "NaN and infinities in the inputs are intended: --fail-above does not fail because of them", 0},
     {"model", OPTION_MODEL, "MODEL.onnx", 0,
      "The audited model, of which onnx is a copy (default: the path in the report)", 0},
     {"list", OPTION_LIST, 0, 0, "List the formats; no report is read", 0},
@@ -71,7 +61,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct report_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->max_memory_bytes;
+        state->child_inputs[1] = &options->request.allow_nonfinite_inputs;
+        return 0;
     case OPTION_TO: options->request.format = argument; return 0;
     case OPTION_FIGURE: options->request.figure = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
@@ -80,7 +73,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         add_limit(state, &options->limits, &options->request.limit_count, argument);
         options->request.limits = options->limits;
         return 0;
-    case OPTION_ALLOW: options->request.allow_nonfinite_inputs = true; return 0;
     case OPTION_MODEL: options->request.model = argument; return 0;
     case 'a': options->request.arithmetic = argument; return 0;
     case 'o': options->out = argument; return 0;
@@ -142,7 +134,9 @@ static int write_report(const struct report_options *options, struct ulp_saved *
 
 int command_report(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "REPORT", documentation,
                                      children,    NULL,         NULL};
     struct report_options options = {.max_memory_bytes = REPORT_MEMORY};

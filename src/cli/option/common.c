@@ -79,6 +79,25 @@ void common_free(struct common_options *common)
     ulp_budget_free(common->budget);
 }
 
+/* A value that is empty is a variable of a shell that is not set, and would be no value in
+ * silence: no option and no path has an empty one. */
+static void refuse_empty(const struct argp *argp, int argc, char **argv)
+{
+    struct argp_state state = {.root_argp = argp, .name = argv[0], .err_stream = stderr};
+    bool are_options = true;
+    for (int a = 1; a < argc; a++) {
+        const size_t length = strlen(argv[a]);
+        const bool is_long = are_options && strncmp(argv[a], "--", 2) == 0;
+        if (is_long && length > 3 && strchr(argv[a], '=') == argv[a] + length - 1)
+            refuse(&state, "%s: the value is empty", argv[a]);
+        if (!length && are_options && argv[a - 1][0] == '-' && argv[a - 1][1])
+            refuse(&state, "%s: the value is empty", argv[a - 1]);
+        if (!length)
+            refuse(&state, "an argument is empty: a path was expected");
+        are_options &= strcmp(argv[a], "--") != 0;
+    }
+}
+
 /* argp itself ends the program for anything but lack of memory, as describe_options does. */
 static int parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *first,
                  void *input)
@@ -87,6 +106,7 @@ static int parse(const struct argp *argp, int argc, char **argv, unsigned flags,
         describe_options(argp);
         exit(ULP_OK);
     }
+    refuse_empty(argp, argc, argv);
     return argp_parse(argp, argc, argv, flags, first, input) == 0 ? sandbox_enter(argp, argc, argv)
                                                                   : fail_memory();
 }

@@ -30,7 +30,8 @@ struct common_options {
     bool has_memory;           /* the limit was given */
     struct ulp_budget *budget; /* of that limit */
     bool quiet;
-    char *arithmetics; /* every --arith so far, separated by commas */
+    bool allow_nonfinite_inputs; /* of commands that judge (judge_argp) */
+    char *arithmetics;           /* every --arith so far, separated by commas */
 };
 /* A child parser for the command's argp; its input is a struct common_options set up by
  * common_init. */
@@ -96,6 +97,8 @@ size_t read_memory(const struct argp_state *state, const char *text);
 extern const struct argp memory_argp;
 #define REPORT_MEMORY ((size_t)4 << 30) /* where --max-memory is not given */
 
+/* --allow-nonfinite-inputs, a child parser of every command that judges; its input is a bool. */
+extern const struct argp judge_argp;
 /* One more --fail-above, or the command is refused. */
 void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
                const char *limit);

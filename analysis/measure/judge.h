@@ -1,0 +1,27 @@
+/* May something be judged? What every gate asks before it looks at a figure: audits' limits,
+ * searches, tolerances, forecasts and comparisons of reports. */
+#ifndef ULP_ANALYSIS_JUDGE_H
+#define ULP_ANALYSIS_JUDGE_H
+
+#include <ulpscope/limit.h>
+
+/* What stands against these figures of an output: ULP_CROSSED_VALUE, only their values;
+ * ULP_CROSSED_DIVERGED, _NONFINITE, _EMPTY or _NOTHING. */
+enum ulp_crossing_kind ulp_judge_metrics(const struct ulp_metrics *metrics);
+/* The same of a reference's output by itself: _EMPTY or _NOTHING, or ULP_CROSSED_VALUE. */
+enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference);
+/* A name ("empty"), and the rest of a sentence that begins with an output ("has no element to
+ * compare"). Static storage; NULL of ULP_CROSSED_VALUE. */
+const char *ulp_judge_name(enum ulp_crossing_kind kind);
+const char *ulp_judge_reason(enum ulp_crossing_kind kind);
+/* The reason of that name; NULL: it is no such name, but that of a figure. */
+const char *ulp_judge_find_reason(const char *name);
+
+/* ULP_ERROR_LIMIT when an input holds NaN or infinity: the message names the first one, in the
+ * sample of that name (may be NULL). */
+enum ulp_status ulp_judge_inputs(const struct ulp_tensor_set *inputs, const char *sample,
+                                 struct ulp_error *error);
+/* NaN and infinities in a tensor; 0 in integers. */
+size_t ulp_judge_count_nonfinite(const struct ulp_tensor *tensor);
+
+#endif

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# A gate never opens on nothing: every command that judges beside every way in which there is nothing to judge, and beside its
+# good twin, which must exit with 0.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python3 "$source/tests/cli/gate_models.py" "$work" || exit 99
+
+# shut NAME OUTPUT REASON COMMAND...: exit code 1, and a sentence that names the output and the reason.
+shut() {
+    local name=$1 output=$2 reason=$3
+    shift 3
+    expect 1 "$name" "$@"
+    cat out err | tr -s '\n ' ' ' | grep -qE -- "$output.{0,60}$reason" || {
+        fail "$name: no '$output ... $reason'"
+        cat out err | head -8
+    }
+}
+# gate COMMAND MODEL INPUTS OPTION...: that command as a gate on this model and input
+gate() {
+    local command=$1 model=$2 inputs=$3
+    shift 3
+    case $command in
+    audit) "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute --fail-above sqnr_db=20 "$@" ;;
+    nonfinite) "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute --fail-above nonfinite=0 "$@" ;;
+    junit)
+        rm -rf report
+        "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute -o report >/dev/null &&
+            "$program" report report --to junit --fail-above sqnr_db=20 -o limits.xml "$@"
+        ;;
+    plan) "$program" plan "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
+    bits) "$program" bits "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
+    plan-held) "$program" plan "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
+    bits-held) "$program" bits "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
+    compare)
+        rm -f recorded.npz
+        "$program" run "$model" -i "$inputs" -a fp16 -q -o recorded.npz &&
+            "$program" compare "$model" -i "$inputs" recorded.npz -a fp16 -q "$@"
+        ;;
+    esac
+}
+GATES="audit nonfinite junit plan bits compare"
+HELD="plan-held bits-held"
+
+for command in $GATES $HELD; do
+    expect 0 "$command: good" gate $command square.onnx good.npz
+    for inputs in nan inf; do
+        shut "$command: $inputs among the inputs" "input x" "holds NaN or infinity" gate $command square.onnx $inputs.npz
+        expect 0 "$command: $inputs meant" gate $command square.onnx $inputs.npz --allow-nonfinite-inputs
+    done
+    shut "$command: empty batch" "y'?[ :(].*" "has no element to compare" gate $command square.onnx empty.npz
+done
+for command in $GATES; do
+    shut "$command: NaN everywhere" "y'?[ :(].*" "has no finite element" gate $command undefined.onnx good.npz
+    shut "$command: infinite everywhere" "y'?[ :(].*" "has no finite element" gate $command infinite.onnx positive.npz
+    expect 0 "$command: two outputs" gate $command part.onnx part.npz
+    shut "$command: one of two outputs is empty" "e'?[ :(].*" "has no element to compare" gate $command part.onnx part_empty.npz
+    expect 0 "$command: decided alike" gate $command decided.onnx far.npz
+done
+for command in audit nonfinite junit plan bits; do
+    shut "$command: no output" "" "there is no output to compare" gate $command mute.onnx good.npz
+done
+
+# An output that is itself the decision is not compared with itself.
+for command in audit junit; do
+    shut "$command: a decision" "output g" "has diverged" gate $command decided.onnx near.npz
+    shut "$command: a decision as a number" "output h" "has diverged" gate $command cast.onnx near.npz
+    expect 0 "$command: the same, decided alike" gate $command cast.onnx far.npz
+done
+shut "a decision, by itself" "output g" "has diverged" "$program" audit decided.onnx -i near.npz -a fp16 -q --fail-above g:max_abs=9
+expect 0 "beside a decision" "$program" audit decided.onnx -i near.npz -a fp16 -q --fail-above y:sqnr_db=20
+# A figure of the finite elements says nothing of the one that is not.
+shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
+shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz
+
+# One infinity of the arithmetic explains that infinity: its place, its sign.
+expect 0 "compare: the arithmetic's own" "$program" compare square.onnx -i big.npz as_fp16.npz -a fp16 -q
+for file in minus not_a_number elsewhere nothing; do
+    shut "compare: $file" "'y'" "[1-8] of its values do not agree with fp16" "$program" compare square.onnx -i big.npz $file.npz -a fp16 -q
+done
+
+# Plans that keep nothing by mistake.
+layer() { printf '{"Layers": [{"Name": "embed/MatMul", "LayerType": "gemm", "Inputs": [{"Name": "i", "Dimensions": [1], "Format/Datatype": "%s"}], "Outputs": [{"Name": "o", "Dimensions": [1], "Format/Datatype": "%s"}], "TacticName": "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tensor16x8x16"}]}' "$1" "$1"; }
+layer Float >layers.json
+obeyed() { "$program" engine "$model" layers.json -q --fail-on disobeyed "$@"; }
+echo '{"arithmetic": "fp16", "keep": [{"nodes": "embed/MatMul", "arithmetic": "fp32"}]}' >good.json
+echo '{"arithmetic": "fp16"}' >no_keep.json
+echo '{"arithmetic": "fp16", "Keep": [{"nodes": "embed/MatMul", "arithmetic": "fp32"}]}' >typo.json
+echo '{"arithmetic": "fp16", "keep": [{"node": "embed/MatMul", "arithmetic": "fp32"}]}' >typo_inside.json
+echo '{"arithmetic": "fp16", "keep": [{"nodes": [], "arithmetic": "fp32"}]}' >no_nodes.json
+echo '{"arithmetic": "fp16", "keep": ["embed/MatMul"]}' >no_object.json
+echo '{"arithmetic": "fp16", "keep": []}' >nothing.json
+expect 0 "engine: a plan obeyed" obeyed --plan good.json
+for plan in no_keep typo typo_inside no_nodes no_object; do
+    expect 3 "engine: plan $plan" obeyed --plan $plan.json
+    lines err 1 "engine: plan $plan"
+    expect 3 "audit: plan $plan" "$program" audit "$model" -i "$inputs" --plan $plan.json -q
+done
+expect 2 "engine: a plan that keeps nothing" obeyed --plan nothing.json
+expect 2 "engine: nothing to obey" obeyed
+expect 2 "engine: two engines" obeyed layers.json
+expect 0 "engine: precisions obeyed" obeyed --layer-precisions embed/MatMul:fp32
+
+# The value of a shell's variable that is not set.
+empty() {
+    local name=$1
+    shift
+    expect 2 "empty: $name" "$@"
+    shows err "the value is empty" "empty: $name"
+}
+empty layer-precisions obeyed --layer-precisions ""
+empty lint "$program" lint "$model" --layer-precisions ""
+empty plan obeyed --plan=
+for option in --fail-above --keep --plan --arith --reference --out --html --inputs; do
+    empty "audit $option" "$program" audit "$model" -i "$inputs" $option ""
+    empty "audit $option=" "$program" audit "$model" -i "$inputs" $option=
+done
+for command in plan bits study tolerance overflow compare prove run; do
+    empty "$command -i" "$program" $command "$model" -i ""
+done
+empty "diff --factor" "$program" diff a b --factor ""
+empty "fit --gpu" "$program" fit a b c --gpu ""
+expect 2 "empty: a path" "$program" audit ""
+
+# The lint is a gate by itself.
+wrong=(--layer-precisions block/norm9:fp32)
+expect 1 "lint: an error" "$program" lint "$model" "${wrong[@]}"
+shows out "FAIL --fail-on error: 1 finding" "lint: an error"
+expect 0 "lint: no error" "$program" lint "$model"
+expect 0 "lint: an error, and no gate" "$program" lint "$model" "${wrong[@]}" --fail-on none
+expect 1 "lint: a note" "$program" lint "$model" --fail-on note -q
+lines out 3 "lint: the verdict alone"
+exit $failed

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The models and inputs of check_gates.sh, into the folder that is given: small graphs whose outputs can be judged, and the same
+where there is nothing to judge. Python's standard library alone."""
+import io
+import os
+import struct
+import sys
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
+from onnx_writer import node, write_model  # noqa: E402
+
+BOOL = 9
+
+
+def npz(path, **arrays):
+    """FP32 arrays, each (shape, numbers)."""
+    with zipfile.ZipFile(path, "w") as file:
+        for name, (shape, numbers) in arrays.items():
+            head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join("%d, " % size for size in shape)
+            head += " " * (-(len(head) + 11) % 64) + "\n"
+            data = io.BytesIO(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+            data.seek(0, 2)
+            data.write(struct.pack("<%df" % len(numbers), *numbers))
+            file.writestr(name + ".npy", data.getvalue())
+
+
+nan, inf = float("nan"), float("inf")
+os.chdir(sys.argv[1])
+x = {"x": ["b", 4]}
+square = node("Mul", "x x", "y", "square")
+
+# y = x^2: what decides is the input
+write_model("square.onnx", [square], x, ["y"])
+npz("good.npz", x=((2, 4), (1, 2, 3, 4, -1, .5, .25, 7)))
+npz("nan.npz", x=((2, 4), (1, 2, nan, 4, -1, .5, .25, 7)))
+npz("inf.npz", x=((2, 4), (1, 2, inf, 4, -1, .5, .25, 7)))
+npz("empty.npz", x=((0, 4), ()))
+npz("big.npz", x=((2, 4), (1, 2, 300, 4, -1, .5, .25, 7)))  # 90000 is infinite in FP16
+# 0 / 0, and x / 0, in every arithmetic
+zero = node("Sub", "x x", "z")
+write_model("undefined.onnx", [zero, node("Div", "z z", "y", "quotient")], x, ["y"])
+write_model("infinite.onnx", [zero, node("Div", "x z", "y", "quotient")], x, ["y"])
+npz("positive.npz", x=((2, 4), (1, 2, 3, 4, 1, .5, .25, 7)))
+# one output of two without elements
+write_model("part.onnx", [square, node("Relu", "v", "e", "rest")], {**x, "v": ["n"]}, ["y", "e"])
+npz("part.npz", x=((2, 4), (1, 2, 3, 4, -1, .5, .25, 7)), v=((3,), (1, 2, 3)))
+npz("part_empty.npz", x=((2, 4), (1, 2, 3, 4, -1, .5, .25, 7)), v=((0,), ()))
+# no output at all
+write_model("mute.onnx", [square], x, [])
+# g is the decision itself, h the same as numbers: in FP16 1.0001 is 1, and not larger than 1
+write_model("decided.onnx", [square, node("Greater", "x o", "g", "larger")], {**x, "o": ["b", 4]}, ["y", "g"], types={"g": BOOL})
+write_model("cast.onnx", [node("Greater", "x o", "g", "larger"), node("Cast", "g", "h", "number", to=1)], {**x, "o": ["b", 4]}, ["h"])
+near, one = (1.0001, 1.0001, 2, .5), (1, 1, 1, 1)
+npz("near.npz", x=((1, 4), near), o=((1, 4), one))
+npz("far.npz", x=((1, 4), (3, 4, 2, .5)), o=((1, 4), one))
+# exp(x) of 800 is beyond FP64, and its logarithm is not
+write_model("softplus.onnx", [node("Exp", "x", "e", "exp"), node("Log", "e", "y", "log")], x, ["y"])
+npz("x800.npz", x=((1, 4), (800, 1, 2, 3)))
+npz("x5.npz", x=((1, 4), (5, 1, 2, 3)))
+# what another framework may have recorded of big.npz, of which FP16 makes one +Inf
+y = [1, 4, inf, 16, 1, .25, .0625, 49]
+npz("as_fp16.npz", y=((2, 4), y))
+npz("minus.npz", y=((2, 4), [-inf if v == inf else v for v in y]))
+npz("not_a_number.npz", y=((2, 4), [nan if v == inf else v for v in y]))
+npz("elsewhere.npz", y=((2, 4), [inf if i == 3 else v for i, v in enumerate(y)]))
+npz("nothing.npz", y=((2, 4), [nan] * 8))
