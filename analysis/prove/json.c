@@ -65,6 +65,8 @@ static json_t *make_input(const struct ulp_proof_input *input)
     ulp_json_set(&json, "low", ulp_json_number(input->low));
     ulp_json_set(&json, "high", ulp_json_number(input->high));
     ulp_json_set(&json, "given", json_boolean(input->given));
+    ulp_json_set(&json, "sampled", json_boolean(input->sampled));
+    ulp_json_set(&json, "beyond", json_boolean(input->beyond));
     ulp_json_set(&json, "why", ulp_json_text(input->why));
     return json;
 }

@@ -8,9 +8,9 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/text/names.h"
 #include "formula/words.h"
 #include "number/function/math.h"
+#include "analysis/prove/box.h"
 #include "run/enclose/enclose.h"
 
 /* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
@@ -291,72 +291,6 @@ static void count_verdicts(struct ulp_proof *proof)
     }
 }
 
-/* ---- the box ---- */
-
-static enum ulp_status set_range(struct prover *prover, const struct ulp_model *model, size_t i,
-                                 const struct ulp_random_options *options,
-                                 struct ulp_proof_input *out, struct ulp_error *error)
-{
-    const struct ulp_chosen_range range = ulp_model_input_range(model, i, options);
-    *out = (struct ulp_proof_input){.name = copy(prover, ulp_model_input(model, i).name),
-                                    .low = range.low,
-                                    .high = range.high,
-                                    .why = copy(prover, range.why)};
-    if (!out->name || !out->why)
-        return out_of_memory(error);
-    for (size_t r = 0; r < options->range_count; r++) {
-        const struct ulp_input_range *given = &options->ranges[r];
-        out->given |= !given->name || strcmp(given->name, out->name) == 0;
-    }
-    if (!(range.low <= range.high) || !isfinite(range.low) || !isfinite(range.high))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "the range of input '%s' is %g to %g: expected two finite numbers, the "
-                        "smaller first",
-                        out->name, range.low, range.high);
-    return ULP_OK;
-}
-
-static enum ulp_status set_box(struct prover *prover, const struct ulp_model *model,
-                               const struct ulp_input_range *ranges, size_t range_count,
-                               struct ulp_input_range **out, struct ulp_error *error)
-{
-    const struct ulp_random_options options = {.ranges = ranges, .range_count = range_count};
-    const struct ulp_block *block = prover->plan->main;
-    struct ulp_proof *proof = prover->proof;
-    proof->input_count = ulp_model_input_count(model);
-    proof->inputs = ulp_arena_take(proof->memory, proof->input_count + 1, sizeof *proof->inputs);
-    *out = ulp_arena_take(proof->memory, block->input_count + 1, sizeof **out);
-    if (!proof->inputs || !*out)
-        return out_of_memory(error);
-    for (size_t r = 0; r < range_count; r++) {
-        bool known = !ranges[r].name;
-        for (size_t i = 0; i < proof->input_count; i++)
-            known |= ranges[r].name && strcmp(ranges[r].name, ulp_model_input(model, i).name) == 0;
-        if (!known)
-            return ulp_fail(error, ULP_ERROR_USAGE, "the model has no input '%s'", ranges[r].name);
-    }
-    for (size_t i = 0; i < proof->input_count; i++) {
-        const enum ulp_status status =
-            set_range(prover, model, i, &options, &proof->inputs[i], error);
-        if (status != ULP_OK)
-            return status;
-    }
-    struct ulp_names names = {.budget = prover->budget};
-    bool room = true;
-    for (size_t i = 0; i < proof->input_count && room; i++)
-        room = ulp_names_add(&names, proof->inputs[i].name, (int)i);
-    for (size_t b = 0; b < block->input_count && room; b++) {
-        const int i = ulp_names_find(&names, block->slots[block->inputs[b]].name);
-        if (i < 0)
-            continue;
-        const struct ulp_proof_input *input = &proof->inputs[i];
-        (*out)[b] = (struct ulp_input_range){input->name, input->low, input->high};
-        prover->bounds[block->inputs[b]] = ulp_math_max(fabs(input->low), fabs(input->high));
-    }
-    ulp_names_free(&names);
-    return room ? ULP_OK : out_of_memory(error);
-}
-
 static enum ulp_status enclose_nodes(struct prover *prover, const struct ulp_input_range *box,
                                      uint32_t symbols, struct ulp_pool *pool,
                                      struct ulp_error *error)
@@ -371,8 +305,8 @@ static enum ulp_status enclose_nodes(struct prover *prover, const struct ulp_inp
 }
 
 static enum ulp_status fill(struct prover *prover, const struct ulp_model *model,
-                            const struct ulp_input_range *ranges, size_t range_count,
-                            int thread_count, struct ulp_error *error)
+                            const struct ulp_prove_box *from, int thread_count,
+                            struct ulp_error *error)
 {
     const struct ulp_plan *plan = prover->plan;
     struct ulp_proof *proof = prover->proof;
@@ -390,7 +324,9 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
         return out_of_memory(error);
     for (size_t s = 0; s < plan->main->slot_count; s++)
         prover->makers[s] = -1;
-    enum ulp_status status = set_box(prover, model, ranges, range_count, &box, error);
+    enum ulp_status status = ulp_proof_set_box(proof, plan, model, from, &box, error);
+    for (size_t b = 0; status == ULP_OK && b < plan->main->input_count; b++)
+        prover->bounds[plan->main->inputs[b]] = ulp_math_max(fabs(box[b].low), fabs(box[b].high));
     if (status == ULP_OK)
         status = ulp_pool_create(&pool, thread_count, error);
     if (status == ULP_OK)
@@ -409,12 +345,13 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
 }
 
 enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *plan,
-                          const struct ulp_input_range *ranges, size_t range_count,
-                          int thread_count, struct ulp_proof *out, struct ulp_error *error)
+                          const struct ulp_prove_box *box, int thread_count, struct ulp_proof *out,
+                          struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct prover prover = {.plan = plan, .proof = out, .budget = ulp_model_budget(model)};
+    static const struct ulp_prove_box none;
     const double started = ulp_seconds_now();
     *out = (struct ulp_proof){0};
     if (plan->lanes[0].as_declared || plan->mixes[0].of_node)
@@ -423,7 +360,7 @@ enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *
                         ulp_plan_lane_name(plan, 0));
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     if (status == ULP_OK)
-        status = fill(&prover, model, ranges, range_count, thread_count, error);
+        status = fill(&prover, model, box ? box : &none, thread_count, error);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_proof_free(out);

@@ -60,12 +60,41 @@ static bool is_index(const struct ulp_proof_input *input)
     return !input->given && strstr(input->why, "picks one of");
 }
 
-static const char *quantifier(const struct ulp_proof *proof)
+/* The range of an input, and where it is from. */
+static void add_range(struct ulp_text *out, const struct ulp_proof_input *input)
 {
-    bool indexes = proof->input_count > 0;
-    for (size_t i = 0; i < proof->input_count; i++)
-        indexes &= is_index(&proof->inputs[i]);
-    return indexes ? "any indexes" : "any input of these ranges";
+    if (input->low == input->high)
+        ulp_text_add(out, " = %g", input->low);
+    else
+        ulp_text_add(out, " in [%g, %g]", input->low, input->high);
+}
+
+/* For which inputs the sentence holds: the first one's range in full. */
+static void add_quantifier(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    const struct ulp_proof_input *first = NULL;
+    size_t others = 0, indexes = 0;
+    for (size_t i = 0; i < proof->input_count; i++) {
+        const struct ulp_proof_input *input = &proof->inputs[i];
+        indexes += is_index(input);
+        others += first && !is_index(input);
+        first = first || is_index(input) ? first : input;
+    }
+    if (!first) {
+        ulp_text_add(page->out, indexes ? "any indexes" : "its constants");
+        return;
+    }
+    ulp_text_add(page->out, "every ");
+    ulp_page_name(page, first->name, 60);
+    add_range(page->out, first);
+    ulp_text_add(page->out, "%s",
+                 first->given     ? ""
+                 : first->sampled ? " (from the samples)"
+                                  : " (assumed)");
+    if (others)
+        ulp_text_add(page->out, ", %zu other input%s as below", others, others == 1 ? "" : "s");
+    if (indexes)
+        ulp_text_add(page->out, " and any indexes");
 }
 
 static void add_upper(struct ulp_text *out, const char *text)
@@ -101,12 +130,14 @@ static void add_advice(const struct ulp_page *page, const struct ulp_proof *proo
 {
     const struct ulp_proof_input *assumed = NULL;
     for (size_t i = 0; i < proof->input_count; i++)
-        if (!proof->inputs[i].given && !is_index(&proof->inputs[i]))
+        if (!proof->inputs[i].given && !proof->inputs[i].sampled && !is_index(&proof->inputs[i]))
             assumed = &proof->inputs[i];
-    if (!first_unproven(proof) && !proof->hidden_unproven) {
-        ulp_text_add(page->out,
-                     "  Nothing has to be kept in a wider format because of its range; what "
-                     "rounding does, ulpscope audit measures.\n");
+    if (proof->counts[ULP_PROOF_PROVEN] == proof->output_count && !proof->hidden_unproven) {
+        ulp_text_add(page->out, "%s",
+                     !proof->output_count
+                         ? "  No node has a float output that depends on the inputs.\n"
+                         : "  Nothing has to be kept in a wider format because of its range; what "
+                           "rounding does, ulpscope audit measures.\n");
         return;
     }
     ulp_text_show(
@@ -129,12 +160,24 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
                  conditional = proof->counts[ULP_PROOF_CONDITIONAL];
     ulp_text_add(page->out, "%s", first ? page->yellow : page->bold);
     add_upper(page->out, proof->arithmetic);
-    if (proven == proof->output_count)
-        ulp_text_add(page->out, ": none of the %zu node outputs can overflow for %s.%s\n",
-                     proof->output_count, quantifier(proof), page->off);
+    if (!proof->output_count)
+        ulp_text_add(page->out, ": there is nothing to prove for ");
+    else if (proven == proof->output_count)
+        ulp_text_add(page->out, ": none of the %zu node outputs can overflow for ",
+                     proof->output_count);
     else
-        ulp_text_add(page->out, ": %zu of %zu node outputs cannot overflow for %s.%s\n", proven,
-                     proof->output_count, quantifier(proof), page->off);
+        ulp_text_add(page->out, ": %zu of %zu node outputs cannot overflow for ", proven,
+                     proof->output_count);
+    add_quantifier(page, proof);
+    ulp_text_add(page->out, ".%s\n", page->off);
+    for (size_t i = 0; i < proof->input_count; i++)
+        if (proof->inputs[i].beyond) {
+            ulp_text_add(page->out, "  Not proven: input ");
+            ulp_page_name(page, proof->inputs[i].name, 60);
+            ulp_text_add(page->out, " itself, which may be %.5g: the largest number is %.5g.\n",
+                         ulp_math_max(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high)),
+                         proof->format.max_finite);
+        }
     if (first) {
         ulp_text_add(page->out, "  Not proven: ");
         add_name(page, first->index, first->name, first->op, 14);
@@ -166,9 +209,11 @@ static void add_box(const struct ulp_page *page, const struct ulp_proof *proof)
         const struct ulp_proof_input *input = &proof->inputs[i];
         ulp_text_add(page->out, "  ");
         ulp_page_name(page, input->name, 60);
-        ulp_text_add(page->out, " in [%g, %g]", input->low, input->high);
+        add_range(page->out, input);
         if (is_index(input))
             ulp_text_show(page->out, ": any index (%s)", input->why);
+        else if (input->sampled)
+            ulp_text_show(page->out, " (%s; --input-range sets it)", input->why);
         else if (!input->given && *input->why)
             ulp_text_show(page->out, " (assumed: %s; --input-range sets it)", input->why);
         else if (!input->given)

@@ -56,8 +56,13 @@ struct ulp_proof_node {
 struct ulp_proof_input {
     char *name;
     double low, high;
-    char *why; /* for indexes the table ("Gather emb picks one of 30522"), else empty */
-    bool given;
+    /* for indexes the table ("Gather emb picks one of 30522"), of samples their own range; else
+     * empty */
+    char *why;
+    bool given;   /* by the caller */
+    bool sampled; /* from the samples */
+    /* some of its values are too large for the format: what follows from them is conditional */
+    bool beyond;
 };
 struct ulp_proof {
     char *model_path, *arithmetic;
@@ -74,12 +79,26 @@ struct ulp_proof {
     struct ulp_arena *memory; /* private: holds the rest */
 };
 
-/* Prove, in the arithmetic of the plan's only lane. ranges: of inputs of the model, the later of
- * two for one input counts; those not named are as in ulp_model_input_range. thread_count 0: all
- * processors. Free *out with ulp_proof_free. ULP_ERROR_USAGE: a range is empty, or of no input. */
+/* The box: ranges of inputs of the model, the later of two for one input counts; those not named
+ * are the samples' own, each end moved away from 0, or (the one nearer to 0) towards it, by the
+ * factor `widen`, never across 0; integers that are no indexes as they are. Without samples, and of
+ * indexes: as in ulp_model_input_range. */
+struct ulp_prove_box {
+    const struct ulp_input_range *ranges;
+    size_t range_count;
+    const struct ulp_tensor_set *samples; /* NULL: none */
+    size_t sample_count;
+    double widen; /* >= 1; 0: ULP_PROVE_WIDEN */
+};
+#define ULP_PROVE_WIDEN 2.0
+
+/* Prove, in the arithmetic of the plan's only lane. box NULL: without ranges and samples.
+ * thread_count 0: all processors. Free *out with ulp_proof_free. ULP_ERROR_USAGE: a range is empty,
+ * or of no input, or widen is below 1. ULP_ERROR_INPUT: no range is given for an input of which the
+ * samples hold NaN, an infinity, or no element. */
 ULP_API enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *plan,
-                                  const struct ulp_input_range *ranges, size_t range_count,
-                                  int thread_count, struct ulp_proof *out, struct ulp_error *error);
+                                  const struct ulp_prove_box *box, int thread_count,
+                                  struct ulp_proof *out, struct ulp_error *error);
 ULP_API void ulp_proof_free(struct ulp_proof *proof);
 
 /* Write proof.json into the folder (made when missing); doc/prove.md has its schema. */

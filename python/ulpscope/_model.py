@@ -363,15 +363,20 @@ class Model:
         *,
         ranges: Mapping[str, tuple[float, float]] | None = None,
         inputs: Inputs | None = None,
+        widen: float = 2.0,
         dims: Mapping[str, int] | None = None,
         threads: int = 0,
     ) -> Proof:
-        """That nothing overflows, for every input whose elements lie in the ranges (by input; indexes: any valid one). Shapes
-        are those of `inputs`, else the model's with `dims`."""
+        """That nothing overflows, for every input whose elements lie in the ranges (by input; indexes: any valid one). An input
+        without one gets the range of its values in `inputs`, each end moved outward by the factor `widen` but never across 0;
+        without `inputs` [0, 1] is assumed. Shapes are those of `inputs`, else the model's with `dims`."""
         sample = self._set(inputs if inputs is not None else self.random_inputs(dims=dims))
         plan = self._plan([find_arithmetic(arithmetic)], sample, None, 0)
         proof = Owner(d.ulp_proof(), "ulp_proof_free")
-        call("ulp_prove", self._model, plan.value, self._ranges(ranges), len(ranges or {}), threads, byref(proof.value))
+        box = d.ulp_prove_box(ranges=self._ranges(ranges), range_count=len(ranges or {}), widen=widen)
+        if inputs is not None:
+            box.samples, box.sample_count = ctypes.pointer(sample.value), 1
+        call("ulp_prove", self._model, plan.value, byref(box), threads, byref(proof.value))
         return Proof.of(proof)
 
     def lint(self) -> LintResult:

@@ -207,8 +207,8 @@ class Proof(Written):
 
     @property
     def proven(self) -> bool:
-        """Of every value."""
-        return all(o.verdict == "proven" for o in self.outputs)
+        """Of every value, of which there is one at least."""
+        return bool(self.outputs) and all(o.verdict == "proven" for o in self.outputs)
 
     def frame(self) -> pandas.DataFrame:
         return frame_of(flat(o) for o in self.outputs)

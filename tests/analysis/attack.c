@@ -19,7 +19,8 @@ void subject_begin(struct subject *out, struct ulp_model *model, const char *for
     *out = (struct subject){.model = model};
     ck_ulp_ok(ulp_arithmetic_find(format, &lane, &error), error);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &out->plan, &error), error);
-    ck_ulp_ok(ulp_prove(model, out->plan, &range, low <= high, 1, &out->proof, &error), error);
+    const struct ulp_prove_box box = {.ranges = &range, .range_count = low <= high};
+    ck_ulp_ok(ulp_prove(model, out->plan, &box, 1, &out->proof, &error), error);
 }
 
 void subject_end(struct subject *subject)

@@ -208,6 +208,130 @@ START_TEST(reasons_and_places_are_given)
 }
 END_TEST
 
+/* What was once proven although a run overflowed: an input beyond the format, integers that are not
+ * known, a known integer beyond the format, squares that do not become infinite. */
+static const struct refuted_case {
+    const char *lines, *format;
+    struct input_value {
+        const char *name;
+        double low, high;
+    } ranges[2];
+    const char *verdicts;
+} refuted[] = {
+    {"y = Relu(x)", "fp16", {{"x", -1e6, 1e6}}, "c"},
+    {"y = MatMul(x, w8x8)\nz = Mul(y, 0.0001)", "fp16", {{"x", -1e6, 1e6}}, "nc"},
+    {"y = Relu(x)", "fp16,overflow=saturate", {{"x", -1e6, 1e6}}, "c"},
+    {"y = Relu(x)", "bf16", {{"x", -1e6, 1e6}}, "p"},
+    {"y = ReduceSum(x, l_a)", "fp16", {{"x", 0, 2000}, {"l_a", 0, 1}}, "n"},
+    {"y = ReduceSum(x, l_a) keepdims=0", "fp16", {{"x", 0, 2000}, {"l_a", 0, 1}}, "n"},
+    {"s = Range(s_x, s_z, s_v)", "fp16", {{"s_x", 0, 5}}, "n"},
+    {"c = Cast([100000]) to=1\ny = Mul(x, c)", "fp16", {{"x", 0, 0.1}}, "nc"},
+    {"s = Shape(x)\nt = Mul(s, [20000])\nu = Gather(t, [2])\nc = Cast(u) to=1\ny = Mul(x, c)",
+     "fp16",
+     {{"x", 0, 0.1}},
+     "nc"},
+    {"q = Mul(x, x)\nv = ReduceMean(q) axes=-1\ne = Add(v, 0.00001)\ns = Sqrt(e)\ny = Div(x, s)",
+     "fp16,round=rz",
+     {{"x", -2000, 2000}},
+     "nnnnn"},
+    {"q = Mul(x, x)\nv = ReduceMean(q) axes=-1\ne = Add(v, 0.00001)\ns = Sqrt(e)\ny = Div(x, s)",
+     "fp16,round=rd",
+     {{"x", -2000, 2000}},
+     "nnnnn"},
+    {"q = Mul(x, x)\nv = ReduceMean(q) axes=-1\ne = Add(v, 0.00001)\ns = Sqrt(e)\ny = Div(x, s)",
+     "fp16",
+     {{"x", -2000, 2000}},
+     "nccnp"},
+    {"y = LayerNormalization(x, w8, w8b) axis=-1", "fp32,round=rz", {{"x", -1e37, 1e37}}, "n"},
+};
+
+START_TEST(false_proofs_stay_refuted)
+{
+    const struct refuted_case *c = &refuted[_i];
+    struct ulp_model *model = line_model(c->lines, strstr(c->lines, "LayerNorm") ? 17 : 13);
+    struct ulp_input_range ranges[2];
+    struct ulp_prove_box box = {.ranges = ranges};
+    struct ulp_arithmetic lane;
+    struct ulp_plan *plan;
+    struct ulp_proof proof;
+    struct ulp_error error;
+    char found[40] = "";
+    for (int r = 0; r < 2 && c->ranges[r].name; r++)
+        ranges[box.range_count++] =
+            (struct ulp_input_range){c->ranges[r].name, c->ranges[r].low, c->ranges[r].high};
+    ck_ulp_ok(ulp_arithmetic_find(c->format, &lane, &error), error);
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
+    ck_ulp_ok(ulp_prove(model, plan, &box, 1, &proof, &error), error);
+    for (size_t n = 0; n < proof.node_count; n++) {
+        found[n] = "pcn"[proof.nodes[n].outputs[0].verdict];
+        found[n + 1] = 0;
+    }
+    ck_assert_msg(strcmp(found, c->verdicts) == 0, "%s in %s of\n%s", found, c->format, c->lines);
+    ulp_proof_free(&proof);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
+START_TEST(samples_make_the_box)
+{
+    struct ulp_model *model = line_model("y = Add(x, z)\nw = Mul(y, v)", 13);
+    struct ulp_tensor_set samples[2];
+    struct ulp_arithmetic lane;
+    struct ulp_plan *plan;
+    struct ulp_proof proof;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
+    for (int s = 0; s < 2; s++) {
+        ck_ulp_ok(ulp_model_random_inputs(model, NULL, &samples[s], &error), error);
+        for (size_t t = 0; t < samples[s].count; t++) {
+            struct ulp_tensor *tensor = &samples[s].items[t].tensor;
+            const char name = *samples[s].items[t].name;
+            for (size_t i = 0; i < tensor->count; i++) /* x in [-3, 8], z in [2, 5], v always 7 */
+                ((float *)tensor->data)[i] = name == 'v'   ? 7
+                                             : name == 'z' ? (s ? 2 : 5)
+                                                           : (s ? -3 : 8);
+        }
+    }
+    const struct ulp_input_range given = {"v", 1, 2};
+    struct ulp_prove_box box = {.ranges = &given,
+                                .range_count = 1,
+                                .samples = samples,
+                                .sample_count = 2};
+    ck_ulp_ok(ulp_prove(model, plan, &box, 1, &proof, &error), error);
+    static const struct input_value wanted[] = {{"x", -6, 16}, {"z", 1, 10}, {"v", 1, 2}};
+    ck_assert_uint_eq(proof.input_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_str_eq(proof.inputs[i].name, wanted[i].name);
+        ck_assert(proof.inputs[i].low == wanted[i].low && proof.inputs[i].high == wanted[i].high);
+        ck_assert(proof.inputs[i].sampled == (i < 2) && proof.inputs[i].given == (i == 2));
+    }
+    char *summary;
+    ck_ulp_ok(ulp_proof_summary(&proof, 0, false, &summary, &error), error);
+    ck_assert_msg(strncmp(summary,
+                          "FP16: none of the 2 node outputs can overflow for every x in [-6, 16] "
+                          "(from the samples), 2 other inputs as below.",
+                          110) == 0,
+                  "%s", summary);
+    free(summary);
+    ulp_proof_free(&proof);
+    box.widen = 0.5;
+    ck_assert_int_eq(ulp_prove(model, plan, &box, 1, &proof, &error), ULP_ERROR_USAGE);
+    box.widen = 1;
+    static const double bad[] = {NAN, INFINITY};
+    for (int b = 0; b < 2; b++) {
+        ((float *)samples[1].items[0].tensor.data)[3] = (float)bad[b];
+        ck_assert_int_eq(ulp_prove(model, plan, &box, 1, &proof, &error), ULP_ERROR_INPUT);
+        ck_assert_ptr_nonnull(strstr(error.message, "input 'x' holds"));
+    }
+    for (int s = 0; s < 2; s++)
+        ulp_tensor_set_free(&samples[s]);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
 START_TEST(ranges_are_checked)
 {
     const struct ulp_input_range wrong[] = {{"nobody", 0, 1}, {"x", 1, 0}, {"x", 0, INFINITY}};
@@ -218,7 +342,10 @@ START_TEST(ranges_are_checked)
     struct ulp_error error;
     ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
-    ck_assert_int_eq(ulp_prove(model, plan, &wrong[_i], 1, 1, &proof, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_prove(model, plan,
+                               &(struct ulp_prove_box){.ranges = &wrong[_i], .range_count = 1}, 1,
+                               &proof, &error),
+                     ULP_ERROR_USAGE);
     ulp_plan_free(plan);
     ulp_model_free(model);
 }
@@ -277,6 +404,9 @@ int main(void)
 {
     Suite *suite = suite_create("prove");
     TCase *small = tcase_create("small"), *networks = tcase_create("networks");
+    tcase_add_loop_test(small, false_proofs_stay_refuted, 0,
+                        (int)(sizeof refuted / sizeof *refuted));
+    tcase_add_test(small, samples_make_the_box);
     tcase_add_loop_test(small, small_models_are_proven, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(small, bodies_are_followed, 0, sizeof body_cases / sizeof *body_cases);
     tcase_add_loop_test(small, formats_are_their_own, 0, 6);

@@ -70,9 +70,15 @@ static void add_argument(struct writer *writer, const char *name)
         proto_numbers(&tensor, TENSOR_RAW, &number, sizeof number);
         proto_message(&writer->graph, GRAPH_INITIALIZER, &tensor);
     } else {
-        const bool integer = strncmp(name, "i_", 2) == 0;
-        proto_value(&writer->graph, GRAPH_INPUT, name, integer ? ULP_TYPE_INT64 : ULP_TYPE_FLOAT,
-                    integer ? 2 : 3, dims);
+        const bool integer = strncmp(name, "i_", 2) == 0, list = strncmp(name, "l_", 2) == 0,
+                   scalar = strncmp(name, "s_", 2) == 0;
+        proto_value(&writer->graph, GRAPH_INPUT, name,
+                    integer || list ? ULP_TYPE_INT64 : ULP_TYPE_FLOAT,
+                    scalar    ? 0
+                    : list    ? 1
+                    : integer ? 2
+                              : 3,
+                    list ? (const int64_t[]){1} : dims);
     }
 }
 

@@ -65,16 +65,6 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static double read_number(struct argp_state *state, const char *option, const char *text,
-                          double low, double high)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || *end || !(value >= low && value <= high))
-        refuse(state, "%s %s: expected a number from %g to %g", option, text, low, high);
-    return value;
-}
-
 static enum ulp_bits_weight read_weight(struct argp_state *state, const char *text)
 {
     size_t weight = 0;

@@ -7,12 +7,13 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_FAIL = 512 };
+enum { OPTION_FAIL = 512, OPTION_WIDEN };
 
 struct prove_options {
     struct common_options common;
     const char *format, *out;
     bool fail_on_unproven;
+    double widen; /* 0: not given */
 };
 
 /* clang-format off */
@@ -22,7 +23,9 @@ static const struct argp_option option_list[] = {
      "them)", 0},
     {"arith", 'a', "ARITH", OPTION_ALIAS, 0, 0},
     {"fail-on", OPTION_FAIL, "unproven", 0,
-     "Exit with code 1 when an output of a node is not proven (unproven)", 0},
+     "Exit with code 1 when an output of a node is not proven, or there is none (unproven)", 0},
+    {"widen", OPTION_WIDEN, "FACTOR", 0,
+     "With --inputs: by how much the ends of the samples' ranges are moved outward (default 2)", 0},
     {"out", 'o', "FOLDER", 0, "Write proof.json into FOLDER", 0},
     {0},
 };
@@ -40,6 +43,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'f':
     case 'a': options->format = argument; return 0;
     case 'o': options->out = argument; return 0;
+    case OPTION_WIDEN: options->widen = read_number(state, "--widen", argument, 1, 1e6); return 0;
     case OPTION_FAIL:
         if (strcmp(argument, "unproven") != 0)
             refuse(state, "--fail-on %s: expected unproven", argument);
@@ -60,14 +64,43 @@ static const char documentation[] =
     "  not proven   the bound is larger than the format's largest number; an input may\n"
     "               reach it or not\n\n"
     "Shapes are the model's; --dim and --shape set those that it leaves open, --inputs takes them "
-    "from a sample, whose values are not used.\n\n"
+    "from a sample. The box: --input-range says in what range an input lies; one without it gets "
+    "the "
+    "range of its values in all samples (--inputs), each end moved outward by --widen but never "
+    "across 0, integers as they are; without samples [0, 1] is assumed. The first line of the "
+    "report "
+    "says for which box it holds.\n\n"
     "Examples:\n"
     "  ulpscope prove bert.onnx --dim sequence=128\n"
     "      FP16, for any tokens\n"
+    "  ulpscope prove detector.onnx --inputs samples/\n"
+    "      for all images that lie in twice the samples' range\n"
     "  ulpscope prove vit.onnx --input-range 0,1 --format fp16 --out report/\n"
     "      for every image; all bounds in report/proof.json\n"
     "  ulpscope prove model.onnx --input-range x=-3,3 --format fp8-e4m3 --fail-on unproven\n"
     "      in CI";
+
+static enum ulp_status prove_samples(const struct prove_options *options,
+                                     const struct ulp_model *model, const struct ulp_plan *plan,
+                                     const struct sample_list *samples, struct ulp_proof *proof,
+                                     struct ulp_error *error)
+{
+    const struct common_options *common = &options->common;
+    const size_t count = common->input_count ? samples->count : 0; /* random ones say nothing */
+    struct ulp_tensor_set *sets = calloc(count + 1, sizeof *sets);
+    if (!sets)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t s = 0; s < count; s++)
+        sets[s] = samples->items[s].inputs;
+    const struct ulp_prove_box box = {.ranges = common->ranges,
+                                      .range_count = common->range_count,
+                                      .samples = sets,
+                                      .sample_count = count,
+                                      .widen = options->widen};
+    const enum ulp_status status = ulp_prove(model, plan, &box, common->threads, proof, error);
+    free(sets);
+    return status;
+}
 
 /* The proof has names of the model, which is freed after it. */
 static enum ulp_status run_proof(const struct prove_options *options, struct ulp_model **out,
@@ -98,8 +131,7 @@ static enum ulp_status run_proof(const struct prove_options *options, struct ulp
         status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
     }
     if (status == ULP_OK)
-        status = ulp_prove(model, plan, common->ranges, common->range_count, common->threads, proof,
-                           error);
+        status = prove_samples(options, model, plan, &samples, proof, error);
     free(shape);
     free_samples(&samples);
     ulp_plan_free(plan);
@@ -120,9 +152,9 @@ static int report(const struct prove_options *options, const struct ulp_proof *p
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/proof.json\n", options->out);
-    return options->fail_on_unproven && proof->counts[ULP_PROOF_PROVEN] < proof->output_count
-               ? ULP_ERROR_LIMIT
-               : ULP_OK;
+    const bool proven =
+        proof->output_count && proof->counts[ULP_PROOF_PROVEN] == proof->output_count;
+    return options->fail_on_unproven && !proven ? ULP_ERROR_LIMIT : ULP_OK;
 }
 
 int command_prove(int argc, char **argv)

@@ -34,7 +34,7 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static bool read_number(const char **text, const char *name, double *out)
+static bool read_part(const char **text, const char *name, double *out)
 {
     char *end;
     const size_t length = strlen(name);
@@ -52,8 +52,8 @@ static void read_check(struct tolerance_options *options, const struct argp_stat
     const char *text = argument;
     options->check = true;
     while (*text)
-        if (!read_number(&text, "atol=", &options->atol) &&
-            !read_number(&text, "rtol=", &options->rtol))
+        if (!read_part(&text, "atol=", &options->atol) &&
+            !read_part(&text, "rtol=", &options->rtol))
             refuse(state,
                    "--check %s: expected atol=NUMBER, rtol=NUMBER or both, as atol=1e-3,rtol=1e-2",
                    argument);

@@ -432,3 +432,13 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
                   : ulp_fail(error, ULP_ERROR_USAGE,
                              "no arithmetic was given: try fp16,tf32 (ulpscope arith lists them)");
 }
+
+double read_number(struct argp_state *state, const char *option, const char *text, double low,
+                   double high)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end || !(value >= low && value <= high))
+        refuse(state, "%s %s: expected a number from %g to %g", option, text, low, high);
+    return value;
+}

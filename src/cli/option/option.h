@@ -165,6 +165,9 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
                                  const struct ulp_audit *audit, struct ulp_error *error);
 void print_shape_results(const struct shape_results *results, size_t lane_count);
 void free_shape_results(struct shape_results *results);
+/* The argument of an option, a number of [low, high]; anything else is refused. */
+double read_number(struct argp_state *state, const char *option, const char *text, double low,
+                   double high);
 /* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
  * make one random sample when there are none. All have the same shapes, unless any_shapes. */
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,

@@ -11,6 +11,13 @@
 
 #define PIECE ULP_STRIP
 
+bool ulp_interval_overflows(const struct ulp_format *format, enum ulp_rounding rounding)
+{
+    return format->overflow == ULP_OVERFLOW_INFINITY &&
+           (rounding == ULP_ROUND_NEAREST_EVEN || rounding == ULP_ROUND_NEAREST_AWAY ||
+            rounding == ULP_ROUND_UP);
+}
+
 struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *arithmetic)
 {
     const struct ulp_format *compute = &arithmetic->compute, *sum = &arithmetic->rows;
@@ -20,7 +27,9 @@ struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *ari
         .functions = arithmetic->cuda_functions ? 4 * unit : unit,
         .sum_unit = ulp_math_max(unit, ldexp(1, 1 - sum->precision)),
         .tiny = ulp_math_max(ldexp(1, compute->emin), ldexp(1, sum->emin)),
-        .largest = ulp_math_min(ulp_math_min(compute->max_finite, sum->max_finite), 0x1p1000)};
+        .largest = ulp_math_min(ulp_math_min(compute->max_finite, sum->max_finite), 0x1p1000),
+        .infinite = ulp_interval_overflows(compute, arithmetic->rounding) &&
+                    ulp_interval_overflows(sum, arithmetic->rounding)};
 }
 
 void ulp_interval_set_point(const struct ulp_intervals *x, size_t i, double value)

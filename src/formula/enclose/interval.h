@@ -28,7 +28,11 @@ struct ulp_interval_rule {
     double sum_unit;  /* of one addition in a row's sum */
     double tiny;      /* absolute error of results below the normal range, at most */
     double largest;   /* finite values of a step; beyond it anything may be */
+    bool infinite;    /* a positive result of a step or sum that is too large becomes infinity */
 };
+/* Does a positive number that is too large for the format become infinity? Directed roundings and
+ * formats that saturate give its largest number. */
+bool ulp_interval_overflows(const struct ulp_format *format, enum ulp_rounding rounding);
 struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *arithmetic);
 
 /* out[i] = primitive(a[i], b[i], c[i]) for i < n; operands that it does not have are not read. out

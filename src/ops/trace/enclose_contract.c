@@ -26,7 +26,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
         out->tensors[t].element_bytes = sizeof(double);
         status = ulp_trace_take(trace, in->count, sizeof(double), &out->tensors[t].data, error);
     }
-    if (status == ULP_OK && e->affine)
+    if (status == ULP_OK && e->symbols_max)
         status = ulp_trace_take(trace, in->count, sizeof *out->affine, &out->affine, error);
     for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
         const double element =

@@ -18,6 +18,15 @@ static void assume_finite(const struct ulp_enclosing_walk *w, struct ulp_slot_bo
         }
 }
 
+/* A value whose type is not known either is taken for a float: it must not be left out. */
+static bool may_be_float(const struct ulp_plan_slot *slot)
+{
+    const enum ulp_type type = slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
+                               : slot->info                           ? slot->info->type
+                                                                      : ULP_TYPE_UNDEFINED;
+    return type == ULP_TYPE_UNDEFINED || ulp_type_is_float(type);
+}
+
 static void describe_value(const struct ulp_enclosing_walk *w, int slot, struct ulp_enclosed *out)
 {
     const struct ulp_slot_bounds *value = &w->values[slot];
@@ -31,8 +40,7 @@ static void describe_value(const struct ulp_enclosing_walk *w, int slot, struct 
                                  .assumed = value->assumed,
                                  .count = value->shape.count};
     if (type == ULP_TYPE_UNDEFINED) {
-        out->is_float = ulp_type_is_float(
-            w->block->slots[slot].info ? w->block->slots[slot].info->type : ULP_TYPE_FLOAT);
+        out->is_float = may_be_float(&w->block->slots[slot]);
         out->unknown = 1;
         out->reached = INFINITY;
     }
@@ -176,6 +184,27 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
     return status;
 }
 
+/* An integer of which one value is possible is a known number. */
+static bool is_number(const struct ulp_tensor *shape, const struct ulp_input_range *range)
+{
+    return !ulp_type_is_float(shape->type) && range->low == range->high &&
+           range->low == floor(range->low) && fabs(range->low) < 0x1p53;
+}
+
+static enum ulp_status set_number(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value,
+                                  int64_t number, struct ulp_error *error)
+{
+    const struct ulp_tensor *shape = &value->shape;
+    enum ulp_status status = ulp_tensor_describe(&value->numbers, shape->type, ULP_ELEMENT_COUNT, 0,
+                                                 shape->rank, shape->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(&value->numbers, w->from->budget, error);
+    for (size_t i = 0; i < value->numbers.count && status == ULP_OK; i++)
+        ulp_tensor_set_int(&value->numbers, i, number);
+    value->is_numbers = status == ULP_OK;
+    return status;
+}
+
 static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
@@ -189,12 +218,15 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
         value->shape.data = NULL;
         if (value->shape.type == ULP_TYPE_UNDEFINED)
             continue;
+        if (is_number(&value->shape, range)) {
+            status = set_number(w, value, (int64_t)range->low, error);
+            continue;
+        }
         status = ulp_bounds_set_hull(w, value, range->low, range->high, 0, error);
         for (size_t e = 0; status == ULP_OK && e < value->range.count; e++)
             if (ulp_type_is_float(value->shape.type))
                 ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
-        assume_finite(w, value);
-        value->assumed = false;
+        assume_finite(w, value); /* what a range beyond the format gives is conditional */
         if (status == ULP_OK)
             status = ulp_enclose_give_symbols(w, value, error);
     }
@@ -224,17 +256,13 @@ enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ul
             if (slot < 0 || block->slots[slot].constant)
                 continue;
             const struct ulp_plan_slot *of = &block->slots[slot];
-            const enum ulp_type type = of->shape.type != ULP_TYPE_UNDEFINED ? of->shape.type
-                                       : of->info                           ? of->info->type
-                                                                            : ULP_TYPE_FLOAT;
-            outputs[node.output_count++] =
-                (struct ulp_enclosed){.name = of->name,
-                                      .slot = slot,
-                                      .is_float = ulp_type_is_float(type),
-                                      .unknown = 1,
-                                      .low = INFINITY,
-                                      .high = -INFINITY,
-                                      .reached = INFINITY};
+            outputs[node.output_count++] = (struct ulp_enclosed){.name = of->name,
+                                                                 .slot = slot,
+                                                                 .is_float = may_be_float(of),
+                                                                 .unknown = 1,
+                                                                 .low = INFINITY,
+                                                                 .high = -INFINITY,
+                                                                 .reached = INFINITY};
         }
         if (node.output_count)
             status = w->from->node(w->from->context, &node, error);

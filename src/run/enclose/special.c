@@ -272,8 +272,12 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     if (!isfinite(norm))
         snprintf(why, size, "epsilon %g is too small for %s: nothing keeps the divisor from 0",
                  idiom->epsilon, w->arithmetic->storage.name);
-    if (!y->is_range || !is_finite(d) || w->arithmetic->storage.overflow != ULP_OVERFLOW_INFINITY ||
-        !isfinite(norm))
+    /* what makes the quotient 0 where a square or the sum is too large */
+    const struct ulp_arithmetic *a = w->arithmetic;
+    const bool infinite = ulp_interval_overflows(&a->storage, a->rounding) &&
+                          ulp_interval_overflows(&a->compute, a->rounding) &&
+                          ulp_interval_overflows(&a->rows, a->rounding);
+    if (!y->is_range || !is_finite(d) || !infinite || !isfinite(norm))
         return NULL;
     struct ulp_enclosure joined;
     struct ulp_error ignored;
@@ -287,10 +291,10 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     for (size_t i = 0; i < y->range.count; i++) {
         const struct ulp_intervals *at = &y->range.at;
         size_t row = 0, rest = i, stride = y->range.count;
-        for (int a = 0; a < y->shape.rank; a++) {
-            stride /= (size_t)y->shape.dims[a];
-            if (!(idiom->axes >> a & 1))
-                row = row * (size_t)y->shape.dims[a] + rest / stride;
+        for (int axis = 0; axis < y->shape.rank; axis++) {
+            stride /= (size_t)y->shape.dims[axis];
+            if (!(idiom->axes >> axis & 1))
+                row = row * (size_t)y->shape.dims[axis] + rest / stride;
             rest %= stride;
         }
         if (at->may[i])

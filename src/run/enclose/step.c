@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/enclose/enclosed.h"
+#include "run/idiom/read.h"
 
 /* ---- what a step reads ---- */
 
@@ -33,14 +34,25 @@ enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *w, const struct 
     return status == ULP_OK ? ulp_enclose_widen(w, wide, out, error) : status;
 }
 
+/* Does the operator's formula compute with its input i? What it lays out by it (the axes of a
+ * ReduceSum) is no operand. */
+static bool computes_with(const struct ulp_bound *bound, size_t i)
+{
+    for (int n = 0; n < bound->tape->instruction_count; n++)
+        if (bound->tape->instructions[n].kind == ULP_TAPE_OPERAND &&
+            (size_t)bound->tape->instructions[n].index == i)
+            return true;
+    return false;
+}
+
 /* Integers and truth values that are not known: as floats where the operator only hands elements
- * on, under their own type where it is a formula. */
+ * on, under their own type where its formula computes with them. */
 static bool may_be_named(const struct ulp_step *step, size_t i, enum ulp_type type)
 {
     const struct ulp_bound *bound = &step->bound;
-    if (ulp_type_is_float(type) || bound->op->formula)
+    if (ulp_type_is_float(type) || (bound->op->formula && computes_with(bound, i)))
         return true;
-    return i < bound->input_slot_count && bound->inputs[i].kind != 'i' &&
+    return !bound->op->formula && i < bound->input_slot_count && bound->inputs[i].kind != 'i' &&
            bound->inputs[i].kind != 'b' && bound->op->work == ULP_WORK_MOVE;
 }
 
@@ -87,12 +99,13 @@ static enum ulp_status read_input(struct ulp_enclosing_walk *w, const struct ulp
 /* ---- what a step gives ---- */
 
 /* Numbers that no gate has made: constants of the node itself, as they are and as they are
- * lowered. */
-static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_tensor *named,
-                          const struct ulp_enclosure *range)
+ * lowered; and integers that a Cast has made floats, which no lane saturates. */
+static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                          const struct ulp_tensor *named, const struct ulp_enclosure *range)
 {
     const double most = w->arithmetic->storage.max_finite;
-    const bool saturates = w->arithmetic->constants != ULP_CONSTANTS_IEEE;
+    const bool saturates =
+        w->arithmetic->constants != ULP_CONSTANTS_IEEE && ulp_step_is(step, "ConstantOfShape");
     for (size_t i = 0; i < range->count; i++) {
         if (!ulp_trace_is_number(((const double *)named->data)[i]) || range->at.may[i])
             continue;
@@ -116,7 +129,7 @@ static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ul
         status = ulp_trace_take_enclosure(w->trace, output, &value->range, error);
         value->is_range = status == ULP_OK;
         if (status == ULP_OK)
-            store_numbers(w, output, &value->range);
+            store_numbers(w, step, output, &value->range);
     } else if (ulp_trace_has_unknown_integers(w->trace)) {
         status = ulp_bounds_set_unknown(w, value, error);
     } else {
@@ -211,6 +224,72 @@ enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *w, const struct u
 
 /* ---- running ---- */
 
+static enum ulp_status fail_shape(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                    "the shape of its result depends on values that are not known");
+}
+
+/* The shapes of the step's results, found without what is not known of its inputs: an operator that
+ * finds none would take names for numbers (Range, OneHot's depth, the size of a window). */
+static enum ulp_status infer_results(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                     const struct ulp_tensor *const *in,
+                                     const struct ulp_tensor *named, struct ulp_tensor *results,
+                                     struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_tensor **known = ulp_arena_take(arena, step->input_count + 1, sizeof *known);
+    struct ulp_tensor *views = ulp_arena_take(arena, step->input_count + 1, sizeof *views);
+    bool unknown = false;
+    if (!known || !views)
+        return ulp_fail_memory(error, "out of memory");
+    for (size_t i = 0; i < step->input_count; i++) {
+        known[i] = in[i];
+        if (!in[i] || in[i] < named || in[i] >= named + step->input_count ||
+            w->block->slots[step->inputs[i]].constant)
+            continue;
+        const struct ulp_tensor *value = w->block->slots[step->inputs[i]].known;
+        views[i] = ulp_tensor_view(value ? value : in[i]);
+        if (!value)
+            views[i].data = NULL, unknown = true;
+        known[i] = &views[i];
+    }
+    struct ulp_call call = {.bound = &step->bound,
+                            .arithmetic = ulp_lane_arithmetic(&w->names, step),
+                            .input_count =
+                                step->bound.blocks ? step->input_count : step->own_input_count,
+                            .output_count = step->output_count,
+                            .in = known,
+                            .out = results,
+                            .scratch = arena,
+                            .budget = w->from->budget,
+                            .pool = w->from->pool};
+    enum ulp_status status = ulp_call_infer(&call, error);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK && unknown; o++)
+        if (step->outputs[o] >= 0 && results[o].type == ULP_TYPE_UNDEFINED)
+            status = fail_shape(error);
+    return status;
+}
+
+static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                                    const struct ulp_tensor *const *in,
+                                    const struct ulp_tensor *named, struct ulp_tensor *outputs,
+                                    struct ulp_arena *arena, struct ulp_error *error)
+{
+    struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
+    if (!results)
+        return ulp_fail_memory(error, "out of memory");
+    enum ulp_status status = infer_results(w, step, in, named, results, arena, error);
+    if (status == ULP_OK)
+        status = ulp_step_run(step, &w->names, in, outputs, error);
+    if (status == ULP_OK)
+        status = ulp_trace_enclosed(w->trace, error);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+        if (step->outputs[o] >= 0 && results[o].type != ULP_TYPE_UNDEFINED &&
+            !ulp_tensor_same_shape(&outputs[o], &results[o]))
+            status = fail_shape(error);
+    return status;
+}
+
 enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                                      struct ulp_error *error)
 {
@@ -227,9 +306,7 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
         if (!share_input(step, i, named, in))
             status = read_input(w, step, i, &named[i], &in[i], error);
     if (status == ULP_OK)
-        status = ulp_step_run(step, &w->names, in, outputs, error);
-    if (status == ULP_OK)
-        status = ulp_trace_enclosed(w->trace, error);
+        status = run_on_names(w, step, in, named, outputs, arena, error);
     /* a formula's own outputs may be unknown integers; what a run function does by them is not */
     if (status == ULP_OK && ulp_trace_has_unknown_integers(w->trace) && !step->bound.op->formula &&
         !step->bound.op->hands_integers)

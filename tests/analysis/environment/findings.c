@@ -150,7 +150,8 @@ void digest_proof(struct digest *digest)
     const struct ulp_input_range range = {NULL, -300, 300.5};
     CALL(ulp_arithmetic_find("fp16", &arithmetic, e));
     CALL(ulp_plan_create(model, &arithmetic, 1, &options, &plan, e));
-    CALL(ulp_prove(model, plan, &range, 1, 2, &proof, e));
+    const struct ulp_prove_box box = {.ranges = &range, .range_count = 1};
+    CALL(ulp_prove(model, plan, &box, 2, &proof, e));
     ck_assert_uint_gt(proof.counts[ULP_PROOF_PROVEN], 0);
     ck_assert_uint_gt(proof.counts[ULP_PROOF_NOT_PROVEN], 0);
     proof.seconds = 0;

@@ -1,0 +1,154 @@
+#include "analysis/prove/box.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/alloc.h"
+#include "base/text/names.h"
+#include "number/function/math.h"
+#include "run/plan/plan.h"
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory while proving");
+}
+
+/* ---- what samples hold ---- */
+
+/* Widened by one sample's values of the input. */
+static enum ulp_status join_sample(const struct ulp_tensor_set *sample, size_t number,
+                                   const char *name, double *low, double *high,
+                                   struct ulp_error *error)
+{
+    const struct ulp_tensor *values = ulp_tensor_set_find(sample, name);
+    if (!values)
+        return ULP_OK; /* an initializer stands for it */
+    if (!values->count)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "input '%s' has no elements in sample %zu, so that there is no range to "
+                        "prove for: give another sample, or a range",
+                        name, number);
+    for (size_t i = 0; i < values->count; i++) {
+        const double x = ulp_tensor_get(values, i);
+        if (!isfinite(x))
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input '%s' holds %s in sample %zu: no range holds it; give the range "
+                            "that is meant",
+                            name, isnan(x) ? "NaN" : "an infinity", number);
+        *low = ulp_math_min(*low, x);
+        *high = ulp_math_max(*high, x);
+    }
+    return ULP_OK;
+}
+
+/* The end of a range that is the farther from 0 goes away from it, the nearer one towards it. */
+static void widen(double factor, double *low, double *high)
+{
+    *low = *low < 0 ? *low * factor : *low / factor;
+    *high = *high > 0 ? *high * factor : *high / factor;
+}
+
+static enum ulp_status take_samples(struct ulp_proof *proof, const struct ulp_prove_box *from,
+                                    bool is_float, struct ulp_proof_input *out,
+                                    struct ulp_error *error)
+{
+    const double factor = from->widen ? from->widen : ULP_PROVE_WIDEN;
+    double low = INFINITY, high = -INFINITY;
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < from->sample_count && status == ULP_OK; s++)
+        status = join_sample(&from->samples[s], s, out->name, &low, &high, error);
+    if (status != ULP_OK || !(low <= high))
+        return status;
+    char why[120];
+    snprintf(why, sizeof why,
+             is_float ? "the samples' [%g, %g], its ends times %g" : "the samples'", low, high,
+             factor);
+    if (is_float)
+        widen(factor, &low, &high);
+    out->low = low, out->high = high;
+    out->sampled = true;
+    out->why = ulp_arena_text(proof->memory, why, strlen(why));
+    return out->why ? ULP_OK : out_of_memory(error);
+}
+
+/* ---- the box ---- */
+
+static enum ulp_status set_range(struct ulp_proof *proof, const struct ulp_model *model, size_t i,
+                                 const struct ulp_prove_box *from, struct ulp_error *error)
+{
+    const struct ulp_random_options options = {.ranges = from->ranges,
+                                               .range_count = from->range_count};
+    const struct ulp_chosen_range range = ulp_model_input_range(model, i, &options);
+    const struct ulp_value_info info = ulp_model_input(model, i);
+    struct ulp_proof_input *out = &proof->inputs[i];
+    *out = (struct ulp_proof_input){.name =
+                                        ulp_arena_text(proof->memory, info.name, strlen(info.name)),
+                                    .low = range.low,
+                                    .high = range.high,
+                                    .why = ulp_arena_text(proof->memory, range.why,
+                                                          strlen(range.why))};
+    if (!out->name || !out->why)
+        return out_of_memory(error);
+    for (size_t r = 0; r < from->range_count; r++)
+        out->given |= !from->ranges[r].name || strcmp(from->ranges[r].name, out->name) == 0;
+    const bool is_float = ulp_type_is_float(info.type);
+    enum ulp_status status = ULP_OK;
+    if (!out->given && !strstr(out->why, "picks one of")) /* any index is meant */
+        status = take_samples(proof, from, is_float, out, error);
+    if (status == ULP_OK &&
+        (!(out->low <= out->high) || !isfinite(out->low) || !isfinite(out->high)))
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "the range of input '%s' is %g to %g: expected two finite numbers, the "
+                          "smaller first",
+                          out->name, out->low, out->high);
+    out->beyond =
+        is_float && ulp_math_max(fabs(out->low), fabs(out->high)) > proof->format.max_finite;
+    return status;
+}
+
+static enum ulp_status check_names(const struct ulp_model *model, const struct ulp_prove_box *from,
+                                   struct ulp_error *error)
+{
+    if (from->widen && !(from->widen >= 1 && from->widen <= 1e6))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "ranges of samples are widened by %g: expected a factor from 1 to 1e6",
+                        from->widen);
+    for (size_t r = 0; r < from->range_count; r++) {
+        bool known = !from->ranges[r].name;
+        for (size_t i = 0; i < ulp_model_input_count(model) && !known; i++)
+            known = strcmp(from->ranges[r].name, ulp_model_input(model, i).name) == 0;
+        if (!known)
+            return ulp_fail(error, ULP_ERROR_USAGE, "the model has no input '%s'",
+                            from->ranges[r].name);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan *plan,
+                                  const struct ulp_model *model, const struct ulp_prove_box *from,
+                                  struct ulp_input_range **out, struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    proof->input_count = ulp_model_input_count(model);
+    proof->inputs = ulp_arena_take(proof->memory, proof->input_count + 1, sizeof *proof->inputs);
+    *out = ulp_arena_take(proof->memory, block->input_count + 1, sizeof **out);
+    if (!proof->inputs || !*out)
+        return out_of_memory(error);
+    enum ulp_status status = check_names(model, from, error);
+    struct ulp_names names = {.budget = ulp_model_budget(model)};
+    bool room = true;
+    for (size_t i = 0; i < proof->input_count && status == ULP_OK && room; i++) {
+        status = set_range(proof, model, i, from, error);
+        room = status != ULP_OK || ulp_names_add(&names, proof->inputs[i].name, (int)i);
+    }
+    for (size_t b = 0; b < block->input_count && status == ULP_OK && room; b++) {
+        const int i = ulp_names_find(&names, block->slots[block->inputs[b]].name);
+        if (i >= 0)
+            (*out)[b] = (struct ulp_input_range){proof->inputs[i].name, proof->inputs[i].low,
+                                                 proof->inputs[i].high};
+    }
+    ulp_names_free(&names);
+    return room ? status : out_of_memory(error);
+}

@@ -1,0 +1,14 @@
+/* The ranges of inputs that a proof is for. */
+#ifndef ULP_ANALYSIS_PROVE_BOX_H
+#define ULP_ANALYSIS_PROVE_BOX_H
+
+#include <ulpscope/prove.h>
+
+struct ulp_plan;
+
+/* proof->inputs, and the same by input of the plan's main block; memory of the proof. */
+enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan *plan,
+                                  const struct ulp_model *model, const struct ulp_prove_box *from,
+                                  struct ulp_input_range **out, struct ulp_error *error);
+
+#endif
