@@ -74,6 +74,7 @@ include tests/kernels/local.mk
 include tests/load/local.mk
 include tests/ops/local.mk
 include tests/run/local.mk
+include tests/walk/local.mk
 include tests/analysis/local.mk
 include tests/cli/local.mk
 include tests/doc/local.mk

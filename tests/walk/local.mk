@@ -1,0 +1,8 @@
+# Random graphs over every row of the operator table; random_graph writes them as files, for walks through commands.
+walk_sources = %D%/arithmetic.c %D%/builder.h %D%/control.c %D%/node.c %D%/random_graph.c %D%/random_graph.h %D%/wire.c \
+	tests/ops/harness/cases.c tests/ops/harness/cases.h tests/ops/harness/rows.c tests/ops/harness/rows.h \
+	tests/ops/harness/hints.c tests/ops/harness/variants.c tests/ops/harness/variants.h \
+	tests/ops/harness/variants_attribute.c tests/ops/harness/variants_inside.h
+check_PROGRAMS += random_graph
+random_graph_SOURCES = %D%/random_graph_files.c $(walk_sources)
+EXTRA_DIST += %D%/README.md
