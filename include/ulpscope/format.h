@@ -36,8 +36,8 @@ enum ulp_overflow {
 enum ulp_lack {
     ULP_LACKS_NOTHING,
     ULP_LACKS_NAN, /* FP4 E2M1: NaN becomes -0 */
-    /* E8M0: a result that rounds to zero becomes 2^emin (NaN without saturation), a negative one
-     * NaN */
+    /* E8M0: a positive number below 2^emin becomes 2^emin in every mode, zero NaN (2^emin with
+     * saturation), a negative number NaN */
     ULP_LACKS_ZERO_AND_SIGN,
 };
 

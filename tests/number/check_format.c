@@ -105,7 +105,15 @@ START_TEST(powers_of_two)
         {ULP_ROUND_NEAREST_AWAY, false, 0, NAN},
         {ULP_ROUND_NEAREST_AWAY, false, INFINITY, NAN},
         {ULP_ROUND_NEAREST_AWAY, false, 0x1.8p127, NAN},
-        {ULP_ROUND_NEAREST_AWAY, false, 0x1p-129, NAN},
+        {ULP_ROUND_NEAREST_AWAY, false, 0x1p-129, 0x1p-127},
+        {ULP_ROUND_NEAREST_EVEN, false, 0x1p-149, 0x1p-127},
+        {ULP_ROUND_DOWN, false, 0x1p-130, 0x1p-127},
+        {ULP_ROUND_NEAREST_EVEN, false, -0x1p-149, NAN},
+        {ULP_ROUND_NEAREST_EVEN, true, -0x1p-149, NAN},
+        {ULP_ROUND_NEAREST_EVEN, false, -0.0, NAN},
+        {ULP_ROUND_NEAREST_EVEN, true, -0.0, 0x1p-127},
+        {ULP_ROUND_NEAREST_EVEN, false, -INFINITY, NAN},
+        {ULP_ROUND_NEAREST_EVEN, true, -INFINITY, NAN},
         {ULP_ROUND_NEAREST_AWAY, false, 1.5, 2},
         {ULP_ROUND_NEAREST_AWAY, true, 0x1.7fffp-3, 0x1p-3},
         {ULP_ROUND_TOWARD_ZERO, true, 1.99, 1},
@@ -135,6 +143,46 @@ START_TEST(powers_of_two)
             ck_expect(isnan(want) ? isnan(got[j]) : got[j] == want,
                       "%a, case %zu, way %d: %a, not %a", x, i, j, got[j], want);
     }
+}
+END_TEST
+
+/* FP32 to E8M0 as ml_dtypes does it, whose float8_e8m0fnu has neither zero nor sign: halfway goes
+ * up, beyond 2^127 is NaN, and every positive number up to 2^-127 is 2^-127. Between 2^-127 and 1.5
+ * * 2^-127 ml_dtypes rounds the fraction of FP32's subnormal as if it were a normal number's and
+ * gives 2^-126; here it is the nearest. */
+static uint32_t power_nearest(uint32_t bits)
+{
+    const uint32_t field = bits >> 23, fraction = bits & 0x7FFFFF;
+    if (bits == 0 || field >= 255) /* the sign is part of the field */
+        return 255;
+    if (field == 0)
+        return fraction >= 0x600000; /* 1.5 * 2^-127 */
+    return field + (fraction >= 0x400000);
+}
+
+START_TEST(powers_of_two_from_floats)
+{
+    enum { CHUNK = 4096 };
+    const uint32_t low[] = {0, 1, 0x7F}, step = 0x80;
+    struct ulp_format format = get_format("fp8-e8m0");
+    for (int rounding = 0; rounding < 2; rounding++)
+        for (size_t part = 0; part < 3; part++)
+            for (uint64_t first = 0; first <= UINT32_MAX; first += (uint64_t)CHUNK * step) {
+                float x[CHUNK];
+                for (uint32_t i = 0; i < CHUNK; i++) {
+                    const uint32_t bits = (uint32_t)first + i * step + low[part];
+                    memcpy(&x[i], &bits, sizeof bits);
+                }
+                ulp_round_floats(&format,
+                                 rounding ? ULP_ROUND_NEAREST_AWAY : ULP_ROUND_NEAREST_EVEN, x,
+                                 CHUNK, 0, 0, 0);
+                for (uint32_t i = 0; i < CHUNK; i++) {
+                    const uint32_t bits = (uint32_t)first + i * step + low[part],
+                                   want = power_nearest(bits);
+                    if (ulp_format_encode(&format, x[i]) != want)
+                        ck_abort_msg("%#x: %a, not pattern %u", bits, (double)x[i], want);
+                }
+            }
 }
 END_TEST
 
@@ -317,6 +365,7 @@ int main(void)
     tcase_add_loop_test(formats, patterns_by_counting, 0, ENCODING_COUNT);
     tcase_add_test(formats, known_patterns);
     tcase_add_test(formats, powers_of_two);
+    tcase_add_test(formats, powers_of_two_from_floats);
     tcase_add_test(formats, four_bits);
     tcase_add_test(formats, for_storage_only);
     tcase_add_test(formats, formats_by_name);

@@ -91,13 +91,14 @@ static void round_value(const struct ulp_format *format, enum ulp_rounding round
 void ulp_round_mpfr(const struct ulp_format *format, enum ulp_rounding rounding, mpfr_t out,
                     const mpfr_t x, uint64_t seed, uint64_t stream, uint64_t index)
 {
-    round_value(format, rounding, out, x, seed, stream, index);
+    const bool unsigned_powers = format->lacks == ULP_LACKS_ZERO_AND_SIGN && !mpfr_nan_p(x);
+    const bool nothing = mpfr_zero_p(x) && format->overflow != ULP_OVERFLOW_SATURATE;
+    if (unsigned_powers && (mpfr_sgn(x) < 0 || nothing))
+        mpfr_set_nan(out);
+    else if (unsigned_powers && mpfr_cmp_ui_2exp(x, 1, format->emin) < 0)
+        mpfr_set_ui_2exp(out, 1, format->emin, MPFR_RNDN);
+    else
+        round_value(format, rounding, out, x, seed, stream, index);
     if (format->lacks == ULP_LACKS_NAN && mpfr_nan_p(out))
         mpfr_set_zero(out, -1);
-    if (format->lacks != ULP_LACKS_ZERO_AND_SIGN || mpfr_nan_p(out))
-        return;
-    if (mpfr_sgn(out) < 0 || (mpfr_zero_p(out) && format->overflow != ULP_OVERFLOW_SATURATE))
-        mpfr_set_nan(out);
-    else if (mpfr_zero_p(out))
-        mpfr_set_ui_2exp(out, 1, format->emin, MPFR_RNDN);
 }

@@ -1,8 +1,8 @@
 /* Rounding values to a format, once, in every mode. The rules shared by all code here and by the
  * oracle: |x| is rounded on the format's grid as if max_finite did not exist; then a result beyond
  * max_finite becomes what IEEE 754 section 7.4 says for the mode (with the format's overflow value
- * in the place of infinity), and, without subnormals, a result below 2^emin becomes zero. Last,
- * what the format lacks is replaced as enum ulp_lack says. Stochastic rounding goes up when the
+ * in the place of infinity), and, without subnormals, a result below 2^emin becomes zero. What the
+ * format lacks is replaced as enum ulp_lack says. Stochastic rounding goes up when the
  * fraction cut off exceeds the element's uniform number of 53 bits, so the probability of "up" is
  * the fraction rounded up to a multiple of 2^-53. */
 #include "number/round/round.h"
@@ -122,14 +122,20 @@ static double round_one(const struct ulp_format *format, enum ulp_rounding round
     return negative && (magnitude != 0 || format->signed_zero) ? -magnitude : magnitude;
 }
 
-/* What a rounded value becomes in a format that lacks it. */
-static double replace(const struct ulp_format *format, double x)
+/* What stands for x before it is rounded to a format without zero and sign, whose smallest number
+ * is 2^emin. */
+static double replace_before(const struct ulp_format *format, double x)
 {
-    if (format->lacks == ULP_LACKS_NAN)
-        return isnan(x) ? -0.0 : x;
-    if (x < 0)
+    const double smallest = ldexp(1.0, format->emin);
+    if (x < 0 || (x == 0 && format->overflow != ULP_OVERFLOW_SATURATE))
         return NAN;
-    return x == 0 ? format->overflow == ULP_OVERFLOW_SATURATE ? ldexp(1.0, format->emin) : NAN : x;
+    return x < smallest ? smallest : x; /* NaN stays */
+}
+
+/* What a rounded value becomes in a format without NaN. */
+static double replace_after(double x)
+{
+    return isnan(x) ? -0.0 : x;
 }
 
 /* Is every value of a carrier with these parameters, of either sign, a value of the format,
@@ -246,17 +252,21 @@ static void round_doubles(const struct ulp_format *format, enum ulp_rounding rou
 void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding rounding, float *x,
                       size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
+    for (size_t i = 0; format->lacks == ULP_LACKS_ZERO_AND_SIGN && i < n; i++)
+        x[i] = (float)replace_before(format, x[i]);
     round_floats(format, rounding, x, n, seed, stream, first);
-    for (size_t i = 0; format->lacks && i < n; i++)
-        x[i] = (float)replace(format, x[i]);
+    for (size_t i = 0; format->lacks == ULP_LACKS_NAN && i < n; i++)
+        x[i] = (float)replace_after(x[i]);
 }
 
 void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
                        size_t n, uint64_t seed, uint64_t stream, uint64_t first)
 {
+    for (size_t i = 0; format->lacks == ULP_LACKS_ZERO_AND_SIGN && i < n; i++)
+        x[i] = replace_before(format, x[i]);
     round_doubles(format, rounding, x, n, seed, stream, first);
-    for (size_t i = 0; format->lacks && i < n; i++)
-        x[i] = replace(format, x[i]);
+    for (size_t i = 0; format->lacks == ULP_LACKS_NAN && i < n; i++)
+        x[i] = replace_after(x[i]);
 }
 
 float ulp_round_sum_floats(const struct ulp_format *format, float sum, const float *x, size_t n)
