@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Record on an NVIDIA GPU what no document tells: the functions of compiled kernels, attention, FP8 products, FP16-accumulating products, TF32 and FP16-accumulating convolutions.
+"""Record on an NVIDIA GPU what no document tells: the functions of compiled kernels, attention, FP8 products, FP16-accumulating products, TF32 and FP16-accumulating convolutions, single matrix instructions.
 
-    scripts/record_h200.py FOLDER [--parts functions,norms,attention,fp8,conv,conv16,gemm16,divide]
+    scripts/record_h200.py FOLDER [--parts functions,norms,attention,fp8,conv,conv16,gemm16,divide,units]
 
 Writes FOLDER/PART.npz (arrays as bit patterns where numpy has no type) and FOLDER/record.log, which has versions, kernel names and whatever failed.
-A part that fails is logged and does not stop the others. Needs PyTorch with Triton, and a GPU of compute capability 8.9 or more for FP8.
+A part that fails is logged and does not stop the others. Needs PyTorch with Triton, and a GPU of compute capability 8.9 or more for FP8;
+`units` (record_units.py) needs nvcc and a GPU of compute capability 9.0.
 """
 import argparse
 import ctypes
@@ -20,6 +21,9 @@ import traceback
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import record_units  # pylint: disable=wrong-import-position
 
 DEVICE = "cuda"
 HALVES = {"f16": torch.float16, "bf16": torch.bfloat16}
@@ -323,7 +327,7 @@ def record_divide(out, log):
 
 
 PARTS = {"functions": record_functions, "norms": record_norms, "attention": record_attention, "fp8": record_fp8, "conv": record_conv, "conv16": record_conv16,
-         "gemm16": record_gemm16, "divide": record_divide}
+         "gemm16": record_gemm16, "divide": record_divide, "units": record_units.record}
 
 
 def main():

@@ -3,7 +3,7 @@
 
 usage: sample_unit_vectors.py FOLDER OUT
 
-FOLDER holds gemm16.npz, conv.npz and conv16.npz (of scripts/record_h200.py), h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz (recorded on an H200 for this project) and other_gpus.npz
+FOLDER holds gemm16.npz, conv.npz, conv16.npz and units.npz (of scripts/record_h200.py), h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz (recorded on an H200 for this project) and other_gpus.npz
 (north-numerical-computing/MATLAB-tensor-core, BSD-2: see tests/data/unit/SOURCES.md). Members keep their names, so the
 tests read samples and whole files alike. No randomness: the same input gives the same samples.
 """
@@ -21,7 +21,8 @@ FUNCTIONS = ('f32.x', 'f32.erff', 'f32.expf', 'torch.f32.sigmoid', 'torch.f16.ge
              'torch.bf16.sigmoid')
 GEMM_SIDE = {1024: 3}
 GEMM_SIDE_DEFAULT = 6
-RENAMED = {'gemm16.npz': 'h200_gemm16.npz', 'conv.npz': 'h200_conv_channels.npz'}
+UNIT_TILES = 13    # of units.npz, one of each regime
+RENAMED = {'gemm16.npz': 'h200_gemm16.npz', 'conv.npz': 'h200_conv_channels.npz', 'units.npz': 'h200_units.npz'}
 SLICED = ('64x64x128', '64x64x512', '64x64x768', '256x128x1024', '64x64x2048', '64x64x4096', '512x512x1024')
 SLICED_SIDE = 3
 PIXELS = ((0, 0), (0, 5), (4, 4), (7, 2), (9, 9), (3, 8))  # of recorded convolutions, 3x3, padded by 1
@@ -88,6 +89,7 @@ def main():
         'h200_wgmma.npz': lambda path: sample_products(path, WGMMA_BLOCKS, WGMMA_ROWS),
         'h200_gemm.npz': sample_gemms,
         'h200_unary.npz': sample_functions,
+        'units.npz': lambda path: sample_products(path, UNIT_TILES, MMA_ROWS),
         'other_gpus.npz': sample_dots,
     }
     for file, sample in samples.items():

@@ -88,9 +88,12 @@ OP ints op_truncate(floats x)
 {
     return _mm512_cvttps_epi32(x);
 }
+/* To FP16, nearest even; zero is +0. */
 OP floats op_half(floats x)
 {
-    return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    const floats y =
+        _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return _mm512_add_ps(y, _mm512_setzero_ps());
 }
 
 OP shorts op_shorts_load(const int16_t *p)

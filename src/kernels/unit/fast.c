@@ -55,13 +55,13 @@ static inline float truncate_sum(int32_t sum)
 }
 
 /* To FP16, nearest even, by adding 1.5 * 2^(13 + Exp(x)), whose last bit is worth 2^(Exp(x) -
- * 10). */
+ * 10); zero is +0. */
 static inline float round_to_half(float x)
 {
     uint32_t field = ulp_float_bits(x) >> 23 & 255;
     float magic = ulp_float_from((((field > 113 ? field : 113) + 13) << 23) | 0x400000);
     float rounded = fabsf(x) + magic - magic;
-    return copysignf(fabsf(x) < 65520 ? rounded : INFINITY, x);
+    return copysignf(fabsf(x) < 65520 ? rounded : INFINITY, x) + 0.0f;
 }
 
 /* sum * 2^(e - F) converted. */

@@ -209,9 +209,8 @@ static void contract_by_panels(const struct inplace *inplace, const struct scrat
     }
 }
 
-/* line = a row's sums of `place_count` places, without the lanes between columns, and 0 for -0.
- * Copies whole vectors: what is too much is written over by the next run, or lies beyond the
- * last. */
+/* line = a row's sums of `place_count` places, without the lanes between columns. Copies whole
+ * vectors: what is too much is written over by the next run, or lies beyond the last. */
 static inline __attribute__((always_inline)) void compress_runs(
     float *restrict line, const struct ulp_unit_column_map *map, size_t place_first,
     size_t place_count, const float *restrict total)
@@ -223,7 +222,7 @@ static inline __attribute__((always_inline)) void compress_runs(
             const struct ulp_unit_run run = map->runs[r];
             for (size_t lane = 0; lane < run.count; lane += VECTOR)
                 for (size_t j = lane; j < lane + VECTOR; j++)
-                    line[j] = total[run.lane + j] + 0.0f;
+                    line[j] = total[run.lane + j];
             line += run.count;
         }
 }

@@ -173,8 +173,6 @@ void ulp_unit_store_panel(const struct ulp_unit_work *work, float *total, size_t
     const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
     struct ulp_draw draw = {.first = (batch * p->m + row) * p->n + column,
                             .number = p->k * ULP_DRAWS + ULP_DRAW_STORE};
-    for (size_t i = 0; i < row_count * COLUMNS; i++)
-        total[i] += 0.0f;
     const int64_t *out = work->columns.out_offset + column;
     for (size_t i = 0; i < row_count; i++, draw.first += p->n)
         if (work->out_is_run)

@@ -140,12 +140,12 @@ static const struct ulp_unit unit_rows[] = {
     {"h200", "mma", "e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
      ULP_UNIT_MEASURED},
     {"h200", "mma", "e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
-     ULP_UNIT_MEASURED_PUBLIC},
+     ULP_UNIT_MEASURED},
     {"h200", "mma", "e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
      ULP_UNIT_MEASURED},
     {"h200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
-     ULP_UNIT_MEASURED_PUBLIC},
-    {"h200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
+     ULP_UNIT_MEASURED},
+    {"h200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_MEASURED},
     {"h200", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"h200", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
      ULP_UNIT_MEASURED},
@@ -162,7 +162,7 @@ static const struct ulp_unit unit_rows[] = {
     {"h200", "wgmma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
      ULP_UNIT_MEASURED},
     {"h200", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
-     ULP_UNIT_INFERRED},
+     ULP_UNIT_MEASURED},
     {"h200", "wgmma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"b200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
      ULP_UNIT_MEASURED_PUBLIC},
@@ -215,7 +215,8 @@ static const struct ulp_unit unit_rows[] = {
 static const char *const source_texts[] = {
     [ULP_UNIT_MEASURED] = "measured: every bit compared with this GPU for this project",
     [ULP_UNIT_MEASURED_PUBLIC] =
-        "measured: every bit compared with public vectors of this GPU (MATLAB-tensor-core)",
+        "measured: every bit compared with public vectors of this GPU (MATLAB-tensor-core); "
+        "no sum there is zero, whose sign follows MMA-Sim and the H200",
     [ULP_UNIT_INFERRED] = "inferred: the same unit as one that was measured; not compared itself",
     [ULP_UNIT_PUBLISHED] =
         "published model (MMA-Sim, arXiv 2511.10909); not compared with the hardware",

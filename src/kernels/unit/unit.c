@@ -11,7 +11,8 @@
  * 3. e = max(floor, exponents of the terms).
  * 4. Each term's magnitude is truncated to a multiple of 2^(e - F).
  * 5. These integers are added exactly; an exact zero is +0.
- * 6. One conversion of the sum to the output.
+ * 6. One conversion of the sum to the output. One that converts to zero is +0, whatever its sign:
+ *    measured on an H200, where no sum of mma.sync or wgmma is -0.
  * 7. Blocks follow each other in increasing k, each result the next one's c. */
 #include "kernels/unit/unit.h"
 
@@ -102,7 +103,7 @@ static double convert(int64_t sum, int exponent, enum ulp_unit_output output)
     double value = ldexp((double)magnitude, drop > 0 ? unit : exponent);
     if (value >= ldexp(1, to->emax + 1))
         value = INFINITY;
-    return sum < 0 ? -value : value;
+    return sum < 0 && value != 0 ? -value : value;
 }
 
 /* Rules 3 to 6. */

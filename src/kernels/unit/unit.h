@@ -38,7 +38,8 @@ enum ulp_unit_output {
 enum ulp_unit_source {
     /* every bit compared with that GPU: vectors recorded for this project */
     ULP_UNIT_MEASURED,
-    /* every bit compared with that GPU: north-numerical-computing/MATLAB-tensor-core */
+    /* every bit compared with that GPU: north-numerical-computing/MATLAB-tensor-core. No sum there
+     * is zero, whose sign is MMA-Sim's and the H200's */
     ULP_UNIT_MEASURED_PUBLIC,
     /* the same unit as a measured one (H100 for H200, E5M2 for E4M3); not compared itself */
     ULP_UNIT_INFERRED,

@@ -67,8 +67,8 @@ struct ulp_unit_sums {
     float *c, *chain, *sum, *total;
 };
 size_t ulp_unit_lay_sums(struct ulp_unit_sums *sums, size_t count, char *memory);
-/* sums->total = the whole sums of the tile's rows and places, but that some may be -0 for 0; the
- * tile's blocks, c and fresh are set here. */
+/* sums->total = the whole sums of the tile's rows and places; the tile's blocks, c and fresh are
+ * set here. */
 void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *sums,
                   struct ulp_unit_tile *tile);
 
