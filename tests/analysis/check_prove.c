@@ -36,6 +36,21 @@ static const struct proof_case {
     {"y = Exp(x)", -20, 12, "n"},
     {"y = Tanh(x)\nz = Sigmoid(x)\na = Erf(x)\nb = Add(y, z)", -6e4, 6e4, "pppp"},
     {"y = Softmax(x) axis=2\nz = MatMul(y, w8x8)", -6e4, 6e4, "pp"},
+    /* the same written out, along the last axis and another; of a row it does not reduce; what is
+     * the largest of other numbers */
+    {"m = ReduceMax(x) axes=-1\nd = Sub(x, m)\ne = Exp(d)\ns = ReduceSum(e) axes=-1\ny = Div(e, "
+     "s)\n"
+     "a = Mul(v, 60000.0)\nz = Mul(y, a)",
+     -1, 1, "ppppppp"},
+    {"m = ReduceMax(x) axes=-1\nd = Sub(x, m)\ne = Exp(d)\ns = ReduceSum(e) axes=-1\ny = Div(e, "
+     "s)\n"
+     "z = MatMul(y, w8x8)",
+     -3e4, 3e4, "pppppp"},
+    {"m = ReduceMax(x) axes=1\nd = Sub(x, m)\ne = Exp(d)\ns = ReduceSum(e) axes=1\ny = Div(e, s)",
+     -3e4, 3e4, "ppppp"},
+    {"m = ReduceMax(x) axes=2\nd = Sub(x, m)\ne = Exp(d)\ns = ReduceSum(e) axes=1\ny = Div(e, s)",
+     -3e4, 3e4, "ppppn"},
+    {"m = ReduceMax(z) axes=2\nd = Sub(x, m)\ne = Exp(d)\ny = Relu(e)", -20, 20, "ppnc"},
     {"y = MatMul(x, w8x8)\nz = MatMul(y, w8x8b)", -1000, 1000, "pp"},
     {"y = MatMul(x, w8x8)\nz = MatMul(y, w8x8b)", -10000, 10000, "pn"},
     /* a LayerNormalization, as an operator and written out: its result is bounded by itself */

@@ -164,6 +164,8 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
     }
     if (status == ULP_OK && step->output_count && !reason)
         ulp_enclose_deviation(w, step);
+    if (status == ULP_OK && !reason)
+        status = ulp_enclose_shares(w, s, error);
     if (status == ULP_OK)
         normalised = ulp_enclose_normalised(w, s, &assumed, own.message, sizeof own.message);
     if (status == ULP_OK && w->starved)
@@ -295,6 +297,8 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
     if (!w->keep)
         return ulp_fail_memory(error, "out of memory");
     status = ulp_enclose_find_normalised(w, error);
+    if (status == ULP_OK)
+        status = ulp_enclose_find_shares(w, error);
     if (status == ULP_OK)
         status = ulp_lane_create(&w->lane, &from->plan->mixes[0], block, from->budget, from->pool,
                                  error);

@@ -43,6 +43,7 @@ struct ulp_enclosing_walk {
     struct ulp_lane names;          /* FP64, in which operators run on names */
     struct ulp_trace *trace;
     struct ulp_written_normalisation *normalisations; /* by step; NULL: none */
+    struct ulp_written_share *shares;                 /* by step */
 };
 
 /* enclose.c: a walk over a block, with the trace of the caller. */
@@ -87,6 +88,8 @@ enum ulp_status ulp_bounds_set_tensor(struct ulp_enclosing_walk *walk, struct ul
                                       const struct ulp_tensor *value, struct ulp_error *error);
 enum ulp_status ulp_bounds_copy(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *out,
                                 const struct ulp_slot_bounds *from, struct ulp_error *error);
+/* Element i's row where the axes (bits) are reduced: rows in the order of the other axes. */
+size_t ulp_bounds_row(const struct ulp_tensor *shape, uint32_t axes, size_t i);
 bool ulp_bounds_same_shape(const struct ulp_slot_bounds *a, const struct ulp_slot_bounds *b);
 /* Either of two values. *grew: set when `into` did; `widen`: what grew may be anything. */
 enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *into,
@@ -117,5 +120,11 @@ enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *walk,
                                             struct ulp_error *error);
 const char *ulp_enclose_normalised(struct ulp_enclosing_walk *walk, size_t s, bool *assumed,
                                    char *why, size_t size);
+
+/* shares.c: parts of a Softmax that the graph writes out, found before the walk; then what is known
+ * of the result of step s beside its interval. */
+enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *walk, struct ulp_error *error);
+enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *walk, size_t s,
+                                   struct ulp_error *error);
 
 #endif

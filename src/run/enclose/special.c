@@ -290,19 +290,12 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
         joined.joints[r] = (struct ulp_joint){norm * sqrt((double)idiom->length), norm};
     for (size_t i = 0; i < y->range.count; i++) {
         const struct ulp_intervals *at = &y->range.at;
-        size_t row = 0, rest = i, stride = y->range.count;
-        for (int axis = 0; axis < y->shape.rank; axis++) {
-            stride /= (size_t)y->shape.dims[axis];
-            if (!(idiom->axes >> axis & 1))
-                row = row * (size_t)y->shape.dims[axis] + rest / stride;
-            rest %= stride;
-        }
         if (at->may[i])
             ulp_interval_set(&joined.at, i, -norm, norm, 0);
         else
             ulp_interval_set(&joined.at, i, ulp_math_max(at->lo[i], -norm),
                              ulp_math_min(at->hi[i], norm), 0);
-        joined.joint[i] = (uint32_t)row;
+        joined.joint[i] = (uint32_t)ulp_bounds_row(&y->shape, idiom->axes, i);
     }
     ulp_enclosure_free(&y->range);
     y->range = joined;

@@ -85,6 +85,18 @@ static enum ulp_status widen_numbers(struct ulp_enclosing_walk *w, struct ulp_sl
     return status;
 }
 
+size_t ulp_bounds_row(const struct ulp_tensor *shape, uint32_t axes, size_t i)
+{
+    size_t row = 0, stride = shape->count;
+    for (int axis = 0; axis < shape->rank; axis++) {
+        stride /= (size_t)shape->dims[axis];
+        if (!(axes >> axis & 1))
+            row = row * (size_t)shape->dims[axis] + i / stride;
+        i %= stride;
+    }
+    return row;
+}
+
 bool ulp_bounds_same_shape(const struct ulp_slot_bounds *a, const struct ulp_slot_bounds *b)
 {
     bool same = a->shape.type == b->shape.type && a->shape.rank == b->shape.rank &&
