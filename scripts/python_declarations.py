@@ -185,10 +185,10 @@ class Writer:
 
     def write(self):
         lines = ['"""The public headers for ctypes. Written by scripts/python_declarations.py: change it there."""', "",
-                 "import ctypes as c", "from typing import Any", ""]
+                 "import ctypes as c", "from typing import Any", "", "from ._checked import Structure", ""]
         lines += [f"{name} = {value}" for name, value in self.parser.constants.items()]
         for name in self.parser.structs:
-            lines += ["", "", f"class {name}(c.Structure):", "    pass"]
+            lines += ["", "", f"class {name}(Structure):", "    pass"]
         lines += ["", ""]
         for name, fields in self.parser.structs.items():
             lines.append(f"{name}._fields_ = [")

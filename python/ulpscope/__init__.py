@@ -9,18 +9,9 @@ doc/python.md has the rest. The functions are the library's (libulpscope); error
 
 from ._audit import Audit, Lane, Metrics, Node, Output, QuickCheck, Time, Timings
 from ._bits import BitsPoint, BitsResult, LayerBits
+from ._errors import CancelledError, Error, InputError, LimitError, OutOfMemoryError, UnsupportedError, UsageError
 from ._fit import Candidate, Fit, Probe, fit
-from ._library import (
-    CancelledError,
-    Error,
-    InputError,
-    LimitError,
-    OutOfMemoryError,
-    UnsupportedError,
-    UsageError,
-    decode as _decode,
-    lib as _lib,
-)
+from ._library import decode as _decode, lib as _lib
 from ._model import Model, Value
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
 from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _declarations as d
+from ._errors import UsageError
 from ._library import call, decode, lib
 
 Array = npt.NDArray[Any]
 
 # numpy's dtype (ml_dtypes' by name) -> ONNX's type, and the dtype in which its elements lie in memory here
-_TYPES: dict[str, tuple[int, str]] = {
+TYPES: dict[str, tuple[int, str]] = {
     "float32": (d.ULP_TYPE_FLOAT, "float32"),
     "float64": (d.ULP_TYPE_DOUBLE, "float64"),
     "float16": (d.ULP_TYPE_FLOAT16, "float32"),
@@ -38,7 +39,7 @@ _TYPES: dict[str, tuple[int, str]] = {
         for bits in (8, 16, 32, 64)
     },
 }
-_DTYPES = {type_: name for name, (type_, _) in _TYPES.items()}
+_DTYPES = {type_: name for name, (type_, _) in TYPES.items()}
 
 # how an element lies in memory -> numpy's dtype
 _ELEMENTS = {
@@ -69,14 +70,28 @@ def dtype_of(type_: int) -> np.dtype[Any] | None:
 def to_tensor(array: Any) -> tuple[Any, Array]:
     """A tensor over the array's memory, and the array that must outlive it."""
     given = np.asarray(array)
-    if given.dtype.name not in _TYPES:
+    if given.dtype.name not in TYPES:
         raise TypeError(f"arrays of {given.dtype} are not numbers that ONNX has a type for")
-    type_, memory = _TYPES[given.dtype.name]
-    kept = np.ascontiguousarray(given, dtype=memory).reshape(given.shape)
+    type_, memory = TYPES[given.dtype.name]
+    kept = np.require(given, memory, ["C", "A"])
     return wrap(type_, kept), kept
 
 
-def wrap(type_: int, memory: Array) -> Any:
+def _check_memory(array: Array, written: bool) -> None:
+    """C takes elements as they lie, and writes wherever it is told to."""
+    faults = {
+        "it has the other byte order": not array.dtype.isnative,
+        "it is not contiguous": not array.flags.c_contiguous,
+        "its elements are not aligned": not array.flags.aligned,
+        "it is read-only": written and not array.flags.writeable,
+    }
+    if any(faults.values()):
+        raise UsageError(f"an array for the library: {next(fault for fault, found in faults.items() if found)}")
+
+
+def wrap(type_: int, memory: Array, *, written: bool = False) -> Any:
+    """A tensor over the array's memory; written: by the library."""
+    _check_memory(memory, written)
     tensor = d.ulp_tensor()
     dims = (ctypes.c_int64 * max(memory.ndim, 1))(*memory.shape)
     call("ulp_tensor_wrap", ctypes.byref(tensor), type_, memory.ndim, dims, memory.ctypes.data)
@@ -161,7 +176,7 @@ def _nearest_doubles(tensor: Any) -> Array:
     out = np.empty(tuple(tensor.dims[i] for i in range(tensor.rank)))
     fp64 = d.ulp_format()
     call("ulp_format_find", b"fp64", ctypes.byref(fp64))
-    wrapped = wrap(d.ULP_TYPE_DOUBLE, out)
+    wrapped = wrap(d.ULP_TYPE_DOUBLE, out, written=True)
     call("ulp_array_round", *map(ctypes.byref, (wrapped, tensor, fp64)), d.ULP_ROUND_NEAREST_EVEN, 0, 0)
     return out
 

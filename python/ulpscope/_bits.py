@@ -7,7 +7,8 @@ from ctypes import byref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ._library import Owner, UsageError, call, decode, lib, text
+from ._errors import UsageError
+from ._library import Owner, call, decode, lib, text
 from ._shared import fill, flat, frame_of, option, table
 
 if TYPE_CHECKING:

@@ -14,36 +14,9 @@ from types import FrameType
 from typing import Any, Callable
 
 from . import _declarations as d
+from ._checked import checked
+from ._errors import CancelledError, Error, InputError, LimitError, OutOfMemoryError, UnsupportedError, UsageError
 from ._progress import Progress
-
-
-class Error(Exception):
-    """What the library refused or could not do. The text is the library's own: what, where, what to do."""
-
-
-class LimitError(Error):
-    """Done, but a limit was crossed."""
-
-
-class UsageError(Error, ValueError):
-    """An argument has no meaning: an unknown name, a contradiction."""
-
-
-class InputError(Error, ValueError):
-    """A file or an array is unreadable or malformed, or does not fit the model."""
-
-
-class UnsupportedError(Error, NotImplementedError):
-    """A valid model uses something that this version does not compute."""
-
-
-class OutOfMemoryError(Error, MemoryError):
-    """Out of memory."""
-
-
-class CancelledError(Error):
-    """A callback asked to stop."""
-
 
 _ERRORS: dict[int, type[Error]] = {
     d.ULP_ERROR_LIMIT: LimitError,
@@ -87,6 +60,7 @@ class _Library:
         result, arguments = d.FUNCTIONS[name]
         function = getattr(self._handle, name)
         function.restype, function.argtypes = result, arguments
+        function = checked(function)
         setattr(self, name, function)
         return function
 

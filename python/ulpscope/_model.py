@@ -15,7 +15,8 @@ from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
 from ._audit import Audit
 from ._auditing import AuditOptions, Auditing
 from ._bits import BitsResult, find_weight
-from ._library import InputError, Owner, UsageError, Watch, call, decode, lib
+from ._errors import InputError, UsageError
+from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
 from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance

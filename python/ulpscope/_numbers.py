@@ -9,7 +9,8 @@ from typing import Any, Union
 import numpy as np
 
 from . import _declarations as d
-from ._arrays import Array, TensorSet, new_array, take_array, to_tensor, wrap
+from ._arrays import TYPES, Array, TensorSet, new_array, take_array, to_tensor, wrap
+from ._errors import UsageError
 from ._library import call, decode, lib
 
 MODES = {
@@ -134,13 +135,18 @@ def find_arithmetic(name: ArithmeticName) -> Arithmetic:
 
 def find_mode(mode: str) -> int:
     if mode not in MODES:
-        raise ValueError(f"mode {mode!r}: expected one of {', '.join(MODES)}")
+        raise UsageError(f"mode {mode!r}: expected one of {', '.join(MODES)}")
     return MODES[mode]
 
 
 def _carrier(format_: Format, given: Array) -> str:
     wide = given.dtype.name == "float64" or format_.struct.carrier != d.ULP_CARRIER_FLOAT
     return "float64" if wide or given.dtype.kind in "iu" else "float32"
+
+
+def _result(array: Array) -> Any:
+    """A tensor over memory that the library writes."""
+    return wrap(TYPES[array.dtype.name][0], array, written=True)
 
 
 def round(  # noqa: A001  the name that others have for it
@@ -164,11 +170,11 @@ def round(  # noqa: A001  the name that others have for it
     tensor, kept = to_tensor(x)
     if out is None:
         out = new_array(kept.shape, _carrier(format_, np.asarray(x)))
-    if out.dtype.name not in ("float32", "float64") or not out.flags.c_contiguous or out.shape != kept.shape:
-        raise ValueError("out: expected a contiguous array of float32 or float64 with the shape of x")
-    wrapped = wrap(d.ULP_TYPE_FLOAT if out.dtype == np.float32 else d.ULP_TYPE_DOUBLE, out)
+    if not isinstance(out, np.ndarray) or out.dtype.name not in ("float32", "float64") or out.shape != kept.shape:
+        raise UsageError("out: expected an array of float32 or float64 with the shape of x")
+    wrapped = _result(out)
     if np.may_share_memory(kept, out) and (kept.ctypes.data != out.ctypes.data or kept.dtype != out.dtype):
-        raise ValueError("out: it overlaps x and is not x itself")
+        raise UsageError("out: it overlaps x and is not x itself")
     call("ulp_array_round", *map(ctypes.byref, (wrapped, tensor, format_.struct)), find_mode(mode), seed, threads)
     return out
 
@@ -185,7 +191,7 @@ def encode(x: Any, format: FormatName, *, threads: int = 0) -> Array:
         tensor, kept = to_tensor(kept.astype(np.float64))
     bits = next((b for b in (8, 16, 32) if b >= format_.bits), 32)
     patterns = new_array(kept.shape, f"uint{bits}")
-    wrapped = to_tensor(patterns)[0]
+    wrapped = _result(patterns)
     call("ulp_array_encode", *map(ctypes.byref, (wrapped, tensor, format_.struct)), threads)
     return patterns
 
@@ -199,7 +205,7 @@ def decode_bits(patterns: Any, format: FormatName, *, threads: int = 0) -> Array
     format_ = find_format(format)
     tensor, kept = to_tensor(patterns)
     values = new_array(kept.shape, "float32" if format_.struct.carrier == d.ULP_CARRIER_FLOAT else "float64")
-    wrapped = to_tensor(values)[0]
+    wrapped = _result(values)
     call("ulp_array_decode", *map(ctypes.byref, (wrapped, tensor, format_.struct)), threads)
     return values
 
@@ -249,8 +255,9 @@ def units() -> list[Unit]:
 def _patterns(array: Any, bits: int) -> Array:
     """Raw patterns: an unsigned array as it is, floats of that width as their bits."""
     given = np.asarray(array)
-    same_width = given.dtype.kind in "fV" and given.dtype.itemsize * 8 == bits
-    return np.ascontiguousarray(given).view(f"uint{bits}") if same_width else given
+    if given.dtype.kind not in "fV" or given.dtype.name not in TYPES or given.dtype.itemsize * 8 != bits:
+        return given
+    return np.require(given, given.dtype.newbyteorder("="), ["C"]).view(f"uint{bits}")
 
 
 def mma(

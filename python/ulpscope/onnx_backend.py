@@ -48,7 +48,7 @@ class UlpscopeBackend(Backend):  # type: ignore[misc]
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **_kwargs: Any) -> bool:
-        from ._library import Error
+        from ._errors import Error
 
         try:
             Model(model)

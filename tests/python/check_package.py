@@ -100,6 +100,75 @@ class Numbers(unittest.TestCase):
         saturating = ulpscope.Format("fp16", saturate=True, subnormals=False)
         self.assertEqual(ulpscope.round([1e9, 1e-7], saturating).tolist(), [65504.0, 0.0])
 
+    def test_results_are_written_where_numpy_could(self):
+        """In another byte order, read-only or mapped, too large, without a word: refused, and nothing is written."""
+        x, space = np.array([1, 2, 3, 4], np.float32), np.full(24, 0x5A, np.uint8)
+        text = b"\0" * 16
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/m.npy", np.zeros(4, np.float32))
+            mapped = np.load(f"{folder}/m.npy", mmap_mode="r")
+            refused = [space[:16].view(">f4"), np.frombuffer(text, np.float32), np.asarray(mapped), space[1:17].view(np.float32),
+                       np.zeros(8, np.float32)[::2], np.zeros(4, np.float16), np.zeros(5, np.float32), [0.0] * 4]
+            for out in refused:
+                with self.assertRaises(ulpscope.UsageError):
+                    ulpscope.round(x, "fp16", out=out)
+            writeable = np.load(f"{folder}/m.npy", mmap_mode="r+")
+            self.assertEqual(ulpscope.round(x, "fp16", out=writeable).tolist(), x.tolist())
+            del mapped, writeable, refused, out
+        self.assertTrue((space == 0x5A).all())
+        self.assertEqual(text, b"\0" * 16)
+
+    def test_operands_of_every_layout(self):
+        """Other byte orders, steps and places in memory have the same values."""
+        x = np.random.default_rng(5).standard_normal((16, 16)).astype(np.float32)
+        for kind in (np.float16, np.float32, np.float64):
+            given = x.astype(kind)
+            moved = np.frombuffer(b"." + given.tobytes(), np.uint8)[1:].view(kind).reshape(given.shape)
+            self.assertFalse(moved.flags.aligned)
+            for other in (given.astype(np.dtype(kind).newbyteorder(">")), moved, np.repeat(given, 2, 0)[::2], np.asfortranarray(given)):
+                self.assertTrue(same(ulpscope.round(other, "bf16"), ulpscope.round(given, "bf16")))
+                self.assertTrue(same(ulpscope.encode(other, "bf16"), ulpscope.encode(given, "bf16")))
+                self.assertTrue(same(ulpscope.matmul(other, given, "fp16@h200"), ulpscope.matmul(given, given, "fp16@h200")))
+        half, unit = x.astype(np.float16), "h200.mma.f16.f32"
+        wanted = ulpscope.mma(unit, half, half, x)
+        for a, c in ((half.astype(">f2"), x.astype(">f4")), (half.view(np.uint16).astype(">u2"), x.view(np.uint32).astype(">u4"))):
+            np.testing.assert_array_equal(ulpscope.mma(unit, a, half, c), wanted)
+
+    def test_integers_are_not_cut(self):
+        x, model = np.ones(4, np.float32), ulpscope.Model(MODEL)
+        for seed in (-1, 1 << 64):
+            with self.assertRaisesRegex(ulpscope.UsageError, str(seed)):
+                ulpscope.round(x, "fp16", "sr", seed=seed)
+            with self.assertRaisesRegex(ulpscope.UsageError, "seed"):
+                model.random_inputs(seed)
+        self.assertEqual(ulpscope.round(x, "fp16", "sr", seed=np.uint64((1 << 64) - 1)).tolist(), x.tolist())
+        for size in (-2, (1 << 64) + 2, 1 << 63):
+            with self.assertRaises(ValueError):
+                model.random_inputs(dims={"batch": size})
+        self.assertEqual(model.random_inputs(dims={"batch": np.int64(2)})["patches"].shape[0], 2)
+        for threads in (-1, 1 << 32, (1 << 32) + 1):
+            for call in (lambda: ulpscope.round(x, "fp16", threads=threads), lambda: ulpscope.matmul(x, x, "fp16", threads=threads),
+                         lambda: ulpscope.mma("h200.mma.f16.f32", np.ones((1, 16), np.float16), np.ones((1, 16), np.float16), threads=threads),
+                         lambda: model.run(INPUTS, threads=threads), lambda: model.audit(INPUTS, threads=threads)):
+                with self.assertRaises(ulpscope.UsageError):
+                    call()
+        with self.assertRaises(ValueError):
+            ulpscope.fit(np.ones((4, 4), np.float32), np.ones((4, 4), np.float32), np.ones((4, 4), np.float32), probe=(-1, 4, 4))
+        with self.assertRaises(ulpscope.UsageError):
+            ulpscope.Format("fp16\0junk")
+
+    def test_powers_are_ml_dtypes(self):
+        """E8M0 of every sign, exponent and the fractions around halfway; not of subnormals above 2^-127, which ml_dtypes does not round to the nearest."""
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("no ml_dtypes")
+        fractions = np.array([0, 1, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFF], np.uint32)
+        patterns = ((np.arange(512, dtype=np.uint32) << 23)[:, None] | fractions).ravel()
+        x = patterns[(patterns >> 23 != 0) | (patterns <= 0x400000)].view(np.float32)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(ulpscope.encode(x, "fp8-e8m0"), x.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8))
+
     def test_memory_of_large_results_is_used_again(self):
         x = np.random.default_rng(3).standard_normal(1 << 19).astype(np.float32)
         wanted = x.astype(np.float16).astype(np.float32)

@@ -1,0 +1,60 @@
+"""What ctypes would cut in silence is refused: integers beyond their C type and texts beyond a NUL, as arguments of functions and
+as fields of structs."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from functools import lru_cache
+from typing import Any
+
+from ._errors import UsageError
+
+_SIGNED = {ctypes.c_int, ctypes.c_int64, ctypes.c_ssize_t}
+_UNSIGNED = {ctypes.c_uint, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_ubyte}
+
+
+def _check_text(_kind: Any, value: Any) -> Any:
+    if isinstance(value, bytes) and b"\0" in value:
+        raise UsageError(f"{value.decode(errors='replace')!r}: a name or a path cannot hold a NUL")
+    return value
+
+
+def _check_integer(kind: Any, value: Any) -> int:
+    number, bits = operator.index(value), 8 * ctypes.sizeof(kind)
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind in _SIGNED else (0, (1 << bits) - 1)
+    if not low <= number <= high:
+        raise UsageError(f"{number}: expected {low} to {high}")
+    return number
+
+
+_CHECKS: dict[Any, Any] = {ctypes.c_char_p: _check_text, **{kind: _check_integer for kind in (*_SIGNED, *_UNSIGNED)}}
+
+
+def checked(function: Any) -> Any:
+    """The function of the library, its arguments checked by its argtypes. (What from_param raises ctypes would make its own.)"""
+    checks = [(kind, _CHECKS.get(kind)) for kind in function.argtypes]
+
+    def call(*given: Any) -> Any:
+        if len(given) != len(checks):
+            raise TypeError(f"{len(given)} arguments for {len(checks)}")
+        return function(*(check(kind, value) if check else value for (kind, check), value in zip(checks, given)))
+
+    return call
+
+
+class Structure(ctypes.Structure):
+    """A struct whose fields are checked when they are set, also by the arguments it is made with."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = _fields(type(self)).get(name)
+        check = _CHECKS.get(kind)
+        try:
+            super().__setattr__(name, check(kind, value) if check else value)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from None
+
+
+@lru_cache(maxsize=None)
+def _fields(struct: Any) -> dict[str, Any]:
+    return {field[0]: field[1] for field in struct._fields_}
