@@ -64,7 +64,6 @@ static size_t estimate(const unsigned char *bytes, size_t count)
 struct source {
     const char *text;
     size_t length;
-    FILE *file; /* or this */
     bool failed;
 };
 
@@ -73,11 +72,6 @@ static size_t give_byte(void *buffer, size_t size, void *context)
     struct source *source = context;
     (void)size;
     source->failed |= errno == ENOMEM;
-    if (source->file) {
-        const int c = getc(source->file);
-        *(char *)buffer = (char)c;
-        return c != EOF;
-    }
     if (!source->length)
         return 0;
     *(char *)buffer = *source->text++;
@@ -103,11 +97,6 @@ json_t *ulp_json_load(const char *text, size_t length, size_t flags, json_error_
     return load(&(struct source){.text = text, .length = length}, flags, reason);
 }
 
-json_t *ulp_json_load_stream(FILE *file, size_t flags, json_error_t *reason)
-{
-    return load(&(struct source){.file = file}, flags, reason);
-}
-
 char *ulp_json_dump(const json_t *value, size_t flags)
 {
     errno = 0;
@@ -126,28 +115,36 @@ enum ulp_status ulp_json_fail(const json_error_t *where, struct ulp_error *error
                : ulp_fail(error, ULP_ERROR_INPUT, "line %d: %s", where->line, where->text);
 }
 
+enum ulp_status ulp_json_parse(const char *path, const unsigned char *bytes, size_t count,
+                               size_t flags, struct ulp_budget *budget, json_t **root,
+                               size_t *charged, struct ulp_error *error)
+{
+    json_error_t where;
+    *root = NULL;
+    *charged = budget ? estimate(bytes, count) : 0;
+    if (!ulp_budget_charge(budget, *charged)) {
+        const size_t wanted = *charged;
+        *charged = 0;
+        return ulp_fail_memory(error, "%s: out of memory, about %zu MiB are needed", path,
+                               (wanted >> 20) + 1);
+    }
+    *root = ulp_json_load((const char *)bytes, count, flags, &where);
+    return *root ? ULP_OK : ulp_fail_at(error, ulp_json_fail(&where, error), "%s", path);
+}
+
 enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
                                    size_t *charged, struct ulp_error *error)
 {
     const size_t max_bytes = ulp_budget_limit(budget) ? SIZE_MAX : BYTES_MAX;
     unsigned char *bytes;
     size_t count;
-    json_error_t where;
     *root = NULL;
     *charged = 0;
     enum ulp_status status = ulp_file_read(path, max_bytes, budget, &bytes, &count, error);
     if (status != ULP_OK)
         return status;
-    *charged = budget ? estimate(bytes, count) : 0;
-    if (ulp_budget_charge(budget, *charged)) {
-        *root = ulp_json_load((const char *)bytes, count, JSON_REJECT_DUPLICATES, &where);
-        if (!*root)
-            status = ulp_fail_at(error, ulp_json_fail(&where, error), "%s", path);
-    } else {
-        status = ulp_fail_memory(error, "%s: out of memory, about %zu MiB are needed", path,
-                                 (*charged >> 20) + 1);
-        *charged = 0;
-    }
+    status =
+        ulp_json_parse(path, bytes, count, JSON_REJECT_DUPLICATES, budget, root, charged, error);
     ulp_free(bytes);
     if (status == ULP_OK && !json_is_object(*root))
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no JSON object", path);

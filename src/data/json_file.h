@@ -3,7 +3,6 @@
 #define ULP_DATA_JSON_FILE_H
 
 #include <jansson.h>
-#include <stdio.h>
 #include <ulpscope/status.h>
 
 #include "base/memory/alloc.h"
@@ -21,10 +20,9 @@ enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, 
 enum ulp_status ulp_json_check_keys(const json_t *object, const char *const *known, size_t count,
                                     struct ulp_error *error);
 
-/* As json_loadb and json_loadf, but NULL also where memory ended meanwhile: jansson leaves
+/* As json_loadb, but NULL also where memory ended meanwhile: jansson leaves
  * characters of texts out then (lex_save of its load.c). For ulp_json_fail. */
 json_t *ulp_json_load(const char *text, size_t length, size_t flags, json_error_t *reason);
-json_t *ulp_json_load_stream(FILE *file, size_t flags, json_error_t *reason);
 /* json_dumps, for free; NULL also where memory ended meanwhile: it leaves a key out then (do_dump
  * of its dump.c). */
 char *ulp_json_dump(const json_t *value, size_t flags);
@@ -32,8 +30,12 @@ char *ulp_json_dump(const json_t *value, size_t flags);
  * for an invalid one. */
 enum ulp_status ulp_json_fail(const json_error_t *where, struct ulp_error *error);
 
-/* The document of the file itself, one object. Before it is parsed, as much as it may take in
- * memory is charged to the budget; *charged says how much, for ulp_json_file_free. */
+/* The document in these bytes of a file. Before it is parsed, as much as it may take in memory is
+ * charged to the budget; *charged says how much, for ulp_json_file_free, also on failure. */
+enum ulp_status ulp_json_parse(const char *path, const unsigned char *bytes, size_t count,
+                               size_t flags, struct ulp_budget *budget, json_t **root,
+                               size_t *charged, struct ulp_error *error);
+/* That of the file itself, one object. */
 enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
                                    size_t *charged, struct ulp_error *error);
 void ulp_json_file_free(json_t *root, struct ulp_budget *budget, size_t charged);

@@ -7,13 +7,14 @@
  * member) as latin-1 text, and the list of results without the object around it; keys decide what a
  * value is, so that the markers need not be read. A folder, as 0.53.6 streams into, has such a file
  * for each iteration: 0000000000.json, ... */
-#include <errno.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "base/machine/file.h"
 #include "data/data.h"
 #include "data/json_file.h"
 
@@ -182,25 +183,32 @@ static enum ulp_status read_root(const json_t *root, const struct reading *to,
                             "its --save-inputs (a list of objects)");
 }
 
-/* jansson holds the file's text as strings. */
+enum { JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL };
+
+/* A file is mapped, as arrays in it take more than all else; a pipe is read. */
 static enum ulp_status load_json(json_t **out, const char *path, struct ulp_budget *budget,
                                  size_t *charged, struct ulp_error *error)
 {
-    json_error_t reason;
     struct stat info;
-    *charged = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (size_t)info.st_size : 0;
-    if (!ulp_budget_charge(budget, *charged)) {
-        *charged = 0;
-        return ulp_fail_memory(error, "%s: out of memory", path);
+    size_t count;
+    *charged = 0;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        unsigned char *bytes;
+        enum ulp_status status = ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error);
+        if (status != ULP_OK)
+            return status;
+        status = ulp_json_parse(path, bytes, count, JSON_FLAGS, budget, out, charged, error);
+        ulp_free(bytes);
+        return status;
     }
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return ulp_fail(error, ulp_status_of(errno), "%s: cannot open: %s", path, strerror(errno));
-    *out = ulp_json_load_stream(file, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &reason);
-    const int saved = errno;
-    fclose(file);
-    errno = saved;
-    return *out ? ULP_OK : ulp_fail_at(error, ulp_json_fail(&reason, error), "%s", path);
+    void *mapped;
+    enum ulp_status status = ulp_file_map(path, SIZE_MAX, &mapped, &count, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_json_parse(path, mapped, count, JSON_FLAGS, budget, out, charged, error);
+    if (mapped)
+        munmap(mapped, count);
+    return status;
 }
 
 enum ulp_status ulp_polygraphy_read(const char *path, const char *name, size_t first,
