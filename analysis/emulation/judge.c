@@ -79,8 +79,8 @@ enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation
     const struct ulp_emulated *given = &emulation->given;
     const size_t outputs = ulp_model_output_count(given->model);
     if (!outputs)
-        return ulp_fail(error, ULP_ERROR_LIMIT, "%s cannot be judged: %s", given->what,
-                        ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
+        return ulp_judge_fail(
+            &(struct ulp_unjudged){.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}, error);
     for (size_t s = 0; s < given->sample_count; s++)
         for (size_t o = 0; o < outputs; o++) {
             const char *name = ulp_model_output(given->model, o).name;
@@ -89,9 +89,10 @@ enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation
                     ? ulp_judge_reference(&emulation->truths[s].items[o].tensor)
                     : ULP_CROSSED_VALUE;
             if (kind != ULP_CROSSED_VALUE)
-                return ulp_fail(error, ULP_ERROR_LIMIT,
-                                "%s cannot be judged: output %s of %s %s in the reference",
-                                given->what, name, given->samples[s].name, ulp_judge_reason(kind));
+                return ulp_judge_fail(&(struct ulp_unjudged){.name = name,
+                                                             .sample = given->samples[s].name,
+                                                             .reason = ulp_judge_reason(kind)},
+                                      error);
         }
     return ULP_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/fit/fit.h"
+#include "analysis/measure/judge.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
@@ -382,6 +383,18 @@ static enum ulp_status check_gpu(const char *gpu, struct ulp_error *error)
                : ULP_OK;
 }
 
+/* Where no result is finite every candidate gives it, and none is the answer. */
+static enum ulp_status check_results(const struct ulp_fit_product *products, size_t count,
+                                     struct ulp_error *error)
+{
+    for (size_t p = 0; p < count; p++)
+        if (ulp_judge_reference(products[p].c) != ULP_CROSSED_NOTHING)
+            return ULP_OK;
+    return ulp_judge_fail(
+        &(struct ulp_unjudged){.name = "c", .reason = ulp_judge_reason(ULP_CROSSED_NOTHING)},
+        error);
+}
+
 enum ulp_status ulp_fit_find(const struct ulp_fit_product *products, size_t count,
                              const struct ulp_fit_options *options, struct ulp_fit *out,
                              struct ulp_error *error)
@@ -393,7 +406,9 @@ enum ulp_status ulp_fit_find(const struct ulp_fit_product *products, size_t coun
     *out = (struct ulp_fit){.product_count = count};
     if (!count)
         return ulp_fail(error, ULP_ERROR_USAGE, "no products");
-    enum ulp_status status = check_gpu(options->gpu, error);
+    enum ulp_status status = check_results(products, count, error);
+    if (status == ULP_OK)
+        status = check_gpu(options->gpu, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&out->memory, NULL, error);
     if (status == ULP_OK)

@@ -1,10 +1,12 @@
 /* A forecast from its start to its end. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/audit/place.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/forecast/forecaster.h"
+#include "analysis/measure/judge.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -316,6 +318,63 @@ static enum ulp_status tell(const struct ulp_observer *observer, const struct ul
     return status;
 }
 
+/* ---- may it be judged? ---- */
+
+static const struct ulp_tensor *find_value(const struct ulp_forecaster *forecaster, int slot)
+{
+    const struct ulp_plan_slot *planned = &forecaster->forward.plan->main->slots[slot];
+    return planned->constant ? planned->constant : ulp_forecast_truth(forecaster, slot);
+}
+
+/* Does the reference itself overflow here? Its infinity may be exact (1 / 0); which of the two, a
+ * reference of more range says. */
+static enum ulp_status look_at_reference(struct ulp_forecaster *forecaster,
+                                         const struct ulp_step *step, struct ulp_error *error)
+{
+    bool infinite = false, finite = true;
+    if (forecaster->forecast.beyond_reference ||
+        forecaster->forward.plan->lanes[0].storage.carrier == ULP_CARRIER_MPFR)
+        return ULP_OK;
+    for (size_t o = 0; o < step->output_count && !infinite; o++) {
+        const int slot = step->outputs[o];
+        const struct ulp_tensor *value = slot < 0 ? NULL : ulp_forecast_truth(forecaster, slot);
+        for (size_t i = 0; value && ulp_element_is_float(value->element) && i < value->count; i++)
+            infinite |= isinf(ulp_tensor_get(value, i)) != 0;
+    }
+    for (size_t i = 0; i < step->input_count && infinite && finite; i++)
+        finite = step->inputs[i] < 0 ||
+                 !ulp_judge_count_nonfinite(find_value(forecaster, step->inputs[i]));
+    if (!infinite || !finite)
+        return ULP_OK;
+    forecaster->forecast.beyond_reference = copy_text(forecaster, step->name);
+    return forecaster->forecast.beyond_reference ? ULP_OK : ulp_forecast_memory(error);
+}
+
+enum ulp_status ulp_forecast_judge_output(struct ulp_forecaster *forecaster, const char *name,
+                                          const struct ulp_tensor *value, struct ulp_error *error)
+{
+    struct ulp_forecast *forecast = &forecaster->forecast;
+    const enum ulp_crossing_kind kind = ulp_judge_reference(value);
+    return kind == ULP_CROSSED_VALUE ||
+                   ulp_unjudged_add(
+                       forecast->memory, &forecast->unjudged,
+                       (struct ulp_unjudged){.name = name,
+                                             .sample = forecast->sample_names[forecaster->sample],
+                                             .reason = ulp_judge_reason(kind)})
+               ? ULP_OK
+               : ulp_forecast_memory(error);
+}
+
+static enum ulp_status judge_outputs(struct ulp_forecaster *forecaster, struct ulp_error *error)
+{
+    const struct ulp_block *block = forecaster->forward.plan->main;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < block->output_count && status == ULP_OK; o++)
+        status = ulp_forecast_judge_output(forecaster, block->slots[block->outputs[o]].name,
+                                           find_value(forecaster, block->outputs[o]), error);
+    return status;
+}
+
 /* `done`: of the plan's cost, with this step. */
 static enum ulp_status run_step(struct ulp_forecaster *forecaster, const struct ulp_step *step,
                                 const struct ulp_observer *observer, double done,
@@ -330,6 +389,8 @@ static enum ulp_status run_step(struct ulp_forecaster *forecaster, const struct 
     double before = ulp_seconds_now();
     status = seconds ? ulp_forward_step(&forecaster->forward, step, arena, error)
                      : ulp_forecast_memory(error);
+    if (status == ULP_OK)
+        status = look_at_reference(forecaster, step, error);
     for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {
         if (l > 0)
             status = look_at_step(forecaster, l, step, arena, error);
@@ -363,13 +424,15 @@ static enum ulp_status run_sample(struct ulp_forecaster *forecaster,
     }
     for (size_t l = 0; l < forecaster->forecast.lane_count && status == ULP_OK; l++)
         ulp_forecast_reach(forecaster, l);
+    if (status == ULP_OK)
+        status = judge_outputs(forecaster, error);
     forget_values(forecaster);
     ulp_forward_end(forward);
     return status;
 }
 
 enum ulp_status ulp_forecast_begin(struct ulp_forecaster *forecaster, const char *name,
-                                   struct ulp_error *error)
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct ulp_forecast *forecast = &forecaster->forecast;
     if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
@@ -379,7 +442,13 @@ enum ulp_status ulp_forecast_begin(struct ulp_forecaster *forecaster, const char
     for (size_t l = 0; l < forecast->lane_count; l++)
         forecaster->lanes[l].ratio = 0;
     forecaster->sample = forecast->sample_count++;
-    return ULP_OK;
+    const bool added =
+        ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
+        (forecaster->forward.plan->main->output_count || forecast->sample_count > 1 ||
+         ulp_unjudged_add(
+             forecast->memory, &forecast->unjudged,
+             (struct ulp_unjudged){.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
+    return added ? ULP_OK : ulp_forecast_memory(error);
 }
 
 enum ulp_status ulp_forecast_end(struct ulp_forecaster *forecaster, struct ulp_error *error)
@@ -402,7 +471,7 @@ enum ulp_status ulp_forecaster_sample(struct ulp_forecaster *forecaster, const c
     ulp_environment_enter(&caller);
     static const struct ulp_tensor_set no_inputs;
     const double started = ulp_seconds_now();
-    enum ulp_status status = ulp_forecast_begin(forecaster, name, error);
+    enum ulp_status status = ulp_forecast_begin(forecaster, name, inputs, error);
     if (status == ULP_OK)
         status = run_sample(forecaster, inputs ? inputs : &no_inputs, observer, error);
     forecaster->forecast.seconds += ulp_seconds_now() - started;

@@ -79,7 +79,10 @@ void ulp_forecast_judge_hidden(struct ulp_forecast_node *node);
 
 /* forecast.c: a sample's beginning and end. */
 enum ulp_status ulp_forecast_begin(struct ulp_forecaster *forecaster, const char *name,
-                                   struct ulp_error *error);
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error);
+/* An output of the model in the reference: is there anything to judge? */
+enum ulp_status ulp_forecast_judge_output(struct ulp_forecaster *forecaster, const char *name,
+                                          const struct ulp_tensor *value, struct ulp_error *error);
 enum ulp_status ulp_forecast_end(struct ulp_forecaster *forecaster, struct ulp_error *error);
 
 /* look.c: an output's range with that of one more sample, which fits the format unless one before

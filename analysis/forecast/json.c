@@ -187,6 +187,9 @@ static json_t *make_document(const struct ulp_forecast *forecast)
     for (size_t s = 0; s < forecast->sample_count; s++)
         ulp_json_append(&samples, ulp_json_text(forecast->sample_names[s]));
     ulp_json_set(&root, "samples", samples);
+    ulp_json_set(&root, "unjudged", ulp_json_unjudged(&forecast->unjudged));
+    if (forecast->beyond_reference)
+        ulp_json_set(&root, "beyond_reference", ulp_json_text(forecast->beyond_reference));
     ulp_json_set(&root, "scanned", json_integer((json_int_t)forecast->scanned_count));
     ulp_json_set(&root, "seconds", ulp_json_number(forecast->seconds));
     for (size_t l = 0; l < forecast->lane_count; l++)

@@ -1,10 +1,12 @@
 /* The figures of a node's outputs: how large they are, what the format makes of them, and why they
  * overflow. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/forecast/forecaster.h"
+#include "analysis/measure/judge.h"
 #include "base/error.h"
 #include "number/function/math.h"
 
@@ -15,8 +17,9 @@ size_t ulp_forecast_nonfinite(const struct ulp_tensor *value, const struct ulp_t
     if (!ulp_element_is_float(value->element) || value->count != truth->count)
         return 0;
     for (size_t i = 0; i < value->count; i++) {
-        const double v = ulp_tensor_get(value, i), t = ulp_tensor_get(truth, i);
-        if ((isinf(v) && isfinite(t)) || (isnan(v) && !isnan(t)))
+        const double v = ulp_tensor_get(value, i);
+        if (!isfinite(v) && (isinf(v) ? ulp_judge_is_finite(truth, i)
+                                      : !isnan(ulp_tensor_get(truth, i))))
             if (!count++)
                 *first = i;
     }
@@ -71,8 +74,8 @@ static double add_range(struct ulp_forecast_output *output, const struct ulp_ten
     output->count += (double)truth->count;
     for (size_t i = 0; i < truth->count; i++) {
         double size = i < exact->count ? fabs(ulp_tensor_get(exact, i)) : INFINITY;
-        if (!isfinite(size))
-            size = fabs(ulp_tensor_get(truth, i));
+        if (!isfinite(size) && ulp_judge_is_finite(truth, i))
+            size = ulp_math_min(fabs(ulp_tensor_get(truth, i)), DBL_MAX); /* or more */
         if (!isfinite(size) || size == 0)
             continue;
         if (beyond > 0 && size > output->format.max_finite)
@@ -289,7 +292,10 @@ static struct reason find_reason(const struct ulp_forecaster *forecaster,
     if (any)
         return found;
     const struct ulp_tensor *truth = ulp_forecast_truth(forecaster, view->step->outputs[o]);
-    if (ulp_forecast_nonfinite(&view->exact[o], truth, &first))
+    const bool beyond = ulp_forecast_nonfinite(&view->exact[o], truth, &first);
+    if (beyond && isinf(ulp_tensor_get(truth, first)))
+        return found; /* beyond FP64, in which the exact result was computed, too */
+    if (beyond)
         return (struct reason){ULP_FORECAST_ZERO, find_zero(forecaster, view), NULL};
     if (forecaster->inside.any)
         return (struct reason){forecaster->inside.sum ? ULP_FORECAST_SUM : ULP_FORECAST_HIDDEN, -1,

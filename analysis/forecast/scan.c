@@ -81,8 +81,14 @@ static enum ulp_status scan_sample(struct ulp_forecaster *forecaster,
             status = ulp_plan_create(forecaster->forward.plan->model, &fp32, 1, &plan_options,
                                      &forecaster->fast, error);
     }
+    struct ulp_tensor_set outputs = {0};
     if (status == ULP_OK)
-        status = ulp_plan_run(forecaster->fast, inputs, &options, &observer, 1, NULL, NULL, error);
+        status = ulp_plan_run(forecaster->fast, inputs, &options, &observer, 1,
+                              keep ? &outputs : NULL, NULL, error);
+    for (size_t o = 0; o < outputs.count && status == ULP_OK; o++)
+        status = ulp_forecast_judge_output(forecaster, outputs.items[o].name,
+                                           &outputs.items[o].tensor, error);
+    ulp_tensor_set_free(&outputs);
     *near = scan.near;
     return status;
 }
@@ -104,7 +110,7 @@ enum ulp_status ulp_forecaster_scan(struct ulp_forecaster *forecaster, const cha
         return status;
     if (near)
         return ulp_forecaster_sample(forecaster, name, inputs, observer, error);
-    status = ulp_forecast_begin(forecaster, name, error);
+    status = ulp_forecast_begin(forecaster, name, inputs, error);
     if (status == ULP_OK)
         status = scan_sample(forecaster, inputs, true, &near, error);
     forecaster->forecast.scanned_count += status == ULP_OK;

@@ -5,6 +5,7 @@
 
 #include <ulpscope/forecast.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/report/page.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -405,6 +406,24 @@ static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_fo
     return status;
 }
 
+/* What the verdicts below say nothing of. */
+static void add_unjudged(const struct ulp_page *page, const struct ulp_forecast *forecast)
+{
+    for (size_t u = 0; u < forecast->unjudged.count && u < NAMED; u++) {
+        ulp_text_add(page->out, "%scannot be judged: ", page->red);
+        ulp_unjudged_say(page->out, &forecast->unjudged.items[u]);
+        ulp_text_add(page->out, "%s\n", page->off);
+    }
+    if (forecast->unjudged.count > NAMED)
+        ulp_text_add(page->out, "  and %zu more (overflow.json has them)\n",
+                     forecast->unjudged.count - NAMED);
+    if (forecast->beyond_reference)
+        ulp_text_show(page->out,
+                      "cannot be judged: node %s is infinite in the reference %s, and finite in "
+                      "what it reads: --reference mpfr:128 says what its value is\n",
+                      forecast->beyond_reference, forecast->reference);
+}
+
 enum ulp_status ulp_forecast_summary(const struct ulp_forecast *forecast, int width, bool colour,
                                      char **out, struct ulp_error *error)
 {
@@ -414,6 +433,7 @@ enum ulp_status ulp_forecast_summary(const struct ulp_forecast *forecast, int wi
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
     *out = NULL;
+    add_unjudged(&page, forecast);
     for (size_t l = 0; l < forecast->lane_count; l++)
         add_verdict(&page, &forecast->lanes[l]);
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)

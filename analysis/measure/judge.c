@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/machine/environment.h"
+#include "number/mpfr_record.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 static const struct {
@@ -48,11 +51,19 @@ enum ulp_crossing_kind ulp_judge_metrics(const struct ulp_metrics *metrics)
                                  : ULP_CROSSED_EMPTY;
 }
 
+bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i)
+{
+    if (tensor->element != ULP_ELEMENT_WIDE)
+        return isfinite(ulp_tensor_get(tensor, i));
+    const int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
+    return kind != MPFR_NAN_KIND && kind != MPFR_INF_KIND && kind != -MPFR_INF_KIND;
+}
+
 size_t ulp_judge_count_nonfinite(const struct ulp_tensor *tensor)
 {
     size_t count = 0;
     for (size_t i = 0; ulp_element_is_float(tensor->element) && i < tensor->count; i++)
-        count += !isfinite(ulp_tensor_get(tensor, i));
+        count += !ulp_judge_is_finite(tensor, i);
     return count;
 }
 
@@ -64,17 +75,75 @@ enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference)
                : ULP_CROSSED_VALUE;
 }
 
+void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged)
+{
+    if (unjudged->name)
+        ulp_text_show(out, "%s %s ", unjudged->is_input ? "input" : "output", unjudged->name);
+    if (unjudged->name && unjudged->sample)
+        ulp_text_show(out, "of %s ", unjudged->sample);
+    ulp_text_add(out, "%s", unjudged->reason);
+    if (unjudged->is_input)
+        ulp_text_add(out, " (when that is meant: --allow-nonfinite-inputs)");
+}
+
+enum ulp_status ulp_unjudged_text(const struct ulp_unjudged *unjudged, char **out,
+                                  struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    ulp_unjudged_say(&text, unjudged);
+    *out = text.failed ? NULL : text.data;
+    if (*out)
+        return ULP_OK;
+    ulp_text_free(&text);
+    return ulp_out_of_memory(error);
+}
+
+bool ulp_unjudged_add(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                      struct ulp_unjudged unjudged)
+{
+    const char **const texts[] = {&unjudged.name, &unjudged.sample};
+    for (size_t t = 0; t < 2; t++)
+        if (*texts[t] && !(*texts[t] = ulp_arena_text(arena, *texts[t], strlen(*texts[t]))))
+            return false;
+    if (!ulp_plan_grow(arena, &list->items, list->count, &list->capacity, sizeof *list->items))
+        return false;
+    list->items[list->count++] = unjudged;
+    return true;
+}
+
+bool ulp_unjudged_add_inputs(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                             const struct ulp_tensor_set *inputs, const char *sample)
+{
+    bool added = true;
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        if (ulp_judge_count_nonfinite(&inputs->items[i].tensor))
+            added &= ulp_unjudged_add(arena, list,
+                                      (struct ulp_unjudged){true, inputs->items[i].name, sample,
+                                                            ulp_judge_reason(ULP_CROSSED_INPUT)});
+    return added;
+}
+
 enum ulp_status ulp_judge_inputs(const struct ulp_tensor_set *inputs, const char *sample,
                                  struct ulp_error *error)
 {
-    for (size_t i = 0; inputs && i < inputs->count; i++) {
-        const size_t count = ulp_judge_count_nonfinite(&inputs->items[i].tensor);
-        if (count)
-            return ulp_fail(error, ULP_ERROR_LIMIT,
-                            "input %s%s%s %s, %zu of them (when they are meant: "
-                            "--allow-nonfinite-inputs)",
-                            inputs->items[i].name, sample ? " of " : "", sample ? sample : "",
-                            ulp_judge_reason(ULP_CROSSED_INPUT), count);
-    }
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        if (ulp_judge_count_nonfinite(&inputs->items[i].tensor))
+            return ulp_judge_fail(
+                &(struct ulp_unjudged){true, inputs->items[i].name, sample,
+                                       ulp_judge_reason(ULP_CROSSED_INPUT)},
+                error);
     return ULP_OK;
+}
+
+enum ulp_status ulp_judge_fail(const struct ulp_unjudged *unjudged, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_unjudged_say(&text, unjudged);
+    const enum ulp_status status =
+        text.failed ? ulp_out_of_memory(error)
+                    : ulp_fail(error, ULP_ERROR_LIMIT, "cannot be judged: %s", text.data);
+    ulp_text_free(&text);
+    return status;
 }

@@ -5,6 +5,9 @@
 
 #include <ulpscope/limit.h>
 
+#include "base/memory/alloc.h"
+#include "base/text/text.h"
+
 /* What stands against these figures of an output: ULP_CROSSED_VALUE, only their values;
  * ULP_CROSSED_DIVERGED, _NONFINITE, _EMPTY or _NOTHING. */
 enum ulp_crossing_kind ulp_judge_metrics(const struct ulp_metrics *metrics);
@@ -21,6 +24,19 @@ const char *ulp_judge_find_reason(const char *name);
  * sample of that name (may be NULL). */
 enum ulp_status ulp_judge_inputs(const struct ulp_tensor_set *inputs, const char *sample,
                                  struct ulp_error *error);
+/* ULP_ERROR_LIMIT, and the sentence. */
+enum ulp_status ulp_judge_fail(const struct ulp_unjudged *unjudged, struct ulp_error *error);
+/* One more; texts are copied into the arena (name and sample may be NULL). False: no memory. */
+bool ulp_unjudged_add(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                      struct ulp_unjudged unjudged);
+/* Every input that holds NaN or infinity. */
+bool ulp_unjudged_add_inputs(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                             const struct ulp_tensor_set *inputs, const char *sample);
+/* The sentence, made harmless. */
+void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged);
+
+/* Is the element a number? Of an MPFR record also beyond double's range. */
+bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i);
 /* NaN and infinities in a tensor; 0 in integers. */
 size_t ulp_judge_count_nonfinite(const struct ulp_tensor *tensor);
 

@@ -5,11 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/judge.h"
 #include "base/error.h"
 
 #define FACTOR 1.1
 
 const char *const ulp_change_names[] = {"equal", "better", "worse"};
+
+/* Larger is worse; NaN: not known. */
+static enum ulp_change compare_figures(double before, double after, double factor)
+{
+    if (isnan(before) || isnan(after))
+        return isnan(before) == isnan(after) ? ULP_EQUAL : isnan(after) ? ULP_WORSE : ULP_BETTER;
+    return after > before * factor ? ULP_WORSE : before > after * factor ? ULP_BETTER : ULP_EQUAL;
+}
+
+/* What stands against an output's figures, as in an audit's limits. */
+static enum ulp_crossing_kind judge(const json_t *output)
+{
+    const json_t *entire = json_object_get(output, "entire");
+    return ulp_judge_metrics(
+        &(struct ulp_metrics){.diverged = ulp_saved_true(entire, "diverged"),
+                              .nonfinite = ulp_saved_number(entire, "nonfinite") > 0,
+                              .count = !isnan(ulp_saved_number(entire, "rms")),
+                              .unmeasured = ulp_saved_number(entire, "unmeasured") > 0});
+}
 
 const char *ulp_changed_say(char text[32], const json_t *output)
 {
@@ -23,6 +43,8 @@ const char *ulp_changed_say(char text[32], const json_t *output)
         snprintf(text, 32, "%.0f not finite", nonfinite);
     else if (ulp_saved_true(entire, "exact"))
         snprintf(text, 32, "equal");
+    else if (isnan(ulp_saved_number(entire, "rms")))
+        snprintf(text, 32, "%s", ulp_judge_name(judge(output)));
     else if (isfinite(ulp_saved_number(entire, "sqnr_db")))
         snprintf(text, 32, "%.1f dB", ulp_saved_number(entire, "sqnr_db"));
     else
@@ -30,23 +52,38 @@ const char *ulp_changed_say(char text[32], const json_t *output)
     return text;
 }
 
-/* Larger is worse; NaN: not known. */
-static enum ulp_change compare_figures(double before, double after, double factor)
+/* Two outputs that have diverged: by their errors with the reference's decisions, else by how many
+ * integers differ; not known: they have neither. */
+static enum ulp_change compare_diverged(const json_t *before, const json_t *after, double factor)
 {
-    if (isnan(before) || isnan(after))
-        return isnan(before) == isnan(after) ? ULP_EQUAL : isnan(after) ? ULP_WORSE : ULP_BETTER;
-    return after > before * factor ? ULP_WORSE : before > after * factor ? ULP_BETTER : ULP_EQUAL;
+    const json_t *old = json_object_get(before, "divergence"),
+                 *now = json_object_get(after, "divergence");
+    const double old_rms = ulp_saved_number(json_object_get(old, "followed"), "rms"),
+                 rms = ulp_saved_number(json_object_get(now, "followed"), "rms"),
+                 old_count = ulp_saved_number(old, "differing"),
+                 count = ulp_saved_number(now, "differing");
+    const bool followed = old_rms > 0 || rms > 0; /* else the decision is all that it holds */
+    if (followed && !isnan(old_rms) && !isnan(rms))
+        return compare_figures(old_rms, rms, factor);
+    return isnan(old_count) || isnan(count) ? ULP_WORSE : compare_figures(old_count, count, 1);
 }
 
-/* Diverging is worse than values that are not finite, and these than any error. */
-static enum ulp_change compare_outputs(const json_t *before, const json_t *after, double factor)
+/* Diverging is worse than values that are not finite, and these than any error; what says nothing
+ * in both reports is not equal. */
+static enum ulp_change compare_outputs(const json_t *before, const json_t *after, double factor,
+                                       const char **reason)
 {
     const json_t *old = json_object_get(before, "entire"), *now = json_object_get(after, "entire");
-    const bool diverged = ulp_saved_true(old, "diverged");
-    if (diverged != ulp_saved_true(now, "diverged"))
+    const enum ulp_crossing_kind was = judge(before), is = judge(after);
+    const bool diverged = was == ULP_CROSSED_DIVERGED;
+    if (diverged != (is == ULP_CROSSED_DIVERGED))
         return diverged ? ULP_BETTER : ULP_WORSE;
     if (diverged)
-        return ULP_EQUAL;
+        return compare_diverged(before, after, factor);
+    if (is == ULP_CROSSED_EMPTY || is == ULP_CROSSED_NOTHING) {
+        *reason = ulp_judge_reason(is);
+        return ULP_WORSE;
+    }
     const enum ulp_change nonfinite =
         compare_figures(ulp_saved_number(old, "nonfinite"), ulp_saved_number(now, "nonfinite"), 1);
     return nonfinite != ULP_EQUAL ? nonfinite
@@ -70,13 +107,15 @@ static const json_t *find(const json_t *list, size_t place, const char *name)
 static void add_output(struct ulp_changed_lane *lane, const json_t *before, const json_t *after,
                        double factor)
 {
+    const char *reason = NULL;
     const enum ulp_change change =
-        before && after ? compare_outputs(before, after, factor) : ULP_WORSE;
+        before && after ? compare_outputs(before, after, factor, &reason) : ULP_WORSE;
     lane->outputs[lane->output_count++] =
         (struct ulp_changed_output){ulp_saved_text(before ? before : after, "name"), before, after,
                                     change,
                                     ulp_saved_number(json_object_get(after, "entire"), "rms") /
-                                        ulp_saved_number(json_object_get(before, "entire"), "rms")};
+                                        ulp_saved_number(json_object_get(before, "entire"), "rms"),
+                                    reason};
     lane->changes.worse += change == ULP_WORSE;
     lane->changes.better += change == ULP_BETTER;
     lane->changes.equal += change == ULP_EQUAL;
@@ -218,6 +257,11 @@ static bool add_lanes(struct ulp_changed *all)
     return added;
 }
 
+static size_t count_inputs(const struct ulp_saved *saved)
+{
+    return json_array_size(json_object_get(saved->root, "nonfinite_inputs"));
+}
+
 enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
                                        const struct ulp_saved *after, double factor,
                                        struct ulp_changed *out, struct ulp_error *error)
@@ -228,5 +272,7 @@ enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
     const enum ulp_status status = ulp_arena_create(&out->memory, after->budget, error);
     if (status != ULP_OK)
         return status;
+    out->changes.nonfinite_inputs = count_inputs(before) +
+                                    count_inputs(after);
     return add_lanes(out) ? ULP_OK : ulp_fail_memory(error, "out of memory for two reports");
 }

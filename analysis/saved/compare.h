@@ -12,6 +12,8 @@ struct ulp_changed_output {
     const json_t *before, *after; /* NULL: not there */
     enum ulp_change change;
     double ratio; /* of the rms errors, after over before; NaN: not known */
+    /* why it cannot be compared with itself: the rest of a sentence; NULL: it can */
+    const char *reason;
 };
 
 /* A node that introduces more than before, relative to the reference's rms, or newly makes Inf or

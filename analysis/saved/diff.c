@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/report/page.h"
 #include "analysis/saved/compare.h"
 #include "base/error.h"
@@ -76,13 +77,39 @@ static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane 
                  "error x", "", page->off);
     for (size_t o = 0; o < lane->output_count; o++)
         add_output(page, &lane->outputs[o]);
+    for (size_t o = 0; o < lane->output_count; o++)
+        if (lane->outputs[o].reason)
+            ulp_text_show(page->out, "  cannot be judged: output %s %s\n", lane->outputs[o].name,
+                          lane->outputs[o].reason);
+    if (!lane->output_count)
+        ulp_text_add(page->out, "  cannot be judged: %s\n",
+                     ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
     add_nodes(page, lane);
+}
+
+static void add_inputs(const struct ulp_page *page, const struct ulp_saved *saved)
+{
+    const json_t *list = json_object_get(saved->root, "nonfinite_inputs"), *input;
+    size_t i;
+    json_array_foreach(list, i, input)
+    {
+        const json_t *sample = json_array_get(
+            json_object_get(saved->root, "samples"),
+            (size_t)json_integer_value(json_object_get(input, "sample")));
+        ulp_unjudged_say(page->out,
+                         &(struct ulp_unjudged){true, ulp_saved_text(input, "input"),
+                                                json_string_value(sample),
+                                                ulp_judge_reason(ULP_CROSSED_INPUT)});
+        ulp_text_add(page->out, "\n");
+    }
 }
 
 void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
                       struct ulp_text *out)
 {
     const struct ulp_page page = ulp_page_make(out, width, colour);
+    add_inputs(&page, changed->before);
+    add_inputs(&page, changed->after);
     for (size_t l = 0; l < changed->lane_count; l++)
         add_lane(&page, &changed->lanes[l]);
 }

@@ -45,6 +45,8 @@ static json_t *make_outputs(const struct ulp_changed_lane *lane)
         json_t *object = json_object();
         ulp_json_set(&object, "output", ulp_json_text(output->name));
         ulp_json_set(&object, "change", json_string(ulp_change_names[output->change]));
+        if (output->reason)
+            ulp_json_set(&object, "reason", ulp_json_text(output->reason));
         ulp_json_set(&object, "error_ratio", ulp_json_number(output->ratio));
         ulp_json_set(&object, "before", make_figures(output->before));
         ulp_json_set(&object, "after", make_figures(output->after));

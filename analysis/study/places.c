@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/grouping.h"
 #include "analysis/measure/metrics.h"
@@ -188,9 +189,9 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
 
 static double relative_of(const struct ulp_audit_output *output)
 {
-    return output->entire.diverged || output->entire.nonfinite
-               ? NAN
-               : ulp_relative_rms(&output->entire, &output->range);
+    return ulp_judge_metrics(&output->entire) == ULP_CROSSED_VALUE
+               ? ulp_relative_rms(&output->entire, &output->range)
+               : NAN;
 }
 
 /* One run's: sums of squares, worst figures. */
@@ -203,7 +204,8 @@ static void add_point(struct ulp_study_point *point, const struct ulp_audit_outp
     point->trials.deviation += delta * (relative - point->trials.mean);
     if (!trial || ulp_metrics_worse(&output->entire, &point->metrics))
         point->metrics = output->entire;
-    point->ref_rms = output->range.ref_rms;
+    /* NaN is of outputs that are not there; one of which nothing is finite is, and has no rms */
+    point->ref_rms = isnan(output->range.ref_rms) ? 0 : output->range.ref_rms;
     point->relative += relative * relative;
     point->nonfinite = point->metrics.nonfinite;
     point->diverged |= output->entire.diverged;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <ulpscope/tolerance.h>
 
+#include "analysis/measure/judge.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
@@ -93,6 +94,9 @@ enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_t
             struct ulp_tolerance_output *to = find_output(all, from->name);
             status = to ? join_output(all->memory, to, from, error) : add_output(all, from, error);
         }
+    for (size_t u = 0; u < one->unjudged.count && status == ULP_OK; u++)
+        if (!ulp_unjudged_add(all->memory, &all->unjudged, one->unjudged.items[u]))
+            status = ulp_fail_memory(error, "out of memory for the tolerance");
     if (!all->no_bound)
         all->no_bound = one->no_bound;
     all->sample_count += one->sample_count;

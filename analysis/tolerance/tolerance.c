@@ -6,6 +6,7 @@
 #include <ulpscope/tolerance.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/measure/judge.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -71,8 +72,11 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
         const double r = ulp_tensor_get(reference, i), e = ulp_tensor_get(own, i) - r;
         output->references[i] = r;
         output->errors[i] = e;
-        if (!isfinite(r))
+        if (!isfinite(r)) { /* the same infinity, or NaN, or an error beyond any tolerance */
+            const double x = ulp_tensor_get(own, i);
+            output->nonfinite += isnan(r) ? !isnan(x) : x != r;
             continue;
+        }
         squares += r * r;
         output->ref_max = ulp_math_max(output->ref_max, fabs(r));
         if (isfinite(e))
@@ -80,9 +84,29 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
         else
             output->nonfinite++;
     }
-    output->ref_rms = sqrt(squares / (double)count);
+    output->ref_rms = sqrt(squares / (double)(count - ulp_judge_count_nonfinite(reference)));
     m->out->output_count++;
     return ULP_OK;
+}
+
+/* May the outputs be compared? Integers are decisions, of which none may differ. */
+static enum ulp_crossing_kind judge_output(const struct ulp_tensor *reference,
+                                           const struct ulp_tensor *own)
+{
+    bool same = ulp_tensor_same_shape(reference, own);
+    for (size_t i = 0; !ulp_element_is_float(reference->element) && same && i < own->count; i++)
+        same = ulp_tensor_get_int(reference, i) == ulp_tensor_get_int(own, i);
+    return same ? ulp_judge_reference(reference) : ULP_CROSSED_DIVERGED;
+}
+
+static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
+                                    enum ulp_crossing_kind kind, struct ulp_error *error)
+{
+    const struct ulp_unjudged unjudged = {.name = name,
+                                          .sample = m->options->sample,
+                                          .reason = ulp_judge_reason(kind)};
+    return ulp_unjudged_add(m->out->memory, &m->out->unjudged, unjudged) ? ULP_OK
+                                                                         : out_of_memory(error);
 }
 
 static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
@@ -95,16 +119,21 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
     for (size_t o = 0; o < count && status == ULP_OK; o++) {
         const struct ulp_named_tensor *reference = &m->outputs[0].items[o],
                                       *own = &m->outputs[1].items[o];
-        if (ulp_element_is_float(reference->tensor.element) && reference->tensor.count &&
-            ulp_tensor_same_shape(&reference->tensor, &own->tensor))
+        const enum ulp_crossing_kind kind = judge_output(&reference->tensor, &own->tensor);
+        if (kind != ULP_CROSSED_VALUE)
+            status = add_unjudged(m, reference->name, kind, error);
+        else if (ulp_element_is_float(reference->tensor.element))
             status = add_output(m, reference->name, &reference->tensor, &own->tensor, error);
     }
-    if (status == ULP_OK && !m->out->output_count)
-        return ulp_fail(
-            error, ULP_ERROR_INPUT,
-            "no output has float elements of the reference's shape: there is nothing to "
-            "tolerate");
-    return status;
+    if (status == ULP_OK && !count)
+        status = add_unjudged(m, NULL, ULP_CROSSED_NO_OUTPUT, error);
+    if (status != ULP_OK || m->out->output_count)
+        return status;
+    return m->out->unjudged.count
+               ? ulp_judge_fail(&m->out->unjudged.items[0], error)
+               : ulp_fail(error, ULP_ERROR_LIMIT,
+                          "cannot be judged: no output has float elements, there is nothing to "
+                          "tolerate");
 }
 
 /* ---- bounds ---- */
@@ -201,6 +230,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                                                 .arithmetic_count = 1,
                                                 .keeps = m->options->keeps,
                                                 .trials = m->options->trials,
+                                                .allow_nonfinite_inputs = true, /* said above */
                                                 .no_cause = true,
                                                 .run = m->options->run,
                                                 .progress = m->options->progress,
@@ -244,6 +274,8 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     out->reference =
         ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
     if (!out->model_path || !out->reference)
+        return out_of_memory(error);
+    if (!ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->inputs, m->options->sample))
         return out_of_memory(error);
     status = run_lanes(m, error);
     if (status == ULP_OK) {
@@ -292,7 +324,7 @@ void ulp_tolerance_free(struct ulp_tolerance *tolerance)
 /* Of one sample. */
 static double find_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
 {
-    double excess = 0;
+    double excess = output->nonfinite ? INFINITY : 0;
     for (size_t i = 0; i < output->count; i++) {
         const double allowed = atol + rtol * fabs(output->references[i]),
                      e = fabs(output->errors[i]);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <ulpscope/tolerance.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/report/json_value.h"
 #include "analysis/report/page.h"
 #include "base/machine/environment.h"
@@ -39,6 +40,11 @@ static const struct ulp_tolerance_output *find_worst(const struct ulp_tolerance 
 static void add_verdict(struct ulp_text *out, const struct ulp_tolerance *tolerance)
 {
     const struct ulp_tolerance_output *worst = find_worst(tolerance);
+    for (size_t u = 0; u < tolerance->unjudged.count; u++) {
+        ulp_text_add(out, "cannot be judged: ");
+        ulp_unjudged_say(out, &tolerance->unjudged.items[u]);
+        ulp_text_add(out, "\n");
+    }
     ulp_text_show(out, "%s: ", tolerance->arithmetic);
     if (worst->nonfinite) {
         ulp_text_show(out,
@@ -167,6 +173,7 @@ enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, 
                  tolerance->no_bound ? ulp_json_text(tolerance->no_bound) : json_null());
     for (size_t o = 0; o < tolerance->output_count; o++)
         ulp_json_append(&outputs, make_output(&tolerance->outputs[o]));
+    ulp_json_set(&root, "unjudged", ulp_json_unjudged(&tolerance->unjudged));
     ulp_json_set(&root, "outputs", outputs);
     return ulp_json_write(root, path, error);
 }

@@ -11,7 +11,7 @@
 #ifndef ULPSCOPE_FORECAST_H
 #define ULPSCOPE_FORECAST_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/limit.h>
 
 /* In order of severity. Bits are log2 of the format's largest number over the largest magnitude. */
 enum ulp_forecast_verdict {
@@ -177,6 +177,13 @@ struct ulp_forecast {
     struct ulp_forecast_lane *lanes;
     size_t place_count;
     struct ulp_place *places; /* of each node of the plan, by index; without histograms */
+    /* inputs that are not finite, and outputs of the model that say nothing in the reference: where
+     * nothing overflows, these were not shown not to */
+    struct ulp_unjudged_list unjudged;
+    /* The first node whose result is infinite in the reference although all that it reads is
+     * finite, where the reference is FP64 or narrower; NULL: there is none. It may be beyond the
+     * reference's own range, so that nothing is known behind it: take mpfr:128 */
+    char *beyond_reference;
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };

@@ -32,6 +32,22 @@ struct ulp_crossing_list {
     struct ulp_crossing *items; /* freed with free */
 };
 
+/* What a result says nothing of, and why: a gate on the result must not open because of it. Strings
+ * belong to the result. */
+struct ulp_unjudged {
+    bool is_input;      /* of the model, which a caller may have meant; else an output */
+    const char *name;   /* NULL: the model has no output */
+    const char *sample; /* NULL: of all */
+    const char *reason; /* the rest of a sentence: "has no element to compare" */
+};
+struct ulp_unjudged_list {
+    size_t count, capacity; /* capacity: private */
+    struct ulp_unjudged *items;
+};
+/* The sentence on one of them, without a full stop; free *out with free(). */
+ULP_API enum ulp_status ulp_unjudged_text(const struct ulp_unjudged *unjudged, char **out,
+                                          struct ulp_error *error);
+
 /* Check an audit against a limit "METRIC=VALUE". METRIC is max_abs, rms, mean, max_rel, max_ulp,
  * median_ulp, cosine or sqnr_db, alone (of entire) or after "single.", "entire.", "introduced." or
  * "carried."; nonfinite (of every node), outputs.nonfinite (of the graph's outputs) or diverged (1:

@@ -29,10 +29,11 @@ ULP_API enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const
                                             char **out, struct ulp_error *error);
 
 /* How many outputs of how many arithmetics became what. An error that is neither `factor` times as
- * large nor that much smaller is equal. What only one of the reports has is worse: it cannot be
- * compared. */
+ * large nor that much smaller is equal. What only one of the reports has, or what has no figures in
+ * both (an empty output, one without a finite element), is worse: it cannot be compared. */
 struct ulp_saved_changes {
     size_t worse, better, equal;
+    size_t nonfinite_inputs; /* of both reports, that held NaN or infinity */
 };
 enum ulp_saved_form {
     ULP_FORM_TEXT,

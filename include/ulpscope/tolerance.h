@@ -16,6 +16,7 @@
 #define ULPSCOPE_TOLERANCE_H
 
 #include <ulpscope/compare.h>
+#include <ulpscope/limit.h>
 
 struct ulp_tolerance_element {
     size_t index;
@@ -57,6 +58,8 @@ struct ulp_tolerance {
     bool narrow_products;
     size_t output_count; /* float outputs with elements */
     struct ulp_tolerance_output *outputs;
+    /* inputs that are not finite; outputs that are empty, have no finite element, or diverge */
+    struct ulp_unjudged_list unjudged;
     const char *no_bound; /* why some output or all have no bounds; NULL: all have */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */

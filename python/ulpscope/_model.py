@@ -224,16 +224,17 @@ class Model:
         samples: Samples,
         formats: ArithmeticName | Sequence[ArithmeticName] = "fp16",
         *,
-        reference: ArithmeticName = "fp64",
+        reference: ArithmeticName | None = None,
         keep: Keep | None = None,
         remedies: bool = True,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Forecast:
-        """What will overflow in the formats, from an exact run alone; samples may have any shapes that leave the same nodes
-        to compute."""
+        """What will overflow in the formats, from an exact run alone (in fp64, and once more in mpfr:128 where a value may be
+        beyond fp64 itself); samples may have any shapes that leave the same nodes to compute. What it says nothing of is in
+        Forecast.unjudged."""
         names, sets = self._samples(samples)
-        lanes = [find_arithmetic(reference), *map(find_arithmetic, _list(formats))]
+        lanes = [find_arithmetic(reference or "fp64"), *map(find_arithmetic, _list(formats))]
         plans: dict[Any, Owner] = {}
 
         def plan_of(sample: TensorSet) -> Owner:
@@ -257,6 +258,9 @@ class Model:
                 call("ulp_forecaster_sample", owner.value, name.encode(), byref(sample.value), byref(watch.observer))
             call("ulp_forecaster_finish", owner.value, byref(forecast.value))
             del owner  # before the plans
+            if reference is None and forecast.value.beyond_reference:
+                again = {"keep": keep, "remedies": remedies, "threads": threads, "progress": progress}
+                return self.overflow(samples, formats, reference="mpfr:128", **again)  # type: ignore[arg-type]
             options = d.ulp_run_options(thread_count=threads)
             for lane in range(len(lanes) - 1):
                 struct = forecast.value.lanes[lane]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _declarations as d
 from ._library import Owner, call, decode, lib, text
-from ._shared import Written, fill, flat, frame_of, option, table
+from ._shared import Written, fill, flat, frame_of, option, table, unjudged_of
 
 if TYPE_CHECKING:
     import pandas
@@ -90,6 +90,7 @@ class Forecast(Written):
     model_path: str
     reference: str
     lanes: list[ForecastLane]
+    unjudged: list[str]  #: inputs that are not finite, outputs that are empty or have no finite element
     seconds: float
     _owner: Owner = field(repr=False, compare=False)
     _summary = "ulp_forecast_summary"
@@ -98,7 +99,8 @@ class Forecast(Written):
     @classmethod
     def of(cls, owner: Owner) -> Forecast:
         struct = owner.value
-        return fill(cls, struct, lanes=[ForecastLane.of(struct.lanes[i]) for i in range(struct.lane_count)], _owner=owner)
+        lanes = [ForecastLane.of(struct.lanes[i]) for i in range(struct.lane_count)]
+        return fill(cls, struct, lanes=lanes, unjudged=unjudged_of(struct), _owner=owner)
 
     def frame(self) -> pandas.DataFrame:
         return frame_of(
@@ -289,12 +291,13 @@ class Tolerance:
     trials: int
     sample_count: int
     outputs: list[ToleranceOutput]
+    unjudged: list[str]  #: inputs that are not finite, outputs that are empty, have no finite element or have diverged
     _owner: Owner = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, owner: Owner) -> Tolerance:
         outputs = [fill(ToleranceOutput, owner.value.outputs[i]) for i in range(owner.value.output_count)]
-        return fill(cls, owner.value, outputs=outputs, _owner=owner)
+        return fill(cls, owner.value, outputs=outputs, unjudged=unjudged_of(owner.value), _owner=owner)
 
     def excess(self, output: str, atol: float, rtol: float = 0.0) -> float:
         """How many times too tight |x - reference| <= atol + rtol |reference| is for the output, in its tightest sample; at most 1: it is met."""

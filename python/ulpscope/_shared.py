@@ -26,6 +26,11 @@ def fill(cls: type[T], struct: Any, **given: Any) -> T:
     return cls(**values)
 
 
+def unjudged_of(struct: Any) -> list[str]:
+    """What the result says nothing of, a sentence each."""
+    return [text("ulp_unjudged_text", byref(struct.unjudged.items[i])) for i in range(struct.unjudged.count)]
+
+
 def frame_of(rows: Iterable[dict[str, Any]]) -> pandas.DataFrame:
     try:
         import pandas

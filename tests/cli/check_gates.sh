@@ -30,6 +30,18 @@ gate() {
     bits) "$program" bits "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
     plan-held) "$program" plan "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
     bits-held) "$program" bits "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
+    diff)
+        rm -rf report
+        "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute -o report >/dev/null &&
+            "$program" diff report report --fail-if-worse "$@"
+        ;;
+    tolerance) "$program" tolerance "$model" -i "$inputs" -a fp16 -q --check atol=1 "$@" ;;
+    overflow) "$program" overflow "$model" -i "$inputs" -q --fail-on overflows "$@" ;;
+    scan) # the second sample is seen in FP32 alone
+        rm -rf folder
+        mkdir folder && cp "${first:-good.npz}" folder/a.npz && cp "$inputs" folder/b.npz &&
+            "$program" overflow "$model" --samples-from folder -q --fail-on overflows "$@"
+        ;;
     compare)
         rm -f recorded.npz
         "$program" run "$model" -i "$inputs" -a fp16 -q -o recorded.npz &&
@@ -37,8 +49,8 @@ gate() {
         ;;
     esac
 }
-GATES="audit nonfinite junit plan bits compare"
-HELD="plan-held bits-held"
+GATES="audit nonfinite junit plan bits compare diff tolerance overflow"
+HELD="plan-held bits-held scan"
 
 for command in $GATES $HELD; do
     expect 0 "$command: good" gate $command square.onnx good.npz
@@ -55,11 +67,12 @@ for command in $GATES; do
     shut "$command: one of two outputs is empty" "e'?[ :(].*" "has no element to compare" gate $command part.onnx part_empty.npz
     expect 0 "$command: decided alike" gate $command decided.onnx far.npz
 done
-for command in audit nonfinite junit plan bits; do
+for command in audit nonfinite junit plan bits diff tolerance overflow; do
     shut "$command: no output" "" "there is no output to compare" gate $command mute.onnx good.npz
 done
 
 # An output that is itself the decision is not compared with itself.
+shut "tolerance: a decision" "output g" "has diverged" gate tolerance decided.onnx near.npz
 for command in audit junit; do
     shut "$command: a decision" "output g" "has diverged" gate $command decided.onnx near.npz
     shut "$command: a decision as a number" "output h" "has diverged" gate $command cast.onnx near.npz
@@ -71,10 +84,36 @@ expect 0 "beside a decision" "$program" audit decided.onnx -i near.npz -a fp16 -
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
 shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz
 
+shut "tolerance: one infinite element" "at y" "not every element is finite" gate tolerance square.onnx big.npz
+# What overflows in FP64, too, is looked at again in a wider reference.
+shut "overflow: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate overflow softplus.onnx x800.npz
+shut "overflow: beyond the reference given" "node exp" "is infinite in the reference fp64" gate overflow softplus.onnx x800.npz --reference fp64
+expect 0 "overflow: no gate" "$program" overflow softplus.onnx -i x800.npz -q
+expect 0 "overflow: within" gate overflow softplus.onnx x5.npz
+first=x5.npz shut "scan: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate scan softplus.onnx x800.npz
+# Two reports: what says nothing in both is not equal, and what differs alike is.
+expect 0 "diff: a decision, as before" gate diff decided.onnx near.npz
+"$program" audit decided.onnx -i far.npz -a fp16 -q --no-attribute -o before >/dev/null
+expect 1 "diff: a decision that differs now" "$program" diff before report --fail-if-worse
+expect 0 "diff: a decision that differs no more" "$program" diff report before --fail-if-worse
+
 # One infinity of the arithmetic explains that infinity: its place, its sign.
 expect 0 "compare: the arithmetic's own" "$program" compare square.onnx -i big.npz as_fp16.npz -a fp16 -q
 for file in minus not_a_number elsewhere nothing; do
     shut "compare: $file" "'y'" "[1-8] of its values do not agree with fp16" "$program" compare square.onnx -i big.npz $file.npz -a fp16 -q
+done
+
+# Of what is NaN everywhere any unit gives the bits.
+expect 0 "fit: a product" "$program" fit product.npz
+shut "fit: NaN everywhere" "output c" "has no finite element" "$program" fit product_nan.npz
+
+# A study has no exit code for it, and says of nothing that it is within a tolerance.
+within() { "$program" study "$@" --sweep 'fp16,round={rne,rz}' --tolerance 1e-2 -q; }
+expect 0 "study: good" within square.onnx -i good.npz
+shows out "keep y within" "study: good"
+for inputs in "undefined.onnx good.npz" "square.onnx empty.npz"; do
+    expect 0 "study: $inputs" within ${inputs% *} -i ${inputs#* }
+    grep -q "keep y within\|suffices" out && fail "study: $inputs are within a tolerance"
 done
 
 # Plans that keep nothing by mistake.

@@ -65,3 +65,6 @@ npz("minus.npz", y=((2, 4), [-inf if v == inf else v for v in y]))
 npz("not_a_number.npz", y=((2, 4), [nan if v == inf else v for v in y]))
 npz("elsewhere.npz", y=((2, 4), [inf if i == 3 else v for i, v in enumerate(y)]))
 npz("nothing.npz", y=((2, 4), [nan] * 8))
+# a product of matrices, and one of which nothing is a number
+npz("product.npz", a=((1, 2), (1, 2)), b=((2, 1), (3, 4)), c=((1, 1), (11,)))
+npz("product_nan.npz", a=((1, 2), (1, nan)), b=((2, 1), (3, 4)), c=((1, 1), (nan,)))

@@ -41,7 +41,8 @@ adapters.overflow = (report, data) => {
   const root = report.root, view = emptyView(), formats = root.formats;
   view.model = root.model ?? "";
   view.title = "Overflow forecast";
-  view.verdicts = lineVerdicts(root.verdict, (i) => (formats[i]?.harmful > 0 ? "bad" : formats[i]?.born > 0 ? "warn" : "good"));
+  const unjudged = String(root.verdict ?? "").split("\n").filter((line) => line.startsWith("cannot be judged")).length; // before the formats
+  view.verdicts = lineVerdicts(root.verdict, (i) => (i < unjudged ? "bad" : formats[i - unjudged]?.harmful > 0 ? "bad" : formats[i - unjudged]?.born > 0 ? "warn" : "good"));
   view.lanes = formats.map((f) => ({ name: f.format, storage: data.formats.find((format) => format.name === f.format.split(/[,@]/)[0]) }));
   const whole_ = formats.every((f) => f.nodes.every((node, i) => node.index === i));
   view.nodes = new NodeList({

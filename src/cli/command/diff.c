@@ -14,7 +14,7 @@ struct diff_options {
     double factor;
     enum ulp_saved_form form;
     size_t max_memory_bytes;
-    bool fail_if_worse;
+    bool fail_if_worse, allow_nonfinite_inputs;
 };
 
 /* clang-format off */
@@ -42,7 +42,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct diff_options *options = state->input;
     char *end;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->max_memory_bytes;
+        state->child_inputs[1] = &options->allow_nonfinite_inputs;
+        return 0;
     case OPTION_TO: options->form = read_form(state, argument); return 0;
     case OPTION_FAIL: options->fail_if_worse = true; return 0;
     case OPTION_FACTOR:
@@ -86,16 +89,26 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
         return fail(&error);
     fputs(text, stdout);
     free(text);
-    if (!options->fail_if_worse || !changes.worse)
+    const size_t inputs = options->allow_nonfinite_inputs ? 0 : changes.nonfinite_inputs;
+    const bool empty = !(changes.worse + changes.better + changes.equal);
+    FILE *stream = options->form == ULP_FORM_TEXT ? stdout : stderr;
+    if (!options->fail_if_worse || (!changes.worse && !inputs && !empty))
         return ULP_OK;
-    say(options->form == ULP_FORM_TEXT ? stdout : stderr, "\nFAIL --fail-if-worse: %zu output%s\n",
-        changes.worse, changes.worse == 1 ? "" : "s");
+    if (inputs)
+        say(stream, "\nFAIL --fail-if-worse: %zu input%s with NaN or infinity (when that is meant: "
+                    "--allow-nonfinite-inputs)\n",
+            inputs, inputs == 1 ? "" : "s");
+    else if (empty)
+        say(stream, "\nFAIL --fail-if-worse: there is no output to compare\n");
+    else
+        say(stream, "\nFAIL --fail-if-worse: %zu output%s\n", changes.worse,
+            changes.worse == 1 ? "" : "s");
     return ULP_ERROR_LIMIT;
 }
 
 int command_diff(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {&judge_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {option_list, parse_option, "OLD NEW", documentation,
                                      children,    NULL,         NULL};
     struct diff_options options = {.max_memory_bytes = REPORT_MEMORY};

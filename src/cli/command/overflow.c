@@ -25,6 +25,10 @@ struct overflow_options {
     struct ulp_timer *timer; /* NULL: no --timings */
 };
 
+/* The default: fast, and the one of more range behind it. */
+#define FIRST_REFERENCE "fp64"
+#define SECOND_REFERENCE "mpfr:128"
+
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"format", 'f', "LIST", 0,
@@ -32,11 +36,13 @@ static const struct argp_option option_list[] = {
      "may be repeated. fp16-strict computes in FP16 inside operators, too", 0},
     {"arith", 'a', "LIST", OPTION_ALIAS, 0, 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
-     "The arithmetic of the walk that the forecast is made from (default fp64)", 0},
+     "The arithmetic of the walk that the forecast is made from (default fp64, and once more "
+     "mpfr:128 where a value may be beyond fp64 itself)", 0},
     {"fail-on", OPTION_FAIL, "overflows|1bit|3bits", 0,
      "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
-     "last two only", 0},
+     "last two only. What cannot be judged fails: NaN or infinity in an input, an output that is "
+     "empty or has no finite element, a node that is infinite in the given --reference", 0},
     {"samples-from", OPTION_SAMPLES, "FOLDER", 0,
      "Any number of samples (a folder of files or of test_data_set folders, or a .txt with a path on each line), read one after another at FP32 "
      "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
@@ -73,6 +79,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->keep;
+        state->child_inputs[2] = &options->common.allow_nonfinite_inputs;
         return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
@@ -210,6 +217,14 @@ static enum ulp_status try_remedies(struct making *making, const struct sample_l
     return status;
 }
 
+/* What is infinite in the default reference may be beyond its range: a reference of more range is
+ * asked. */
+static bool is_again(const struct overflow_options *options, const struct ulp_forecast *forecast)
+{
+    return !options->reference && forecast->beyond_reference &&
+           strcmp(forecast->reference, FIRST_REFERENCE) == 0;
+}
+
 static enum ulp_status run_samples(struct making *making, const struct sample_list *samples,
                                    struct ulp_error *error)
 {
@@ -240,7 +255,7 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_forecaster_finish(making->forecaster, making->forecast, error);
-    if (status == ULP_OK && !options->no_remedies)
+    if (status == ULP_OK && !options->no_remedies && !is_again(options, making->forecast))
         status = try_remedies(making, samples, error);
     ulp_forecaster_free(making->forecaster);
     ulp_plans_free(&making->plans);
@@ -256,6 +271,19 @@ static bool fails(const struct overflow_options *options, const struct ulp_forec
         if (lane->counts[verdict])
             return true;
     return false;
+}
+
+/* --fail-on: what was not shown not to overflow. */
+static int check_judged(const struct overflow_options *options,
+                        const struct ulp_forecast *forecast)
+{
+    const int code = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged,
+                                  options->common.allow_nonfinite_inputs);
+    if (!forecast->beyond_reference)
+        return code;
+    say(stdout, "FAIL --fail-on: cannot be judged: node %s is infinite in the reference %s\n",
+        forecast->beyond_reference, forecast->reference);
+    return ULP_ERROR_LIMIT;
 }
 
 static int report(const struct overflow_options *options, const struct ulp_forecast *forecast)
@@ -281,7 +309,7 @@ static int report(const struct overflow_options *options, const struct ulp_forec
     for (size_t l = 0; l < forecast->lane_count; l++)
         if (fails(options, &forecast->lanes[l]))
             return ULP_ERROR_LIMIT;
-    return ULP_OK;
+    return options->fail_on ? check_judged(options, forecast) : ULP_OK;
 }
 
 static enum ulp_status run_overflow(const struct overflow_options *options,
@@ -294,7 +322,8 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
     enum ulp_status status =
         make_lanes(options->formats, "fp16", &options->keep, options->common.budget, &lanes, error);
     if (status == ULP_OK)
-        status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], error);
+        status = ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
+                                     &lanes.arithmetics[0], error);
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, error);
     ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
@@ -317,6 +346,15 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
         if (!options->common.quiet && samples.count)
             note_choices(model, &samples);
         status = run_samples(&making, &samples, error);
+        if (status == ULP_OK && is_again(options, forecast)) {
+            ulp_forecast_free(forecast);
+            status = ulp_arithmetic_find(SECOND_REFERENCE, &lanes.arithmetics[0], error);
+            making = (struct making){.options = options,
+                                     .plans = lane_plans(&lanes, model),
+                                     .forecast = forecast};
+            if (status == ULP_OK)
+                status = run_samples(&making, &samples, error);
+        }
     }
     free(shape);
     free_samples(&samples);
@@ -329,10 +367,11 @@ int command_overflow(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct overflow_options options = {.reference = "fp64"};
+    struct overflow_options options = {0};
     struct ulp_forecast forecast = {0};
     struct ulp_error error = {0};
     common_init(&options.common);

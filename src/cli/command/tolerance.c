@@ -66,6 +66,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->keep;
+        state->child_inputs[2] = &options->common.allow_nonfinite_inputs;
         return 0;
     case 'a': options->arithmetic = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
@@ -88,7 +89,7 @@ static const char documentation[] =
     "it. Three figures support it: the largest error over other schedules of the sums and over "
     "trials in which every rounding is drawn anew; the error of all roundings if they are "
     "independent; and the bound if all of them add up."
-    "\vExit code 1: --check is not met. doc/tolerance.md has the method.\n\n"
+    "\vExit code 1: --check is not met, or there is nothing to judge. doc/tolerance.md has the method.\n\n"
     "Examples:\n"
     "  ulpscope tolerance model.onnx -i inputs.npz -a fp16\n"
     "  ulpscope tolerance model.onnx -i inputs.npz -a tf32@a100 --check atol=1e-5\n"
@@ -195,7 +196,8 @@ static const struct ulp_tolerance_output *find_tightest(const struct ulp_toleran
 /* "FAIL fp16 cannot meet ... at OUTPUT: 12 x too tight". */
 static int judge(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
 {
-    size_t failed = 0;
+    size_t failed = say_unjudged(stdout, "FAIL ", &tolerance->unjudged,
+                                 options->common.allow_nonfinite_inputs) != ULP_OK;
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output =
             find_tightest(&tolerance->outputs[o], options->atol, options->rtol);
@@ -242,6 +244,7 @@ int command_tolerance(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

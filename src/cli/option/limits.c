@@ -59,3 +59,20 @@ int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const
         say(stream, "all %zu limits are met\n", count);
     return code;
 }
+
+int say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
+                 bool allow_nonfinite_inputs)
+{
+    struct ulp_error error;
+    int code = ULP_OK;
+    for (size_t u = 0; u < list->count; u++) {
+        char *text = NULL;
+        if (list->items[u].is_input && allow_nonfinite_inputs)
+            continue;
+        code = ULP_ERROR_LIMIT;
+        if (ulp_unjudged_text(&list->items[u], &text, &error) == ULP_OK)
+            say(stream, "%scannot be judged: %s\n", before, text);
+        free(text);
+    }
+    return code;
+}

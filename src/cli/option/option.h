@@ -106,6 +106,10 @@ void add_limit(const struct argp_state *state, const char ***limits, size_t *cou
 int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const *limits,
                   size_t count, bool allow_nonfinite_inputs);
 
+/* A line for each thing that a result says nothing of; returns an exit code. */
+int say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
+                 bool allow_nonfinite_inputs);
+
 /* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
 struct lane_list {
     size_t count;
