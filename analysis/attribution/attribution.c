@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/audit/shares.h"
 #include "base/memory/budget.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -18,10 +19,8 @@ static const char no_error[] = "the outputs equal the reference's",
 static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
     const size_t slots = attributor->plan->main->slot_count + 1,
-                 nodes = attributor->plan->node_count + 1;
+                 nodes = attributor->plan->node_count + 1, groups = attributor->target_count + 1;
     struct ulp_arena *memory = attributor->memory;
-    double **const sums[] = {&lane->share, &lane->gain,     &lane->condition,
-                             &lane->worst, &lane->decision, &lane->missing};
     lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
     lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
     lane->differences = ulp_arena_take(memory, slots, sizeof *lane->differences);
@@ -29,14 +28,13 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
     lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
     lane->owed = ulp_arena_take(memory, nodes, sizeof *lane->owed);
-    lane->causes = ulp_arena_take(memory, nodes, sizeof *lane->causes);
     lane->decided = ulp_arena_take(memory, nodes, sizeof *lane->decided);
-    lane->stops = ulp_arena_take(memory, nodes, sizeof *lane->stops);
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        if (!(*sums[i] = ulp_arena_take(memory, nodes, sizeof **sums[i])))
+    lane->sums = ulp_arena_take(memory, groups, sizeof *lane->sums);
+    for (size_t g = 0; g < groups && lane->sums; g++)
+        if (!(lane->sums[g].nodes = ulp_arena_take(memory, nodes, sizeof *lane->sums->nodes)))
             return false;
     return lane->values && lane->kept && lane->differences && lane->errors && lane->norms &&
-           lane->introduced && lane->owed && lane->causes && lane->decided && lane->stops;
+           lane->introduced && lane->owed && lane->decided && lane->sums;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
@@ -121,19 +119,10 @@ struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
 
 /* ---- the sweep ---- */
 
-/* One lane's sweep, and what it gives by node. */
-struct course {
-    struct ulp_attributor *attributor;
-    struct ulp_attributed *lane;
-    double *share, *gain, *condition; /* condition: a sum of squares */
-    double *decision, *missing;
-    double (*causes)[ULP_SHARE_CAUSES];
-};
-
 /* The step's values into memory, for the sweep. */
 static void close_step(void *context, const struct ulp_step *step)
 {
-    const struct course *course = context;
+    const struct ulp_course *course = context;
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
             const int slot = side ? step->outputs[i] : step->inputs[i];
@@ -147,7 +136,7 @@ static void close_step(void *context, const struct ulp_step *step)
 static enum ulp_status open_step(void *context, const struct ulp_step *step,
                                  struct ulp_error *error)
 {
-    const struct course *course = context;
+    const struct ulp_course *course = context;
     enum ulp_status status = ULP_OK;
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
@@ -164,7 +153,7 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
                                 const double *cotangents, size_t count, double *part,
                                 struct ulp_error *error)
 {
-    struct course *course = context;
+    struct ulp_course *course = context;
     const struct ulp_plan_node *where = &course->attributor->plan->nodes[node];
     struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
@@ -184,8 +173,8 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
         course->gain[node] += gained;
         *part += share;
         ulp_attribution_release(&item->kept);
-        const enum ulp_status kept = ulp_causes_keep(course->attributor, course->lane, node, item,
-                                                     cotangents, share, gained, error);
+        const enum ulp_status kept =
+            ulp_causes_keep(course, node, item, cotangents, share, gained, error);
         if (kept != ULP_OK)
             return kept;
     }
@@ -212,24 +201,25 @@ static double measure_target(const struct ulp_attributed *lane, const struct ulp
     return sum;
 }
 
-/* The cotangents of what is explained; *scale: its relative error. False: there is no error. */
-static enum ulp_status seed_targets(const struct ulp_attributor *attributor,
-                                    const struct ulp_attributed *lane,
-                                    const struct ulp_sweep *sweep, double *scale, bool *any,
+/* The cotangents of what the course explains, and its scale and `any`. */
+static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_sweep *sweep,
                                     struct ulp_error *error)
 {
-    const struct ulp_target *targets = attributor->targets;
+    const struct ulp_attributor *attributor = course->attributor;
+    const struct ulp_attributed *lane = course->lane;
+    const size_t target_count = attributor->each ? 1 : attributor->target_count;
+    const struct ulp_target *targets = attributor->targets + (attributor->each ? course->group : 0);
     double whole = 0;
     size_t count = 0;
-    for (size_t t = 0; t < attributor->target_count; t++) {
+    for (size_t t = 0; t < target_count; t++) {
         const double size = measure_target(lane, &targets[t]);
         whole += targets[t].sign * size;
         count += size != 0;
     }
-    *any = attributor->difference ? whole != 0 : count > 0;
-    *scale = 0;
+    course->any = attributor->difference ? whole != 0 : count > 0;
+    course->scale = 0;
     enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < attributor->target_count && *any && status == ULP_OK; t++) {
+    for (size_t t = 0; t < target_count && course->any && status == ULP_OK; t++) {
         const struct ulp_target *target = &targets[t];
         const double size = measure_target(lane, target), *e = lane->errors[target->slot];
         const size_t elements = lane->values[target->slot].count;
@@ -243,8 +233,8 @@ static enum ulp_status seed_targets(const struct ulp_attributor *attributor,
             seeds[target->index] += target->sign / (attributor->difference ? whole : size);
         for (size_t i = 0; !target->one && i < elements; i++)
             seeds[i] += e[i] / (size * (double)count);
-        *scale += (target->one ? fabs(size) : sqrt(size)) / lane->norms[target->slot] /
-                  (double)attributor->target_count;
+        course->scale += (target->one ? fabs(size) : sqrt(size)) / lane->norms[target->slot] /
+                         (double)target_count;
     }
     return status;
 }
@@ -270,118 +260,167 @@ static double sum_inputs(const struct ulp_attributor *attributor, const struct u
 /* Values that are not finite may be absorbed, and then the sum is whole without them. */
 #define WHOLE 0.02
 
-static void add_sample(const struct ulp_attributor *attributor, struct ulp_attributed *lane,
-                       const struct course *course, const bool *stopped, double inputs,
-                       double scale)
+static double sum_nodes(const struct ulp_course *course, const double *figures)
 {
-    double sum = inputs, decisions = 0;
-    for (size_t n = 0; n < attributor->plan->node_count; n++) {
-        sum += course->share[n];
-        decisions += course->decision[n];
-    }
-    if (lane->nonfinite && !(fabs(1 - sum) <= WHOLE)) {
-        lane->reason = ulp_attribution_nonfinite;
-        return;
-    }
-    sum += decisions;
-    for (size_t n = 0; n < attributor->plan->node_count; n++) {
-        const struct ulp_operator *op = attributor->plan->nodes[n].step->bound.op;
-        lane->share[n] += course->share[n];
-        lane->gain[n] += course->gain[n];
-        lane->decision[n] += course->decision[n];
-        lane->missing[n] += course->missing[n];
-        for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
-            lane->causes[n][c] += course->causes[n][c];
-        lane->condition[n] += sqrt(course->condition[n]) * scale;
-        if (fabs(course->share[n]) > fabs(lane->worst[n]))
-            lane->worst[n] = course->share[n];
-        lane->stops[n] |= stopped[n] || fabs(course->decision[n]) > DECIDED || lane->decided[n] ||
-                          (op->stops && course->condition[n] > 0);
-    }
-    lane->sum += sum;
-    lane->inputs += inputs;
-    lane->decisions += decisions;
-    if (fabs(1 - sum) > fabs(lane->residual_worst))
-        lane->residual_worst = 1 - sum;
-    lane->sample_count++;
+    double sum = 0;
+    for (size_t n = 0; n < course->attributor->plan->node_count; n++)
+        sum += figures[n];
+    return sum;
 }
 
-static enum ulp_status verify_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
-                                   const struct course *course, struct ulp_error *error)
+static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *course, size_t n)
 {
-    const size_t slots = attributor->plan->main->slot_count;
+    const struct ulp_operator *op = course->attributor->plan->nodes[n].step->bound.op;
+    to->share += course->share[n];
+    to->gain += course->gain[n];
+    to->decision += course->decision[n];
+    to->missing += course->missing[n];
+    for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+        to->causes[c] += course->causes[n][c];
+    to->condition += sqrt(course->condition[n]) * course->scale;
+    if (fabs(course->share[n]) > fabs(to->share_worst))
+        to->share_worst = course->share[n];
+    to->stops |= !course->passed[n] && (course->stopped[n] || fabs(course->decision[n]) > DECIDED ||
+                                        (course->lane->decided[n] && course->condition[n] > 0) ||
+                                        (op->stops && course->condition[n] > 0));
+}
+
+static void add_sample(const struct ulp_course *course)
+{
+    struct ulp_output_shares *to = &course->lane->sums[course->group];
+    const double decisions = sum_nodes(course, course->decision),
+                 sum = course->inputs + sum_nodes(course, course->share) + decisions;
+    if (!course->any)
+        return;
+    for (size_t n = 0; n < course->attributor->plan->node_count; n++)
+        add_node_sums(&to->nodes[n], course, n);
+    to->sum += sum;
+    to->inputs += course->inputs;
+    to->decisions += decisions;
+    if (fabs(1 - sum) > fabs(to->worst))
+        to->worst = 1 - sum;
+    to->sample_count++;
+}
+
+/* The sample's courses into the lane's sums, if all are whole. */
+static void add_courses(struct ulp_attributed *lane, const struct ulp_course *courses, size_t count)
+{
+    bool any = false;
+    for (size_t g = 0; g < count; g++) {
+        any |= courses[g].any;
+        if (courses[g].any && lane->nonfinite &&
+            !(fabs(1 - courses[g].inputs - sum_nodes(&courses[g], courses[g].share)) <= WHOLE))
+            lane->reason = ulp_attribution_nonfinite;
+    }
+    if (!any)
+        lane->reason = no_error;
+    for (size_t g = 0; g < count && !lane->reason; g++)
+        add_sample(&courses[g]);
+}
+
+static void free_cotangents(const struct ulp_sweep *sweep)
+{
+    for (size_t s = 0; sweep->cotangents && s < sweep->plan->main->slot_count; s++)
+        ulp_free(sweep->cotangents[s]);
+}
+
+/* Of the course. */
+static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *error)
+{
+    struct ulp_attributor *attributor = course->attributor;
     struct ulp_sweep weights = {.plan = attributor->plan,
-                                .values = lane->values,
+                                .values = course->lane->values,
                                 .budget = attributor->budget};
-    double scale;
-    bool any;
     struct ulp_arena *arena;
     enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
     if (status != ULP_OK)
         return status;
-    weights.cotangents = ulp_arena_take(arena, slots + 1, sizeof *weights.cotangents);
-    status = weights.cotangents ? seed_targets(attributor, lane, &weights, &scale, &any, error)
-                                : ulp_attributor_memory(error);
+    weights.cotangents =
+        ulp_arena_take(arena, attributor->plan->main->slot_count + 1, sizeof *weights.cotangents);
+    status =
+        weights.cotangents ? seed_targets(course, &weights, error) : ulp_attributor_memory(error);
     if (status == ULP_OK)
-        status = ulp_attribution_verify(attributor, (size_t)(lane - attributor->lanes),
+        status = ulp_attribution_verify(attributor, (size_t)(course->lane - attributor->lanes),
                                         course->share, course->gain, weights.cotangents, error);
-    for (size_t s = 0; weights.cotangents && s < slots; s++)
-        ulp_free(weights.cotangents[s]);
+    course->lane->verified_group = course->group;
+    free_cotangents(&weights);
     ulp_arena_free(arena);
+    return status;
+}
+
+static bool take_course(struct ulp_course *course, struct ulp_arena *arena)
+{
+    const size_t nodes = course->attributor->plan->node_count + 1;
+    double **const figures[] = {&course->share, &course->gain, &course->condition,
+                                &course->decision, &course->missing};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (!(*figures[i] = ulp_arena_take(arena, nodes, sizeof **figures[i])))
+            return false;
+    course->causes = ulp_arena_take(arena, nodes, sizeof *course->causes);
+    course->stopped = ulp_arena_take(arena, nodes, sizeof *course->stopped);
+    course->passed = ulp_arena_take(arena, nodes, sizeof *course->passed);
+    return course->causes && course->stopped && course->passed;
+}
+
+static enum ulp_status sweep_course(struct ulp_course *course, struct ulp_arena *arena,
+                                    struct ulp_error *error)
+{
+    struct ulp_attributor *attributor = course->attributor;
+    const struct ulp_plan *plan = attributor->plan;
+    struct ulp_sweep sweep = {.plan = plan,
+                              .values = course->lane->values,
+                              .errors = course->lane->differences,
+                              .budget = attributor->budget,
+                              .pool = attributor->pool,
+                              .node = add_node,
+                              .open = open_step,
+                              .close = close_step,
+                              .context = course};
+    if (!take_course(course, arena))
+        return ulp_attributor_memory(error);
+    sweep.stopped = course->stopped;
+    sweep.passed = course->passed;
+    sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
+    sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
+    if (!sweep.cotangents || !sweep.remainders)
+        return ulp_attributor_memory(error);
+    enum ulp_status status = seed_targets(course, &sweep, error);
+    if (status == ULP_OK && course->any)
+        status = ulp_sweep_run(&sweep, error);
+    if (status == ULP_OK && course->any)
+        status =
+            ulp_attribution_decisions(attributor, course->lane, sweep.stopped, sweep.remainders,
+                                      course->decision, course->missing, error);
+    course->inputs = sum_inputs(attributor, course->lane, sweep.cotangents);
+    free_cotangents(&sweep);
     return status;
 }
 
 static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                   struct ulp_error *error)
 {
-    const struct ulp_plan *plan = attributor->plan;
+    const size_t groups = ulp_attribution_groups(attributor);
     struct ulp_arena *arena;
-    bool any = false;
-    double scale = 0;
+    size_t worst = 0;
     enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
     if (status != ULP_OK)
         return status;
-    struct course course = {.attributor = attributor, .lane = lane};
-    struct ulp_sweep sweep = {.plan = plan,
-                              .values = lane->values,
-                              .errors = lane->differences,
-                              .budget = attributor->budget,
-                              .pool = attributor->pool,
-                              .node = add_node,
-                              .open = open_step,
-                              .close = close_step,
-                              .context = &course};
-    course.share = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.share);
-    course.gain = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.gain);
-    course.condition = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.condition);
-    course.decision = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.decision);
-    course.missing = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.missing);
-    course.causes = ulp_arena_take(arena, plan->node_count + 1, sizeof *course.causes);
-    sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
-    sweep.stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.stopped);
-    sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
-    if (!course.share || !course.gain || !course.condition || !course.decision || !course.missing ||
-        !course.causes || !sweep.cotangents || !sweep.stopped || !sweep.remainders)
+    struct ulp_course *courses = ulp_arena_take(arena, groups + 1, sizeof *courses);
+    if (!courses)
         status = ulp_attributor_memory(error);
+    for (size_t g = 0; g < groups && status == ULP_OK; g++) {
+        courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
+        status = sweep_course(&courses[g], arena, error);
+        if (courses[g].scale > courses[worst].scale)
+            worst = g;
+    }
+    if (status == ULP_OK && !lane->reason)
+        status =
+            ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error);
+    if (status == ULP_OK && courses[worst].any && attributor->verify_count)
+        status = verify_lane(&courses[worst], error);
     if (status == ULP_OK)
-        status = seed_targets(attributor, lane, &sweep, &scale, &any, error);
-    if (status == ULP_OK && any)
-        status = ulp_sweep_run(&sweep, error);
-    if (status == ULP_OK && any)
-        status = ulp_attribution_decisions(attributor, lane, sweep.stopped, sweep.remainders,
-                                           course.decision, course.missing, error);
-    if (status == ULP_OK && any && !lane->reason)
-        status = ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes),
-                                        course.share, course.gain, course.causes, error);
-    if (status == ULP_OK && any && attributor->verify_count)
-        status = verify_lane(attributor, lane, &course, error);
-    if (status == ULP_OK && any)
-        add_sample(attributor, lane, &course, sweep.stopped,
-                   sum_inputs(attributor, lane, sweep.cotangents), scale);
-    else if (status == ULP_OK)
-        lane->reason = no_error;
-    for (size_t s = 0; sweep.cotangents && s < plan->main->slot_count; s++)
-        ulp_free(sweep.cotangents[s]);
+        add_courses(lane, courses, groups);
     ulp_arena_free(arena);
     return status;
 }
@@ -394,6 +433,8 @@ void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
 void ulp_attributor_causes(struct ulp_attributor *attributor)
 {
     attributor->causes = true;
+    attributor->each =
+        !attributor->output && !attributor->difference && attributor->target_count > 1;
 }
 
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
@@ -415,46 +456,77 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares of the output error");
 }
 
+/* Means of what is summed, under the output's name. */
+static enum ulp_status finish_group(const struct ulp_attributor *attributor,
+                                    const struct ulp_output_shares *sums, size_t group,
+                                    const struct ulp_audit *audit, struct ulp_output_shares *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_plan *plan = attributor->plan;
+    const char *name = ulp_attribution_output(attributor, group);
+    *out = *sums;
+    out->output = ulp_arena_text(audit->memory, name, strlen(name));
+    out->nodes = ulp_arena_take(audit->memory, plan->node_count + 1, sizeof *out->nodes);
+    if (!out->output || !out->nodes)
+        return ulp_attributor_memory(error);
+    memcpy(out->nodes, sums->nodes, plan->node_count * sizeof *out->nodes);
+    ulp_shares_divide(out, plan->node_count);
+    return ULP_OK;
+}
+
+static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
+                                       const struct ulp_attributed *from,
+                                       const struct ulp_audit *audit, struct ulp_attribution *to,
+                                       struct ulp_error *error)
+{
+    to->verified = ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
+    if (!to->verified)
+        return ulp_attributor_memory(error);
+    to->verified_count = from->verified_count;
+    if (from->verified_count)
+        memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
+    if (!attributor->each || !from->verified_count)
+        return ULP_OK;
+    const char *name = ulp_attribution_output(attributor, from->verified_group);
+    to->verified_output = ulp_arena_text(audit->memory, name, strlen(name));
+    return to->verified_output ? ULP_OK : ulp_attributor_memory(error);
+}
+
+static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size_t l,
+                                   struct ulp_audit *audit, struct ulp_error *error)
+{
+    const struct ulp_attributed *from = &attributor->lanes[l];
+    struct ulp_audit_lane *lane = &audit->lanes[l];
+    struct ulp_attribution *to = &lane->attribution;
+    const size_t groups = ulp_attribution_groups(attributor);
+    *to = (struct ulp_attribution){.reason = from->reason};
+    if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
+                                                            strlen(attributor->output))))
+        return ulp_attributor_memory(error);
+    enum ulp_status status = finish_verified(attributor, from, audit, to, error);
+    struct ulp_output_shares *outputs = ulp_arena_take(audit->memory, groups + 1, sizeof *outputs);
+    if (!outputs)
+        return ulp_attributor_memory(error);
+    for (size_t g = 0; g < groups && status == ULP_OK; g++)
+        status = finish_group(attributor, &from->sums[g], g, audit, &outputs[g], error);
+    if (status != ULP_OK)
+        return status;
+    to->outputs = outputs;
+    to->output_count = attributor->each ? groups : 0;
+    if (attributor->each)
+        ulp_shares_name(lane);
+    else
+        ulp_shares_take(lane, outputs);
+    return ULP_OK;
+}
+
 enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
                                       struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    for (size_t l = 0; l < attributor->lane_count; l++) {
-        const struct ulp_attributed *from = &attributor->lanes[l];
-        struct ulp_audit_lane *lane = &audit->lanes[l];
-        const double count = (double)from->sample_count;
-        struct ulp_attribution *to = &lane->attribution;
-        *to = (struct ulp_attribution){.given = count > 0,
-                                       .reason = from->reason,
-                                       .sample_count = from->sample_count,
-                                       .sum = from->sum / count,
-                                       .residual = 1 - from->sum / count,
-                                       .worst = from->residual_worst,
-                                       .inputs = from->inputs / count,
-                                       .decisions = from->decisions / count};
-        if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
-                                                                strlen(attributor->output))))
-            return ulp_attributor_memory(error);
-        to->verified =
-            ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
-        if (!to->verified)
-            return ulp_attributor_memory(error);
-        to->verified_count = from->verified_count;
-        if (from->verified_count)
-            memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
-        for (size_t n = 0; n < lane->node_count && to->given; n++) {
-            struct ulp_audit_node *node = &lane->nodes[n];
-            node->share = from->share[n] / count;
-            node->gain = from->gain[n] / count;
-            node->decision = from->decision[n] / count;
-            node->missing = from->missing[n] / count;
-            node->condition = from->condition[n] / count;
-            for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
-                node->causes[c] = from->causes[n][c] / count;
-            node->share_worst = from->worst[n];
-            node->stops = from->stops[n];
-        }
-    }
-    return ULP_OK;
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
+        status = finish_lane(attributor, l, audit, error);
+    return status;
 }

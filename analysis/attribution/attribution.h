@@ -34,7 +34,7 @@ struct ulp_introduced {
 /* An output of a node whose error is to be taken apart by its causes. */
 struct ulp_owed {
     struct ulp_owed *next;
-    size_t execution, count;
+    size_t execution, count, group;
     int position;
     struct ulp_attributed_bytes kept; /* what the outputs' error owes to each element */
     double share, gain;               /* of this output in this execution */
@@ -59,14 +59,22 @@ struct ulp_attributed {
     bool *decided;      /* by node: an integer is not the reference's */
     const char *reason; /* why this sample has no shares */
     bool nonfinite;     /* somewhere only one of P and R is finite */
-    /* sums over samples, by node */
-    double *share, *gain, *condition, *worst, *decision, *missing;
-    double (*causes)[ULP_SHARE_CAUSES];
-    bool *stops;
-    double sum, inputs, decisions, residual_worst;
-    size_t sample_count;
+    struct ulp_output_shares *sums; /* over samples, by group */
     struct ulp_verified *verified;
-    size_t verified_count;
+    size_t verified_count, verified_group;
+};
+
+/* One sweep of a lane, and what it gives by node; of the sample. */
+struct ulp_course {
+    struct ulp_attributor *attributor;
+    struct ulp_attributed *lane;
+    size_t group;
+    bool any;                         /* there is an error to explain */
+    double scale, inputs;             /* the error, relative; what the model's inputs make of it */
+    double *share, *gain, *condition; /* condition: a sum of squares */
+    double *decision, *missing;
+    double (*causes)[ULP_SHARE_CAUSES];
+    bool *stopped, *passed;
 };
 
 /* What is explained: elements of values of the main graph. */
@@ -86,6 +94,7 @@ struct ulp_attributor {
     struct ulp_target *targets;
     size_t target_count;
     bool difference; /* the targets are the terms of one number */
+    bool each;       /* each target is a group, explained by itself; else all are one */
     bool *wanted;    /* by slot: its error is kept */
     struct ulp_attributed *lanes;
     size_t lane_count;
@@ -98,9 +107,17 @@ struct ulp_attributor {
     bool causes;                         /* shares are taken apart */
 };
 
+/* How many groups of targets there are. */
+static inline size_t ulp_attribution_groups(const struct ulp_attributor *attributor)
+{
+    return attributor->each ? attributor->target_count : 1;
+}
+
 /* attribution_target.c: reads `output`. An index is checked when shapes are known. */
 enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const char *output,
                                         struct ulp_error *error);
+/* The name of the output that a group explains, or what was asked for; "" of a mean of several. */
+const char *ulp_attribution_output(const struct ulp_attributor *attributor, size_t group);
 /* attribution_collect.c: the model's inputs, then each node. */
 enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
                                        const struct ulp_tensor_set *inputs,
@@ -149,15 +166,14 @@ enum ulp_status ulp_alone_create(const struct ulp_plan *plan, size_t l, bool bes
 void ulp_alone_free(struct ulp_alone *alone);
 
 /* causes.c. While going back: what is needed to take an output's error apart, where it matters. */
-enum ulp_status ulp_causes_keep(struct ulp_attributor *attributor, struct ulp_attributed *lane,
-                                size_t node, const struct ulp_introduced *introduced,
-                                const double *cotangents, double share, double gain,
-                                struct ulp_error *error);
+enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
+                                const struct ulp_introduced *introduced, const double *cotangents,
+                                double share, double gain, struct ulp_error *error);
 void ulp_causes_drop(struct ulp_attributed *lane, size_t node);
-/* Afterwards: causes[node] of lane l, which add up to share[node]. The lane runs once more. */
+/* Afterwards: causes[node] of each course of lane l, which add up to its share[node]. The lane runs
+ * once more. */
 enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
-                                       const double *share, const double *gain,
-                                       double (*causes)[ULP_SHARE_CAUSES], struct ulp_error *error);
+                                       const struct ulp_course *courses, struct ulp_error *error);
 
 /* attribution_verify.c: runs without the error of one node of lane l. share, gain: by node,
  * predicted; weights: by slot, of what is explained. */

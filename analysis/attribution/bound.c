@@ -118,13 +118,14 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
         .remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof(double)),
         .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof(double *)),
         .stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
+        .passed = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
         .budget = attributor->budget,
         .pool = attributor->pool,
         .node = add_node,
         .open = open_step,
         .close = close_step,
         .context = &course};
-    status = sweep.cotangents && sweep.stopped && sweep.errors && sweep.remainders
+    status = sweep.cotangents && sweep.stopped && sweep.passed && sweep.errors && sweep.remainders
                  ? ulp_sweep_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
                  : ulp_fail_memory(error, "out of memory for a bound");
     if (status == ULP_OK) {

@@ -35,11 +35,12 @@ const char *ulp_share_cause_name(enum ulp_share_cause cause, const char **of_gro
     return names[cause].name;
 }
 
-enum ulp_status ulp_causes_keep(struct ulp_attributor *attributor, struct ulp_attributed *lane,
-                                size_t node, const struct ulp_introduced *introduced,
-                                const double *cotangents, double share, double gain,
-                                struct ulp_error *error)
+enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
+                                const struct ulp_introduced *introduced, const double *cotangents,
+                                double share, double gain, struct ulp_error *error)
 {
+    struct ulp_attributor *attributor = course->attributor;
+    struct ulp_attributed *lane = course->lane;
     const size_t bytes = introduced->count * sizeof *cotangents;
     void *memory;
     if (!attributor->causes || !(fabs(gain) >= MATTERS) ||
@@ -53,6 +54,7 @@ enum ulp_status ulp_causes_keep(struct ulp_attributor *attributor, struct ulp_at
     *owed = (struct ulp_owed){.next = lane->owed[node],
                               .execution = introduced->execution,
                               .count = introduced->count,
+                              .group = course->group,
                               .position = introduced->position,
                               .share = share,
                               .gain = gain};
@@ -82,7 +84,7 @@ struct second {
     struct ulp_attributor *attributor;
     struct ulp_attributed *lane;
     const struct ulp_plan *plan; /* of the lane alone */
-    double (*causes)[ULP_SHARE_CAUSES];
+    const struct ulp_course *courses;
 };
 
 /* One execution of a node. */
@@ -174,10 +176,10 @@ static enum ulp_status open_visit(struct visit *visit, struct ulp_arena *arena,
 /* The last step, and what the parts come to. */
 static void close_visit(const struct visit *visit, bool results_first)
 {
-    double *total = visit->second->causes[visit->event->index];
     for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next) {
         if (!owed->before)
             continue;
+        double *total = visit->second->courses[owed->group].causes[visit->event->index];
         const double last = weigh_change(owed, find_result(visit->event, owed->position)),
                      steps = owed->causes[ULP_SHARE_STEPS];
         owed->causes[ULP_SHARE_STEPS] = results_first ? last : steps;
@@ -237,19 +239,20 @@ static enum ulp_status visit_node(void *context, const struct ulp_event *event,
 }
 
 enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
-                                       const double *share, const double *gain,
-                                       double (*causes)[ULP_SHARE_CAUSES], struct ulp_error *error)
+                                       const struct ulp_course *courses, struct ulp_error *error)
 {
     struct ulp_attributed *lane = &attributor->lanes[l];
-    struct second second = {.attributor = attributor, .lane = lane, .causes = causes};
+    struct second second = {.attributor = attributor, .lane = lane, .courses = courses};
     const struct ulp_run_options options = {.thread_count =
                                                 ulp_pool_thread_count(attributor->pool)};
     const struct ulp_observer observer = {.context = &second, .node_done = visit_node};
     struct ulp_alone alone;
-    for (size_t n = 0; n < attributor->plan->node_count; n++) {
-        causes[n][ULP_SHARE_RESULT] = share[n] - gain[n];
-        causes[n][ULP_SHARE_INSIDE] = gain[n];
-    }
+    for (size_t g = 0; g < ulp_attribution_groups(attributor); g++)
+        for (size_t n = 0; n < attributor->plan->node_count; n++) {
+            const struct ulp_course *course = &courses[g];
+            course->causes[n][ULP_SHARE_RESULT] = course->share[n] - course->gain[n];
+            course->causes[n][ULP_SHARE_INSIDE] = course->gain[n];
+        }
     if (!lane->owed_any)
         return ULP_OK;
     enum ulp_status status =

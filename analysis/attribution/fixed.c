@@ -6,6 +6,7 @@
 #include "analysis/attribution/attribution.h"
 #include "analysis/attribution/audited.h"
 #include "analysis/audit/keep.h"
+#include "analysis/audit/shares.h"
 #include "analysis/report/report.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -83,6 +84,24 @@ static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, siz
     return ULP_OK;
 }
 
+static enum ulp_status copy_outputs(struct ulp_audit *audit, const struct ulp_attribution *from,
+                                    size_t node_count, struct ulp_attribution *to,
+                                    struct ulp_error *error)
+{
+    enum ulp_status status =
+        copy_bytes(audit, from->outputs, from->output_count * sizeof *to->outputs, &to->outputs,
+                   error);
+    for (size_t o = 0; o < from->output_count && status == ULP_OK; o++) {
+        const struct ulp_output_shares *one = &from->outputs[o];
+        struct ulp_output_shares *out = &to->outputs[o];
+        status = copy_bytes(audit, one->output, strlen(one->output), &out->output, error);
+        if (status == ULP_OK)
+            status =
+                copy_bytes(audit, one->nodes, node_count * sizeof *out->nodes, &out->nodes, error);
+    }
+    return status;
+}
+
 /* The shares of `from` become those of the lane. */
 static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane *lane,
                                    const struct ulp_audit_lane *from, struct ulp_error *error)
@@ -96,6 +115,11 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
     if (status == ULP_OK && to->output)
         status = copy_bytes(fix->audit, from->attribution.output, strlen(to->output), &to->output,
                             error);
+    if (status == ULP_OK && to->verified_output)
+        status = copy_bytes(fix->audit, from->attribution.verified_output,
+                            strlen(to->verified_output), &to->verified_output, error);
+    if (status == ULP_OK)
+        status = copy_outputs(fix->audit, &from->attribution, lane->node_count, to, error);
     if (status == ULP_OK)
         status = copy_bytes(fix->audit, fix->nodes, fix->node_count * sizeof *fix->nodes, &to->kept,
                             error);
@@ -105,18 +129,8 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
         return status;
     to->kept_count = fix->node_count;
     to->kept_sqnr_db = worst ? worst->entire.sqnr_db : NAN;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        struct ulp_audit_node *node = &lane->nodes[n];
-        const struct ulp_audit_node *other = &from->nodes[n];
-        node->share = other->share;
-        node->gain = other->gain;
-        node->decision = other->decision;
-        node->missing = other->missing;
-        node->condition = other->condition;
-        node->share_worst = other->share_worst;
-        node->stops = other->stops;
-        memcpy(node->causes, other->causes, sizeof node->causes);
-    }
+    for (size_t n = 0; n < lane->node_count; n++)
+        ulp_shares_give(&lane->nodes[n], ulp_shares_of(&from->nodes[n]));
     return ULP_OK;
 }
 

@@ -124,3 +124,14 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
         attributor->wanted[attributor->targets[t].slot] = true;
     return ULP_OK;
 }
+
+const char *ulp_attribution_output(const struct ulp_attributor *attributor, size_t group)
+{
+    const struct ulp_block *block = attributor->plan->main;
+    if (attributor->output || !attributor->each)
+        return attributor->output ? attributor->output : "";
+    for (size_t i = 0; i < block->output_count; i++)
+        if (block->outputs[i] == attributor->targets[group].slot)
+            return ulp_model_output(attributor->plan->model, i).name;
+    return "";
+}

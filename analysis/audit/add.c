@@ -5,6 +5,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/auditor.h"
+#include "analysis/audit/shares.h"
 #include "analysis/audit/mixed.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/audit/part.h"
@@ -89,22 +90,6 @@ static enum ulp_status add_output(struct ulp_auditor *auditor, size_t l,
     return status;
 }
 
-/* Sums; the means follow when all samples are there. */
-static void add_share(struct ulp_audit_node *node, const struct ulp_audit_node *from, bool first)
-{
-    double *const sums[] = {&node->share, &node->gain, &node->decision, &node->missing,
-                            &node->condition};
-    const double values[] = {from->share, from->gain, from->decision, from->missing,
-                             from->condition};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        *sums[i] = first ? values[i] : *sums[i] + values[i];
-    for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
-        node->causes[c] = first ? from->causes[c] : node->causes[c] + from->causes[c];
-    if (first || fabs(from->share_worst) > fabs(node->share_worst))
-        node->share_worst = from->share_worst;
-    node->stops |= from->stops;
-}
-
 /* Its results are there already. */
 static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
                                 const struct ulp_audit_node *from, const ptrdiff_t *overflows,
@@ -122,6 +107,12 @@ static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
     node->reads_overflow |= from->reads_overflow;
     node->absorbs |= from->absorbs;
     node->decided |= from->decided;
+    node->zeroes |= from->zeroes;
+    if (from->zeroed && !node->zeroed) {
+        node->zeroed_by = from->zeroed_by;
+        if (!(node->zeroed = copy_text(&auditor->audit, from->zeroed)))
+            return ulp_auditor_memory(error);
+    }
     node->source = from->source >= 0 ? from->source : node->source;
     node->grew = ulp_math_max(node->grew, from->grew);
     if (from->overflow >= 0)
@@ -136,16 +127,63 @@ static const char *find_reason(const struct ulp_audit *audit, const char *reason
                                                           : copy_text(audit, reason);
 }
 
+/* Room for the sums of as many outputs as the sample has: one where all are one. The means follow
+ * when all samples are there. */
+static enum ulp_status prepare_shares(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                      const struct ulp_attribution *one, struct ulp_error *error)
+{
+    struct ulp_attribution *to = &lane->attribution;
+    const size_t count = one->output_count ? one->output_count : 1;
+    if (to->outputs)
+        return ULP_OK;
+    to->output_count = one->output_count;
+    if (!(to->outputs = ulp_arena_take(audit->memory, count, sizeof *to->outputs)))
+        return ulp_auditor_memory(error);
+    for (size_t o = 0; o < count; o++) {
+        struct ulp_output_shares *shares = &to->outputs[o];
+        shares->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *shares->nodes);
+        shares->output =
+            one->output_count ? copy_text(audit, one->outputs[o].output) : copy_text(audit, "");
+        if (!shares->nodes || !shares->output)
+            return ulp_auditor_memory(error);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status add_shares(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                  const struct ulp_audit_lane *from, struct ulp_error *error)
+{
+    const struct ulp_attribution *one = &from->attribution;
+    struct ulp_attribution *to = &lane->attribution;
+    struct ulp_output_shares only = {.sample_count = 1,
+                                     .sum = one->sum,
+                                     .worst = one->worst,
+                                     .inputs = one->inputs,
+                                     .decisions = one->decisions};
+    enum ulp_status status = prepare_shares(audit, lane, one, error);
+    for (size_t o = 0; o < to->output_count && status == ULP_OK; o++)
+        ulp_shares_add(&to->outputs[o], &one->outputs[o], lane->node_count);
+    if (status != ULP_OK || to->output_count)
+        return status;
+    if (!(only.nodes = calloc(lane->node_count + 1, sizeof *only.nodes)))
+        return ulp_auditor_memory(error);
+    for (size_t n = 0; n < lane->node_count; n++)
+        only.nodes[n] = ulp_shares_of(&from->nodes[n]);
+    ulp_shares_add(to->outputs, &only, lane->node_count);
+    free(only.nodes);
+    return ULP_OK;
+}
+
 static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
                                        const struct ulp_audit_lane *from, struct ulp_error *error)
 {
     struct ulp_attribution *to = &lane->attribution;
     const struct ulp_attribution *one = &from->attribution;
-    const bool first = !to->given;
     to->reason = one->reason ? find_reason(audit, one->reason) : NULL;
     if (one->reason && !to->reason)
         return ulp_auditor_memory(error);
-    if (one->output && !to->output && !(to->output = copy_text(audit, one->output)))
+    if (one->output && !one->output_count && !to->output &&
+        !(to->output = copy_text(audit, one->output)))
         return ulp_auditor_memory(error);
     if (one->verified_count && !to->verified_count) {
         to->verified = ulp_arena_take(audit->memory, one->verified_count, sizeof *to->verified);
@@ -153,19 +191,13 @@ static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp
             return ulp_auditor_memory(error);
         memcpy(to->verified, one->verified, one->verified_count * sizeof *to->verified);
         to->verified_count = one->verified_count;
+        if (one->verified_output && !(to->verified_output = copy_text(audit, one->verified_output)))
+            return ulp_auditor_memory(error);
     }
     if (!one->given)
         return ULP_OK;
     to->given = true;
-    to->sample_count++;
-    to->sum = first ? one->sum : to->sum + one->sum;
-    to->inputs = first ? one->inputs : to->inputs + one->inputs;
-    to->decisions = first ? one->decisions : to->decisions + one->decisions;
-    if (first || fabs(one->worst) > fabs(to->worst))
-        to->worst = one->worst;
-    for (size_t n = 0; n < lane->node_count; n++)
-        add_share(&lane->nodes[n], &from->nodes[n], first);
-    return ULP_OK;
+    return add_shares(audit, lane, from, error);
 }
 
 static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,

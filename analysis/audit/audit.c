@@ -10,6 +10,7 @@
 #include "analysis/audit/mixed.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/audit/place.h"
+#include "analysis/audit/zero.h"
 #include "analysis/audit/divergence/qdq.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
@@ -34,7 +35,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
-        node->source = -1;
+        node->source = node->zeroed_by = -1;
         node->grew = NAN;
         node->share = node->gain = node->condition = node->share_worst = node->decision =
             node->missing = NAN;
@@ -230,8 +231,10 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
     enum ulp_status status = ulp_auditor_keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan,
-                                      error)) == ULP_OK)
+                                      error)) == ULP_OK) {
             ulp_overflow_finish(&auditor->audit.lanes[l]);
+            ulp_zero_follow(&auditor->audit, &auditor->audit.lanes[l]);
+        }
     if (status == ULP_OK && auditor->truth && !auditor->adds)
         status = ulp_truth_check(auditor->truth, &auditor->audit, error);
     if (status != ULP_OK)

@@ -9,6 +9,7 @@
 #include "analysis/audit/place.h"
 #include "analysis/audit/divergence/qdq.h"
 #include "analysis/audit/views.h"
+#include "analysis/audit/zero.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
@@ -265,7 +266,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     struct ulp_overflow_look look = {.from = from.overflow};
     enum ulp_status status =
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
-    bool nonfinite = false, diverged = false;
+    bool nonfinite = false, diverged = false, fits = true;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         struct looked *looked = &observed->looked[l * event->output_count + o];
         clear_views(looked, event, &from);
@@ -273,6 +274,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         const struct ulp_metrics *entire = &looked->round.views[ULP_VIEW_ENTIRE];
         look_at_output(&look, &from, &taint, &ranges[o], looked->round.views);
         nonfinite |= taint.nonfinite;
+        fits &= !taint.beyond;
         diverged |= taint.diverged;
         if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
             status = ulp_divergence_look(&node->outputs[o], auditor->plan, event, l, o,
@@ -287,6 +289,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     }
     auditor->diverged |= diverged;
     node->executions++;
+    if (status == ULP_OK && nonfinite && !from.nonfinite && !from.diverged && fits)
+        status = ulp_zero_find(auditor, event, l, error);
     judge_node(lane, node, &from, nonfinite, diverged);
     mark_overflow(taints, event, ulp_overflow_follow(lane, node, &look));
     return status;

@@ -76,14 +76,16 @@ static void code_node(struct ulp_coder *coder, struct ulp_audit_node *node, size
     double *const figures[] = {&node->share,       &node->gain,     &node->condition,
                                &node->share_worst, &node->decision, &node->missing,
                                &node->grew};
-    bool *const flags[] = {&node->born,    &node->poisoned, &node->reads_overflow,
-                           &node->absorbs, &node->decided,  &node->stops};
+    bool *const flags[] = {&node->born,    &node->poisoned, &node->reads_overflow, &node->absorbs,
+                           &node->decided, &node->stops,    &node->zeroes};
     ulp_code_size(coder, &node->executions);
     ulp_code_count(coder, &node->output_count);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         ulp_code_flag(coder, flags[i]);
     ulp_code_index(coder, &node->overflow, overflow_count);
     ulp_code_index(coder, &node->source, coder->index_count);
+    ulp_code_text(coder, &node->zeroed);
+    ulp_code_index(coder, &node->zeroed_by, coder->index_count);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         ulp_code_double(coder, figures[i]);
     for (int c = 0; c < ULP_SHARE_CAUSES; c++)
@@ -108,6 +110,32 @@ static void code_overflow(struct ulp_coder *coder, struct ulp_audit_overflow *ov
     ulp_code_index(coder, &overflow->joins, count);
 }
 
+static void code_node_shares(struct ulp_coder *coder, struct ulp_node_shares *shares)
+{
+    double *const figures[] = {&shares->share,       &shares->gain,     &shares->condition,
+                               &shares->share_worst, &shares->decision, &shares->missing};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        ulp_code_double(coder, figures[i]);
+    for (int c = 0; c < ULP_SHARE_CAUSES; c++)
+        ulp_code_double(coder, &shares->causes[c]);
+    ulp_code_flag(coder, &shares->stops);
+}
+
+static void code_output_shares(struct ulp_coder *coder, struct ulp_output_shares *shares)
+{
+    ulp_code_text(coder, &shares->output);
+    ulp_code_size(coder, &shares->sample_count);
+    ulp_code_double(coder, &shares->sum);
+    ulp_code_double(coder, &shares->worst);
+    ulp_code_double(coder, &shares->inputs);
+    ulp_code_double(coder, &shares->decisions);
+    coder->wrong |= !shares->output && !coder->out && !coder->no_memory;
+    if (!coder->out)
+        shares->nodes = ulp_code_take(coder, coder->index_count, sizeof *shares->nodes);
+    for (size_t n = 0; n < coder->index_count && !coder->wrong && !coder->no_memory; n++)
+        code_node_shares(coder, &shares->nodes[n]);
+}
+
 static void code_attribution(struct ulp_coder *coder, struct ulp_attribution *attribution)
 {
     char *reason = (char *)(uintptr_t)attribution->reason;
@@ -115,6 +143,13 @@ static void code_attribution(struct ulp_coder *coder, struct ulp_attribution *at
     ulp_code_text(coder, &reason);
     attribution->reason = reason;
     ulp_code_text(coder, &attribution->output);
+    ulp_code_text(coder, &attribution->verified_output);
+    ulp_code_count(coder, &attribution->output_count);
+    if (!coder->out)
+        attribution->outputs =
+            ulp_code_take(coder, attribution->output_count, sizeof *attribution->outputs);
+    for (size_t o = 0; o < attribution->output_count && !coder->wrong && !coder->no_memory; o++)
+        code_output_shares(coder, &attribution->outputs[o]);
     ulp_code_double(coder, &attribution->sum);
     ulp_code_double(coder, &attribution->worst);
     ulp_code_double(coder, &attribution->inputs);

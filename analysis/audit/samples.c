@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/audit/auditor.h"
+#include "analysis/audit/shares.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
@@ -137,22 +138,15 @@ void ulp_auditor_finish_added(struct ulp_audit *audit)
     for (size_t l = 0; l < audit->lane_count; l++) {
         struct ulp_audit_lane *lane = &audit->lanes[l];
         struct ulp_attribution *attribution = &lane->attribution;
-        const double count = (double)attribution->sample_count;
-        if (!attribution->given && !attribution->reason)
-            continue; /* no shares were asked for */
-        attribution->sum /= count;
-        attribution->residual = 1 - attribution->sum;
-        attribution->inputs /= count;
-        attribution->decisions /= count;
-        for (size_t n = 0; n < lane->node_count && attribution->given; n++) {
-            struct ulp_audit_node *node = &lane->nodes[n];
-            node->share /= count;
-            node->gain /= count;
-            node->decision /= count;
-            node->missing /= count;
-            node->condition /= count;
-            for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
-                node->causes[c] /= count;
+        if (!attribution->outputs)
+            continue; /* there are no shares */
+        for (size_t o = 0; o < attribution->output_count; o++)
+            ulp_shares_divide(&attribution->outputs[o], lane->node_count);
+        if (attribution->output_count) {
+            ulp_shares_name(lane);
+        } else {
+            ulp_shares_divide(attribution->outputs, lane->node_count);
+            ulp_shares_take(lane, attribution->outputs);
         }
     }
 }

@@ -196,7 +196,7 @@ static void judge_effect(const struct ulp_audit_lane *audit, struct ulp_forecast
     } else if (root && root->absorbed_by >= 0) {
         node->effect = ULP_FORECAST_ABSORBED;
         node->effect_node = root->absorbed_by;
-    } else if (!root && node->outputs->format.overflow == ULP_OVERFLOW_SATURATE) {
+    } else if (!root) {
         node->effect = ULP_FORECAST_SPOILS; /* finite, and wrong where it is */
         node->effect_node = (ptrdiff_t)node->index;
     } else {

@@ -278,9 +278,58 @@ static int find_zero(const struct ulp_forecaster *forecaster, const struct ulp_f
     return -1;
 }
 
+/* A constant that is finite in the lane although it lies beyond the format: it was clipped. -1:
+ * there is none. */
+static int find_clipped(const struct ulp_forecaster *forecaster,
+                        const struct ulp_forecast_view *view, const struct ulp_format *format)
+{
+    for (size_t i = 0; i < view->step->input_count; i++) {
+        const int slot = view->step->inputs[i];
+        const struct ulp_tensor *value = view->rounded[i];
+        const struct ulp_tensor *constant =
+            value && slot >= 0 ? forecaster->forward.plan->main->slots[slot].constant : NULL;
+        if (!constant || !ulp_element_is_float(constant->element) ||
+            value->count != constant->count)
+            continue;
+        for (size_t e = 0; e < constant->count; e++)
+            if (fabs(ulp_tensor_get(constant, e)) > format->max_finite &&
+                fabs(ulp_tensor_get(value, e)) <= format->max_finite)
+                return slot;
+    }
+    return -1;
+}
+
+/* An error that is no rounding, as an audit judges it. */
+#define WRONG 0.125
+
+/* How many results that the format holds are wrong because of such a constant: of a variance, not
+ * of a mask, whose results lie beyond the format as well. */
+static size_t count_spoiled(const struct ulp_forecaster *forecaster,
+                            const struct ulp_forecast_view *view, size_t o,
+                            const struct ulp_format *format, size_t *first)
+{
+    const struct ulp_tensor *value = &view->stored[o],
+                            *truth = ulp_forecast_truth(forecaster, view->step->outputs[o]);
+    double error = 0, size = 0;
+    size_t count = 0;
+    if (value->count != truth->count || find_clipped(forecaster, view, format) < 0)
+        return 0;
+    for (size_t i = 0; i < value->count; i++) {
+        const double t = ulp_tensor_get(truth, i), d = ulp_tensor_get(value, i) - t;
+        if (!(fabs(t) <= format->max_finite))
+            continue;
+        error += d * d;
+        size += t * t;
+        if (fabs(d) > WRONG * fabs(t) && !count++)
+            *first = i;
+    }
+    return error <= WRONG * WRONG * size ? 0 : count;
+}
+
 /* What is read decides before what is computed: an infinite mask or weight, then an input. */
 static struct reason find_reason(const struct ulp_forecaster *forecaster,
-                                 const struct ulp_forecast_view *view, size_t o)
+                                 const struct ulp_forecast_view *view, size_t o,
+                                 const struct ulp_format *format, bool spoiled)
 {
     struct reason found = {ULP_FORECAST_RESULT, -1, NULL}, reason;
     size_t first;
@@ -297,6 +346,8 @@ static struct reason find_reason(const struct ulp_forecaster *forecaster,
         return found; /* beyond FP64, in which the exact result was computed, too */
     if (beyond)
         return (struct reason){ULP_FORECAST_ZERO, find_zero(forecaster, view), NULL};
+    if (spoiled)
+        return (struct reason){ULP_FORECAST_CONSTANT, find_clipped(forecaster, view, format), NULL};
     if (forecaster->inside.any)
         return (struct reason){forecaster->inside.sum ? ULP_FORECAST_SUM : ULP_FORECAST_HIDDEN, -1,
                                forecaster->inside.words};
@@ -306,9 +357,9 @@ static struct reason find_reason(const struct ulp_forecaster *forecaster,
 static enum ulp_status add_overflow(struct ulp_forecaster *forecaster,
                                     struct ulp_forecast_output *output,
                                     const struct ulp_forecast_view *view, size_t o, size_t count,
-                                    size_t first, bool *born, struct ulp_error *error)
+                                    size_t first, bool spoiled, bool *born, struct ulp_error *error)
 {
-    const struct reason reason = find_reason(forecaster, view, o);
+    const struct reason reason = find_reason(forecaster, view, o, &output->format, spoiled);
     *born |= reason.cause != ULP_FORECAST_UPSTREAM;
     if (!output->overflowed) {
         output->sample = forecaster->sample;
@@ -336,15 +387,17 @@ static enum ulp_status look_at_output(struct ulp_forecaster *forecaster,
     size_t first = 0;
     enum ulp_status status = ULP_OK;
     const double largest = add_range(output, &view->exact[o], truth, forecaster->sample, 0);
-    const size_t count = output->format.overflow == ULP_OVERFLOW_SATURATE
-                             ? count_saturated(&view->exact[o], &output->format, &first)
-                             : ulp_forecast_nonfinite(&view->stored[o], truth, &first);
+    size_t count = output->format.overflow == ULP_OVERFLOW_SATURATE
+                       ? count_saturated(&view->exact[o], &output->format, &first)
+                       : ulp_forecast_nonfinite(&view->stored[o], truth, &first);
+    const size_t spoiled = count ? 0 : count_spoiled(forecaster, view, o, &output->format, &first);
+    count += spoiled;
     status =
         add_sample(forecaster, view->lane - 1, output, largest,
                    !count && is_masked(&forecaster->lanes[view->lane - 1], truth, &output->format),
                    error);
     if (count && status == ULP_OK)
-        status = add_overflow(forecaster, output, view, o, count, first, born, error);
+        status = add_overflow(forecaster, output, view, o, count, first, spoiled > 0, born, error);
     output->verdict = judge(output);
     return status;
 }

@@ -119,13 +119,27 @@ static void add_keeps(const struct ulp_page *page, const struct ulp_forecast_lan
         ulp_text_add(page->out, " and %zu node%s more", left, left == 1 ? "" : "s");
 }
 
+/* Does all that begins there come from a divisor, or the like, that has become zero? */
+static bool is_by_zero(const struct ulp_forecast_node *node)
+{
+    bool zero = false, other = false;
+    for (size_t o = 0; o < node->output_count; o++) {
+        zero |= node->outputs[o].overflowed > 0 && node->outputs[o].cause == ULP_FORECAST_ZERO;
+        other |= node->outputs[o].overflowed > 0 && node->outputs[o].cause != ULP_FORECAST_ZERO;
+    }
+    return zero && !other;
+}
+
 /* "overflows at 3 of 40 nodes: NAME (OP) and 2 more" */
 static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
+    bool zeros = true;
+    for (size_t n = 0; n < lane->node_count; n++)
+        zeros &= !lane->nodes[n].born || is_by_zero(&lane->nodes[n]);
     const bool harmful = lane->harmful_count > 0;
     const size_t count = harmful ? lane->harmful_count : lane->born_count;
-    ulp_text_add(page->out, "overflows at %zu of %zu nodes%s: ", count, lane->node_count,
-                 harmful ? "" : ", without harm");
+    ulp_text_add(page->out, "%s at %zu of %zu nodes%s: ", zeros ? "is not finite" : "overflows",
+                 count, lane->node_count, harmful ? "" : ", without harm");
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_forecast_node *node = &lane->nodes[n];
         if (!node->born || (harmful && node->effect != ULP_FORECAST_POISONS &&

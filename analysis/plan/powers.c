@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/audit/keep.h"
 #include "base/machine/clock.h"
 #include "base/error.h"
 #include "number/function/math.h"
@@ -17,14 +18,15 @@ static bool is_beyond(const struct ulp_audit_node *node)
     return false;
 }
 
-/* The nodes where overflows begin, those whose exact results are too large, and those that read
- * such a result. */
+/* The nodes where overflows begin, those whose exact results are too large, those that read such a
+ * result, and those that a constant beyond the storage or a zero breaks. */
 static size_t require(struct ulp_search *search, const struct ulp_audit_lane *lane)
 {
     size_t added = 0;
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
-        const bool wanted = node->born || node->reads_overflow || is_beyond(node);
+        const bool wanted = node->born || node->reads_overflow || is_beyond(node) ||
+                            ulp_audit_breaks_range(lane, node);
         if (wanted && search->free[n] && !search->required[n]) {
             search->required[n] = true;
             added++;

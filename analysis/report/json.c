@@ -25,10 +25,10 @@ static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
     return node < 0 ? json_null() : ulp_json_text(lane->nodes[node].name);
 }
 
-static json_t *make_verdict(const struct ulp_audit_lane *lane)
+static json_t *make_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
     struct ulp_text text = {0};
-    ulp_report_verdict(lane, &text);
+    ulp_report_verdict(audit, lane, &text);
     struct ulp_text hint = {0};
     ulp_report_hint(lane, &hint);
     if (hint.length)
@@ -125,9 +125,34 @@ static json_t *make_kept(const struct ulp_attribution *attribution)
     return object;
 }
 
-/* Null where it was asked for and there is none: the reason is beside it. */
-static json_t *make_attribution(const struct ulp_attribution *attribution)
+/* One of several outputs, with the nodes that have a share in its error. */
+static json_t *make_output_shares(const struct ulp_output_shares *shares, size_t node_count)
 {
+    json_t *object = json_object(), *nodes = json_array();
+    ulp_json_set(&object, "output", ulp_json_text(shares->output));
+    ulp_json_set(&object, "samples", json_integer((json_int_t)shares->sample_count));
+    ulp_json_set(&object, "sum", ulp_json_number(shares->sum));
+    ulp_json_set(&object, "inputs", ulp_json_number(shares->inputs));
+    ulp_json_set(&object, "decisions", ulp_json_number(shares->decisions));
+    for (size_t n = 0; n < node_count; n++) {
+        json_t *entry;
+        if (shares->nodes[n].share == 0 && shares->nodes[n].decision == 0)
+            continue;
+        entry = json_object();
+        ulp_json_set(&entry, "node", json_integer((json_int_t)n));
+        ulp_json_set(&entry, "share", ulp_json_number(shares->nodes[n].share));
+        if (shares->nodes[n].decision != 0)
+            ulp_json_set(&entry, "decision", ulp_json_number(shares->nodes[n].decision));
+        ulp_json_append(&nodes, entry);
+    }
+    ulp_json_set(&object, "shares", nodes);
+    return object;
+}
+
+/* Null where it was asked for and there is none: the reason is beside it. */
+static json_t *make_attribution(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_attribution *attribution = &lane->attribution;
     json_t *object = json_object();
     ulp_json_set(&object, "output",
                  attribution->output ? ulp_json_text(attribution->output) : json_null());
@@ -142,6 +167,13 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     ulp_json_set(&object, "samples", json_integer((json_int_t)attribution->sample_count));
     if (attribution->sample_count > 1)
         ulp_json_set(&object, "residual_worst", ulp_json_number(attribution->worst));
+    json_t *outputs = attribution->output_count ? json_array() : NULL;
+    for (size_t o = 0; o < attribution->output_count; o++)
+        if (attribution->outputs[o].sample_count)
+            ulp_json_append(&outputs,
+                            make_output_shares(&attribution->outputs[o], lane->node_count));
+    if (attribution->output_count)
+        ulp_json_set(&object, "outputs", outputs);
     json_t *groups = attribution->group_count ? json_array() : NULL;
     for (size_t i = 0; i < attribution->group_count; i++) {
         json_t *entry = json_object();
@@ -166,6 +198,8 @@ static json_t *make_attribution(const struct ulp_attribution *attribution)
     }
     if (attribution->verified_count)
         ulp_json_set(&object, "verified", verified);
+    if (attribution->verified_output)
+        ulp_json_set(&object, "verified_output", ulp_json_text(attribution->verified_output));
     return object;
 }
 
@@ -222,7 +256,7 @@ static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *aud
 {
     ulp_json_open(writer, NULL, '{');
     ulp_json_put(writer, "name", ulp_json_text(lane->name));
-    ulp_json_put(writer, "verdict", make_verdict(lane));
+    ulp_json_put(writer, "verdict", make_verdict(audit, lane));
     ulp_json_put(writer, "meaning", make_meaning(&lane->arithmetic));
     ulp_json_put(writer, "storage", make_format(&lane->arithmetic.storage));
     if (lane->kept_count)
@@ -233,7 +267,7 @@ static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *aud
     if (lane->qdq_divergence.other >= 0)
         ulp_json_put(writer, "qdq_divergence", make_qdq_divergence(audit, lane));
     if (lane->attribution.given || lane->attribution.reason)
-        ulp_json_put(writer, "attribution", make_attribution(&lane->attribution));
+        ulp_json_put(writer, "attribution", make_attribution(lane));
     ulp_json_put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
     if (nodes) {
         ulp_json_open(writer, "nodes", '[');

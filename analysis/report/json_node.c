@@ -150,6 +150,8 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
         ulp_json_set(&entry, "executions", json_integer((json_int_t)node->executions));
     if (node->born)
         ulp_json_set(&entry, "nonfinite_born", json_true());
+    if (node->zeroed)
+        ulp_json_set(&entry, "zeroed_input", ulp_json_text(node->zeroed));
     if (node->poisoned)
         ulp_json_set(&entry, "nonfinite_poisoned", json_true());
     if (isfinite(node->grew))

@@ -68,6 +68,11 @@ static void add_born(const struct ulp_page *page, const struct ulp_audit_lane *l
     ulp_text_add(page->out, "    %zu node%s Inf or NaN from finite inputs, %zu more %s them on\n",
                  born, born == 1 ? " makes" : "s make", lane->poisoned_count,
                  lane->poisoned_count == 1 ? "passes" : "pass");
+    if (node->zeroed) {
+        ulp_text_add(page->out, "    its input has become 0: ");
+        ulp_page_name(page, node->zeroed, 28);
+        ulp_text_add(page->out, "\n");
+    }
     add_fate(page, lane, ulp_overflow_root(lane, node->overflow));
     for (size_t n = (size_t)lane->first_born + 1; n < lane->node_count && listed < ULP_PAGE_RANKED;
          n++)

@@ -36,7 +36,8 @@ enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const 
                                size_t limit_count, bool allow_nonfinite_inputs,
                                struct ulp_text *out, struct ulp_error *error);
 /* verdict.c: a sentence or two about one arithmetic, on one line. */
-void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out);
+void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                        struct ulp_text *out);
 /* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/report/page.h"
 #include "number/function/math.h"
@@ -146,6 +147,11 @@ static void add_verified(const struct ulp_page *page, const struct ulp_audit_lan
     if (attribution->verified_count)
         ulp_text_add(page->out, "  %s%10s%10s%10s%10s  %s%s\n", page->dim, "share", "held", "gain",
                      "kept", "verified: without this node's error alone", page->off);
+    if (attribution->verified_count && attribution->verified_output) {
+        ulp_text_add(page->out, "    of ");
+        ulp_page_name(page, attribution->verified_output, 8);
+        ulp_text_add(page->out, "\n");
+    }
     for (size_t i = 0; i < attribution->verified_count; i++) {
         const struct ulp_verified *verified = &attribution->verified[i];
         ulp_text_add(page->out, "  %9.2f%%%9.2f%%%9.2f%%%9.2f%%  ", 100 * verified->share,
@@ -155,6 +161,54 @@ static void add_verified(const struct ulp_page *page, const struct ulp_audit_lan
     }
     if (attribution->verified_count)
         count_verified(page, attribution);
+}
+
+/* Of each other output of several: the nodes of the largest shares. */
+#define OF_OUTPUT_SHOWN 3
+#define OUTPUTS_SHOWN 10
+
+static void add_output(const struct ulp_page *page, const struct ulp_audit_lane *lane,
+                       const struct ulp_output_shares *shares)
+{
+    size_t taken[OF_OUTPUT_SHOWN];
+    ulp_text_add(page->out, "    %s", page->dim);
+    ulp_page_name(page, shares->output, 6);
+    ulp_text_add(page->out, "%s\n", page->off);
+    for (size_t i = 0; i < OF_OUTPUT_SHOWN; i++) {
+        size_t best = lane->node_count;
+        for (size_t n = 0; n < lane->node_count; n++) {
+            bool before = false;
+            for (size_t k = 0; k < i; k++)
+                before |= taken[k] == n;
+            if (!before && shares->nodes[n].share > 0 &&
+                (best == lane->node_count || shares->nodes[n].share > shares->nodes[best].share))
+                best = n;
+        }
+        if (best == lane->node_count)
+            return;
+        taken[i] = best;
+        ulp_text_add(page->out, "  %9.1f%%  node %zu ", percent(shares->nodes[best].share), best);
+        ulp_page_name(page, lane->nodes[best].name, 44);
+        ulp_text_add(page->out, " (%s)\n", lane->nodes[best].op);
+    }
+}
+
+static void add_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_attribution *attribution = &lane->attribution;
+    size_t listed = 0;
+    for (size_t o = 0; o < attribution->output_count; o++) {
+        const struct ulp_output_shares *shares = &attribution->outputs[o];
+        if (!shares->sample_count || strcmp(shares->output, attribution->output) == 0)
+            continue;
+        if (!listed++)
+            ulp_text_add(page->out, "  %swhat causes the error of the other outputs%s\n",
+                         page->bold, page->off);
+        if (listed <= OUTPUTS_SHOWN)
+            add_output(page, lane, shares);
+    }
+    if (listed > OUTPUTS_SHOWN)
+        ulp_text_add(page->out, "    %zu more outputs in report.json\n", listed - OUTPUTS_SHOWN);
 }
 
 void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane)
@@ -206,5 +260,6 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     add_groups(page, attribution);
     add_verified(page, lane);
     add_stops(page, lane);
+    add_outputs(page, lane);
     free(order);
 }

@@ -102,11 +102,12 @@ static void add_wrapped(const struct ulp_page *page, const char *title, const ch
 }
 
 /* The conclusion about one arithmetic, before any table. */
-static void add_verdict(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+static void add_verdict(const struct ulp_page *page, const struct ulp_audit *audit,
+                        const struct ulp_audit_lane *lane)
 {
     struct ulp_text verdict = {0};
     char title[ULP_SHOWN_BYTES];
-    ulp_report_verdict(lane, &verdict);
+    ulp_report_verdict(audit, lane, &verdict);
     ulp_show(title, sizeof title - 2, lane->name, 40, 0);
     add_wrapped(page, strcat(title, ": "), verdict.data ? verdict.data : "");
     page->out->failed |= verdict.failed;
@@ -295,7 +296,7 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
     for (size_t n = 0; n < nodes; n++)
         idle += audit->lanes[0].nodes[n].executions == 0;
     for (size_t l = 0; l < audit->lane_count; l++)
-        add_verdict(page, &audit->lanes[l]);
+        add_verdict(page, audit, &audit->lanes[l]);
     ulp_text_add(out, "\n%s", page->bold);
     ulp_page_name(page, audit->model_path, 40);
     ulp_text_add(out, "%s  opset %lld, %zu nodes, %zu sample%s\n", page->off,

@@ -1,9 +1,11 @@
 /* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
+#include "analysis/audit/keep.h"
 #include "analysis/audit/overflow.h"
 #include "analysis/report/report.h"
 #include "number/function/math.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool is_float(const struct ulp_audit_output *output)
 {
@@ -101,10 +103,31 @@ static const char *name_cause(int cause, bool of_all)
     return of_all ? all : node;
 }
 
+/* Parts of a share that are so many times as large as it cancel each other, and are no answer. */
+#define MANY 1.5
+
+/* Is one of the parts many times the whole? *most, *least: the parts that cancel. */
+static bool find_cancelling(const double *causes, double whole, int *most, int *least)
+{
+    *most = *least = 0;
+    for (int c = 1; c < ULP_SHARE_CAUSES; c++) {
+        if (causes[c] > causes[*most])
+            *most = c;
+        if (causes[c] < causes[*least])
+            *least = c;
+    }
+    return causes[*most] > MANY * whole;
+}
+
 /* ", by the rounding of its weights (51 %) and the rounding of its inputs (48 %)" */
 static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
 {
     int first, second;
+    if (find_cancelling(node->causes, node->share, &first, &second)) {
+        ulp_text_show(out, ", left of %s and %s, which cancel each other", name_cause(first, false),
+                      name_cause(second, false));
+        return;
+    }
     find_causes(node->causes, node->share, &first, &second);
     if (first < 0)
         return;
@@ -122,29 +145,74 @@ static void add_common_cause(struct ulp_text *out, const struct ulp_audit_lane *
     for (size_t n = 0; n < lane->node_count; n++)
         for (int c = 0; c < ULP_SHARE_CAUSES; c++)
             causes[c] += lane->nodes[n].causes[c];
+    if (find_cancelling(causes, 1, &first, &second)) {
+        ulp_text_show(out, "; over all nodes the %s and the %s cancel each other",
+                      name_cause(first, true), name_cause(second, true));
+        return;
+    }
     find_causes(causes, 1, &first, &second);
     if (first >= 0 && first != ULP_SHARE_INSIDE && causes[first] >= CAUSE_OF_ALL)
         ulp_text_show(out, "; over all nodes %.0f %% is the %s", 100 * causes[first],
                       name_cause(first, true));
 }
 
-/* "; node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained, as
- * --output may ask for. */
+/* The node whose share takes most away from the others', where one takes half of what is too much;
+ * NULL: many do. */
+static const struct ulp_audit_node *find_canceller(const struct ulp_audit_lane *lane, double excess)
+{
+    const struct ulp_audit_node *least = NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].share <= -excess / 2 && (!least || lane->nodes[n].share < least->share))
+            least = &lane->nodes[n];
+    return least;
+}
+
+/* "node 4 fc (Gemm) causes 150 % of it, of which node 5 b (Mul) cancels a part": of a share that
+ * is many times the whole there is no figure. */
+static void add_part(struct ulp_text *out, const struct ulp_audit_lane *lane, double part)
+{
+    const struct ulp_audit_node *canceller = part > 1.005 ? find_canceller(lane, part - 1) : NULL;
+    if (canceller)
+        ulp_text_show(out, ", of which node %zu %s (%s) cancels %s", canceller->index,
+                      canceller->name, canceller->op, part > MANY ? "most" : "a part");
+    else if (part > 1.005)
+        ulp_text_add(out, ", of which others cancel %s", part > MANY ? "most" : "a part");
+}
+
+/* ", by constant v, which reaches 7.2e+07 beyond the largest fp16" */
+static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_constant *constant = ulp_audit_spoiling(lane, node);
+    if (constant)
+        ulp_text_show(out, ", by constant %s, which reaches %.3g: %s has no more than %.6g",
+                      constant->name, constant->largest,
+                      ulp_audit_node_arithmetic(lane, node)->storage.name,
+                      ulp_audit_node_arithmetic(lane, node)->storage.max_finite);
+    return constant != NULL;
+}
+
+/* "; node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained,
+ * which --output may have asked for. `what` it is of the output that the sentence began with. */
 static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                      const struct ulp_audit_node *cause, const char *what)
+                      const struct ulp_audit_node *cause, const char *output, const char *what)
 {
     const double part = largest_part(cause);
     const bool decides = cause->decision > cause->share;
-    ulp_text_show(out, "; node %zu %s (%s) causes %.0f %% of %s%s", cause->index, cause->name,
-                  cause->op, 100 * part, lane->attribution.output ? "the error of " : what,
-                  lane->attribution.output ? lane->attribution.output : "");
+    const char *explained = lane->attribution.output;
+    const bool other = explained && strcmp(explained, output) != 0;
+    ulp_text_show(out, "; node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
+    if (part <= MANY)
+        ulp_text_show(out, "%.0f %% of ", 100 * part);
+    else
+        ulp_text_add(out, "more than ");
+    ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? explained : "");
     if (decides)
         ulp_text_add(out, ", by deciding otherwise");
-    else
+    else if (!add_constant(out, lane, cause))
         add_causes(out, cause);
-    if (part > 1.005)
-        ulp_text_add(out, ", of which others cancel a part");
-    else if (!decides && part < CAUSE_OF_ALL)
+    add_part(out, lane, part);
+    if (part <= 1.005 && !decides && part < CAUSE_OF_ALL)
         add_common_cause(out, lane);
 }
 
@@ -180,7 +248,7 @@ static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane,
     const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane, &most),
                                 *change = cause ? NULL : find_change(lane, worst, most);
     if (cause)
-        add_cause(out, lane, cause, "it");
+        add_cause(out, lane, cause, worst->name, "it");
     else if (change)
         ulp_text_show(
             out,
@@ -211,11 +279,18 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
 {
     const struct ulp_audit_node *born = &lane->nodes[lane->first_born];
     double most = 0;
-    for (size_t o = 0; o < born->output_count; o++)
+    bool fits = true;
+    for (size_t o = 0; o < born->output_count; o++) {
         most = ulp_math_max(most, born->outputs[o].range.ref_max);
+        fits &= !(born->outputs[o].range.headroom_bits < 0);
+    }
     const struct ulp_audit_overflow *overflow = ulp_overflow_root(lane, born->overflow);
-    ulp_text_show(out, "overflows at node %zu %s (%s), whose exact values reach %.3g", born->index,
-                  born->name, born->op, most);
+    ulp_text_show(out, "%s at node %zu %s (%s), ", fits ? "is not finite" : "overflows",
+                  born->index, born->name, born->op);
+    if (born->zeroed)
+        ulp_text_show(out, "whose input %s has become 0", born->zeroed);
+    else
+        ulp_text_show(out, "whose exact values reach %s%.3g", fits ? "only " : "", most);
     if (overflow && overflow->constant >= 0)
         ulp_text_show(out, ", by constant %s", lane->constants[overflow->constant].name);
     ulp_text_add(out, ". ");
@@ -260,10 +335,25 @@ static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
                   attribution->kept_count == 1 ? "" : "s", attribution->kept_output,
                   attribution->kept_sqnr_db);
     if (cause)
-        add_cause(out, lane, cause, "what is left");
+        add_cause(out, lane, cause, attribution->kept_output, "what is left");
 }
 
-void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
+/* ". Input x has 3 values that are not finite" */
+static void add_inputs(struct ulp_text *out, const struct ulp_audit *audit)
+{
+    const struct ulp_audit_input *first = audit->nonfinite_inputs;
+    if (!audit->nonfinite_input_count)
+        return;
+    ulp_text_show(out, ". Input %s has %zu value%s not finite", first->name, first->count,
+                  first->count == 1 ? " that is" : "s that are");
+    if (audit->sample_count > 1)
+        ulp_text_show(out, " in sample %s", audit->sample_names[first->sample]);
+    if (audit->nonfinite_input_count > 1)
+        ulp_text_show(out, ", and so have %zu more", audit->nonfinite_input_count - 1);
+}
+
+void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                        struct ulp_text *out)
 {
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
@@ -288,4 +378,5 @@ void ulp_report_verdict(const struct ulp_audit_lane *lane, struct ulp_text *out)
         if (worst->entire.rms > 0)
             add_source(out, lane, worst);
     }
+    add_inputs(out, audit);
 }

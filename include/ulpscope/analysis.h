@@ -157,8 +157,14 @@ struct ulp_audit_node {
     /* the same where nothing is decided: its inputs' errors are too large for its derivatives. What
      * the sum of shares and decisions lacks is the sum of these */
     double missing;
-    /* derivatives stop here: nodes before it have no share through it */
+    /* derivatives stop here, and nodes before it have no share through it, in some sample */
     bool stops;
+    /* Its results are not finite, though exact ones fit the storage, because this input has become
+     * 0 (a divisor, or what a logarithm is taken of): the name of that input, else NULL; and the
+     * node that computes it, -1 for a constant or an input of the model */
+    char *zeroed;
+    ptrdiff_t zeroed_by;
+    bool zeroes; /* it is the zeroed_by of some node */
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest
      * over iterations and samples; NaN: no input has an error */
     double grew;
@@ -167,11 +173,26 @@ struct ulp_audit_node {
 /* Which nodes the error of the outputs comes from. With e = P - R at the outputs, d the error that
  * a node introduces and J the derivative of the outputs by it at (P + R) / 2, the node's share is
  * <e, J d> / <e, e>. All shares, decisions and `inputs` add up to 1 except for the residual. With
- * several outputs, the mean of theirs. */
+ * several outputs each is explained by itself; those of the nodes are of the worst one
+ * (ulp_audit_worst). */
 struct ulp_attribution {
     bool given;
     const char *reason; /* why there is none; NULL: it was not asked for */
-    char *output;       /* the output explained, as it was asked for; NULL: all float outputs */
+    /* what the nodes' shares explain: as it was asked for, or of several outputs the worst; NULL:
+     * the only output, or the mean of all where they are not taken apart by causes */
+    char *output;
+    /* of each of several float outputs; sample_count 0: its error is not known, or it has none */
+    size_t output_count;
+    struct ulp_output_shares {
+        char *output;
+        size_t sample_count;
+        double sum, worst, inputs, decisions; /* as below */
+        struct ulp_node_shares {
+            double share, gain, condition, share_worst, decision, missing;
+            double causes[ULP_SHARE_CAUSES];
+            bool stops;
+        } * nodes; /* by node, as in struct ulp_audit_node */
+    } * outputs;
     size_t sample_count;
     double sum, residual; /* means over samples; residual = 1 - sum */
     double worst;         /* the residual of the sample where it is largest in magnitude */
@@ -187,7 +208,9 @@ struct ulp_attribution {
     /* nodes of the main graph that were tried in the first sample; figures are shares of its error.
      * share: predicted. held: what the error of the outputs loses when this node alone makes none
      * and all others make exactly theirs. gain: predicted. kept: what it loses in a run with the
-     * node kept in the reference, in which every later rounding is drawn anew */
+     * node kept in the reference, in which every later rounding is drawn anew. verified_output: of
+     * several outputs the one whose error it is; else NULL */
+    char *verified_output;
     size_t verified_count;
     struct ulp_verified {
         size_t node;

@@ -29,8 +29,9 @@ ULP_API enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
 ULP_API enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
                                              struct ulp_error *error);
 /* Every sweep also takes the shares that matter apart by their causes (ulp_audit_node.causes), for
- * which each lane runs once more by itself. Without this call only the rounding of results is apart
- * from the rest. */
+ * which each lane runs once more by itself, and explains each of several outputs in a sweep of its
+ * own (ulp_attribution.outputs). Without this call only the rounding of results is apart from the
+ * rest, and shares of several outputs are the means of theirs. Before the first sample. */
 ULP_API void ulp_attributor_causes(struct ulp_attributor *attributor);
 /* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
  * random ones, each in runs of its own (struct ulp_verified). */

@@ -27,7 +27,9 @@ ULP_API const char *ulp_forecast_verdict_name(enum ulp_forecast_verdict verdict)
 enum ulp_forecast_cause {
     ULP_FORECAST_RESULT,   /* the node's exact result is too large for its storage */
     ULP_FORECAST_INPUT,    /* an input of the model is too large for the storage */
-    ULP_FORECAST_CONSTANT, /* a constant is (a mask), and the arithmetic lowers it to infinity */
+    /* a constant is, and the arithmetic lowers it to infinity (a mask), or clips it so that results
+     * are wrong (a variance) */
+    ULP_FORECAST_CONSTANT,
     ULP_FORECAST_WEIGHT,   /* the same of a weight of a product */
     ULP_FORECAST_ZERO,     /* an input or a constant becomes zero, and is divided by or the like */
     ULP_FORECAST_HIDDEN,   /* a value inside the operator is too large for what it is computed in */

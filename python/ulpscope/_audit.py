@@ -101,6 +101,8 @@ class Lane:
     name: str
     nodes: list[Node]
     outputs: list[Output]  #: the graph's
+    explained: str | None  #: the output that the nodes' shares are of: of several the worst; None: the only one
+    output_shares: dict[str, list[float]]  #: of each of several outputs, by node
     attribution_residual: float  #: of the error of the outputs, what no share explains; NaN: no shares
     no_attribution: str | None  #: why there are no shares
     first_born: Node | None  #: where the first overflow that does harm appears
@@ -113,6 +115,12 @@ class Lane:
             name=decode(struct.name),
             nodes=nodes,
             outputs=[Output.of(struct.outputs.outputs[i]) for i in range(struct.outputs.output_count)],
+            explained=decode(attribution.output) if attribution.output else None,
+            output_shares={
+                decode(of.output): [of.nodes[n].share for n in range(struct.node_count)]
+                for of in (attribution.outputs[i] for i in range(attribution.output_count))
+                if of.sample_count
+            },
             attribution_residual=attribution.residual if attribution.given else float("nan"),
             no_attribution=decode(attribution.reason) if not attribution.given and attribution.reason else None,
             first_born=next((n for n in nodes if n.index == struct.first_born), None),
@@ -126,7 +134,7 @@ class Lane:
         raise KeyError(name)
 
     def ranking(self) -> list[Node]:
-        """Nodes by their share in the error of the outputs, the largest first."""
+        """Nodes by their share in the error of the outputs (of several: of `explained`), the largest first."""
         return sorted((n for n in self.nodes if n.share == n.share), key=lambda n: -abs(n.share))
 
 

@@ -10,12 +10,48 @@ START_TEST(shares_add_up)
         ck_ulp_ok(attribute(&text_chain, outputs[i], 0, 1, 0, &audit, &error), error);
         expect_whole(&audit);
         const struct ulp_audit_node *square = audit_node(&audit, 0, "square");
-        ck_assert((square->share != 0) == (i == 0)); /* y does not follow it */
+        const struct ulp_attribution *shares = &audit.lanes[0].attribution;
         ck_assert(!square->stops);
-        if (outputs[i])
-            ck_assert_str_eq(audit.lanes[0].attribution.output, outputs[i]);
+        if (outputs[i]) /* y does not follow it */
+            ck_assert(square->share == 0 && strcmp(shares->output, outputs[i]) == 0);
         ulp_audit_free(&audit);
     }
+}
+END_TEST
+
+/* Each of several outputs has the shares that it has when it is asked for alone, and the nodes have
+ * those of the worst. */
+START_TEST(outputs_are_apart)
+{
+    struct ulp_audit all, one;
+    struct ulp_error error;
+    ck_ulp_ok(attribute(&text_chain, NULL, 0, 2, 2, &all, &error), error);
+    for (size_t l = 0; l < all.lane_count; l++) {
+        const struct ulp_attribution *shares = &all.lanes[l].attribution;
+        ck_assert_uint_eq(shares->output_count, 2);
+        ck_assert_str_eq(shares->output, ulp_audit_worst(&all.lanes[l].outputs)->name);
+        ck_assert(shares->verified_count && shares->verified_output);
+    }
+    for (size_t o = 0; o < 2; o++) {
+        const char *name = o ? "q" : "y";
+        ck_ulp_ok(attribute(&text_chain, name, 0, 2, 0, &one, &error), error);
+        for (size_t l = 0; l < all.lane_count; l++) {
+            const struct ulp_output_shares *shares = &all.lanes[l].attribution.outputs[o];
+            const bool named = strcmp(all.lanes[l].attribution.output, name) == 0;
+            ck_assert_str_eq(shares->output, name);
+            ck_assert_double_eq(shares->sum, one.lanes[l].attribution.sum);
+            for (size_t n = 0; n < all.lanes[l].node_count; n++) {
+                const struct ulp_audit_node *alone = &one.lanes[l].nodes[n],
+                                            *node = &all.lanes[l].nodes[n];
+                ck_assert_double_eq(shares->nodes[n].share, alone->share);
+                ck_assert_mem_eq(shares->nodes[n].causes, alone->causes, sizeof alone->causes);
+                ck_assert(!named || memcmp(node->causes, alone->causes, sizeof node->causes) == 0);
+            }
+            ck_assert((shares->nodes[audit_node(&all, l, "square")->index].share != 0) == (o == 1));
+        }
+        ulp_audit_free(&one);
+    }
+    ulp_audit_free(&all);
 }
 END_TEST
 
@@ -265,6 +301,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, shares_add_up);
     tcase_add_test(tcase, groups_add_up);
+    tcase_add_test(tcase, outputs_are_apart);
     tcase_add_test(tcase, causes_add_up);
     tcase_add_test(tcase, causes_are_those_of_the_arithmetic);
     tcase_add_test(tcase, samples_are_averaged);

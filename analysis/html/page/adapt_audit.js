@@ -135,6 +135,10 @@ function auditHow(root) {
     const shares = lane.attribution;
     if (shares?.reason) how.push([`Shares of ${shown(lane.name)}`, `none: ${shown(shares.reason)}`]);
     else if (shares) how.push([`Shares of ${shown(lane.name)}`, `add up to ${share(shares.sum)} of the error of ${shares.output ? shown(shares.output) : "the outputs"}${shares.samples > 1 ? `, means over ${shares.samples} samples` : ""}; what is missing is no first-order effect`]);
+    for (const of of shares?.outputs || []) {
+      const most = [...of.shares].sort((a, b) => b.share - a.share).slice(0, 3).filter((s) => s.share > 0);
+      how.push([`Error of ${shown(of.output)} in ${shown(lane.name)}`, most.map((s) => `${share(s.share)} from node ${s.node} ${shown(lane.nodes?.[s.node]?.name ?? "")}`)]);
+    }
   }
   how.push(["Samples", root.samples.slice(0, 20).map(shown).concat(root.samples.length > 20 ? [`and ${root.samples.length - 20} more`] : [])]);
   how.push(["Time and memory", `${figure(root.seconds)} s, ${figure(root.peak_tensor_bytes / 2 ** 20)} MiB of tensors`]);

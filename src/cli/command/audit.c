@@ -123,7 +123,7 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
                                    &samples, &audit, &whole, &error);
     }
     if (status == ULP_OK && options->common.shape_count && ranks_self() == 0)
-        say(stdout, "%sshape %s\n", n ? "\n" : "", shape);
+        say(stdout, n ? "\nshape %s\n" : "shape %s\n", shape);
     if (status == ULP_OK && whole && count_shapes(&options->common) > 1)
         status = add_shape_result(results, shape, &audit, &error);
     if (status != ULP_OK && count_shapes(&options->common) > 1)

@@ -271,8 +271,10 @@ static enum ulp_status hand_on(const struct ulp_sweep *sweep, const struct ulp_s
         if (!handed->owed[i])
             continue;
         status = ulp_sweep_cotangents(sweep, step->inputs[i], count, &owed, error);
-        for (size_t e = 0; status == ULP_OK && e < count; e++)
+        for (size_t e = 0; status == ULP_OK && e < count; e++) {
             owed[e] += handed->owed[i][e];
+            sweep->passed[step->number] |= handed->owed[i][e] != 0;
+        }
     }
     return status;
 }

@@ -24,6 +24,7 @@ struct ulp_sweep {
      * model's inputs: the others are freed on the way */
     double **cotangents;
     bool *stopped; /* by node: something is owed to it and it hands nothing on */
+    bool *passed;  /* by node: it hands something on */
     /* by node of the main graph: what its results' errors make of the outputs' less what it
      * introduces and what its derivatives make of its inputs' errors: of second order, or where
      * derivatives stop */

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# What verdicts say, against the graph: the node that is blamed reaches the output that is named, in random graphs of several outputs and in
+# the networks of $ULPSCOPE_TEST_DATA; a variance beyond FP16 and an epsilon that becomes 0 have one cause and one Try in audit, overflow and
+# plan, which works as it is printed; inputs that are not finite are named.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: verdicts are not checked"; exit 77; }
+
+cat >walk.py <<'END'
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+from onnx_writer import node, write_model
+
+program, data = sys.argv[1], os.environ.get("ULPSCOPE_TEST_DATA")
+checked = failures = 0
+
+
+def judge(name, model, inputs):
+    """Each arithmetic's verdict, and its shares of each output."""
+    global checked, failures
+    ran = subprocess.run([program, "audit", model, "-i", inputs, "-a", "fp16,bf16", "-o", "r", "-q", "-t", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if ran.returncode:
+        failures += 1
+        return print(f"FAIL {name}: {ran.stderr}")
+    with open("r/report.json") as file:
+        report = json.load(file)
+    makers = {}
+    for lane in report["arithmetics"]:
+        for record in lane["nodes"]:
+            for output in record["outputs"]:
+                makers.setdefault(output["name"], record["index"])
+    before = {}
+    for index, place in enumerate(report["graph"]):
+        links = {link["node"] for link in place.get("inputs", []) if link.get("node") is not None}
+        before[index] = links | set().union(*[before.get(link, set()) for link in links], set())
+    for lane in report["arithmetics"]:
+        said = re.match(r"(.+?) is off by .*?; node (\d+) .* causes ", lane["verdict"])
+        shares = {entry["output"]: entry for entry in lane.get("attribution", {}).get("outputs", [])}
+        claims = [(entry["output"], share["node"]) for entry in shares.values() for share in entry["shares"]]
+        if said:
+            claims.append((said[1], int(said[2])))
+        for output, blamed in claims:
+            last = makers.get(output)
+            checked += 1
+            if last is not None and blamed != last and blamed not in before[last]:
+                failures += 1
+                print(f"FAIL {name} in {lane['name']}: node {blamed} does not reach {output}")
+        for entry in shares.values():
+            total = entry["inputs"] + entry["decisions"] + sum(share["share"] for share in entry["shares"])
+            if not abs(total - entry["sum"]) <= 1e-9:
+                failures += 1
+                print(f"FAIL {name} in {lane['name']}: shares of {entry['output']} are not its sum")
+        for share in re.findall(r"(\d+) %", lane["verdict"]):
+            if int(share) > 150:
+                failures += 1
+                print(f"FAIL {name} in {lane['name']}: {lane['verdict']}")
+
+
+def random_graph(turn, path):
+    """A graph of matrices 4 x 8 in which some values are outputs."""
+    values, nodes, constants = ["x", "z"], [], {}
+    for i in range(turn.integers(4, 14)):
+        op = turn.choice(["MatMul", "Add", "Mul", "Tanh", "Sigmoid", "Softmax", "Relu"])
+        first, second = turn.choice(values), turn.choice(values)
+        if op == "MatMul":
+            constants[f"w{i}"] = (turn.standard_normal((8, 8)) / 3).astype("f4")
+            second = f"w{i}"
+        nodes.append(node(op, f"{first} {second}" if op in ("MatMul", "Add", "Mul") else first, f"v{i}"))
+        values.append(f"v{i}")
+    outputs = sorted({values[-1], *turn.choice(values[2:], turn.integers(1, 5))})
+    write_model(path, nodes, {"x": (4, 8), "z": (4, 8)}, outputs, constants, opset=13)
+
+
+turn = np.random.default_rng(5)
+for graph in range(40):
+    random_graph(turn, "m.onnx")
+    np.savez("m.npz", x=turn.standard_normal((4, 8)).astype("f4"), z=turn.standard_normal((4, 8)).astype("f4"))
+    judge(f"graph {graph}", "m.onnx", "m.npz")
+for network in ("ultraface_rfb_320", "fsanet_1x1", "mtcnn_onet", "silero_vad_sequence"):
+    for folder in ("models", "pretrained") if data else ():
+        path = os.path.join(data, folder, network)
+        if os.path.exists(path + "/model.onnx") and os.path.exists(path + "/inputs.npz"):
+            judge(network, path + "/model.onnx", path + "/inputs.npz")
+if not data:
+    print("ULPSCOPE_TEST_DATA is unset: no networks are walked")
+print(f"{checked} claims about outputs, {failures} wrong")
+
+# a variance beyond FP16; an epsilon that becomes 0; a divisor two nodes behind one
+eight = np.ones(8, "f4")
+write_model("variance.onnx", [node("BatchNormalization", "x g b m v", "n", "bn"), node("Relu", "n", "y", "relu")], {"x": (1, 8, 2, 2)}, ["y"],
+            {"g": eight, "b": eight, "m": eight, "v": eight * np.float32(7e7)}, opset=14)
+np.savez("variance.npz", x=(turn.standard_normal((1, 8, 2, 2)) * 1e4).astype("f4"))
+write_model("log.onnx", [node("Mul", "x x", "s", "square"), node("Add", "s e", "a", "add_eps"), node("Log", "a", "y", "log")], {"x": (4, 8)}, ["y"],
+            {"e": np.float32(1e-10)}, opset=13)
+write_model("root.onnx", [node("Mul", "x x", "s", "square"), node("Add", "s e", "a", "add_eps"), node("Sqrt", "a", "r", "root"), node("Div", "x1 r", "y", "divide")],
+            {"x": (4, 8), "x1": (4, 8)}, ["y"], {"e": np.float32(1e-10)}, opset=13)
+x = turn.standard_normal((4, 8)).astype("f4")
+x[2] = 0
+np.savez("log.npz", x=x)
+np.savez("root.npz", x=x, x1=np.full((4, 8), 1e-3, "f4"))
+x[0, 0] = np.nan
+np.savez("nan.npz", x=x)
+sys.exit(failures > 0)
+END
+PYTHONPATH=$source/examples "$python" walk.py "$program" || fail "a verdict blames a node that cannot be to blame"
+
+# one MODEL SENTENCE WORDS NODES...: audit and overflow name the cause (WORDS "": a forecast, which follows no rounding, has none); Try keeps these nodes and heals; plan keeps them, too
+one() {
+    local model=$1 sentence=$2 word=$3 keep
+    shift 3
+    expect 0 "audit $model" "$program" audit "$model.onnx" -i "$model.npz" -a fp16 -q -o "r_$model"
+    tr -s ' \n' '  ' <out >flat
+    shows flat "$sentence" "the verdict of $model"
+    keep=$(sed -n 's/^  Try//p' out)
+    for node in "$@"; do
+        case $keep in *"'$node=fp32'"*) ;; *) fail "$model: Try does not keep $node:$keep" ;; esac
+    done
+    eval "expect 0 'the Try of $model' \"\$program\" audit $model.onnx -i $model.npz -a fp16 -q $keep --fail-above sqnr_db=50"
+    expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a fp16 -q
+    [ -z "$word" ] || shows out "$word" "overflow names the cause of $model"
+    expect 0 "plan $model" "$program" plan "$model.onnx" -i "$model.npz" -a fp16 -q --tolerance sqnr_db=50 -o "p_$model"
+}
+one variance "by constant v, which reaches 7e+07" "constant v" bn
+one log "whose input a has become 0" "becomes zero a" add_eps log
+one root "whose input r has become 0" "" add_eps root divide
+grep -q "overflows" r_log/summary.txt && fail "a logarithm of 0 is called an overflow"
+
+expect 0 "an input with NaN" "$program" audit log.onnx -i nan.npz -a fp16 -q
+tr -s ' \n' '  ' <out >flat
+shows flat "Input x has 1 value that is not finite" "NaN in the verdict"
+expect 0 "two shapes" "$program" audit log.onnx -a fp16 -q --shape x=1x8 --shape x=2x8
+grep -q '\\n' out && fail "a literal line feed between two shapes"
+exit $failed
