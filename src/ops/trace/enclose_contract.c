@@ -345,7 +345,12 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
     struct factor a, b;
     double *sums[SUMS], largest = 0;
     const size_t count = p->batch_count * p->m * p->n;
-    enum ulp_status status = split_tensor(trace, &a, &p->a, error);
+    struct ulp_arena *scratch;
+    enum ulp_status status = ulp_arena_create(&scratch, trace->budget, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_trace_turn(trace, &scratch);
+    status = split_tensor(trace, &a, &p->a, error);
     if (status == ULP_OK)
         status = split_tensor(trace, &b, &p->b, error);
     if (status == ULP_OK)
@@ -356,12 +361,16 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
         status = find_norms(trace, &b, p->batch_count, p->n, p->k, error);
     if (status == ULP_OK)
         status = ulp_enclosing_reserve(trace, count, error);
-    if (status != ULP_OK)
+    struct ulp_affine *forms = status == ULP_OK && e->affine
+                                   ? ulp_affine_contract(trace, p, a.affine, b.affine, pool)
+                                   : NULL;
+    ulp_trace_turn(trace, &scratch);
+    if (status != ULP_OK) {
+        ulp_arena_free(scratch);
         return status;
+    }
     const size_t first = e->count;
     double *elements = p->out->data;
-    struct ulp_affine *forms =
-        e->affine ? ulp_affine_contract(trace, p, a.affine, b.affine, pool) : NULL;
     for (size_t g = 0, s = 0; g < p->batch_count; g++)
         for (size_t i = 0; i < p->m; i++)
             for (size_t j = 0; j < p->n; j++, s++) {
@@ -371,7 +380,10 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
                 elements[(p->out_batch_offset ? p->out_batch_offset[g] : 0) + p->out_row_offset[i] +
                          p->out_column_offset[j]] = ulp_enclosing_name(e, e->count++);
             }
+    ulp_trace_turn(trace, &scratch);
     join_results(trace, p, &own, &a, &b, first);
+    ulp_trace_turn(trace, &scratch);
+    ulp_arena_free(scratch);
     ulp_enclosing_hide(trace,
                        (struct ulp_hidden_bound){NULL, -1, largest, own.accumulator.max_finite});
     return ULP_OK;

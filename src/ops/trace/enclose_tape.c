@@ -25,6 +25,7 @@ struct stored {
 
 struct evaluation {
     struct ulp_trace *trace;
+    struct ulp_arena *scratch; /* given back after the evaluation */
     const struct ulp_tape_call *call;
     struct ulp_arithmetic arithmetic; /* of the lane, here */
     struct ulp_interval_rule rule;
@@ -321,7 +322,9 @@ static bool has_rows(const struct ulp_tape *tape)
 static enum ulp_status by_rows(struct evaluation *v, struct ulp_error *error)
 {
     const struct ulp_rows *rows = v->call->rows;
+    ulp_trace_turn(v->trace, &v->scratch);
     const enum ulp_status status = take_memory(v, rows->row_length, error);
+    ulp_trace_turn(v->trace, &v->scratch);
     for (size_t r = 0; r < rows->row_count && status == ULP_OK; r++) {
         size_t n = rows->row_length;
         for (size_t k = 0; k < n; k++)
@@ -395,9 +398,11 @@ static enum ulp_status by_joints(struct evaluation *v, struct ulp_error *error)
     const size_t length = v->call->rows->row_length;
     const struct ulp_operand *joined = find_joined(v);
     size_t *ends, *order, joints = 0;
+    ulp_trace_turn(v->trace, &v->scratch);
     enum ulp_status status = take_memory(v, joined ? TOGETHER_MAX : PIECE, error);
     if (status == ULP_OK)
         status = order_elements(v, joined, &ends, &order, &joints, error);
+    ulp_trace_turn(v->trace, &v->scratch);
     for (size_t j = 0, c = 0; j <= joints && status == ULP_OK; j++)
         while (c < ends[j]) {
             const size_t most = j < joints ? TOGETHER_MAX : PIECE,
@@ -463,7 +468,12 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
         rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1;
     enum ulp_status status = ulp_enclosing_reserve(trace, most, error);
     if (status == ULP_OK)
-        status = ulp_trace_take(trace, most, sizeof(double *), &v.given, error);
+        status = ulp_arena_create(&v.scratch, trace->budget, error);
+    if (status != ULP_OK)
+        return status;
+    v.given = ulp_arena_take(v.scratch, most, sizeof(double *));
+    if (!v.given)
+        status = ulp_trace_fail(error);
     if (status == ULP_OK)
         status = v.by_rows ? by_rows(&v, error) : by_joints(&v, error);
     for (int i = 0; status == ULP_OK && i < call->tape->instruction_count; i++)
@@ -471,5 +481,6 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
             call->tape->instructions[i].kind != ULP_TAPE_CONSTANT)
             ulp_enclosing_hide(trace, (struct ulp_hidden_bound){call->tape, i, v.largest[i],
                                                                 v.rule.largest});
+    ulp_arena_free(v.scratch);
     return status;
 }

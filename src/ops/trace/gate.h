@@ -115,6 +115,15 @@ static inline void ulp_trace_owe(struct ulp_trace *trace, const struct ulp_trace
         trace->cotangents[number] += owed;
 }
 
+/* Between two turns ulp_trace_take takes from the other arena: what a gate needs for itself must
+ * not last as long as the node, which may be a recurrence of thousands of gates. */
+static inline void ulp_trace_turn(struct ulp_trace *trace, struct ulp_arena **other)
+{
+    struct ulp_arena *arena = trace->arena;
+    trace->arena = *other;
+    *other = arena;
+}
+
 static inline enum ulp_status ulp_trace_fail(struct ulp_error *error)
 {
     return ulp_fail_memory(error, "out of memory for the derivatives of a node");
