@@ -79,8 +79,9 @@ enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation
     const struct ulp_emulated *given = &emulation->given;
     const size_t outputs = ulp_model_output_count(given->model);
     if (!outputs)
-        return ulp_judge_fail(
-            &(struct ulp_unjudged){.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}, error);
+        return ulp_judge_fail(&(struct ulp_unjudged){.reason =
+                                                         ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)},
+                              error);
     for (size_t s = 0; s < given->sample_count; s++)
         for (size_t o = 0; o < outputs; o++) {
             const char *name = ulp_model_output(given->model, o).name;

@@ -390,9 +390,9 @@ static enum ulp_status check_results(const struct ulp_fit_product *products, siz
     for (size_t p = 0; p < count; p++)
         if (ulp_judge_reference(products[p].c) != ULP_CROSSED_NOTHING)
             return ULP_OK;
-    return ulp_judge_fail(
-        &(struct ulp_unjudged){.name = "c", .reason = ulp_judge_reason(ULP_CROSSED_NOTHING)},
-        error);
+    return ulp_judge_fail(&(struct ulp_unjudged){.name = "c",
+                                                 .reason = ulp_judge_reason(ULP_CROSSED_NOTHING)},
+                          error);
 }
 
 enum ulp_status ulp_fit_find(const struct ulp_fit_product *products, size_t count,

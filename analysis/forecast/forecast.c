@@ -445,9 +445,9 @@ enum ulp_status ulp_forecast_begin(struct ulp_forecaster *forecaster, const char
     const bool added =
         ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
         (forecaster->forward.plan->main->output_count || forecast->sample_count > 1 ||
-         ulp_unjudged_add(
-             forecast->memory, &forecast->unjudged,
-             (struct ulp_unjudged){.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
+         ulp_unjudged_add(forecast->memory, &forecast->unjudged,
+                          (struct ulp_unjudged){.reason =
+                                                    ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
     return added ? ULP_OK : ulp_forecast_memory(error);
 }
 

@@ -18,8 +18,8 @@ size_t ulp_forecast_nonfinite(const struct ulp_tensor *value, const struct ulp_t
         return 0;
     for (size_t i = 0; i < value->count; i++) {
         const double v = ulp_tensor_get(value, i);
-        if (!isfinite(v) && (isinf(v) ? ulp_judge_is_finite(truth, i)
-                                      : !isnan(ulp_tensor_get(truth, i))))
+        if (!isfinite(v) &&
+            (isinf(v) ? ulp_judge_is_finite(truth, i) : !isnan(ulp_tensor_get(truth, i))))
             if (!count++)
                 *first = i;
     }

@@ -69,10 +69,9 @@ size_t ulp_judge_count_nonfinite(const struct ulp_tensor *tensor)
 
 enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference)
 {
-    return !reference->count ? ULP_CROSSED_EMPTY
-           : ulp_judge_count_nonfinite(reference) == reference->count
-               ? ULP_CROSSED_NOTHING
-               : ULP_CROSSED_VALUE;
+    return !reference->count                                          ? ULP_CROSSED_EMPTY
+           : ulp_judge_count_nonfinite(reference) == reference->count ? ULP_CROSSED_NOTHING
+                                                                      : ULP_CROSSED_VALUE;
 }
 
 void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged)
@@ -130,10 +129,9 @@ enum ulp_status ulp_judge_inputs(const struct ulp_tensor_set *inputs, const char
 {
     for (size_t i = 0; inputs && i < inputs->count; i++)
         if (ulp_judge_count_nonfinite(&inputs->items[i].tensor))
-            return ulp_judge_fail(
-                &(struct ulp_unjudged){true, inputs->items[i].name, sample,
-                                       ulp_judge_reason(ULP_CROSSED_INPUT)},
-                error);
+            return ulp_judge_fail(&(struct ulp_unjudged){true, inputs->items[i].name, sample,
+                                                         ulp_judge_reason(ULP_CROSSED_INPUT)},
+                                  error);
     return ULP_OK;
 }
 

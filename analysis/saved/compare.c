@@ -111,7 +111,9 @@ static void add_output(struct ulp_changed_lane *lane, const json_t *before, cons
     const enum ulp_change change =
         before && after ? compare_outputs(before, after, factor, &reason) : ULP_WORSE;
     lane->outputs[lane->output_count++] =
-        (struct ulp_changed_output){ulp_saved_text(before ? before : after, "name"), before, after,
+        (struct ulp_changed_output){ulp_saved_text(before ? before : after, "name"),
+                                    before,
+                                    after,
                                     change,
                                     ulp_saved_number(json_object_get(after, "entire"), "rms") /
                                         ulp_saved_number(json_object_get(before, "entire"), "rms"),
@@ -272,7 +274,6 @@ enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
     const enum ulp_status status = ulp_arena_create(&out->memory, after->budget, error);
     if (status != ULP_OK)
         return status;
-    out->changes.nonfinite_inputs = count_inputs(before) +
-                                    count_inputs(after);
+    out->changes.nonfinite_inputs = count_inputs(before) + count_inputs(after);
     return add_lanes(out) ? ULP_OK : ulp_fail_memory(error, "out of memory for two reports");
 }

@@ -93,13 +93,12 @@ static void add_inputs(const struct ulp_page *page, const struct ulp_saved *save
     size_t i;
     json_array_foreach(list, i, input)
     {
-        const json_t *sample = json_array_get(
-            json_object_get(saved->root, "samples"),
-            (size_t)json_integer_value(json_object_get(input, "sample")));
-        ulp_unjudged_say(page->out,
-                         &(struct ulp_unjudged){true, ulp_saved_text(input, "input"),
-                                                json_string_value(sample),
-                                                ulp_judge_reason(ULP_CROSSED_INPUT)});
+        const json_t *sample =
+            json_array_get(json_object_get(saved->root, "samples"),
+                           (size_t)json_integer_value(json_object_get(input, "sample")));
+        ulp_unjudged_say(page->out, &(struct ulp_unjudged){true, ulp_saved_text(input, "input"),
+                                                           json_string_value(sample),
+                                                           ulp_judge_reason(ULP_CROSSED_INPUT)});
         ulp_text_add(page->out, "\n");
     }
 }

@@ -95,8 +95,9 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
     if (!options->fail_if_worse || (!changes.worse && !inputs && !empty))
         return ULP_OK;
     if (inputs)
-        say(stream, "\nFAIL --fail-if-worse: %zu input%s with NaN or infinity (when that is meant: "
-                    "--allow-nonfinite-inputs)\n",
+        say(stream,
+            "\nFAIL --fail-if-worse: %zu input%s with NaN or infinity (when that is meant: "
+            "--allow-nonfinite-inputs)\n",
             inputs, inputs == 1 ? "" : "s");
     else if (empty)
         say(stream, "\nFAIL --fail-if-worse: there is no output to compare\n");
@@ -108,7 +109,9 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
 
 int command_diff(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {&judge_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "OLD NEW", documentation,
                                      children,    NULL,         NULL};
     struct diff_options options = {.max_memory_bytes = REPORT_MEMORY};

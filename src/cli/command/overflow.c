@@ -274,8 +274,7 @@ static bool fails(const struct overflow_options *options, const struct ulp_forec
 }
 
 /* --fail-on: what was not shown not to overflow. */
-static int check_judged(const struct overflow_options *options,
-                        const struct ulp_forecast *forecast)
+static int check_judged(const struct overflow_options *options, const struct ulp_forecast *forecast)
 {
     const int code = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged,
                                   options->common.allow_nonfinite_inputs);
