@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/line_model.h"
+#include "tests/support/onnx_text.h"
 #include "tests/support/text_model.h"
 #include "attack.h"
 
@@ -258,6 +259,10 @@ static const struct refuted_case {
      {{"x", -2000, 2000}},
      "nccnp"},
     {"y = LayerNormalization(x, w8, w8b) axis=-1", "fp32,round=rz", {{"x", -1e37, 1e37}}, "n"},
+    /* factors beyond their format */
+    {"y = MatMul(x, w8x8)", "bf16,factor=fp16", {{"x", -1e5, 1e5}}, "n"},
+    {"y = MatMul(x, w8x8)", "fp32,factor=fp8-e4m3", {{"x", -1000, 1000}}, "n"},
+    {"y = MatMul(x, w8x8)", "bf16,factor=fp16", {{"x", -1e4, 1e4}}, "p"},
 };
 
 START_TEST(false_proofs_stay_refuted)
@@ -285,6 +290,36 @@ START_TEST(false_proofs_stay_refuted)
     ulp_proof_free(&proof);
     ulp_plan_free(plan);
     ulp_model_free(model);
+}
+END_TEST
+
+/* Bounds that runs once left: sums and products that a scattering with any index makes; factors
+ * that underflow in a narrower format; constants that a kernel reads unrounded. */
+static const struct left_case {
+    const char *text, *format;
+    double low, high;
+} left[] = {
+    {"(float[4,3] x, int64[2,1] i) => (float[4,3] y) <float[2,3] u = {5...}>"
+     "{ y = ScatterND<reduction=\"add\">(x, i, u) }",
+     "fp16", 0, 1},
+    {"(float[4,3] x, int64[2,3] i) => (float[4,3] y) <float[2,3] u = {-3...}>"
+     "{ y = ScatterElements<reduction=\"mul\">(x, i, u) }",
+     "fp16", 0, 3},
+    {"(float[4,8] x) => (float[4,2] y) <float[8,2] w = {1e-9...}> { y = MatMul(x, w) }",
+     "bf16,factor=fp16", 1, 2},
+    {"(float[4] x) => (float[4] y, float[4] z) <float[4] c = {0.1, 0.7, 1.3, -0.9}>"
+     "{ y = Atan(c)  z = Add(x, y) }",
+     "fp16,fuse=reduce,fuse-constants=inner", 0, 1},
+};
+
+START_TEST(bounds_hold_where_runs_left_them)
+{
+    const struct left_case *c = &left[_i];
+    struct subject subject;
+    subject_begin(&subject, onnx_text_load(18, c->text), c->format, c->low, c->high, NULL);
+    attack_randomly(&subject, 200, 0, NULL);
+    ck_assert_uint_gt(subject.tensors, 0);
+    subject_end(&subject);
 }
 END_TEST
 
@@ -421,6 +456,8 @@ int main(void)
     TCase *small = tcase_create("small"), *networks = tcase_create("networks");
     tcase_add_loop_test(small, false_proofs_stay_refuted, 0,
                         (int)(sizeof refuted / sizeof *refuted));
+    tcase_add_loop_test(small, bounds_hold_where_runs_left_them, 0,
+                        (int)(sizeof left / sizeof *left));
     tcase_add_test(small, samples_make_the_box);
     tcase_add_loop_test(small, small_models_are_proven, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(small, bodies_are_followed, 0, sizeof body_cases / sizeof *body_cases);

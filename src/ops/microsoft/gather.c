@@ -102,6 +102,17 @@ static int64_t scale_offset(const struct table *t, int first, int last, int64_t 
     return offset;
 }
 
+/* Bounds of packed integers (ops/trace/enclose.h) say nothing of the values inside. */
+static bool is_packed(const struct ulp_tensor *integers)
+{
+    return !ulp_element_is_float(integers->element);
+}
+
+static enum ulp_status fail_unknown(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its packed integers are not known");
+}
+
 /* The zero points as values, in the scales' places. */
 static enum ulp_status lay_zeros(struct ulp_call *call, const struct table *t,
                                  struct ulp_operand *operand, struct ulp_error *error)
@@ -112,6 +123,8 @@ static enum ulp_status lay_zeros(struct ulp_call *call, const struct table *t,
         operand->constant = middle[t->bits];
     if (!zero || t->packed == 1)
         return ULP_OK;
+    if (!is_packed(zero))
+        return fail_unknown(error);
     struct ulp_tensor *out;
     enum ulp_status status =
         ulp_call_make(call, ULP_TYPE_UINT8, scales->rank, scales->dims, &out, error);
@@ -138,6 +151,8 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
                   chosen = (int64_t)indices->count;
     int64_t *data_row, *scale_row, *scale_at;
     struct ulp_tensor *values = NULL;
+    if (t.packed > 1 && !is_packed(data))
+        return fail_unknown(error);
     *rows = (struct ulp_rows){.row_count = (size_t)(outer * chosen), .row_length = (size_t)inner};
     if ((status = ulp_move_table(call, &data_row, rows->row_count, 0, 0, error)) != ULP_OK ||
         (status = ulp_move_table(call, &scale_row, rows->row_count, 0, 0, error)) != ULP_OK ||

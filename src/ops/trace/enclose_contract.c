@@ -11,10 +11,13 @@ struct factor {
     struct ulp_norms *norms;   /* [batch][line] */
     struct ulp_affine *affine; /* of each element; NULL: not wanted */
     bool known;                /* every element is one number */
+    bool unbounded;            /* there are elements that may be anything */
 };
 
+/* most: the largest number that a factor can be. */
 static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
-                                    const struct ulp_factor *from, struct ulp_error *error)
+                                    const struct ulp_factor *from, double most,
+                                    struct ulp_error *error)
 {
     const struct ulp_enclosing *e = trace->enclosing;
     const struct ulp_tensor *in = from->tensor;
@@ -33,26 +36,40 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
             in->element == ULP_ELEMENT_F64 ? ((const double *)in->data)[i] : ulp_tensor_get(in, i);
         const size_t number =
             in->element == ULP_ELEMENT_F64 ? ulp_enclosing_number(e, element) : ULP_NO_NUMBER;
-        double centre = element, radius = 0;
+        double centre = element, radius = 0, magnitude = fabs(element);
         if (number != ULP_NO_NUMBER) {
             const double lo = e->at.lo[number], hi = e->at.hi[number];
+            magnitude = ulp_math_max(fabs(lo), fabs(hi));
             centre = lo / 2 + hi / 2;
             radius = ulp_math_max(hi - centre, centre - lo) * (1 + 0x1p-51);
             if (e->at.may[number] || !(lo <= hi))
                 radius = INFINITY, centre = 0;
-        } else if (!isfinite(centre)) {
-            radius = INFINITY, centre = 0;
         }
+        if (!(magnitude <= most) || isinf(element))
+            radius = INFINITY, centre = 0;
         if (out->affine)
-            out->affine[i] = number != ULP_NO_NUMBER && ulp_affine_is(&e->affine[number])
-                                 ? e->affine[number]
-                                 : (struct ulp_affine){.centre = centre, .rest = radius};
+            out->affine[i] =
+                number != ULP_NO_NUMBER && isfinite(radius) && ulp_affine_is(&e->affine[number])
+                    ? e->affine[number]
+                    : (struct ulp_affine){.centre = centre, .rest = radius};
         out->known = out->known && radius == 0;
+        out->unbounded = out->unbounded || !isfinite(radius);
         ((double *)out->tensors[CENTRE].data)[i] = centre;
         ((double *)out->tensors[CENTRE_SIZE].data)[i] = fabs(centre);
         ((double *)out->tensors[MAGNITUDE].data)[i] = (fabs(centre) + radius) * (1 + 0x1p-51);
     }
     return status;
+}
+
+/* Is one of these elements anything? */
+static bool reaches_unbounded(const struct factor *factor, const int64_t *places, size_t k)
+{
+    const double *magnitudes = factor->tensors[MAGNITUDE].data;
+    for (size_t n = 0; n < k; n++)
+        if (!(factor->from->padding && factor->from->padding[places[n]]) &&
+            isinf(magnitudes[places[n]]))
+            return true;
+    return false;
 }
 
 static enum ulp_status find_norms(struct ulp_trace *trace, struct factor *factor, size_t batches,
@@ -77,6 +94,8 @@ static enum ulp_status find_norms(struct ulp_trace *trace, struct factor *factor
                 ulp_enclosing_norms(trace->enclosing,
                                     named ? from->tensor->data : factor->tensors[CENTRE_SIZE].data,
                                     places, k, from->padding);
+            if (factor->unbounded && reaches_unbounded(factor, places, k))
+                factor->norms[g * lines + i] = (struct ulp_norms){INFINITY, INFINITY, INFINITY};
         }
     return status;
 }
@@ -124,20 +143,30 @@ static enum ulp_status run_sums(struct ulp_trace *trace, const struct ulp_contra
 
 /* The rounding of a lane's sum of k products whose magnitudes add up to `size`, whatever the order
  * and the unit: each product is rounded or cut at most twice, each addition once, by two ulps of
- * what is larger than the running sum of magnitudes. FP8 units keep 13 bits of their sums. */
-static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, double size)
+ * what is larger than the running sum of magnitudes. FP8 units keep 13 bits of their sums. Factors
+ * whose format has a narrower range than their storage lose 2^emin of it at most, which counts as
+ * often as the other line's magnitudes; l1: those of both lines together. */
+static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, double size, double l1)
 {
     int precision = arithmetic->accumulator.precision;
-    double factors = 0;
+    double factors = 0, lost = 0;
     if (arithmetic->factor.precision <= 4 && precision > 13)
         precision = 13;
     if (arithmetic->factor.precision < arithmetic->storage.precision) {
         const double u = ldexp(1, 1 - arithmetic->factor.precision);
         factors = 2 * u + u * u;
     }
+    if (arithmetic->factor.emin > arithmetic->storage.emin ||
+        (arithmetic->storage.subnormals && !arithmetic->factor.subnormals)) {
+        const double least = ldexp(1, arithmetic->factor.emin);
+        lost = least * (l1 * (1 + factors) + (double)k * least);
+        if (isnan(lost))
+            lost = INFINITY;
+    }
     const double steps = (double)k + 4, unit = ldexp(4, -precision),
                  tiny = ldexp(1, arithmetic->accumulator.emin);
-    return size * (steps * unit * (1 + factors) + factors) + steps * tiny;
+    return size * (steps * unit * (1 + factors) + factors) + steps * tiny +
+           lost * (1 + steps * unit);
 }
 
 /* ---- norms of rows of results ---- */
@@ -226,7 +255,7 @@ static double find_widest_column(struct ulp_trace *trace, const struct factor *f
     const struct ulp_factor *from = factor->from;
     int64_t *places;
     double widest = 0;
-    if (from->tensor->element != ULP_ELEMENT_F64 ||
+    if (from->tensor->element != ULP_ELEMENT_F64 || factor->unbounded ||
         !ulp_enclosing_take(trace, lines, sizeof *places, &places))
         return INFINITY;
     for (size_t n = 0; n < k; n++) {
@@ -243,7 +272,8 @@ static double find_widest_column(struct ulp_trace *trace, const struct factor *f
 /* Results first, first + step, ... (count of them) have that l2 norm at most before they are
  * rounded: a joint, when it is less than their intervals say. */
 static void join_line(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
-                      size_t first, size_t step, size_t count, size_t k, double norm, double size)
+                      size_t first, size_t step, size_t count, size_t k, double norm, double size,
+                      double l1)
 {
     struct ulp_enclosing *e = trace->enclosing;
     const struct ulp_format *format = &arithmetic->storage;
@@ -255,9 +285,9 @@ static void join_line(struct ulp_trace *trace, const struct ulp_arithmetic *arit
         squares += x * x;
     }
     const double n = (double)count;
-    norm =
-        (norm + sqrt(n) * lane_error(arithmetic, k, size)) * (1 + ldexp(1, 1 - format->precision)) +
-        sqrt(n) * ldexp(1, format->emin);
+    norm = (norm + sqrt(n) * lane_error(arithmetic, k, size, l1)) *
+               (1 + ldexp(1, 1 - format->precision)) +
+           sqrt(n) * ldexp(1, format->emin);
     if (count < 2 || !(norm < 0.99 * sqrt(squares)) || !isfinite(norm))
         return;
     const uint32_t joint = ulp_enclosing_add_joint(trace, (struct ulp_joint){INFINITY, norm});
@@ -286,12 +316,14 @@ static void join_results(struct ulp_trace *trace, const struct ulp_contraction *
         for (size_t i = 0; i < others; i++) {
             const struct ulp_norms *x = &vectors->norms[g * others + i];
             const double norm = ulp_math_min(spectral * x->l2, x->l1 * widest);
-            double size = 0;
-            for (size_t j = 0; j < lines; j++)
+            double size = 0, l1 = 0;
+            for (size_t j = 0; j < lines; j++) {
                 size = ulp_math_max(size, x->l2 * matrix->norms[g * lines + j].l2);
+                l1 = ulp_math_max(l1, x->l1 + matrix->norms[g * lines + j].l1);
+            }
             if (isfinite(norm))
                 join_line(trace, arithmetic, first + g * p->m * p->n + (rows ? i * p->n : i),
-                          rows ? 1 : p->n, lines, p->k, norm, size);
+                          rows ? 1 : p->n, lines, p->k, norm, size, l1);
         }
     }
 }
@@ -313,7 +345,7 @@ static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double
         lo = -size;
     if (!(hi <= size))
         hi = size;
-    const double error = lane_error(arithmetic, k, size);
+    const double error = lane_error(arithmetic, k, size, a.l1 + b.l1);
     const double most = size + error;
     *largest = ulp_math_max(*largest, most);
     if (most <= arithmetic->accumulator.max_finite && isfinite(most))
@@ -350,9 +382,9 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
     if (status != ULP_OK)
         return status;
     ulp_trace_turn(trace, &scratch);
-    status = split_tensor(trace, &a, &p->a, error);
+    status = split_tensor(trace, &a, &p->a, own.factor.max_finite, error);
     if (status == ULP_OK)
-        status = split_tensor(trace, &b, &p->b, error);
+        status = split_tensor(trace, &b, &p->b, own.factor.max_finite, error);
     if (status == ULP_OK)
         status = run_sums(trace, p, &a, &b, sums, pool, error);
     if (status == ULP_OK)

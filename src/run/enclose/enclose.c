@@ -145,7 +145,8 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
     const char *normalised = NULL, *reason = NULL;
     struct ulp_error own = {0};
     bool done = false, assumed = follows_assumption(w, step);
-    enum ulp_status status = ulp_trace_enclose(w->trace, w->arithmetic, w->from->symbols, error);
+    enum ulp_status status =
+        ulp_trace_enclose(w->trace, ulp_enclose_computes(w, step), w->from->symbols, error);
     if (status == ULP_OK)
         status = ulp_enclose_special(w, step, &done, error);
     if (status != ULP_OK)

@@ -46,6 +46,20 @@ struct ulp_enclosing_walk {
     struct ulp_written_share *shares;                 /* by step */
 };
 
+/* Is the step computed in the inner format of a kernel (fuse=)? And what it is computed in. */
+static inline bool ulp_enclose_is_inside(const struct ulp_enclosing_walk *w,
+                                         const struct ulp_step *step)
+{
+    const struct ulp_fusion *fusion = w->from->plan->mixes[0].fusion;
+    return fusion && fusion->nodes[step->number].inner;
+}
+static inline const struct ulp_arithmetic *ulp_enclose_computes(const struct ulp_enclosing_walk *w,
+                                                                const struct ulp_step *step)
+{
+    return ulp_enclose_is_inside(w, step) ? ulp_mix_computes(&w->from->plan->mixes[0], step->number)
+                                          : w->arithmetic;
+}
+
 /* enclose.c: a walk over a block, with the trace of the caller. */
 enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *walk, const struct ulp_enclose *from,
                                  const struct ulp_block *block, const struct ulp_mix *mix,

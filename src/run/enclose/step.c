@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "number/function/math.h"
+#include "ops/trace/affine.h"
 #include "run/enclose/enclosed.h"
 #include "run/idiom/read.h"
 
@@ -104,14 +105,38 @@ static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_s
                           const struct ulp_tensor *named, const struct ulp_enclosure *range)
 {
     const double most = w->arithmetic->storage.max_finite;
-    const bool saturates =
-        w->arithmetic->constants != ULP_CONSTANTS_IEEE && ulp_step_is(step, "ConstantOfShape");
+    const bool saturates = w->arithmetic->constants != ULP_CONSTANTS_IEEE &&
+                           ulp_step_is(step, "ConstantOfShape") && !ulp_enclose_is_inside(w, step);
     for (size_t i = 0; i < range->count; i++) {
         if (!ulp_trace_is_number(((const double *)named->data)[i]) || range->at.may[i])
             continue;
         if (saturates && fabs(range->at.lo[i]) > most)
             range->at.lo[i] = range->at.hi[i] = copysign(most, range->at.lo[i]);
         ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &range->at, i);
+    }
+}
+
+/* Of a step inside a kernel: what is computed in the inner format is read there, and stored,
+ * rounded once more, for readers outside. Both are enclosed. */
+static void store_kernel(const struct ulp_enclosing_walk *w, struct ulp_enclosure *range)
+{
+    const struct ulp_format *format = &w->arithmetic->storage;
+    const double u = ldexp(1, 1 - format->precision), tiny = ldexp(1, format->emin);
+    for (size_t i = 0; i < range->count; i++) {
+        ulp_interval_store(w->arithmetic, format, &range->at, i);
+        if (range->affine && range->at.may[i])
+            range->affine[i].rest = INFINITY;
+        else if (range->affine)
+            ulp_affine_store(&range->affine[i], format);
+        if (range->joint[i] == ULP_NO_JOINT)
+            continue;
+        struct ulp_joint *joint = &range->joints[range->joint[i]];
+        joint->l1 += tiny;
+        joint->l2 += tiny;
+    }
+    for (size_t j = 0; j < range->joint_count; j++) {
+        range->joints[j].l1 *= 1 + u;
+        range->joints[j].l2 *= 1 + u;
     }
 }
 
@@ -130,6 +155,8 @@ static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ul
         value->is_range = status == ULP_OK;
         if (status == ULP_OK)
             store_numbers(w, step, output, &value->range);
+        if (status == ULP_OK && ulp_enclose_is_inside(w, step))
+            store_kernel(w, &value->range);
     } else if (ulp_trace_has_unknown_integers(w->trace)) {
         status = ulp_bounds_set_unknown(w, value, error);
     } else {
@@ -150,8 +177,12 @@ static const char *const choosing[] = {"Compress",        "Expand",   "Gather",
                                        "TensorScatter",   "TopK",     "Unique",
                                        "MaxRoiPool",      "Identity"};
 
+/* Of the scattering ones those that replace elements alone: a sum or product of two is none. */
 static bool only_chooses(const struct ulp_step *step)
 {
+    const struct ulp_attribute *reduction = ulp_node_attribute(step->bound.node, "reduction");
+    if (reduction && reduction->s && strcmp(reduction->s, "none") != 0)
+        return false;
     for (size_t c = 0; c < sizeof choosing / sizeof *choosing; c++)
         if (strcmp(step->bound.op->name, choosing[c]) == 0)
             return true;
@@ -194,6 +225,9 @@ static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_
             hull->may[0] |= ULP_MAY_BE_ANYTHING;
         }
     }
+    /* a table is read as the model has it, and what is taken of it lowered */
+    if (status == ULP_OK)
+        ulp_interval_store(w->arithmetic, &w->arithmetic->storage, hull, 0);
     return status;
 }
 
