@@ -4,7 +4,7 @@ test_programs =
 check_PROGRAMS += $(test_programs)
 TESTS += $(test_programs)
 check_LIBRARIES += libtest.a
-libtest_a_SOURCES = %D%/support/line_model.c %D%/support/line_model.h \
+libtest_a_SOURCES = %D%/support/element.c %D%/support/element.h %D%/support/line_model.c %D%/support/line_model.h \
 	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h \
 	%D%/support/test.c %D%/support/test.h %D%/support/text_model.c %D%/support/text_model.h \
 	%D%/fuzz/fuzz.c %D%/fuzz/fuzz.h %D%/fuzz/fuzz_array.c %D%/fuzz/fuzz_document.c %D%/fuzz/fuzz_formula.c \

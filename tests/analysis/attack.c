@@ -1,12 +1,15 @@
 #include "attack.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
 #include "run/idiom/read.h"
 #include "run/pass/sweep.h"
+#include "tests/support/element.h"
 #include "tests/support/test.h"
 
 void subject_begin(struct subject *out, struct ulp_model *model, const char *format, double low,
@@ -38,47 +41,108 @@ static const struct ulp_proof_node *find_node(const struct ulp_proof *proof, siz
     return NULL;
 }
 
+__attribute__((format(printf, 2, 3))) static void say_wrong(struct subject *subject,
+                                                            const char *format, ...)
+{
+    char text[800];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (!subject->wrong)
+        ck_abort_msg("%s", text);
+    subject->wrong(subject->context, text);
+}
+
+/* Whether it is done; else it was refused, which some subjects may be. */
+static bool is_done(struct subject *subject, enum ulp_status status, const struct ulp_error *error)
+{
+    if (status == ULP_OK)
+        return true;
+    if (!subject->wrong)
+        ck_abort_msg("%s", error->message);
+    if ((status != ULP_ERROR_INPUT && status != ULP_ERROR_UNSUPPORTED &&
+         status != ULP_ERROR_MEMORY) ||
+        !*error->message)
+        say_wrong(subject, "a refusal of status %d: %.300s", (int)status, error->message);
+    subject->refused++;
+    return false;
+}
+
 static void check_element(struct subject *subject, const struct ulp_proof_output *output, double x)
 {
-    ck_expect((output->infinite && isinf(x)) ||
-                  (x >= output->low && x <= output->high && fabs(x) <= output->bound),
-              "%s: %.9g is not in [%.9g, %.9g]", output->name, x, output->low, output->high);
-    if (output->bound > 0 && isfinite(x))
+    /* low and high are those of the elements that are proven */
+    const bool inside = output->verdict == ULP_PROOF_NOT_PROVEN
+                            ? fabs(x) <= output->bound
+                            : x >= output->low && x <= output->high && fabs(x) <= output->bound;
+    if (!inside && !(output->infinite && isinf(x)) && !subject->outside++)
+        say_wrong(subject, "%s output %s of %s: %.17g is not in [%.17g, %.17g], of magnitude %.17g",
+                  ulp_proof_verdict_name(output->verdict), output->name, subject->node->name, x,
+                  output->low, output->high, output->bound);
+    if (output->bound > 0 && isfinite(x) && output->verdict == ULP_PROOF_PROVEN)
         subject->attained = fmax(subject->attained, fabs(x) / output->bound);
 }
 
+/* What is not proven may overflow; of its finite elements the bounds hold as long as nothing did.
+ */
+static void check_unproven(struct subject *subject, const struct ulp_proof_output *output,
+                           const struct ulp_tensor *values)
+{
+    bool overflows = false;
+    for (size_t i = 0; i < values->count; i++)
+        overflows =
+            overflows || !(fabs(ulp_tensor_get(values, i)) < subject->proof.format.max_finite);
+    for (size_t i = 0; i < values->count && !overflows && !subject->overflowed; i++)
+        check_element(subject, output, ulp_tensor_get(values, i));
+    subject->overflowed |= overflows;
+}
+
 /* The smallest and the largest, and every element that is neither: NaN. */
-static void check_output(struct subject *subject, const struct ulp_proof_output *output,
+static void check_proven(struct subject *subject, const struct ulp_proof_output *output,
                          const struct ulp_tensor *values)
 {
     const float *floats = values->element == ULP_ELEMENT_F32 ? values->data : NULL;
     float least = INFINITY, most = -INFINITY;
     for (size_t i = 0; floats && !output->infinite && i < values->count; i++) {
-        ck_expect(!isnan(floats[i]), "%s: element %zu is NaN", output->name, i);
+        if (isnan(floats[i]))
+            check_element(subject, output, (double)floats[i]);
         least = floats[i] < least ? floats[i] : least;
         most = floats[i] > most ? floats[i] : most;
     }
     for (size_t i = 0; (!floats || output->infinite) && i < values->count; i++)
         check_element(subject, output, ulp_tensor_get(values, i));
-    if (floats && !output->infinite && values->count) {
+    if (floats && !output->infinite && values->count && least <= most) {
         check_element(subject, output, (double)least);
         check_element(subject, output, (double)most);
     }
-    subject->values += values->count;
 }
 
-/* Every output that is proven, of every node; those that follow from others when these are
- * finite. */
+static void check_output(struct subject *subject, const struct ulp_proof_output *output,
+                         const struct ulp_tensor *values)
+{
+    if (output->verdict == ULP_PROOF_NOT_PROVEN)
+        check_unproven(subject, output, values);
+    else if (output->verdict == ULP_PROOF_PROVEN || !subject->overflowed)
+        check_proven(subject, output, values);
+    subject->values += values->count;
+    subject->tensors++;
+}
+
+/* Every output of every node; conditional ones while nothing overflowed that may, inside of nodes
+ * too, where it is not seen. */
 static enum ulp_status check_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
     struct subject *subject = context;
     const struct ulp_proof_node *node = find_node(&subject->proof, event->index);
     (void)error;
+    subject->node = node;
+    for (size_t h = 0; node && h < node->hidden_count; h++)
+        subject->overflowed |= !node->hidden[h].proven;
     for (size_t o = 0; node && o < event->output_count; o++)
         for (size_t p = 0; p < node->output_count; p++)
             if (strcmp(node->outputs[p].name, event->output_names[o]) == 0 &&
-                node->outputs[p].verdict == ULP_PROOF_PROVEN)
+                event->values[o].entire)
                 check_output(subject, &node->outputs[p], event->values[o].entire);
     return ULP_OK;
 }
@@ -88,8 +152,15 @@ static void run_inputs(struct subject *subject, const struct ulp_tensor_set *inp
     const struct ulp_observer observer = {.context = subject, .node_done = check_node};
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_run(subject->plan, inputs, &options, &observer, 1, NULL, NULL, &error),
-              error);
+    subject->overflowed = false;
+    for (size_t i = 0; i < inputs->count; i++)
+        for (size_t e = 0; subject->proof.inputs[i].beyond && e < inputs->items[i].tensor.count;
+             e++)
+            subject->overflowed |= !(fabs(ulp_tensor_get(&inputs->items[i].tensor, e)) <=
+                                     subject->proof.format.max_finite);
+    is_done(subject,
+            ulp_plan_run(subject->plan, inputs, &options, &observer, 1, NULL, NULL, &error),
+            &error);
 }
 
 /* Inputs of the box: at its ends with probability 3/4, else inside. */
@@ -98,29 +169,29 @@ static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t
 {
     struct ulp_tensor_set out = {0};
     struct ulp_error error;
+    if (subject->make) {
+        subject->make(subject->context, seed, &out);
+        return out;
+    }
     for (size_t i = 0; i < subject->proof.input_count; i++) {
         const struct ulp_proof_input *box = &subject->proof.inputs[i];
         const struct ulp_tensor *shape = shapes ? ulp_tensor_set_find(shapes, box->name) : NULL;
         const struct ulp_value_info info = ulp_model_input(subject->model, i);
+        const uint64_t key = ulp_mix(seed) + i;
         struct ulp_tensor tensor;
         ck_ulp_ok(ulp_tensor_create(&tensor, shape ? shape->type : info.type, ULP_ELEMENT_COUNT, 0,
                                     shape ? shape->rank : info.rank,
                                     shape ? shape->dims : info.dims, &error),
                   error);
         for (size_t e = 0; e < tensor.count; e++) {
-            const double u = ulp_random_uniform(seed + 77 * i, 2 * e),
-                         v = ulp_random_uniform(seed + 77 * i, 2 * e + 1),
+            const double u = ulp_random_uniform(key, 2 * e), v = ulp_random_uniform(key, 2 * e + 1),
                          x = u < 0.375  ? box->low
                              : u < 0.75 ? box->high
                                         : box->low + v * (box->high - box->low);
-            if (tensor.element == ULP_ELEMENT_F32)
-                ((float *)tensor.data)[e] = (float)x;
-            else if (tensor.element == ULP_ELEMENT_I64)
-                ((int64_t *)tensor.data)[e] = (int64_t)floor(x);
-            else if (tensor.element == ULP_ELEMENT_BOOL)
-                ((uint8_t *)tensor.data)[e] = u < 0.5;
-            else
-                ck_abort_msg("input %s has another element", box->name);
+            test_set_element(&tensor, e,
+                             tensor.type == ULP_TYPE_BOOL           ? u < 0.5
+                             : ulp_element_is_float(tensor.element) ? x
+                                                                    : floor(x));
         }
         ck_ulp_ok(ulp_tensor_set_add(&out, box->name, &tensor, &error), error);
     }
@@ -133,6 +204,7 @@ static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t
 #define ROWS_TRIED 256
 
 struct climb {
+    const struct subject *subject;
     const struct ulp_plan *plan; /* fp64 */
     struct ulp_tensor *values;   /* by slot */
     struct ulp_tensor_set *inputs;
@@ -187,9 +259,12 @@ static void choose_rows(struct climb *climb, const struct ulp_step *step, const 
         return;
     const size_t width = (size_t)table->dims[1], rows = (size_t)table->dims[0];
     struct ulp_tensor *indexes = NULL;
+    const struct ulp_proof_input *box = NULL;
     for (size_t i = 0; i < climb->inputs->count; i++)
-        if (strcmp(climb->inputs->items[i].name, block->slots[slot].name) == 0)
+        if (strcmp(climb->inputs->items[i].name, block->slots[slot].name) == 0) {
             indexes = &climb->inputs->items[i].tensor;
+            box = &climb->subject->proof.inputs[i];
+        }
     if (!indexes || indexes->element != ULP_ELEMENT_I64 || count != indexes->count * width)
         return;
     for (size_t p = 0; p < indexes->count; p++) {
@@ -200,6 +275,8 @@ static void choose_rows(struct climb *climb, const struct ulp_step *step, const 
                     ? t
                     : (size_t)(ulp_random_uniform(climb->seed + t, p) * (double)rows);
             double product = 0;
+            if ((double)row < box->low || (double)row > box->high)
+                continue;
             for (size_t k = 0; k < width; k++)
                 product += cotangents[p * width + k] * ulp_tensor_get(table, row * width + k);
             if (product > best) {
@@ -234,15 +311,16 @@ static void close_step(void *context, const struct ulp_step *step)
 }
 
 /* The corner of the box to which the gradient of |element| of the slot points. */
-static void step_to_corner(const struct subject *subject, struct climb *climb,
+static void step_to_corner(struct subject *subject, struct climb *climb,
                            struct ulp_tensor_set *inputs, int target, uint64_t seed)
 {
     const struct ulp_block *block = climb->plan->main;
     struct ulp_error error;
     struct ulp_pool *pool = test_pool(1);
-    bool *stopped = calloc(climb->plan->node_count + 1, sizeof *stopped);
+    bool *stopped = calloc(climb->plan->node_count + 1, sizeof *stopped),
+         *passed = calloc(climb->plan->node_count + 1, sizeof *passed);
     double **cotangents = calloc(block->slot_count + 1, sizeof *cotangents), *seeded;
-    ck_assert(stopped && cotangents);
+    ck_assert(stopped && passed && cotangents);
     for (size_t s = 0; s < block->slot_count; s++)
         if (block->slots[s].given)
             for (size_t i = 0; i < inputs->count; i++)
@@ -252,6 +330,7 @@ static void step_to_corner(const struct subject *subject, struct climb *climb,
                                     .values = climb->values,
                                     .cotangents = cotangents,
                                     .stopped = stopped,
+                                    .passed = passed,
                                     .pool = pool,
                                     .node = see_cotangents,
                                     .context = climb,
@@ -261,20 +340,22 @@ static void step_to_corner(const struct subject *subject, struct climb *climb,
     ck_ulp_ok(ulp_sweep_cotangents(&sweep, target, value->count, &seeded, &error), error);
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
     seeded[element] = ulp_tensor_get(value, element) < 0 ? -1 : 1;
-    ck_ulp_ok(ulp_sweep_run(&sweep, &error), error);
-    for (size_t i = 0; i < inputs->count; i++) {
+    const bool swept = is_done(subject, ulp_sweep_run(&sweep, &error), &error);
+    for (size_t i = 0; i < inputs->count && swept; i++) {
         const int slot = slot_named(block, inputs->items[i].name);
         const double *gradient = slot >= 0 ? cotangents[slot] : NULL;
-        const bool floats = inputs->items[i].tensor.element == ULP_ELEMENT_F32;
-        for (size_t e = 0; floats && gradient && e < inputs->items[i].tensor.count; e++)
+        struct ulp_tensor *input = &inputs->items[i].tensor;
+        for (size_t e = 0; gradient && ulp_element_is_float(input->element) && e < input->count;
+             e++)
             if (gradient[e] != 0)
-                ((float *)inputs->items[i].tensor.data)[e] =
-                    (float)(gradient[e] > 0 ? subject->proof.inputs[i].high
-                                            : subject->proof.inputs[i].low);
+                test_set_element(input, e,
+                                 gradient[e] > 0 ? subject->proof.inputs[i].high
+                                                 : subject->proof.inputs[i].low);
     }
     for (size_t s = 0; s < block->slot_count; s++)
         ulp_free(cotangents[s]);
     free(cotangents);
+    free(passed);
     free(stopped);
     ulp_pool_free(pool);
 }
@@ -284,7 +365,8 @@ static void climb_to(struct subject *subject, const struct ulp_plan *exact, int 
                      uint64_t seed, const struct ulp_tensor_set *shapes)
 {
     const size_t slots = exact->main->slot_count;
-    struct climb climb = {.plan = exact,
+    struct climb climb = {.subject = subject,
+                          .plan = exact,
                           .values = calloc(slots + 1, sizeof *climb.values),
                           .seed = seed};
     const struct ulp_observer observer = {.context = &climb, .node_done = collect};
@@ -294,8 +376,10 @@ static void climb_to(struct subject *subject, const struct ulp_plan *exact, int 
     climb.inputs = &inputs;
     ck_assert_ptr_nonnull(climb.values);
     for (int step = 0; step < 3; step++) {
-        ck_ulp_ok(ulp_plan_run(exact, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
-        if (climb.values[target].data)
+        if (is_done(subject,
+                    ulp_plan_run(exact, &inputs, &options, &observer, 1, NULL, NULL, &error),
+                    &error) &&
+            climb.values[target].count)
             step_to_corner(subject, &climb, &inputs, target, seed);
         for (size_t s = 0; s < slots; s++)
             if (exact->main->slots[s].given)
@@ -313,7 +397,7 @@ void attack_randomly(struct subject *subject, size_t count, uint64_t seed,
                      const struct ulp_tensor_set *shapes)
 {
     for (size_t s = 0; s < count; s++) {
-        struct ulp_tensor_set inputs = make_inputs(subject, seed + 1000 * s, shapes);
+        struct ulp_tensor_set inputs = make_inputs(subject, seed + s, shapes);
         run_inputs(subject, &inputs);
         subject->random++;
         ulp_tensor_set_free(&inputs);
@@ -328,11 +412,15 @@ void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
     struct ulp_arithmetic fp64;
     struct ulp_error error;
     ck_ulp_ok(ulp_arithmetic_find("fp64", &fp64, &error), error);
-    ck_ulp_ok(ulp_plan_create(subject->model, &fp64, 1, &options, &exact, &error), error);
+    if (!is_done(subject, ulp_plan_create(subject->model, &fp64, 1, &options, &exact, &error),
+                 &error))
+        return;
     for (size_t s = 0; s < count; s++) {
         const size_t turn = seed + s;
-        const struct ulp_proof_node *node = &subject->proof.nodes[turn % subject->proof.node_count];
-        const int target = slot_named(exact->main, node->outputs[0].name);
+        const struct ulp_proof_node *node =
+            subject->proof.node_count ? &subject->proof.nodes[turn % subject->proof.node_count]
+                                      : NULL;
+        const int target = node ? slot_named(exact->main, node->outputs[0].name) : -1;
         if (target >= 0)
             climb_to(subject, exact, target, 31 * turn + 5, shapes);
     }

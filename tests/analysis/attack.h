@@ -9,9 +9,18 @@ struct subject {
     struct ulp_model *model;
     struct ulp_plan *plan;
     struct ulp_proof proof;
-    size_t random, climbed; /* inputs that were run */
-    size_t values;          /* compared */
-    double attained;        /* the largest share of a finite bound that was met */
+    size_t random, climbed;            /* inputs that were run */
+    size_t tensors, values;            /* compared */
+    size_t outside;                    /* values, of those of which the first is told */
+    size_t refused;                    /* runs */
+    double attained;                   /* the largest share of a finite bound that was met */
+    const struct ulp_proof_node *node; /* at hand */
+    bool overflowed; /* in this run: something that is not proven, or its inside may have */
+    /* NULL, or told of what is wrong, which else fails the test; then runs may be refused */
+    void (*wrong)(void *context, const char *what);
+    /* NULL, or makes the inputs of a seed, in place of the box' own */
+    void (*make)(void *context, uint64_t seed, struct ulp_tensor_set *out);
+    void *context;
 };
 /* low > high: the model's own ranges. Takes the model. */
 void subject_begin(struct subject *out, struct ulp_model *model, const char *format, double low,

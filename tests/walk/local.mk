@@ -6,3 +6,9 @@ walk_sources = %D%/arithmetic.c %D%/builder.h %D%/control.c %D%/node.c %D%/rando
 check_PROGRAMS += random_graph
 random_graph_SOURCES = %D%/random_graph_files.c $(walk_sources)
 EXTRA_DIST += %D%/README.md
+walk_proof_sources = %D%/proof_walk.c %D%/proof_walk.h tests/analysis/attack.c tests/analysis/attack.h $(walk_sources)
+test_programs += check_prove_walk
+check_prove_walk_SOURCES = %D%/check_prove_walk.c $(walk_proof_sources)
+# Run by hand: the walk through proofs of any seeds.
+check_PROGRAMS += walk_proofs
+walk_proofs_SOURCES = %D%/walk_proofs.c $(walk_proof_sources)

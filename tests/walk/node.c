@@ -7,6 +7,7 @@
 #include "builder.h"
 #include "tests/ops/harness/rows.h"
 #include "tests/ops/harness/variants.h"
+#include "tests/support/element.h"
 #include "tests/support/test.h"
 
 #define CALL_MEMORY_MAX ((size_t)4 << 20)
@@ -194,7 +195,7 @@ static void stir(struct builder *b, struct node_case *c)
         }
         if (isfinite(low) && isfinite(high))
             for (size_t e = 0; e < tensor->count; e++)
-                random_set_element(tensor, e, uniform(b, low, high) * scale);
+                test_set_element(tensor, e, uniform(b, low, high) * scale);
     }
 }
 

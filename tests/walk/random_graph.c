@@ -10,10 +10,11 @@
 
 #include "builder.h"
 #include "tests/ops/harness/cases.h"
+#include "tests/support/element.h"
 #include "tests/support/test.h"
 
 #define ATTEMPTS_MAX 64
-#define OPSET_MAX 27
+#define OPSET_MAX 28
 #define MEMORY_MAX ((size_t)64 << 20)
 
 double uniform(struct builder *b, double low, double high)
@@ -22,22 +23,6 @@ double uniform(struct builder *b, double low, double high)
 }
 
 /* ---- samples ---- */
-
-void random_set_element(struct ulp_tensor *tensor, size_t e, double value)
-{
-    struct ulp_format format;
-    struct ulp_error error;
-    if (!ulp_element_is_float(tensor->element)) {
-        ulp_tensor_set_int(tensor, e, (int64_t)value);
-        return;
-    }
-    ck_ulp_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &error), error);
-    value = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, value, 0, 0);
-    if (tensor->element == ULP_ELEMENT_F64)
-        ((double *)tensor->data)[e] = value;
-    else
-        ((float *)tensor->data)[e] = (float)value;
-}
 
 /* Uniform in the logarithm of the magnitude, from the largest down over 60 binades. */
 static double draw_magnitude(double low, double high, double u, double v)
@@ -85,7 +70,7 @@ void random_graph_sample(const struct random_graph *graph, uint64_t n, struct ul
                                     input->dims, &error),
                   error);
         for (size_t e = 0; e < tensor.count; e++)
-            random_set_element(&tensor, e, random_graph_element(graph, i, n, e, tensor.count));
+            test_set_element(&tensor, e, random_graph_element(graph, i, n, e, tensor.count));
         ck_ulp_ok(ulp_tensor_set_add(out, input->name, &tensor, &error), error);
     }
 }
@@ -218,7 +203,7 @@ int add_input(struct builder *b, enum ulp_type type, int rank, const int64_t *di
     if (rank)
         memcpy(input->dims, dims, (size_t)rank * sizeof *dims);
     for (size_t e = 0; e < tensor.count; e++)
-        random_set_element(&tensor, e, random_graph_element(graph, i, 0, e, tensor.count));
+        test_set_element(&tensor, e, random_graph_element(graph, i, 0, e, tensor.count));
     const size_t v = add_value(b, "x", &tensor);
     snprintf(input->name, sizeof input->name, "%s", b->values[v].name);
     proto_value(b->main, GRAPH_INPUT, input->name, (int)type, rank, dims);

@@ -45,8 +45,6 @@ void random_graph_sample(const struct random_graph *graph, uint64_t n, struct ul
 /* Element e of input i in that sample. */
 double random_graph_element(const struct random_graph *graph, size_t i, uint64_t n, size_t e,
                             size_t count);
-/* A float or integer stored as the tensor's type has it. */
-void random_set_element(struct ulp_tensor *tensor, size_t e, double value);
 
 /* The ranges as options "--val-range=NAME=LOW,HIGH", one on a line, to be freed. */
 char *random_graph_options(const struct random_graph *graph);

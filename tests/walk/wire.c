@@ -70,9 +70,13 @@ static struct range range_of(const struct ulp_tensor *tensor)
     return range;
 }
 
-/* Ends that the type has; where one is beyond its largest number, that of FP32 remains. */
+/* Ends that the type has; where one is beyond its largest number, that of FP32 remains. FLOAT8E8M0
+ * has powers of two alone. */
 static struct range round_ends(struct range range, enum ulp_type type)
 {
+    if (type == ULP_TYPE_FLOAT8E8M0)
+        return (struct range){exp2(floor(log2(fmax(range.low, 0x1p-20)))),
+                              exp2(ceil(log2(fmin(fmax(range.high, 0x1p-20), 0x1p20))))};
     double *const ends[] = {&range.low, &range.high};
     struct ulp_format format;
     struct ulp_error error;
@@ -115,8 +119,30 @@ static struct range draw_range(struct builder *b, const struct ulp_tensor *wante
 
 /* ---- integers and decisions ---- */
 
+/* Of an integer type the numbers that it has, and a double, too. */
+static void clip_ends(enum ulp_type type, double *low, double *high)
+{
+    static const struct {
+        enum ulp_type type;
+        double least, most;
+    } types[] = {
+        {ULP_TYPE_UINT8, 0, 255},         {ULP_TYPE_INT8, -128, 127},
+        {ULP_TYPE_UINT16, 0, 65535},      {ULP_TYPE_INT16, -32768, 32767},
+        {ULP_TYPE_UINT32, 0, 0xffffffff}, {ULP_TYPE_INT32, -0x1p31, 0x7fffffff},
+        {ULP_TYPE_UINT64, 0, 0x1p53},     {ULP_TYPE_INT64, -0x1p53, 0x1p53},
+        {ULP_TYPE_UINT4, 0, 15},          {ULP_TYPE_INT4, -8, 7},
+        {ULP_TYPE_UINT2, 0, 3},           {ULP_TYPE_INT2, -2, 1},
+    };
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        if (types[t].type == type) {
+            *low = fmin(fmax(*low, types[t].least), types[t].most);
+            *high = fmin(fmax(*high, types[t].least), types[t].most);
+        }
+}
+
 static size_t give(struct builder *b, const struct ulp_tensor *wanted, double low, double high)
 {
+    clip_ends(wanted->type, &low, &high);
     const int v = add_input(b, wanted->type, wanted->rank, wanted->dims, low, high);
     return v < 0 ? add_constant(b, wanted) : (size_t)v;
 }

@@ -209,10 +209,12 @@ static void change_tensor(struct node_case *c, struct ulp_attribute *attribute, 
     struct ulp_error error;
     char text[200];
     ulp_tensor_free(tensor);
-    ck_ulp_ok(ulp_tensor_create(tensor, variant_types[(size_t)detail % VARIANT_TYPES],
-                                ULP_ELEMENT_COUNT, 0, variant_shapes[detail].rank,
-                                variant_shapes[detail].dims, &error),
-              error);
+    /* a shape that no tensor has: an empty one */
+    const enum ulp_type type = variant_types[(size_t)detail % VARIANT_TYPES];
+    if (ulp_tensor_create(tensor, type, ULP_ELEMENT_COUNT, 0, variant_shapes[detail].rank,
+                          variant_shapes[detail].dims, &error) != ULP_OK)
+        ck_ulp_ok(ulp_tensor_create(tensor, type, ULP_ELEMENT_COUNT, 0, 1, (int64_t[]){0}, &error),
+                  error);
     for (size_t i = 0; i < tensor->count; i++)
         variant_set_number(tensor, NULL, i, 1, 1);
     attribute->tensor = tensor;

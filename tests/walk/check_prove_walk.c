@@ -1,0 +1,38 @@
+/* No proof of a random graph is false (proof_walk.h): a fixed sample of seeds, in `make check-long`
+ * as many as have 10^7 tensors, which reach every row of the operator table. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "proof_walk.h"
+#include "tests/support/test.h"
+
+#define GRAPHS 500
+#define TENSORS_LONG 10000000
+
+static struct proof_walk *walk;
+
+START_TEST(no_proof_is_false)
+{
+    static char missing[6000];
+    proof_walk_run(walk, 1, test_count(GRAPHS, UINT64_C(10000000)),
+                   test_long() ? TENSORS_LONG : SIZE_MAX, false);
+    for (size_t f = 0; f < walk->violations && f < WALK_FAILURES_MAX; f++)
+        fprintf(stderr, "%s\n", walk->failures[f]);
+    ck_assert_msg(walk->violations == 0, "%zu violations", walk->violations);
+    const size_t rows = proof_walk_missing(walk, missing, sizeof missing);
+    ck_assert_msg(!test_long() || rows == 0, "%zu rows are not reached: %s", rows, missing);
+}
+END_TEST
+
+int main(void)
+{
+    walk = proof_walk_create();
+    Suite *suite = suite_create("prove_walk");
+    TCase *proofs = tcase_create("proofs");
+    tcase_set_timeout(proofs, test_long() ? 7200 : 120);
+    tcase_add_test(proofs, no_proof_is_false);
+    suite_add_tcase(suite, proofs);
+    const int code = test_run(suite, NULL);
+    proof_walk_print(walk);
+    return code;
+}
