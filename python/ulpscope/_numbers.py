@@ -281,6 +281,6 @@ def mma(
     if flat:
         arrays = {name: array[None] for name, array in arrays.items()}
     tensors, out = TensorSet(arrays), d.ulp_tensor()
-    call("ulp_unit_multiply", unit.encode(), ctypes.byref(tensors.value), threads, ctypes.byref(out))
+    call("ulp_unit_multiply", unit.encode(), ctypes.byref(tensors.value), threads, None, ctypes.byref(out))
     result = take_array(out)
     return result[0] if flat else result

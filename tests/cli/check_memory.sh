@@ -7,4 +7,30 @@ for command in "run $model -i wide.json -q" "compare $model -i $inputs wide.json
     expect 5 "$command" "$program" $command --max-memory 50M
     shows err "wide.json: out of memory, about" "$command"
 done
+
+# every command that reads has the option, and it holds: arrays that a small file inflates to, a model, a case, a shard
+python3 - <<'END'
+import zipfile
+def npy(shape, kind, size):
+    head = str({"descr": kind, "fortran_order": False, "shape": shape}).ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00v\x00" + head.encode() + bytes(size)
+with zipfile.ZipFile("wide.npz", "w", zipfile.ZIP_DEFLATED) as z:
+    for name in "abc":
+        z.writestr(name + ".npy", npy((1, 4096, 4096), "<u2", 2 << 24))
+with zipfile.ZipFile("outer.npz", "w", zipfile.ZIP_DEFLATED) as z: # d has 4096 x 4096 elements, a and b few
+    for name in "ab":
+        z.writestr(name + ".npy", npy((1, 4096, 16), "<u2", 2 << 16))
+END
+"$program" audit "$model" -i "$inputs" -a fp16 --no-attribute -q --shard 1/1 --checkpoint shard >/dev/null || failed=1
+for command in "lint $model" "mma h200.mma.f16.f32 wide.npz d.npz" "mma h200.mma.f16.f32 outer.npz d.npz" "fit wide.npz" "merge shard -q"; do
+    case $command in lint* | merge*) limit=20K ;; *) limit=30M ;; esac
+    # shellcheck disable=SC2086
+    expect 5 "$command within $limit" "$program" $command --max-memory $limit
+    # shellcheck disable=SC2086
+    case $command in *wide* | fit*) ;; *) expect 0 "$command within 1G" "$program" $command --max-memory 1G ;; esac
+done
+mkdir -p case/test_small/test_data_set_0
+cp "$model" case/test_small/model.onnx
+expect 1 "a case that does not fit" "$program" conformance case --max-memory 20K
+shows out "out of memory" "a case that does not fit"
 exit $failed

@@ -54,6 +54,7 @@ struct options {
     struct tolerance tolerance;
     char **folders;
     int folder_count;
+    size_t max_memory_bytes;
 };
 
 static void set_tolerance(struct argp_state *state, struct options *options, const char *text)
@@ -74,6 +75,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
     case 'a':
         if (options->arithmetic)
             refuse(state, "--arith %s: one arithmetic at a time, %s is another", argument,
@@ -163,7 +165,8 @@ static enum ulp_status run_one(struct session *session, const char *path, const 
     struct case_result result;
     if (session->options->only && !strstr(name, session->options->only))
         return ULP_OK;
-    if (!run_case_apart(path, &session->arithmetic, &session->tolerance, &result))
+    if (!run_case_apart(path, &session->arithmetic, &session->tolerance,
+                        session->options->max_memory_bytes, &result))
         return ulp_fail(error, ULP_ERROR_MEMORY, "no process could be made for %s: %s", path,
                         strerror(errno));
     count_result(session, &result);
@@ -233,11 +236,13 @@ static enum ulp_status run_folders(struct session *session, struct ulp_error *er
 
 int command_conformance(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {.options = option_list,
                                      .parser = parse_option,
+                                     .children = children,
                                      .args_doc = "DIR...",
                                      .doc = documentation};
-    struct options options = {0};
+    struct options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
     if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
         return ULP_ERROR_MEMORY;

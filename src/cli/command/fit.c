@@ -23,6 +23,7 @@ struct fit_options {
     size_t word_count;
     bool transposed_a, transposed_b, all;
     const char *probe, *json;
+    size_t max_memory_bytes;
 };
 
 /* clang-format off */
@@ -66,6 +67,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct fit_options *options = state->input;
     int64_t threads;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
     case OPTION_GPU: options->wanted.gpu = argument; return 0;
     case OPTION_OPERANDS: options->wanted.operands = argument; return 0;
     case OPTION_RESULT: options->wanted.result = argument; return 0;
@@ -117,6 +119,7 @@ static const char documentation[] =
 
 /* The files that the words name, each with its arrays. */
 struct product_list {
+    struct ulp_budget *budget; /* of what is read */
     struct ulp_recording_list files;
     struct ulp_fit_product *items;
     size_t count;
@@ -137,7 +140,8 @@ static enum ulp_status read_word(struct product_list *list, char *word, const ch
     *key = colon ? colon + 5 : NULL;
     if (colon)
         colon[4] = 0;
-    const enum ulp_status status = ulp_recording_read(word, NULL, NULL, &list->files, error);
+    const enum ulp_status status =
+        ulp_recording_read(word, NULL, list->budget, &list->files, error);
     if (colon)
         colon[4] = ':';
     return status;
@@ -261,6 +265,8 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
         if (outputs[i])
             status = claim_output(outputs[i], NULL, options->words, options->word_count, error);
     if (status == ULP_OK)
+        status = ulp_budget_create(options->max_memory_bytes, &list.budget, error);
+    if (status == ULP_OK)
         status = read_products(options, &list, error);
     if (status == ULP_OK)
         status = ulp_fit_find(list.items, list.count, &options->wanted, &fit, error);
@@ -272,15 +278,17 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
     ulp_fit_probe_free(&probe);
     ulp_fit_free(&fit);
     free_products(&list);
+    ulp_budget_free(list.budget);
     return status;
 }
 
 int command_fit(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {option_list,   parse_option, "A B C\nPRODUCT.npz...",
-                                     documentation, NULL,         NULL,
+                                     documentation, children,     NULL,
                                      NULL};
-    struct fit_options options = {0};
+    struct fit_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
     bool found = false;
     if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)

@@ -26,6 +26,7 @@ struct lint_options {
     bool list, quiet;
     size_t shown;
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
+    size_t max_memory_bytes;
 };
 
 /* clang-format off */
@@ -64,6 +65,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct lint_options *options = state->input;
     int64_t count = 0;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
     case OPTION_FOR:
         if (!ulp_lint_runtime_find(argument))
             refuse(state, "--for %s: expected trt8, trt10, trt11 or ort", argument);
@@ -189,16 +191,22 @@ static enum ulp_status spare_model(const struct lint_options *options,
 
 int command_lint(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     NULL,        NULL,         NULL};
-    struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};
+                                     children,    NULL,         NULL};
+    struct lint_options options = {.shown = 5,
+                                   .fail_on = ULP_SEVERITY_ERROR,
+                                   .max_memory_bytes = REPORT_MEMORY};
+    struct ulp_budget *budget = NULL;
     struct ulp_lint_result result = {0};
     struct ulp_model *model = NULL;
     struct ulp_error error;
     int code = parse_arguments(&argp, argc, argv, &options);
     if (code != ULP_OK || options.list || options.explain)
         return code != ULP_OK ? code : options.list ? list_rules() : explain(options.explain);
-    enum ulp_status status = ulp_model_load(options.model, NULL, &model, &error);
+    enum ulp_status status = ulp_budget_create(options.max_memory_bytes, &budget, &error);
+    if (status == ULP_OK)
+        status = ulp_model_load(options.model, budget, &model, &error);
     if (status == ULP_OK)
         status = spare_model(&options, model, &error);
     if (status == ULP_OK)
@@ -206,5 +214,6 @@ int command_lint(int argc, char **argv)
     code = status == ULP_OK ? report(&options, &result) : fail(&error);
     ulp_lint_free(&result);
     ulp_model_free(model);
+    ulp_budget_free(budget);
     return code;
 }

@@ -13,6 +13,7 @@ struct merge_options {
     size_t folder_count;
     const char *out, *html;
     bool quiet;
+    size_t max_memory_bytes; /* 0: the shards' */
 };
 
 enum { OPTION_HTML = 256 };
@@ -28,6 +29,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct merge_options *merge = state->input;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &merge->max_memory_bytes; return 0;
     case 'o': merge->out = argument; return 0;
     case OPTION_HTML: merge->html = argument; return 0;
     case 'q': merge->quiet = true; return 0;
@@ -45,7 +47,8 @@ static const char documentation[] =
     "Put the samples together that ulpscope audit --shard K/N --checkpoint FOLDER has finished, "
     "and "
     "report as one audit of all samples would: the same bytes, but for its costs (seconds, memory)."
-    "\vThe options are those of the shards. The model and the samples' files are read again, from "
+    "\vThe options are those of the shards, --max-memory unless it is given here. The model and "
+    "the samples' files are read again, from "
     "where the shards' arguments say.\n\n"
     "Examples:\n"
     "  ulpscope audit model.onnx -i samples/ --shard 1/2 --checkpoint one/\n"
@@ -78,6 +81,12 @@ static int merge_shards(const struct merge_options *merge)
     int code = parse_audit_options(argc, argv, &audit);
     if (code == ULP_OK && check_paths(&audit.common, &error) != ULP_OK)
         code = fail(&error);
+    if (code == ULP_OK && merge->max_memory_bytes) {
+        ulp_budget_free(audit.common.budget);
+        audit.common.budget = NULL;
+        if (ulp_budget_create(merge->max_memory_bytes, &audit.common.budget, &error) != ULP_OK)
+            code = fail(&error);
+    }
     if (code == ULP_OK) {
         char **own = audit.checkpoints;
         audit.checkpoints = merge->folders;
@@ -98,8 +107,9 @@ static int merge_shards(const struct merge_options *merge)
 
 int command_merge(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse_option, "FOLDER...", documentation,
-                                     NULL,    NULL,         NULL};
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {options,  parse_option, "FOLDER...", documentation,
+                                     children, NULL,         NULL};
     struct merge_options merge = {0};
     sandbox_wait();
     int code = parse_arguments(&argp, argc, argv, &merge);

@@ -11,6 +11,7 @@ struct mma_options {
     int word_count;
     int threads;
     bool list;
+    size_t max_memory_bytes;
 };
 
 /* clang-format off */
@@ -26,6 +27,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct mma_options *options = state->input;
     int64_t threads;
     switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
     case 'l': options->list = true; return 0;
     case 't':
         if (!parse_integer(argument, 1, 1024, &threads))
@@ -74,11 +76,14 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
 {
     struct ulp_tensor_set in = {0}, out = {0};
     struct ulp_tensor d = {0};
+    struct ulp_budget *budget = NULL;
     enum ulp_status status = claim_output(options->words[2], NULL, &options->words[1], 1, error);
     if (status == ULP_OK)
-        status = ulp_tensor_set_read(options->words[1], NULL, &in, error);
+        status = ulp_budget_create(options->max_memory_bytes, &budget, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_read(options->words[1], budget, &in, error);
     if (status == ULP_OK) {
-        status = ulp_unit_multiply(options->words[0], &in, options->threads, &d, error);
+        status = ulp_unit_multiply(options->words[0], &in, options->threads, budget, &d, error);
         if (status == ULP_ERROR_INPUT)
             ulp_fail_at(error, status, "%s", options->words[1]);
     }
@@ -89,15 +94,17 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
     ulp_tensor_free(&d);
     ulp_tensor_set_free(&in);
     ulp_tensor_set_free(&out);
+    ulp_budget_free(budget);
     return status;
 }
 
 int command_mma(int argc, char **argv)
 {
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {option_list,   parse_option, "UNIT IN.npz OUT.npz\n--list",
-                                     documentation, NULL,         NULL,
+                                     documentation, children,     NULL,
                                      NULL};
-    struct mma_options options = {0};
+    struct mma_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
     if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
         return ULP_ERROR_MEMORY;

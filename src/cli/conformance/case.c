@@ -54,7 +54,8 @@ static bool compare(const struct ulp_tensor *got, const struct ulp_tensor *wante
 static enum ulp_status read_set(const char *folder, const char *kind, const struct ulp_model *model,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_test_data_set_read(folder, kind, model, NULL, out, error);
+    enum ulp_status status =
+        ulp_test_data_set_read(folder, kind, model, ulp_model_budget(model), out, error);
     for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
         struct ulp_tensor *patterns = &out->items[i].tensor, values;
         if (patterns->type != ULP_TYPE_UINT16 ||
@@ -115,13 +116,14 @@ static void name_operator(const struct ulp_model *model, const char *folder,
 }
 
 static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic,
-                     const struct tolerance *tolerance, struct case_result *result)
+                     const struct tolerance *tolerance, struct ulp_budget *budget,
+                     struct case_result *result)
 {
     char path[CASE_PATH_ROOM];
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     snprintf(path, sizeof path, "%.4200s/model.onnx", folder);
-    enum ulp_status status = ulp_model_load(path, NULL, &model, &error);
+    enum ulp_status status = ulp_model_load(path, budget, &model, &error);
     if (status == ULP_OK)
         name_operator(model, folder, result);
     const char *reason = excuse_case(folder, model);
@@ -148,7 +150,8 @@ static void run_case(const char *folder, const struct ulp_arithmetic *arithmetic
 }
 
 bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
-                    const struct tolerance *tolerance, struct case_result *result)
+                    const struct tolerance *tolerance, size_t max_memory,
+                    struct case_result *result)
 {
     int ends[2], status;
     *result = (struct case_result){.verdict = VERDICT_PASSED, .op = "?"};
@@ -158,7 +161,13 @@ bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
     pid_t child = fork();
     if (child == 0) {
         alarm(SECONDS_PER_CASE);
-        run_case(folder, arithmetic, tolerance, result);
+        struct ulp_budget *budget = NULL;
+        struct ulp_error error;
+        if (ulp_budget_create(max_memory, &budget, &error) == ULP_OK)
+            run_case(folder, arithmetic, tolerance, budget, result);
+        else
+            set_result(result, VERDICT_FAILED, error.message);
+        ulp_budget_free(budget);
         /* exit, so that leak checkers look */
         exit(write(ends[1], result, sizeof *result) == sizeof *result ? 0 : 2);
     }

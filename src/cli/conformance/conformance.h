@@ -49,9 +49,10 @@ struct case_result {
     char op[48]; /* the operator a case of one node tests; "(several)" */
     char message[1024];
 };
-/* Run the case in a process of its own, so that a crash or a hang is one failed case. False: no
- * process could be made. */
+/* Run the case in a process of its own, so that a crash or a hang is one failed case, as is one that
+ * needs more than max_memory bytes. False: no process could be made. */
 bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
-                    const struct tolerance *tolerance, struct case_result *result);
+                    const struct tolerance *tolerance, size_t max_memory,
+                    struct case_result *result);
 
 #endif

@@ -12,7 +12,7 @@ enum { OPTION_MEMORY = 0x300 };
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
-     "Stop with exit code 5 when the reports would need more; suffixes K, M and G are understood "
+     "Stop with exit code 5 when what is read and made would need more; suffixes K, M and G are understood "
      "(default 4G, 0: no "
      "limit)", 0},
     {0},

@@ -78,8 +78,8 @@ static enum ulp_status missing(const char *name, struct ulp_error *error)
 }
 
 static enum ulp_status multiply(const struct ulp_unit *unit, const struct ulp_tensor_set *set,
-                                struct ulp_pool *pool, struct ulp_tensor *d,
-                                struct ulp_error *error)
+                                struct ulp_pool *pool, struct ulp_budget *budget,
+                                struct ulp_tensor *d, struct ulp_error *error)
 {
     static const enum ulp_type types[] = {
         [2] = ULP_TYPE_UINT16, [4] = ULP_TYPE_UINT32, [8] = ULP_TYPE_UINT64};
@@ -107,8 +107,10 @@ static enum ulp_status multiply(const struct ulp_unit *unit, const struct ulp_te
             status = missing(scale_a ? "scale_b" : "scale_a", error);
     }
     if (status == ULP_OK)
-        status =
-            ulp_tensor_create(d, types[accumulator_bits / 8], ULP_ELEMENT_COUNT, 0, 3, dims, error);
+        status = ulp_tensor_describe(d, types[accumulator_bits / 8], ULP_ELEMENT_COUNT, 0, 3, dims,
+                                     error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(d, budget, error);
     if (status != ULP_OK)
         return status;
     memset(d->data, 0, d->count * d->element_bytes);
@@ -128,7 +130,8 @@ static enum ulp_status multiply(const struct ulp_unit *unit, const struct ulp_te
 }
 
 enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set *arrays,
-                                  int thread_count, struct ulp_tensor *d, struct ulp_error *error)
+                                  int thread_count, struct ulp_budget *budget, struct ulp_tensor *d,
+                                  struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
@@ -140,7 +143,7 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
                         "there is no unit '%s'; ulpscope mma --list has their names", name);
     enum ulp_status status = ulp_pool_create(&pool, thread_count, error);
     if (status == ULP_OK)
-        status = multiply(unit, arrays, pool, d, error);
+        status = multiply(unit, arrays, pool, budget, d, error);
     if (status != ULP_OK)
         ulp_tensor_free(d);
     ulp_pool_free(pool);

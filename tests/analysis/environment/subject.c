@@ -416,7 +416,7 @@ static void digest_units(struct digest *digest)
                 (uint16_t)(ulp_random_uniform(11 + (uint64_t)side, i) * 0x5C00);
         CALL(ulp_tensor_set_add(&arrays, side ? "b" : "a", &patterns, e));
     }
-    CALL(ulp_unit_multiply("h200.mma.f16.f32", &arrays, 2, &d, e));
+    CALL(ulp_unit_multiply("h200.mma.f16.f32", &arrays, 2, NULL, &d, e));
     add_tensor(digest, &d);
     ulp_tensor_free(&d);
     ulp_tensor_set_free(&arrays);
