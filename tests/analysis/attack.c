@@ -293,8 +293,10 @@ static enum ulp_status see_cotangents(void *context, size_t node, size_t executi
 {
     struct climb *climb = context;
     const struct ulp_step *step = climb->plan->nodes[node].step;
+    const struct ulp_block *main = climb->plan->main;
     (void)execution, (void)position, (void)introduced, (void)error;
-    if (step && ulp_step_is(step, "Gather"))
+    if (step && step >= main->steps && step < main->steps + main->step_count &&
+        ulp_step_is(step, "Gather"))
         choose_rows(climb, step, cotangents, count);
     return ULP_OK;
 }

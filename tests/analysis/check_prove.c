@@ -310,6 +310,17 @@ static const struct left_case {
     {"(float[4] x) => (float[4] y, float[4] z) <float[4] c = {0.1, 0.7, 1.3, -0.9}>"
      "{ y = Atan(c)  z = Add(x, y) }",
      "fp16,fuse=reduce,fuse-constants=inner", 0, 1},
+    /* a sum that is rounded before its bias; a class that is not known; a CastLike beyond the
+     * format; open limits in a format without infinity */
+    {"(float[1,2,5,5] x, float[3] b) => (float[1,3,3,3] y) <float[3,2,3,3] w = {1...}>"
+     "{ y = Conv(x, w, b) }",
+     "torch:fp16", -1, 1},
+    {"(int64[3] i) => (float[1,4] z) <int64 d = {4}, float[2] v = {0, 1}, int64[1] from = {0},"
+     " int64[1] to = {1}>"
+     "{ y = OneHot(i, d, v)  z = Slice(y, from, to) }",
+     "fp16", 2, 3},
+    {"(int64[4] i, float[1] f) => (float[4] y) { y = CastLike(i, f) }", "e5m7", 0, 100000},
+    {"(float[4] x) => (float[4] y) { y = Clip(x) }", "fp32,overflow=nan", -1, 1},
 };
 
 START_TEST(bounds_hold_where_runs_left_them)

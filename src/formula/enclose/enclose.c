@@ -185,6 +185,8 @@ static void enclose_constant(const struct walk *w, int i, double value)
     const bool rounded = value != floor(value) || fabs(value) > 256;
     if (w->n == 0)
         return;
+    if (isinf(value))
+        value = copysign(w->rule->infinity, value);
     ulp_interval_set_point(&w->values[i], 0, value);
     if (isfinite(value) && rounded)
         ulp_interval_set_step(w->rule, &w->values[i], 0, value, value, 0, w->rule->unit,

@@ -28,6 +28,9 @@ struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *ari
         .sum_unit = ulp_math_max(unit, ldexp(1, 1 - sum->precision)),
         .tiny = ulp_math_max(ldexp(1, compute->emin), ldexp(1, sum->emin)),
         .largest = ulp_math_min(ulp_math_min(compute->max_finite, sum->max_finite), 0x1p1000),
+        .infinity = compute->overflow == ULP_OVERFLOW_INFINITY ? INFINITY
+                    : compute->overflow == ULP_OVERFLOW_NAN    ? NAN
+                                                               : compute->max_finite,
         .infinite = ulp_interval_overflows(compute, arithmetic->rounding) &&
                     ulp_interval_overflows(sum, arithmetic->rounding)};
 }

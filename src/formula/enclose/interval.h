@@ -28,6 +28,8 @@ struct ulp_interval_rule {
     double sum_unit;  /* of one addition in a row's sum */
     double tiny;      /* absolute error of results below the normal range, at most */
     double largest;   /* finite values of a step; beyond it anything may be */
+    double infinity;  /* what an infinite constant becomes: in a format without infinity NaN, or the
+                       * largest number */
     bool infinite;    /* a positive result of a step or sum that is too large becomes infinity */
 };
 /* Does a positive number that is too large for the format become infinity? Directed roundings and

@@ -329,7 +329,7 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
     .work = ULP_WORK_MOVE
 #define ONE_HOT                                                                          \
     .inputs = "indices:* depth:* values:*", .outputs = "output", .infer = infer_one_hot, \
-    .run = run_one_hot, .work = ULP_WORK_MOVE
+    .run = run_one_hot, .work = ULP_WORK_MOVE, .stops = "indices depth"
 #define RANGE                                                                                     \
     .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, \
     .derived = "i", .stops = "*", .formula = "start + i * delta"

@@ -143,7 +143,9 @@ static enum ulp_status take_memory(struct evaluation *v, size_t n, struct ulp_er
 static void load_text(struct evaluation *v, int i, size_t n, const char *text)
 {
     const struct ulp_intervals *x = &v->values[i];
-    const double value = strcmp(text, "pi") == 0 ? 3.14159265358979323846 : strtod(text, NULL);
+    double value = strcmp(text, "pi") == 0 ? 3.14159265358979323846 : strtod(text, NULL);
+    if (isinf(value))
+        value = copysign(v->rule.infinity, value);
     ulp_interval_set_point(x, 0, value);
     if (isfinite(value))
         ulp_interval_set_step(&v->rule, x, 0, value, value, 0, v->rule.unit, &v->largest[i]);

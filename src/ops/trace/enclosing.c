@@ -68,7 +68,15 @@ void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ul
 {
     const bool nearest = arithmetic->rounding == ULP_ROUND_NEAREST_EVEN ||
                          arithmetic->rounding == ULP_ROUND_NEAREST_AWAY;
-    if (x->may[i] & ULP_MAY_BE_ANYTHING || x->lo[i] > x->hi[i])
+    if (x->may[i] & ULP_MAY_BE_ANYTHING)
+        return;
+    if (x->may[i] && format->carrier != ULP_CARRIER_MPFR &&
+        format->overflow != ULP_OVERFLOW_INFINITY) {
+        /* a format without infinity makes another value of the model's own */
+        ulp_interval_set(x, i, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
+        return;
+    }
+    if (x->lo[i] > x->hi[i])
         return;
     double lo = x->lo[i], hi = x->hi[i];
     if (format->carrier != ULP_CARRIER_MPFR) {
@@ -97,14 +105,16 @@ void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ul
 
 /* ---- arithmetics ---- */
 
-static const char *const format_parts[] = {"storage", "factor", "accumulator", "compute", "rows"};
+static const char *const format_parts[] = {"storage", "factor", "accumulator",
+                                           "compute", "rows",   "sum"};
+enum { FORMAT_PARTS = sizeof format_parts / sizeof *format_parts };
 
 struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
 {
     struct ulp_arithmetic out = *lane;
-    struct ulp_format *const formats[] = {&out.storage, &out.factor, &out.accumulator, &out.compute,
-                                          &out.rows};
-    for (int f = 0; f < 5; f++) {
+    struct ulp_format *const formats[] = {&out.storage, &out.factor, &out.accumulator,
+                                          &out.compute, &out.rows,   &out.sum};
+    for (int f = 0; f < FORMAT_PARTS; f++) {
         struct ulp_error ignored;
         const int precision = formats[f]->precision;
         if (ulp_format_find("fp64", formats[f], &ignored) != ULP_OK)
@@ -120,10 +130,10 @@ struct ulp_arithmetic ulp_enclosing_names(const struct ulp_arithmetic *lane)
 struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
                                        const struct ulp_format *format)
 {
-    const struct ulp_format *const formats[] = {&e->lane.storage, &e->lane.factor,
+    const struct ulp_format *const formats[] = {&e->lane.storage,     &e->lane.factor,
                                                 &e->lane.accumulator, &e->lane.compute,
-                                                &e->lane.rows};
-    for (int f = 0; f < 5; f++)
+                                                &e->lane.rows,        &e->lane.sum};
+    for (int f = 0; f < FORMAT_PARTS; f++)
         if (strcmp(format->name, format_parts[f]) == 0)
             return *formats[f];
     return *format;
@@ -138,6 +148,7 @@ struct ulp_arithmetic ulp_enclosing_arithmetic(const struct ulp_enclosing *e,
     out.accumulator = ulp_enclosing_format(e, &arithmetic->accumulator);
     out.compute = ulp_enclosing_format(e, &arithmetic->compute);
     out.rows = ulp_enclosing_format(e, &arithmetic->rows);
+    out.sum = ulp_enclosing_format(e, &arithmetic->sum);
     if (strcmp(arithmetic->name, "names") == 0)
         memcpy(out.name, e->lane.name, sizeof out.name);
     return out;

@@ -1,5 +1,5 @@
-/* Bounds that gates do not give: of a Cast of integers, of a Gather with any index, and of
- * normalisations that the graph writes out as several nodes. */
+/* Bounds that gates do not give: of a Cast or CastLike of integers, of a Gather with any index, and
+ * of normalisations that the graph writes out as several nodes. */
 #include <math.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static enum ulp_status new_range(struct ulp_enclosing_walk *w, int slot,
     return status;
 }
 
-/* ---- Cast ---- */
+/* ---- Cast, CastLike ---- */
 
 static enum ulp_status enclose_cast(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                                     bool *done, struct ulp_error *error)
@@ -161,7 +161,8 @@ enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *w, const struct u
     if (step->output_count < 1 || step->outputs[0] < 0 || step->own_input_count < 1 ||
         step->inputs[0] < 0)
         return ULP_OK;
-    if (ulp_step_is(step, "Cast") && !w->block->slots[step->inputs[0]].constant)
+    if ((ulp_step_is(step, "Cast") || ulp_step_is(step, "CastLike")) &&
+        !w->block->slots[step->inputs[0]].constant)
         return enclose_cast(w, step, done, error);
     if (ulp_step_is(step, "Gather") && step->inputs[1] >= 0)
         return enclose_gather(w, step, done, error);
