@@ -36,6 +36,7 @@ ulpscope_SOURCES += %D%/command/run.c
 ulpscope_SOURCES += %D%/command/show.c
 ulpscope_SOURCES += %D%/command/study.c
 ulpscope_SOURCES += %D%/command/tolerance.c
+ulpscope_SOURCES += %D%/option/arguments.c
 ulpscope_SOURCES += %D%/option/common.c
 ulpscope_SOURCES += %D%/option/describe.c
 ulpscope_SOURCES += %D%/option/engine.c

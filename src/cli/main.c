@@ -52,7 +52,8 @@ static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed or cannot be\n"
     "judged (NaN, nothing to compare), the lint found an error, no plan meets a tolerance, the\n"
     "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
-    "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage;\n"
+    "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage,\n"
+    "or an output that is read, too, or a symbolic link;\n"
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
     "reached; 6 the time of --max-time is over.";
 

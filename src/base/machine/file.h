@@ -31,7 +31,8 @@ enum ulp_status ulp_descriptor_map(int file, const char *path, size_t count, voi
 
 /* A new file has no name until it is whole and on the disk, so that nothing of it stays when the
  * process is killed; where the file system cannot do that, it has a name beside path
- * (PATH.tmpXXXXXX). A symbolic link is followed. A device or a pipe is written directly. */
+ * (PATH.tmpXXXXXX). A symbolic link to a file is refused (ULP_ERROR_USAGE), also one that leads
+ * nowhere. A device or a pipe is written directly. */
 enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count,
                                struct ulp_error *error);
 /* What is whole at `from` gets the name `path`; the folder it was in is removed when it is empty

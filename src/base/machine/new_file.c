@@ -19,12 +19,12 @@
 #include "base/tuning.h"
 
 struct ulp_new_file {
-    int descriptor;      /* -1: it has been written elsewhere (ulp_file_move) */
-    int code;            /* errno of the first failure; 0: none */
-    char *path, *target; /* as given, and with links followed */
-    char *folder;        /* of target */
-    char *beside;        /* where it is until it is whole, or room for such a name */
-    bool named;          /* it is there */
+    int descriptor; /* -1: it has been written elsewhere (ulp_file_move) */
+    int code;       /* errno of the first failure; 0: none */
+    char *path;
+    char *folder; /* that it is in */
+    char *beside; /* where it is until it is whole, or room for such a name */
+    bool named;   /* it is there */
     bool in_place;
     struct ulp_new_file *next; /* of those that are held */
 };
@@ -36,7 +36,6 @@ static void free_file(struct ulp_new_file *file)
     if (!file)
         return;
     free(file->path);
-    free(file->target);
     free(file->folder);
     free(file->beside);
     free(file);
@@ -63,11 +62,8 @@ static struct ulp_new_file *make_file(const char *path)
     if (!file)
         return NULL;
     *file = (struct ulp_new_file){.descriptor = -1, .path = strdup(path)};
-    file->target = realpath(path, NULL);
-    if (!file->target) /* there is no such file yet */
-        file->target = strdup(path);
-    file->folder = file->target ? copy_folder(file->target) : NULL;
-    file->beside = file->target ? malloc(strlen(file->target) + BESIDE_BYTES) : NULL;
+    file->folder = copy_folder(path);
+    file->beside = malloc(strlen(path) + BESIDE_BYTES);
     if (file->path && file->folder && file->beside)
         return file;
     free_file(file);
@@ -76,7 +72,7 @@ static struct ulp_new_file *make_file(const char *path)
 
 #define NAME_TRIES 100
 
-/* Another name beside the target that nobody has: made by `make`, which gives -1 and errno EEXIST
+/* Another name beside its own that nobody has: made by `make`, which gives -1 and errno EEXIST
  * when somebody has it. */
 static int make_beside(struct ulp_new_file *file, int (*make)(struct ulp_new_file *file))
 {
@@ -84,7 +80,7 @@ static int make_beside(struct ulp_new_file *file, int (*make)(struct ulp_new_fil
     for (unsigned i = 0; i < NAME_TRIES; i++) {
         const unsigned long long seed[] = {(unsigned long long)getpid(), i,
                                            (unsigned long long)(1e9 * ulp_seconds_now())};
-        snprintf(file->beside, strlen(file->target) + BESIDE_BYTES, "%s.tmp%06llx", file->target,
+        snprintf(file->beside, strlen(file->path) + BESIDE_BYTES, "%s.tmp%06llx", file->path,
                  ulp_hash(seed, sizeof seed) & 0xFFFFFF);
         if ((made = make(file)) >= 0 || errno != EEXIST)
             break;
@@ -122,6 +118,21 @@ static int open_nameless(const struct ulp_new_file *file)
 
 /* ---- one file ---- */
 
+/* A link to a file, there or not: another name would be written to than the one given. (One to a
+ * device or a pipe, as /dev/stdout is, leads to what is written in place.) Where the name becomes a
+ * link after this, the new file takes the link's place. */
+static enum ulp_status refuse_link(const char *path, struct ulp_error *error)
+{
+    struct stat own, info;
+    if (lstat(path, &own) != 0 || !S_ISLNK(own.st_mode) ||
+        (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "%s: is a symbolic link, and nothing is written through one; remove it, or "
+                    "give another name",
+                    path);
+}
+
 static void open_for_writing(struct ulp_new_file *file, const char *path)
 {
     struct stat info;
@@ -133,6 +144,12 @@ static void open_for_writing(struct ulp_new_file *file, const char *path)
         file->descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (file->descriptor >= 0)
             fcntl(file->descriptor, F_SETFL, 0);
+        if (file->descriptor >= 0 &&
+            (fstat(file->descriptor, &info) != 0 || S_ISREG(info.st_mode))) {
+            close(file->descriptor); /* it has become a link to a file meanwhile */
+            file->descriptor = -1;
+            errno = ELOOP;
+        }
     } else {
         file->descriptor = open_nameless(file);
         if (file->descriptor < 0)
@@ -143,8 +160,10 @@ static void open_for_writing(struct ulp_new_file *file, const char *path)
 static enum ulp_status begin_file(struct ulp_new_file **out, const char *path,
                                   struct ulp_error *error)
 {
-    struct ulp_new_file *file = make_file(path);
     *out = NULL;
+    if (refuse_link(path, error) != ULP_OK)
+        return ULP_ERROR_USAGE;
+    struct ulp_new_file *file = make_file(path);
     if (!file)
         return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
     open_for_writing(file, path);
@@ -183,12 +202,12 @@ static bool is_synced(int descriptor)
 static bool take_name(struct ulp_new_file *file)
 {
     if (!file->named) {
-        if (name_file(file, file->target) == 0)
+        if (name_file(file, file->path) == 0)
             return true;
         if (errno != EEXIST || make_beside(file, name_beside) < 0)
             return false;
     }
-    return rename(file->beside, file->target) == 0;
+    return rename(file->beside, file->path) == 0;
 }
 
 static int open_folder(const char *folder)
@@ -329,6 +348,8 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
 
 enum ulp_status ulp_file_move(const char *from, const char *path, struct ulp_error *error)
 {
+    if (refuse_link(path, error) != ULP_OK)
+        return ULP_ERROR_USAGE;
     struct ulp_new_file *file = make_file(path);
     char *beside = file ? strdup(from) : NULL;
     if (!beside) {

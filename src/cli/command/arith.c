@@ -66,8 +66,9 @@ int command_arith(int argc, char **argv)
     struct ulp_error error;
     struct ulp_arithmetic arithmetic;
     int first = argc;
-    if (parse_words(&argp, argc, argv, &first, NULL) != ULP_OK)
-        return ULP_ERROR_MEMORY;
+    const int code = parse_words(&argp, argc, argv, &first, NULL);
+    if (code != ULP_OK)
+        return code;
     for (int a = first; a < argc; a++) {
         if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
             return fail(&error);

@@ -91,6 +91,21 @@ static enum ulp_status choose_folder(const struct audit_options *options, size_t
     return text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
 }
 
+/* The reports of several shapes, whose folders are not among the options. */
+static enum ulp_status claim_folders(const struct audit_options *options, struct ulp_error *error)
+{
+    const size_t shapes = count_shapes(&options->common);
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < shapes && shapes > 1 && status == ULP_OK; n++) {
+        char *folder;
+        status = choose_folder(options, n, &folder, error);
+        if (status == ULP_OK && folder)
+            status = claim_report("--out", folder, "audit", error);
+        free(folder);
+    }
+    return status;
+}
+
 /* The audit with the n-th shape; returns an exit code. */
 static int audit_shape(const struct audit_options *options, struct ulp_model *model,
                        const struct lane_list *lanes, const struct audit_choices *choices, size_t n,
@@ -108,9 +123,6 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
     if (status == ULP_OK)
         status = choose_folder(options, n, &folder, &error);
-    if (status == ULP_OK && folder)
-        status = spare_inputs_of_report(folder, model, options->common.inputs,
-                                        options->common.input_count, &error);
     if (status == ULP_OK)
         status = open_samples(model, &options->common, !options->merge, &samples, &error);
     if (status == ULP_OK) {
@@ -156,17 +168,13 @@ int run_audit(const struct audit_options *options)
         status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
     if (status == ULP_OK && options->certify)
         status = ulp_certify_check(&lanes.arithmetics[0], &error);
+    if (status == ULP_OK)
+        status = claim_folders(options, &error);
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, &error);
     ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, options->common.budget, &model, &error);
-    if (status == ULP_OK && options->junit)
-        status = claim_output(options->junit, model, options->common.inputs,
-                              options->common.input_count, &error);
-    if (status == ULP_OK && options->html)
-        status = claim_output(options->html, model, options->common.inputs,
-                              options->common.input_count, &error);
+        status = load_model(options->common.model, options->common.budget, &model, &error);
     int code = status == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;
          n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {

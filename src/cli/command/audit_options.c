@@ -108,7 +108,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!options->reference)
             options->reference = options->quick ? "fp64" : "mpfr:128";
         return 0;
-#define OPTION(NAME, letter, name, value, action, help) \
+#define OPTION(NAME, letter, name, value, marks, action, help) \
     case ((letter) ? (letter) : OPTION_##NAME): action; \
         return 0;
 #include "cli/command/audit_option.def"
@@ -170,8 +170,8 @@ static const char documentation[] =
 int parse_audit_options(int argc, char **argv, struct audit_options *out)
 {
     static const struct argp_option list[] = {
-#define OPTION(NAME, letter, name, value, action, help) \
-    {name, (letter) ? (letter) : OPTION_##NAME, value, 0, help, 0},
+#define OPTION(NAME, letter, name, value, marks, action, help) \
+    {name, (letter) ? (letter) : OPTION_##NAME, value, marks, help, 0},
 #include "cli/command/audit_option.def"
 #undef OPTION
         {0}};

@@ -8,7 +8,7 @@ enum ulp_status open_original(const struct audit_options *options, struct origin
                               struct ulp_error *error)
 {
     enum ulp_status status =
-        ulp_model_load(options->reference_model, options->common.budget, &out->model, error);
+        load_model(options->reference_model, options->common.budget, &out->model, error);
     if (status == ULP_OK)
         status = ulp_truth_create(options->common.budget, &out->truth, error);
     for (size_t i = 0; i < options->pair_count && status == ULP_OK; i++) {

@@ -55,7 +55,7 @@ static enum ulp_status add_original(struct ulp_text *key, const struct audit_opt
 {
     struct ulp_model *model;
     enum ulp_status status =
-        ulp_model_load(options->reference_model, options->common.budget, &model, error);
+        load_model(options->reference_model, options->common.budget, &model, error);
     if (status == ULP_OK)
         status = add_model(key, "reference model", model, error);
     ulp_model_free(status == ULP_OK ? model : NULL);

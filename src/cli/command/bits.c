@@ -53,14 +53,14 @@ static const struct argp_option option_list[] = {
      "allowed: 1 for an allocation that does not lean on how these samples round", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "The arithmetic that outputs are compared with (default mpfr:128)", 0},
-    {"validate", OPTION_VALIDATE, "FILE", 0,
+    {"validate", OPTION_VALIDATE, "FILE", OPTION_READS,
      "Samples that are not searched by, only judged with the allocation found, as --inputs takes "
      "them. May be repeated", 0},
     {"stop-after", OPTION_STOP_AFTER, "SECONDS", 0,
      "End the search then, and give the best so far", 0},
-    {"out", 'o', "FOLDER", 0,
+    {"out", 'o', "FOLDER", OPTION_WRITES,
      "Write into FOLDER bits.json, which audit --plan reads, and frontier.csv", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file with the bits of each layer and the frontier as pictures; it needs no network", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file with the bits of each layer and the frontier as pictures; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -219,9 +219,7 @@ static int run_bits(const struct bits_options *options)
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     struct ulp_bits bits = {0};
-    const struct search_files files = {options->out, options->html};
-    enum ulp_status status = open_search(&options->common, &files, options->validate,
-                                         options->validate_count, &model, &error);
+    enum ulp_status status = open_search(&options->common, options->out, &model, &error);
     if (status == ULP_OK)
         status = find(options, model, &bits, &error);
     const int code = status == ULP_OK ? report(options, &bits) : fail(&error);

@@ -29,7 +29,7 @@ static const struct argp_option option_list[] = {
      "Arithmetics that the recordings may have been computed in, separated by commas (default fp32; "
      "ulpscope arith explains them)", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
-    {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", 0,
+    {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", OPTION_READS,
      "The inputs that the framework was given, in any kind of file that a recording may be. Arrays "
      "among the recordings that have the name of a model input are taken as inputs too", 0},
     {"iteration", OPTION_ITERATION, "N", 0,
@@ -37,8 +37,8 @@ static const struct argp_option option_list[] = {
     {"trials", OPTION_TRIALS, "N", 0,
      "Number of slightly changed problems that each arithmetic is run on, to see how much its errors "
      "vary (default 8; more are sharper and slower)", 0},
-    {"out", 'o', "FOLDER", 0, "Write compare.json into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write compare.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -219,35 +219,6 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     return status;
 }
 
-/* A file to write must be none of the files that are read. */
-static enum ulp_status spare_files(const struct compare_options *options, const char *path,
-                                   const struct ulp_model *model, struct ulp_error *error)
-{
-    char *recorded[] = {(char *)(uintptr_t)options->recorded_inputs};
-    enum ulp_status status =
-        claim_output(path, model, options->common.inputs, options->common.input_count, error);
-    if (status == ULP_OK)
-        status = spare_inputs(path, NULL, options->files, options->file_count, error);
-    if (status == ULP_OK && options->recorded_inputs)
-        status = spare_inputs(path, NULL, recorded, 1, error);
-    return status;
-}
-
-static enum ulp_status spare_outputs(const struct compare_options *options,
-                                     const struct ulp_model *model, struct ulp_error *error)
-{
-    struct ulp_text path = {0};
-    enum ulp_status status = ULP_OK;
-    if (options->out) {
-        ulp_text_add(&path, "%s/compare.json", options->out);
-        status = path.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
-                             : spare_files(options, path.data, model, error);
-        ulp_text_free(&path);
-    }
-    return status == ULP_OK && options->html ? spare_files(options, options->html, model, error)
-                                             : status;
-}
-
 static void show_part(void *context, size_t part, size_t part_count)
 {
     struct progress *progress = context;
@@ -295,15 +266,13 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, error);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, options->common.budget, &c->model, error);
+        status = load_model(options->common.model, options->common.budget, &c->model, error);
     if (status == ULP_OK)
         status = read_recordings(options, c, error);
     if (status == ULP_OK)
         status = read_recorded_inputs(options, c, error);
     if (status == ULP_OK)
         status = read_inputs(options, c, error);
-    if (status == ULP_OK)
-        status = spare_outputs(options, c->model, error);
     if (status != ULP_OK)
         return status;
     progress_init(&progress, options->common.quiet, 1);

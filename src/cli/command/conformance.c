@@ -244,8 +244,9 @@ int command_conformance(int argc, char **argv)
                                      .doc = documentation};
     struct options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
-    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
-        return ULP_ERROR_MEMORY;
+    const int code = parse_arguments(&argp, argc, argv, &options);
+    if (code != ULP_OK)
+        return code;
     if (options.list) {
         print_list("operators", excused_operators);
         print_list("types", excused_types);

@@ -29,7 +29,7 @@ struct engine_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"plan", OPTION_PLAN, "PLAN.json", 0,
+    {"plan", OPTION_PLAN, "PLAN.json", OPTION_READS,
      "Was each kept entry of this plan (ulpscope plan) obeyed?", 0},
     {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
      "Was each entry of trtexec's --layerPrecisions=TEXT obeyed? NAME:TYPE,...", 0},
@@ -38,8 +38,8 @@ static const struct argp_option option_list[] = {
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "With two engines: what their errors are measured against (default mpfr:128)", 0},
     {"show", OPTION_SHOW, "N", 0, "Rows to print of each table (default 12; 0: all)", 0},
-    {"out", 'o', "FOLDER", 0, "Write engine.json into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write engine.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -139,12 +139,9 @@ static enum ulp_status open_model(struct session *session, struct ulp_error *err
     if (status == ULP_OK && session->options->out)
         status = ulp_report_prepare(session->options->out, error);
     if (status == ULP_OK)
-        status = ulp_model_load(common->model, common->budget, &session->model, error);
+        status = load_model(common->model, common->budget, &session->model, error);
     if (status == ULP_OK)
         status = set_shapes(session->model, common, 0, &shape, error);
-    if (status == ULP_OK && session->options->html)
-        status = claim_output(session->options->html, session->model, common->inputs,
-                              common->input_count, error);
     if (status == ULP_OK)
         status = read_samples(session->model, common, false, &session->samples, error);
     if (status == ULP_OK) {

@@ -32,10 +32,10 @@ static const struct argp_option option_list[] = {
     {"operands", OPTION_OPERANDS, "FORMAT", 0, "The format of A and B, as bf16 (default: all that their elements can have)", 0},
     {"result", OPTION_RESULT, "FORMAT", 0, "The format of C (default: all that its elements can have)", 0},
     {"transpose", OPTION_TRANSPOSE, "a|b|ab", 0, "A lies as [k, m], B as [n, k]", 0},
-    {"probe", OPTION_PROBE, "OUT.npz", 0, "Write operands a and b on which the candidates that are left differ, and which show the order of the sum", 0},
+    {"probe", OPTION_PROBE, "OUT.npz", OPTION_WRITES, "Write operands a and b on which the candidates that are left differ, and which show the order of the sum", 0},
     {"probe-shape", OPTION_SHAPE, "MxNxK", 0, "The shape of the probe's product (default: the first product's)", 0},
     {"all", OPTION_ALL, 0, 0, "Show every candidate that gives the bits (default: 12)", 0},
-    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON", 0},
+    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON", 0},
     {"threads", 't', "N", 0, "Threads (default: all processors)", 0},
     {0},
 };
@@ -259,13 +259,7 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
     struct product_list list = {0};
     struct ulp_fit fit = {0};
     struct ulp_fit_probe probe = {0};
-    const char *const outputs[] = {options->probe, options->json};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < 2 && status == ULP_OK; i++)
-        if (outputs[i])
-            status = claim_output(outputs[i], NULL, options->words, options->word_count, error);
-    if (status == ULP_OK)
-        status = ulp_budget_create(options->max_memory_bytes, &list.budget, error);
+    enum ulp_status status = ulp_budget_create(options->max_memory_bytes, &list.budget, error);
     if (status == ULP_OK)
         status = read_products(options, &list, error);
     if (status == ULP_OK)
@@ -291,9 +285,11 @@ int command_fit(int argc, char **argv)
     struct fit_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
     bool found = false;
-    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
-        return ULP_ERROR_MEMORY;
-    const enum ulp_status status = run_fit(&options, &found, &error);
+    int code = parse_arguments(&argp, argc, argv, &options);
+    if (code == ULP_OK && run_fit(&options, &found, &error) != ULP_OK)
+        code = fail(&error);
+    else if (code == ULP_OK && !found)
+        code = ULP_ERROR_LIMIT;
     free(options.words);
-    return status != ULP_OK ? fail(&error) : found ? ULP_OK : ULP_ERROR_LIMIT;
+    return code;
 }

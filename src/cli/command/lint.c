@@ -39,9 +39,9 @@ static const struct argp_option option_list[] = {
      "What trtexec is given as --layerOutputTypes=TEXT: NAME:TYPE[+TYPE],...", 0},
     {"fail-on", OPTION_FAIL_ON, "note|warning|error|none", 0,
      "Exit with code 1 when there is a finding of this severity or a higher one (default error); none: never", 0},
-    {"json", OPTION_JSON, "FILE", 0, "Write all findings as JSON", 0},
-    {"sarif", OPTION_SARIF, "FILE", 0, "Write all findings as SARIF 2.1.0, for code review services", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all findings as JSON", 0},
+    {"sarif", OPTION_SARIF, "FILE", OPTION_WRITES, "Write all findings as SARIF 2.1.0, for code review services", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {"quiet", 'q', 0, 0, "Print the verdict alone", 0},
     {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
     {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
@@ -175,20 +175,6 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     return ULP_ERROR_LIMIT;
 }
 
-/* Files to write must not be the model. */
-static enum ulp_status spare_model(const struct lint_options *options,
-                                   const struct ulp_model *model, struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    if (options->json)
-        status = claim_output(options->json, model, NULL, 0, error);
-    if (options->sarif && status == ULP_OK)
-        status = claim_output(options->sarif, model, NULL, 0, error);
-    if (options->html && status == ULP_OK)
-        status = claim_output(options->html, model, NULL, 0, error);
-    return status;
-}
-
 int command_lint(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
@@ -206,9 +192,7 @@ int command_lint(int argc, char **argv)
         return code != ULP_OK ? code : options.list ? list_rules() : explain(options.explain);
     enum ulp_status status = ulp_budget_create(options.max_memory_bytes, &budget, &error);
     if (status == ULP_OK)
-        status = ulp_model_load(options.model, budget, &model, &error);
-    if (status == ULP_OK)
-        status = spare_model(&options, model, &error);
+        status = load_model(options.model, budget, &model, &error);
     if (status == ULP_OK)
         status = ulp_lint_model(model, &options.lint, &result, &error);
     code = status == ULP_OK ? report(&options, &result) : fail(&error);

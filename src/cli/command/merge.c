@@ -19,8 +19,8 @@ struct merge_options {
 enum { OPTION_HTML = 256 };
 
 static const struct argp_option options[] = {
-    {"out", 'o', "FOLDER", 0, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", 0,
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES,
      "Write the report as one HTML file, to look at and to hand on; it needs no network", 0},
     {"quiet", 'q', 0, 0, "Print no notes on stderr", 0},
     {0}};

@@ -77,9 +77,7 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
     struct ulp_tensor_set in = {0}, out = {0};
     struct ulp_tensor d = {0};
     struct ulp_budget *budget = NULL;
-    enum ulp_status status = claim_output(options->words[2], NULL, &options->words[1], 1, error);
-    if (status == ULP_OK)
-        status = ulp_budget_create(options->max_memory_bytes, &budget, error);
+    enum ulp_status status = ulp_budget_create(options->max_memory_bytes, &budget, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_read(options->words[1], budget, &in, error);
     if (status == ULP_OK) {
@@ -106,8 +104,9 @@ int command_mma(int argc, char **argv)
                                      NULL};
     struct mma_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
-    if (parse_arguments(&argp, argc, argv, &options) != ULP_OK)
-        return ULP_ERROR_MEMORY;
+    const int code = parse_arguments(&argp, argc, argv, &options);
+    if (code != ULP_OK)
+        return code;
     if (options.list) {
         list_units();
         return ULP_OK;

@@ -98,8 +98,9 @@ int command_ops(int argc, char **argv)
                                      .doc = documentation};
     int first = argc;
     bool coverage_only = false;
-    if (parse_words(&argp, argc, argv, &first, &coverage_only) != ULP_OK)
-        return ULP_ERROR_MEMORY;
+    const int code = parse_words(&argp, argc, argv, &first, &coverage_only);
+    if (code != ULP_OK)
+        return code;
     if (coverage_only) {
         print_coverage(stdout);
         return ULP_OK;

@@ -43,7 +43,7 @@ static const struct argp_option option_list[] = {
      "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
      "last two only. What cannot be judged fails: NaN or infinity in an input, an output that is "
      "empty or has no finite element, a node that is infinite in the given --reference", 0},
-    {"samples-from", OPTION_SAMPLES, "FOLDER", 0,
+    {"samples-from", OPTION_SAMPLES, "FOLDER", OPTION_READS,
      "Any number of samples (a folder of files or of test_data_set folders, or a .txt with a path on each line), read one after another at FP32 "
      "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
      "10 samples on the chance that an unseen one overflows is estimated", 0},
@@ -51,8 +51,8 @@ static const struct argp_option option_list[] = {
      "Do not try remedies where something overflows (each costs a run of the model)", 0},
     {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, the walk, looking at each format, "
                                       "by kind of operator and of the slowest nodes", 0},
-    {"out", 'o', "FOLDER", 0, "Write overflow.json into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write overflow.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
     {0},
 };
 /* clang-format on */
@@ -327,15 +327,9 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
         status = ulp_report_prepare(options->out, error);
     ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, options->common.budget, &model, error);
+        status = load_model(options->common.model, options->common.budget, &model, error);
     if (status == ULP_OK)
         status = set_shapes(model, &options->common, 0, &shape, error);
-    if (status == ULP_OK && options->out)
-        status = spare_inputs_of_report(options->out, model, options->common.inputs,
-                                        options->common.input_count, error);
-    if (status == ULP_OK && options->html)
-        status = claim_output(options->html, model, options->common.inputs,
-                              options->common.input_count, error);
     if (status == ULP_OK && (options->common.input_count || !options->samples_from))
         status = open_samples(model, &options->common, true, &samples, error);
     if (status == ULP_OK) {

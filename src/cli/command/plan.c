@@ -45,7 +45,7 @@ static const struct argp_option option_list[] = {
      "The arithmetic of the kept nodes (default fp32)", 0},
     {"reference", OPTION_REFERENCE, "ARITH", 0,
      "The arithmetic that outputs are compared with (default mpfr:128)", 0},
-    {"validate", OPTION_VALIDATE, "FILE", 0,
+    {"validate", OPTION_VALIDATE, "FILE", OPTION_READS,
      "Samples that are not searched by, only judged with the plan found, as --inputs takes them. "
      "May be repeated", 0},
     {"always", OPTION_ALWAYS, "PATTERN", 0,
@@ -56,12 +56,12 @@ static const struct argp_option option_list[] = {
     {"frontier", OPTION_FRONTIER, 0, 0,
      "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
      "as frontier.csv and frontier.svg", 0},
-    {"out", 'o', "FOLDER", 0,
+    {"out", 'o', "FOLDER", OPTION_WRITES,
      "Write into FOLDER plan.json, which audit --plan reads; mixed.onnx, the model with these types and "
      "Casts, for TensorRT 11 and other runtimes; and the plan for trtexec and Polygraphy up to "
      "TensorRT 10, and for AutoCast", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
-    {"apply", OPTION_APPLY, "FILE", 0,
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {"apply", OPTION_APPLY, "FILE", OPTION_READS,
      "Search nothing: write mixed.onnx of the plan in FILE (plan.json of an earlier search, or one "
      "written by hand) into --out, and check it with the inputs", 0},
     {"lower-io", OPTION_LOWER_IO, 0, 0,
@@ -264,9 +264,7 @@ static int run_plan(const struct plan_options *options)
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     struct ulp_found found = {0};
-    const struct search_files files = {options->out, options->html};
-    enum ulp_status status = open_search(&options->common, &files, options->validate.items,
-                                         options->validate.count, &model, &error);
+    enum ulp_status status = open_search(&options->common, options->out, &model, &error);
     if (status == ULP_OK && !options->apply)
         status = find(options, model, &found, &error);
     const int code = status != ULP_OK ? fail(&error)

@@ -26,7 +26,7 @@ static const struct argp_option option_list[] = {
      "Exit with code 1 when an output of a node is not proven, or there is none (unproven)", 0},
     {"widen", OPTION_WIDEN, "FACTOR", 0,
      "With --inputs: by how much the ends of the samples' ranges are moved outward (default 2)", 0},
-    {"out", 'o', "FOLDER", 0, "Write proof.json into FOLDER", 0},
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write proof.json into FOLDER", 0},
     {0},
 };
 /* clang-format on */
@@ -116,12 +116,9 @@ static enum ulp_status run_proof(const struct prove_options *options, struct ulp
     if (status == ULP_OK && options->out)
         status = ulp_report_prepare(options->out, error);
     if (status == ULP_OK)
-        status = ulp_model_load(common->model, common->budget, &model, error);
+        status = load_model(common->model, common->budget, &model, error);
     if (status == ULP_OK)
         status = set_shapes(model, common, 0, &shape, error);
-    if (status == ULP_OK && options->out)
-        status =
-            spare_inputs_of_report(options->out, model, common->inputs, common->input_count, error);
     if (status == ULP_OK)
         status = read_samples(model, common, false, &samples, error);
     if (status == ULP_OK) {

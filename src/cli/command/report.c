@@ -18,15 +18,15 @@ struct report_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus, model-explorer, junit or onnx (--list describes them)", 0},
-    {"html", OPTION_HTML, "FILE", 0,
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES,
      "Write one HTML file to look at, of report.json, overflow.json, plan.json, bits.json, study.json, compare.json, engine.json, proof.json or lint --json, or of all of these in the folder REPORT", 0},
-    {"out", 'o', "FILE", 0, "Write to FILE (default: standard output)", 0},
+    {"out", 'o', "FILE", OPTION_WRITES, "Write to FILE (default: standard output)", 0},
     {"arith", 'a', "ARITH", 0, "The arithmetic, of a format that holds one (default: the report's first)", 0},
     {"figure", OPTION_FIGURE, "FIGURE", 0,
      "share, introduced, entire, headroom or nonfinite, of a format that holds one (default: share where the report has shares, else introduced)", 0},
     {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
      "A limit for junit, as of ulpscope audit (its --help lists the metrics); exit with code 1 where it is crossed. May be repeated", 0},
-    {"model", OPTION_MODEL, "MODEL.onnx", 0,
+    {"model", OPTION_MODEL, "MODEL.onnx", OPTION_READS,
      "The audited model, of which onnx is a copy (default: the path in the report)", 0},
     {"list", OPTION_LIST, 0, 0, "List the formats; no report is read", 0},
     {0},

@@ -20,7 +20,7 @@ struct run_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
-    {"outputs", 'o', "FILE", 0,
+    {"outputs", 'o', "FILE", OPTION_WRITES,
      "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
      "--save-outputs, of runner ulpscope-ARITH, each sample an iteration", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
@@ -269,12 +269,9 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
                           lanes.count - 1);
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, options->common.budget, &model, error);
+        status = load_model(options->common.model, options->common.budget, &model, error);
     if (status == ULP_OK)
         status = set_shapes(model, &options->common, 0, &shape, error);
-    if (status == ULP_OK && options->outputs)
-        status = claim_output(options->outputs, model, options->common.inputs,
-                              options->common.input_count, error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, false, &samples, error);
     if (status == ULP_OK)

@@ -49,11 +49,11 @@ static const struct argp_option option_list[] = {
     {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
     {"probability", OPTION_PROBABILITY, "P", 0, "Of significant bits over trials (default 0.95)", 0},
     {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
-    {"checkpoint", OPTION_CHECKPOINT, "FOLDER", 0,
+    {"checkpoint", OPTION_CHECKPOINT, "FOLDER", OPTION_READS | OPTION_WRITES,
      "Keep each finished setting in this folder, and go on after those that it has", 0},
-    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON; of several shapes each into a file of its own (study-shape-2.json), as --csv and --html", 0},
-    {"csv", OPTION_CSV, "FILE", 0, "Write a row for each setting and place", 0},
-    {"html", OPTION_HTML, "FILE", 0, "Write a page with the picture: error against bits for each layer group", 0},
+    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON; of several shapes each into a file of its own (study-shape-2.json), as --csv and --html", 0},
+    {"csv", OPTION_CSV, "FILE", OPTION_WRITES, "Write a row for each setting and place", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write a page with the picture: error against bits for each layer group", 0},
     {0},
 };
 /* clang-format on */
@@ -159,20 +159,18 @@ static char *name_file(const struct study_options *options, const char *file, si
     return name.data;
 }
 
-/* Nothing that is read is written over; asked before the work. */
-static enum ulp_status spare_files(const struct study_options *options,
-                                   const struct ulp_model *model, struct ulp_error *error)
+/* The files of several shapes, whose names are not among the options. */
+static enum ulp_status claim_files(const struct study_options *options, struct ulp_error *error)
 {
+    static const char *const names[] = {"--json", "--csv", "--html"};
     const char *const files[] = {options->json, options->csv, options->html};
-    const size_t kinds = sizeof files / sizeof *files;
+    const size_t kinds = sizeof files / sizeof *files, shapes = count_shapes(&options->common);
     enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < kinds * count_shapes(&options->common) && status == ULP_OK; i++) {
+    for (size_t i = 0; i < kinds * shapes && shapes > 1 && status == ULP_OK; i++) {
         char *file = name_file(options, files[i % kinds], i / kinds);
-        if (files[i % kinds] && !file)
-            status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-        else if (file)
-            status = claim_output(file, model, options->common.inputs, options->common.input_count,
-                                  error);
+        if (files[i % kinds])
+            status = file ? claim_output(names[i % kinds], file, error)
+                          : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
         free(file);
     }
     return status;
@@ -187,9 +185,10 @@ static enum ulp_status open_work(const struct study_options *options, struct wor
     work->shapes = calloc(shapes, sizeof *work->shapes);
     if (!work->studies || !work->sizes || !work->shapes)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    const enum ulp_status status =
-        ulp_model_load(options->common.model, options->common.budget, &work->model, error);
-    return status == ULP_OK ? spare_files(options, work->model, error) : status;
+    const enum ulp_status status = claim_files(options, error);
+    return status == ULP_OK
+               ? load_model(options->common.model, options->common.budget, &work->model, error)
+               : status;
 }
 
 static void close_shape(struct working *work)

@@ -29,7 +29,7 @@ static const struct argp_option option_list[] = {
      "Number of slightly changed problems in which every rounding is drawn anew (default 8)", 0},
     {"elements", OPTION_ELEMENTS, "N", 0,
      "Elements of each output that get a bound, one reverse sweep each (default 8)", 0},
-    {"json", OPTION_JSON, "FILE", 0, "Write all figures as JSON", 0},
+    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON", 0},
     {0},
 };
 /* clang-format on */
@@ -131,15 +131,12 @@ static enum ulp_status open_work(const struct tolerance_options *options, struct
         wanted->keeps = &work->lanes.keeps[1];
     }
     if (status == ULP_OK)
-        status = ulp_model_load(options->common.model, options->common.budget, &work->model, error);
+        status = load_model(options->common.model, options->common.budget, &work->model, error);
     if (status == ULP_OK)
         status = set_shapes(work->model, &options->common, 0, &shapes, error);
     free(shapes);
     if (status == ULP_OK)
         status = read_samples(work->model, &options->common, true, &work->samples, error);
-    if (status == ULP_OK && options->json)
-        status = claim_output(options->json, work->model, options->common.inputs,
-                              options->common.input_count, error);
     return status;
 }
 

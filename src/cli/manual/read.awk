@@ -6,7 +6,7 @@
 #   options COMMAND                              what follows is of this command:
 #   words TEXT; before TEXT; after TEXT          what follows the options; its documentation before and after them
 #   group TITLE                                  what follows is under this title
-#   option LETTERS NAMES ARGUMENT TEXT           with all its names
+#   option LETTERS NAMES ARGUMENT TEXT READS WRITES   with all its names; "reads", and the files that it names
 #
 # into command[1 ..], summary[c], words[c], before[c], after[c], options[c], and of option k: group[c, k], letters[c, k], names[c, k],
 # argument[c, k], text[c, k]; values[KIND], separated by spaces.

@@ -24,7 +24,7 @@ enum {
 
 /* clang-format off */
 static const struct argp_option options[] = {
-    {"inputs", 'i', "PATH", 0,
+    {"inputs", 'i', "PATH", OPTION_READS,
      "One sample of inputs: an .npz with one array for each input name, an .npy (or a folder with "
      "NAME.npy for each input), an ONNX test_data_set_N "
      "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
@@ -103,12 +103,14 @@ static int parse(const struct argp *argp, int argc, char **argv, unsigned flags,
                  void *input)
 {
     if (argc == 2 && strcmp(argv[1], "--describe") == 0) {
-        describe_options(argp);
+        describe_options(argp, argv[0]);
         exit(ULP_OK);
     }
     refuse_empty(argp, argc, argv);
-    return argp_parse(argp, argc, argv, flags, first, input) == 0 ? sandbox_enter(argp, argc, argv)
-                                                                  : fail_memory();
+    if (argp_parse(argp, argc, argv, flags, first, input) != 0)
+        return fail_memory();
+    const int code = enter_paths(argp, argc, argv);
+    return code == ULP_OK ? sandbox_enter(argp, argc, argv) : code;
 }
 
 int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)

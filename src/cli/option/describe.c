@@ -29,8 +29,10 @@ static bool is_header(const struct argp_option *option)
     return !option->name && !option->key;
 }
 
-/* An option and the aliases that follow it: letters, long names, argument, meaning. */
-static const struct argp_option *describe_option(const struct argp_option *first)
+/* An option and the aliases that follow it: letters, long names, argument, meaning, whether it is
+ * read, and the names of what is written. */
+static const struct argp_option *describe_option(const struct argp_option *first,
+                                                 const char *command)
 {
     const struct argp_option *end = first + 1;
     while (!is_end(end) && (end->flags & OPTION_ALIAS))
@@ -50,15 +52,20 @@ static const struct argp_option *describe_option(const struct argp_option *first
         }
     describe_field(first->arg);
     describe_field(first->doc);
+    describe_field(first->flags & OPTION_READS ? "reads" : NULL);
+    describe_field(!(first->flags & OPTION_WRITES)     ? NULL
+                   : first->flags & OPTION_READS       ? "*.part"
+                   : strcmp(first->arg, "FOLDER") == 0 ? names_written(command)
+                                                       : first->arg);
     putchar('\n');
     return end;
 }
 
-static void describe_list(const struct argp *argp)
+static void describe_list(const struct argp *argp, const char *command)
 {
     for (const struct argp_option *o = argp->options; o && !is_end(o);) {
         if (!is_header(o)) {
-            o = describe_option(o);
+            o = describe_option(o, command);
             continue;
         }
         fputs("group", stdout);
@@ -69,7 +76,7 @@ static void describe_list(const struct argp *argp)
         fputs("group", stdout);
         describe_field(child->header);
         putchar('\n');
-        describe_list(child->argp);
+        describe_list(child->argp, command);
     }
 }
 
@@ -84,7 +91,7 @@ static void describe_text(const struct argp *argp, const char *field, int key, c
         free(shown);
 }
 
-void describe_options(const struct argp *argp)
+void describe_options(const struct argp *argp, const char *command)
 {
     const char *after = argp->doc ? strchr(argp->doc, '\v') : NULL;
     char *before = argp->doc
@@ -94,7 +101,7 @@ void describe_options(const struct argp *argp)
     describe_field(argp->args_doc);
     putchar('\n');
     describe_text(argp, "before", ARGP_KEY_HELP_PRE_DOC, before);
-    describe_list(argp);
+    describe_list(argp, command);
     fputs("group\t\noption\t?\thelp\t\tPrint the options and examples\n"
           "option\t\tusage\t\tPrint a short usage message\n",
           stdout);

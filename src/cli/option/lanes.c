@@ -14,7 +14,7 @@ static const struct argp_option options[] = {
      "Compute the nodes that PATTERN names in ARITH, whatever --arith says. PATTERN is a node's name "
      "with * and ?; op:Softmax; #12 or #12-40 (indexes of the report); before:NAME; after:NAME; or "
      "between:A,B. May be repeated; of several that name a node the last applies", 1},
-    {"plan", OPTION_PLAN, "FILE", 0,
+    {"plan", OPTION_PLAN, "FILE", OPTION_READS,
      "Add an arithmetic from a JSON file: {\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": PATTERN, "
      "\"arithmetic\": \"fp32\"}]}. Without --arith it is the only one", 1},
     {0},

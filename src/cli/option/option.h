@@ -46,10 +46,39 @@ int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)
 /* The same; the words that are no options begin at argv[*first]. */
 int parse_words(const struct argp *argp, int argc, char **argv, int *first, void *input);
 
+/* Marks among the flags of an option's row, in bits that argp leaves alone: its argument names a
+ * file or folder that the command reads, or one that it writes (FOLDER: with files in it; both
+ * marks: it keeps what it reads again). Every option with such an argument has one
+ * (tests/cli/check_outputs.sh). */
+enum { OPTION_READS = 1 << 16, OPTION_WRITES = 1 << 17 };
+
+/* The arguments of a command one after another, with the rows of their options; of a word a row
+ * with its place in the documentation ("MODEL.onnx"), which is written where that begins with OUT,
+ * else read. Ends where `use` is false, and is false then, or without memory. */
+typedef bool use_argument(void *context, const struct argp_option *row, const char *value);
+bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argument *use,
+                     void *context);
+
+/* outputs.c: what a command line reads and what it writes, by these marks. Refused before anything
+ * is read or written: an output that is one of the files that are read, by whatever name, or a
+ * symbolic link, or the file of another output; and one in no folder. Of a second command line
+ * (sandbox_wait) what is read is added. Returns an exit code. */
+int enter_paths(const struct argp *argp, int argc, char **argv);
+/* One more output, whose name follows from an option's (`what`: "--csv"). */
+enum ulp_status claim_output(const char *what, const char *path, struct ulp_error *error);
+/* Those that the command writes into a folder. */
+enum ulp_status claim_report(const char *what, const char *folder, const char *command,
+                             struct ulp_error *error);
+/* Their names, separated by spaces; "": it writes none into a folder. */
+const char *names_written(const char *command);
+/* ulp_model_load for a command, which writes to none of the files that hold the model's data. */
+enum ulp_status load_model(const char *path, struct ulp_budget *budget, struct ulp_model **out,
+                           struct ulp_error *error);
+
 /* What manual pages and completions are made of (src/cli/manual/read.awk): the options of a
  * command, which `ulpscope COMMAND --describe` prints, and the values that options take. Neither is
  * an option of its own, and --help does not show it. */
-void describe_options(const struct argp *argp);
+void describe_options(const struct argp *argp, const char *command);
 void describe_values(void);
 /* One field of such a line: a tab, and the text on one line. NULL: empty. */
 void describe_field(const char *text);
@@ -184,6 +213,10 @@ enum ulp_status open_samples(const struct ulp_model *model, const struct common_
 enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample,
                             struct ulp_error *error);
 void drop_sample(struct sample *sample);
+/* The lines of a file, each a path, from the file's own folder where it is relative. Empty lines
+ * and those that begin with '#' are left out. */
+typedef enum ulp_status use_path(void *context, const char *path, struct ulp_error *error);
+enum ulp_status visit_list(const char *list, use_path *use, void *context, struct ulp_error *error);
 void free_samples(struct sample_list *samples);
 /* The samples of a folder one after another, each freed before the next is read. */
 typedef enum ulp_status use_sample(void *context, const struct sample *sample,
@@ -201,24 +234,8 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
                                     size_t validate_count, struct search_samples *out,
                                     struct ulp_error *error);
 void free_search_samples(struct search_samples *samples);
-/* Where a search writes: a folder and a page (either may be NULL). */
-struct search_files {
-    const char *out, *html;
-};
-/* Prepare the folder, load the model with its shapes, and see that nothing read is written over. */
-enum ulp_status open_search(const struct common_options *options, const struct search_files *files,
-                            char **validate, size_t validate_count, struct ulp_model **model,
-                            struct ulp_error *error);
-/* Of a file that the command will write, asked once and before the work: a file can be made there,
- * no other output is that file, and spare_inputs. */
-enum ulp_status claim_output(const char *output, const struct ulp_model *model, char *const *inputs,
-                             size_t count, struct ulp_error *error);
-/* Refuse to write to output when that is a file the command reads: of the model (may be NULL), one
- * of the inputs, or an array file in a folder of inputs. Asked before the work. */
-enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,
-                             size_t count, struct ulp_error *error);
-/* The same for the files of a report in that folder. */
-enum ulp_status spare_inputs_of_report(const char *folder, const struct ulp_model *model,
-                                       char *const *inputs, size_t count, struct ulp_error *error);
+/* Prepare the folder, and load the model with its shapes. */
+enum ulp_status open_search(const struct common_options *options, const char *folder,
+                            struct ulp_model **model, struct ulp_error *error);
 
 #endif

@@ -1,8 +1,12 @@
-/* Checking output paths before the work: a file can be made there, no other output of the command
- * is written to it, and it is none of the files that the command reads. */
+/* What a command reads and what it writes, as the marks in its option tables say (option.h), and
+ * the check before any work: a file can be made where each output is, none is a file that is read,
+ * and no two are one file. */
 #include "config.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,115 +16,452 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-static bool is_array_file(const char *path)
+/* ---- the two lists ---- */
+
+struct file {
+    char *what, *path; /* the option or word that named it; as given */
+    char *real;        /* its folder without links, and its name, whether it is there or not */
+    bool there;
+    struct stat info; /* of what a link leads to */
+};
+struct files {
+    struct file *items;
+    size_t count;
+};
+/* `folders`: of outputs; `kept`: those of --checkpoint, whose files the command also reads. */
+static struct files reads, outputs, folders, kept;
+static bool closed; /* what is written is said by the first command line (sandbox_wait) */
+
+static enum ulp_status out_of_memory(struct ulp_error *error)
 {
-    return ulp_text_ends(path, ".npz") || ulp_text_ends(path, ".npy") || ulp_text_ends(path, ".pb");
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
 
-/* Whether the file at path lies somewhere under folder. */
-static bool lies_under(const char *path, const char *folder)
+static char *join(const char *folder, const char *name)
 {
-    char *file = realpath(path, NULL), *top = realpath(folder, NULL);
-    const size_t length = top ? strlen(top) : 0;
-    const bool lies = file && top && strncmp(file, top, length) == 0 && file[length] == '/';
-    free(top);
-    free(file);
-    return lies;
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/", name);
+    if (text.failed)
+        ulp_text_free(&text);
+    return text.data;
 }
 
-enum ulp_status spare_inputs(const char *output, const struct ulp_model *model, char *const *inputs,
-                             size_t count, struct ulp_error *error)
+static const char *base_name(const char *path)
 {
-    struct stat out, in;
-    if (stat(output, &out) != 0 || !S_ISREG(out.st_mode))
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Where the file is, as far as its name says so: "" is here. */
+static char *folder_of(const char *path)
+{
+    const char *name = base_name(path);
+    return name == path ? strdup(".") : strndup(path, (size_t)(name - path));
+}
+
+static char *resolve(const char *path);
+
+/* Without links, also where the end of the path is not there yet. NULL: out of memory. */
+static char *resolve_folder(const char *folder)
+{
+    char *real = realpath(folder, NULL);
+    if (real || errno == ENOMEM)
+        return real;
+    char *plain = strdup(folder);
+    for (size_t end = plain ? strlen(plain) : 0; end > 1 && plain[end - 1] == '/'; end--)
+        plain[end - 1] = '\0';
+    real = plain && strcmp(plain, ".") != 0 && strcmp(plain, "/") != 0 ? resolve(plain) : plain;
+    if (real != plain)
+        free(plain);
+    return real;
+}
+
+static char *resolve(const char *path)
+{
+    char *folder = folder_of(path), *real = folder ? resolve_folder(folder) : NULL,
+         *joined = real ? join(real, base_name(path)) : NULL;
+    free(folder);
+    free(real);
+    return joined;
+}
+
+static enum ulp_status add_file(struct files *files, const char *what, const char *path,
+                                struct ulp_error *error)
+{
+    struct file *grown = realloc(files->items, (files->count + 1) * sizeof *grown);
+    if (!grown)
+        return out_of_memory(error);
+    files->items = grown;
+    struct file *file = &grown[files->count++];
+    *file = (struct file){.what = strdup(what), .path = strdup(path), .real = resolve(path)};
+    file->there = stat(path, &file->info) == 0;
+    if (file->what && file->path && file->real)
         return ULP_OK;
-    if (model && ulp_model_is_read_from(model, output))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: is read as (part of) the model %s, so nothing is written to it; give "
-                        "the output another name",
-                        output, ulp_model_path(model));
-    for (size_t i = 0; i < count; i++)
-        if (stat(inputs[i], &in) == 0 &&
-            (S_ISDIR(in.st_mode) ? is_array_file(output) && lies_under(output, inputs[i])
-                                 : in.st_dev == out.st_dev && in.st_ino == out.st_ino))
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "%s: is read as an input (%s), so nothing is written to it; give the "
-                            "output another name",
-                            output, inputs[i]);
-    return ULP_OK;
+    free(file->what);
+    free(file->path);
+    free(file->real);
+    files->count--;
+    return out_of_memory(error);
 }
 
-enum ulp_status spare_inputs_of_report(const char *folder, const struct ulp_model *model,
-                                       char *const *inputs, size_t count, struct ulp_error *error)
+static bool is_same(const struct file *a, const struct file *b)
+{
+    return strcmp(a->real, b->real) == 0 ||
+           (a->there && b->there && a->info.st_dev == b->info.st_dev &&
+            a->info.st_ino == b->info.st_ino);
+}
+
+static bool is_folder(const struct file *file)
+{
+    return file->there && S_ISDIR(file->info.st_mode);
+}
+
+/* ---- what is read ---- */
+
+/* Whether it is one of the words of the list. */
+static bool is_among(const char *word, const char *list)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        const size_t next = strcspn(at, " ");
+        if (next == length && strncmp(at, word, length) == 0)
+            return true;
+        at += next;
+    }
+    return false;
+}
+
+/* Whether a file of that name in a folder that is read is read, too: arrays, parts of audits and
+ * the iterations that Polygraphy streams; of a report its files. */
+static bool is_read_in_folder(const char *name, const char *what)
+{
+    static const char reports[] = "report.json bits.json plan.json overflow.json compare.json "
+                                  "engine.json proof.json lint.json study.json";
+    static const char *const ends[] = {".npz", ".npy", ".pb", ".part"};
+    const size_t digits = strspn(name, "0123456789");
+    bool is = (digits && strcmp(name + digits, ".json") == 0) ||
+              (is_among(what, "REPORT OLD NEW") && is_among(name, reports));
+    for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+        is |= ulp_text_ends(name, ends[e]);
+    return is;
+}
+
+static enum ulp_status add_folder(const char *what, const char *folder, int depth,
+                                  struct ulp_error *error);
+
+static enum ulp_status add_entry(const char *what, const char *path, int depth,
+                                 struct ulp_error *error)
+{
+    struct stat info;
+    if (is_read_in_folder(base_name(path), what))
+        return add_file(&reads, what, path, error);
+    return depth && lstat(path, &info) == 0 && S_ISDIR(info.st_mode)
+               ? add_folder(what, path, depth - 1, error)
+               : ULP_OK;
+}
+
+/* Whether folders in it are read, too: those of samples, and of arrays of names with slashes. */
+static bool is_descended(const char *what, const char *folder, bool arrays, const char *name)
+{
+    return name[0] != '.' && (*what != '-' || arrays || strncmp(name, "test_data_set_", 14) == 0 ||
+                              strncmp(base_name(folder), "test_data_set_", 14) == 0);
+}
+
+#define FOLDERS_DEEP 16 /* as those of recordings */
+
+/* That the folder cannot be read, the command says. */
+static enum ulp_status add_folder(const char *what, const char *folder, int depth,
+                                  struct ulp_error *error)
+{
+    DIR *stream = opendir(folder);
+    enum ulp_status status = ULP_OK;
+    const struct dirent *entry;
+    bool arrays = false;
+    while (stream && (entry = readdir(stream)))
+        arrays |= ulp_text_ends(entry->d_name, ".npy");
+    if (stream)
+        rewinddir(stream);
+    while (stream && status == ULP_OK && (entry = readdir(stream))) {
+        char *path = join(folder, entry->d_name);
+        status =
+            path ? add_entry(what, path,
+                             is_descended(what, folder, arrays, entry->d_name) ? depth : 0, error)
+                 : out_of_memory(error);
+        free(path);
+    }
+    if (stream)
+        closedir(stream);
+    return status;
+}
+
+static enum ulp_status add_read(void *context, const char *path, struct ulp_error *error)
+{
+    const enum ulp_status status = add_file(&reads, context, path, error);
+    return status == ULP_OK && is_folder(&reads.items[reads.count - 1])
+               ? add_folder(context, path, FOLDERS_DEEP, error)
+               : status;
+}
+
+/* An option takes lists of samples, a word does not. A pipe is read once, and no output is it. */
+static enum ulp_status add_reads(const struct argp_option *row, char *what, const char *path,
+                                 struct ulp_error *error)
+{
+    struct stat info;
+    struct ulp_error ignored; /* the command says it */
+    enum ulp_status status = add_read(what, path, error);
+    if (status == ULP_OK && row->name && ulp_text_ends(path, ".txt") && stat(path, &info) == 0 &&
+        S_ISREG(info.st_mode) && visit_list(path, add_read, what, &ignored) == ULP_ERROR_MEMORY)
+        status = out_of_memory(error);
+    return status;
+}
+
+/* "fp16,fuse=groups.json": each file behind '='. */
+static enum ulp_status add_reads_within(char *what, const char *value, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    const char *name;
-    for (size_t f = 0; (name = ulp_report_file_name(f)) && status == ULP_OK; f++) {
-        struct ulp_text path = {0};
-        ulp_text_add(&path, "%s/%s", folder, name);
-        status = path.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
-                             : spare_inputs(path.data, model, inputs, count, error);
-        ulp_text_free(&path);
+    for (const char *at = strchr(value, '='); at && status == ULP_OK; at = strchr(at + 1, '=')) {
+        char *word = strndup(at + 1, strcspn(at + 1, ",="));
+        if (!word)
+            status = out_of_memory(error);
+        else if (access(word, F_OK) == 0)
+            status = add_file(&reads, what, word, error);
+        free(word);
     }
     return status;
 }
 
-/* The outputs so far, by folder and name: one folder has many paths. */
-struct place {
-    dev_t device;
-    ino_t folder;
-    char *name;
-};
-static struct place *places;
-static size_t place_count;
+/* ---- what is written ---- */
 
-static enum ulp_status add_place(const char *output, const struct stat *folder, const char *name,
-                                 struct ulp_error *error)
+/* The files that a command writes into the folder of --out; `with`: where that option is given. */
+static const struct {
+    const char *command, *with, *names;
+} written[] = {
+    {"audit", NULL, "report.json layers.csv summary.txt"},
+    {"merge", NULL, "report.json layers.csv summary.txt"},
+    {"plan", "--apply", "mixed.onnx mixed.onnx.data"},
+    {"plan", NULL,
+     "plan.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
+     "autocast.txt strongly_typed.txt"},
+    {"bits", NULL, "bits.json frontier.csv"},
+    {"overflow", NULL, "overflow.json"},
+    {"compare", NULL, "compare.json"},
+    {"engine", NULL, "engine.json"},
+    {"prove", NULL, "proof.json"},
+};
+
+static bool is_given(const char *option)
 {
-    for (size_t i = 0; i < place_count; i++)
-        if (places[i].device == folder->st_dev && places[i].folder == folder->st_ino &&
-            strcmp(places[i].name, name) == 0)
-            return ulp_fail(error, ULP_ERROR_USAGE,
-                            "%s: is the file of two outputs, and one would be written over the "
-                            "other; give each a name of its own",
-                            output);
-    struct place *grown = realloc(places, (place_count + 1) * sizeof *places);
-    if (grown)
-        places = grown;
-    char *copy = grown ? strdup(name) : NULL;
-    if (!copy)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    places[place_count++] = (struct place){folder->st_dev, folder->st_ino, copy};
-    return ULP_OK;
+    bool given = !option;
+    for (size_t r = 0; r < reads.count && !given; r++)
+        given = strcmp(reads.items[r].what, option) == 0;
+    return given;
 }
 
-enum ulp_status claim_output(const char *output, const struct ulp_model *model, char *const *inputs,
-                             size_t count, struct ulp_error *error)
+const char *names_written(const char *command)
 {
-    struct stat info;
-    const bool there = stat(output, &info) == 0;
-    if (there && S_ISDIR(info.st_mode))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is a folder, expected the name of a file",
-                        output);
-    if (there && !S_ISREG(info.st_mode)) /* as /dev/stdout: written in place */
-        return ULP_OK;
-    char *real = there ? realpath(output, NULL) : strdup(output), *slash = NULL;
-    if (!real)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    slash = strrchr(real, '/');
-    const char *name = slash ? slash + 1 : real;
-    char *folder = slash ? strndup(real, (size_t)(slash - real) + 1) : strdup(".");
+    const char *name = strrchr(command, ' ');
+    for (size_t w = 0; w < sizeof written / sizeof *written; w++)
+        if (strcmp(written[w].command, name ? name + 1 : command) == 0 && is_given(written[w].with))
+            return written[w].names;
+    return "";
+}
+
+/* Of an option that is given twice the last counts. */
+static enum ulp_status add_written(const struct argp_option *row, const char *what,
+                                   const char *path, struct ulp_error *error)
+{
+    struct files *files = row->flags & OPTION_READS         ? &kept
+                          : strcmp(row->arg, "FOLDER") == 0 ? &folders
+                                                            : &outputs;
+    for (size_t f = 0; f < files->count; f++)
+        if (strcmp(files->items[f].what, what) == 0) {
+            struct file *old = &files->items[f];
+            free(old->what);
+            free(old->path);
+            free(old->real);
+            *old = files->items[--files->count];
+        }
+    return add_file(files, what, path, error);
+}
+
+/* ---- the check ---- */
+
+/* Whether the command makes that folder. */
+static bool is_made(const char *folder, const struct files *files)
+{
+    bool made = false;
+    const size_t length = strlen(folder);
+    for (size_t f = 0; f < files->count && !made; f++) {
+        char *real = resolve_folder(files->items[f].path);
+        made = real && strncmp(real, folder, length) == 0 && (!real[length] || real[length] == '/');
+        free(real);
+    }
+    return made;
+}
+
+static enum ulp_status check_place(const struct file *output, struct ulp_error *error)
+{
+    char *folder = folder_of(output->path), *real = folder ? resolve_folder(folder) : NULL;
     enum ulp_status status = ULP_OK;
-    if (!folder)
-        status = ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    else if (!*name)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no name of a file", output);
-    else if (stat(folder, &info) != 0 || access(folder, W_OK | X_OK) != 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in %s: %s", output,
-                          folder, strerror(errno));
-    else
-        status = add_place(output, &info, name, error);
+    const int code = real && access(folder, W_OK | X_OK) != 0 ? errno : 0;
+    if (!real)
+        status = out_of_memory(error);
+    else if (!*base_name(output->path))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no name of a file", output->path);
+    else if (code && !(code == ENOENT && (is_made(real, &folders) || is_made(real, &kept))))
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in %s: %s", output->path,
+                          folder, strerror(code));
     free(folder);
     free(real);
-    return status == ULP_OK ? spare_inputs(output, model, inputs, count, error) : status;
+    return status;
+}
+
+static enum ulp_status check_against(const struct file *output, const struct file *other,
+                                     struct ulp_error *error)
+{
+    return !is_same(output, other)
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE,
+                          "%s: is read (%s %s), so nothing is written to it; give the output "
+                          "(%s) another name",
+                          output->path, other->what, other->path, output->what);
+}
+
+/* A file of --checkpoint's folder is one that the command reads and writes itself. */
+static enum ulp_status check_kept(const struct file *output, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t k = 0; k < kept.count && status == ULP_OK; k++) {
+        char *folder = resolve_folder(kept.items[k].path);
+        const size_t length = folder ? strlen(folder) : 0;
+        if (!folder)
+            status = out_of_memory(error);
+        else if (strncmp(output->real, folder, length) == 0 && output->real[length] == '/' &&
+                 output->real + length + 1 == base_name(output->real) &&
+                 ulp_text_ends(output->real, ".part"))
+            status = ulp_fail(error, ULP_ERROR_USAGE,
+                              "%s: is a file of %s %s, so nothing else is written to it; give the "
+                              "output (%s) another name",
+                              output->path, kept.items[k].what, kept.items[k].path, output->what);
+        free(folder);
+    }
+    return status;
+}
+
+/* Whether it is written in place, as /dev/stdout: nothing is lost that was there. */
+static bool is_special(const struct file *file)
+{
+    return file->there && !S_ISREG(file->info.st_mode) && !S_ISDIR(file->info.st_mode);
+}
+
+/* Of outputs[o], what is read and the outputs before it. */
+static enum ulp_status check_output(size_t o, struct ulp_error *error)
+{
+    const struct file *output = &outputs.items[o];
+    struct stat own;
+    enum ulp_status status = ULP_OK;
+    if (is_special(output))
+        return ULP_OK;
+    if (is_folder(output))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is a folder, expected the name of a file",
+                        output->path);
+    for (size_t p = 0; p < o; p++)
+        if (strcmp(outputs.items[p].real, output->real) == 0)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s: is the file of two outputs, %s and %s, and one would be written "
+                            "over the other; give each a name of its own",
+                            output->path, outputs.items[p].what, output->what);
+    for (size_t r = 0; r < reads.count && status == ULP_OK; r++)
+        status = check_against(output, &reads.items[r], error);
+    if (status == ULP_OK)
+        status = check_kept(output, error);
+    if (status == ULP_OK && lstat(output->path, &own) == 0 && S_ISLNK(own.st_mode))
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "%s: is a symbolic link, and nothing is written through one; remove it, "
+                          "or give the output (%s) another name",
+                          output->path, output->what);
+    return status == ULP_OK ? check_place(output, error) : status;
+}
+
+enum ulp_status claim_output(const char *what, const char *path, struct ulp_error *error)
+{
+    const enum ulp_status status = add_file(&outputs, what, path, error);
+    return status == ULP_OK ? check_output(outputs.count - 1, error) : status;
+}
+
+enum ulp_status claim_report(const char *what, const char *folder, const char *command,
+                             struct ulp_error *error)
+{
+    enum ulp_status status = add_file(&folders, what, folder, error);
+    for (const char *at = names_written(command); *at && status == ULP_OK; at += strspn(at, " ")) {
+        char *name = strndup(at, strcspn(at, " ")), *path = name ? join(folder, name) : NULL;
+        status = path ? claim_output(what, path, error) : out_of_memory(error);
+        at += name ? strlen(name) : 0;
+        free(name);
+        free(path);
+    }
+    return status;
+}
+
+struct entering {
+    int mark; /* of what enters: OPTION_READS or OPTION_WRITES */
+    struct ulp_error *error;
+    enum ulp_status status;
+};
+
+static bool enter_argument(void *context, const struct argp_option *row, const char *value)
+{
+    struct entering *entering = context;
+    struct ulp_error *error = entering->error;
+    char what[80];
+    if (!value)
+        return true;
+    snprintf(what, sizeof what, "%s%s", row->name ? "--" : "", row->name ? row->name : row->arg);
+    if (row->flags & entering->mark)
+        entering->status = entering->mark == OPTION_WRITES ? add_written(row, what, value, error)
+                                                           : add_reads(row, what, value, error);
+    else if (entering->mark == OPTION_READS && !(row->flags & OPTION_WRITES))
+        entering->status = add_reads_within(what, value, error);
+    return entering->status == ULP_OK;
+}
+
+static enum ulp_status enter(const struct argp *argp, int argc, char **argv, int mark,
+                             struct ulp_error *error)
+{
+    struct entering entering = {mark, error, ULP_OK};
+    return visit_arguments(argp, argc, argv, enter_argument, &entering) ? ULP_OK
+           : entering.status != ULP_OK                                  ? entering.status
+                                                                        : out_of_memory(error);
+}
+
+int enter_paths(const struct argp *argp, int argc, char **argv)
+{
+    struct ulp_error error;
+    const bool first = !closed;
+    enum ulp_status status = first ? enter(argp, argc, argv, OPTION_WRITES, &error) : ULP_OK;
+    closed = true;
+    if (status == ULP_OK && (outputs.count || folders.count || kept.count))
+        status = enter(argp, argc, argv, OPTION_READS, &error);
+    const size_t named = first ? folders.count : 0;
+    for (size_t f = 0; f < named && status == ULP_OK; f++)
+        status = claim_report(folders.items[f].what, folders.items[f].path, argv[0], &error);
+    for (size_t o = 0; o < outputs.count && status == ULP_OK; o++)
+        status = check_output(o, &error);
+    return status == ULP_OK ? ULP_OK : fail(&error);
+}
+
+enum ulp_status load_model(const char *path, struct ulp_budget *budget, struct ulp_model **out,
+                           struct ulp_error *error)
+{
+    enum ulp_status status = ulp_model_load(path, budget, out, error);
+    for (size_t o = 0; o < outputs.count && status == ULP_OK; o++)
+        if (!is_special(&outputs.items[o]) && ulp_model_is_read_from(*out, outputs.items[o].path)) {
+            status = ulp_fail(error, ULP_ERROR_USAGE,
+                              "%s: is read as part of the model %s, so nothing is written to it; "
+                              "give the output (%s) another name",
+                              outputs.items[o].path, path, outputs.items[o].what);
+            ulp_model_free(*out);
+            *out = NULL;
+        }
+    return status;
 }

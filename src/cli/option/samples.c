@@ -138,9 +138,6 @@ static int is_npy(const struct dirent *entry)
     return ulp_text_ends(entry->d_name, ".npy");
 }
 
-/* What is done with the path of each sample in a folder. */
-typedef enum ulp_status use_path(void *context, const char *path, struct ulp_error *error);
-
 /* A folder of test_data_set_N folders or npz files, or of npy files alone, in the order of their
  * numbers. */
 static enum ulp_status visit_folder(const char *folder, use_path *use, void *context,
@@ -176,10 +173,7 @@ static enum ulp_status visit_folder(const char *folder, use_path *use, void *con
     return status;
 }
 
-/* The lines of a file, each a path, from the file's own folder where it is relative. Empty lines
- * and those that begin with '#' are left out. */
-static enum ulp_status visit_list(const char *list, use_path *use, void *context,
-                                  struct ulp_error *error)
+enum ulp_status visit_list(const char *list, use_path *use, void *context, struct ulp_error *error)
 {
     const char *slash = strrchr(list, '/');
     FILE *file = fopen(list, "r");

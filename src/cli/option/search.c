@@ -40,20 +40,15 @@ void free_search_samples(struct search_samples *samples)
     free_samples(&samples->held_out);
 }
 
-enum ulp_status open_search(const struct common_options *options, const struct search_files *files,
-                            char **validate, size_t validate_count, struct ulp_model **model,
-                            struct ulp_error *error)
+enum ulp_status open_search(const struct common_options *options, const char *folder,
+                            struct ulp_model **model, struct ulp_error *error)
 {
     char *shape = NULL;
-    enum ulp_status status = files->out ? ulp_report_prepare(files->out, error) : ULP_OK;
+    enum ulp_status status = folder ? ulp_report_prepare(folder, error) : ULP_OK;
     if (status == ULP_OK)
-        status = ulp_model_load(options->model, options->budget, model, error);
+        status = load_model(options->model, options->budget, model, error);
     if (status == ULP_OK)
         status = set_shapes(*model, options, 0, &shape, error);
     free(shape);
-    if (status == ULP_OK && files->html)
-        status = claim_output(files->html, *model, options->inputs, options->input_count, error);
-    if (status == ULP_OK && files->html)
-        status = spare_inputs(files->html, NULL, validate, validate_count, error);
     return status;
 }

@@ -2,7 +2,6 @@
 #include "cli/sandbox/sandbox.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,29 +79,21 @@ static bool allow_folder_of(const char *path, enum landlock_right right)
 
 static bool allow_input(const char *path);
 
-/* The paths in a list of samples, as --inputs reads it. */
+static enum ulp_status allow_listed(void *context, const char *path, struct ulp_error *error)
+{
+    (void)error;
+    *(bool *)context &= allow_input(path);
+    return ULP_OK;
+}
+
+/* The paths in a list of samples, as --inputs reads it. A pipe is read once. */
 static bool allow_list(const char *list)
 {
-    const char *slash = strrchr(list, '/');
+    struct ulp_error ignored; /* the command says it */
     struct stat info;
-    /* a pipe is read once */
-    FILE *file = stat(list, &info) == 0 && S_ISREG(info.st_mode) ? fopen(list, "r") : NULL;
-    char *line = NULL;
-    size_t room = 0;
     bool allowed = true;
-    while (file && allowed && getline(&line, &room, file) >= 0) {
-        struct ulp_text path = {0};
-        line[strcspn(line, "\r\n")] = '\0';
-        if (slash && *line != '/')
-            ulp_text_put(&path, list, (size_t)(slash + 1 - list));
-        ulp_text_put(&path, line, strlen(line));
-        if (*line && *line != '#')
-            allowed = !path.failed && allow_input(path.data);
-        ulp_text_free(&path);
-    }
-    free(line);
-    if (file)
-        fclose(file);
+    if (stat(list, &info) == 0 && S_ISREG(info.st_mode))
+        visit_list(list, allow_listed, &allowed, &ignored);
     return allowed;
 }
 
@@ -173,84 +164,16 @@ static bool allow_system(void)
 
 /* ---- arguments ---- */
 
-static bool allow_option(const char *name, const char *placeholder, const char *value)
+static bool allow_argument(void *context, const struct argp_option *row, const char *value)
 {
-    static const char *const outputs[] = {"out",   "outputs", "html",  "json",
-                                          "sarif", "csv",     "junit", "checkpoint"};
-    if (strcmp(name, "attribute") == 0)
+    (void)context;
+    if (row->name && strcmp(row->name, "attribute") == 0)
         return make_scratch();
-    if (!value || !placeholder)
+    if (!value)
         return true;
-    for (size_t o = 0; o < sizeof outputs / sizeof *outputs; o++)
-        if (strcmp(name, outputs[o]) == 0)
-            return allow_output(value, placeholder);
-    if (strstr(placeholder, "FILE") || strstr(placeholder, "FOLDER") ||
-        strstr(placeholder, "PATH") || strchr(placeholder, '.'))
-        return allow_input(value);
-    return allow_files_within(value);
-}
-
-#define OPTIONS_MAX 200
-
-/* A command's options as getopt_long takes them, those of its children included. */
-struct table {
-    struct option longs[OPTIONS_MAX + 1];
-    const struct argp_option *rows[OPTIONS_MAX]; /* an alias: the row it is of */
-    char shorts[3 * OPTIONS_MAX + 2];
-    size_t count;
-};
-
-static void add_options(struct table *table, const struct argp *argp)
-{
-    const struct argp_option *row = argp->options, *named = row;
-    for (; row && (row->name || row->key || row->doc || row->group); row++) {
-        if (!(row->flags & OPTION_ALIAS))
-            named = row;
-        if (!row->name || table->count == OPTIONS_MAX)
-            continue;
-        const int takes = !named->arg                          ? no_argument
-                          : named->flags & OPTION_ARG_OPTIONAL ? optional_argument
-                                                               : required_argument;
-        if (row->key > ' ' && row->key < 127) {
-            const char letter[] = {(char)row->key, takes == no_argument ? '\0' : ':', '\0'};
-            strcat(table->shorts, letter);
-        }
-        /* its value: its place, above all letters */
-        table->longs[table->count] =
-            (struct option){row->name, takes, NULL, (int)table->count + 256};
-        table->rows[table->count++] = named;
-    }
-    for (const struct argp_child *child = argp->children; child && child->argp; child++)
-        add_options(table, child->argp);
-}
-
-static const struct argp_option *find_row(const struct table *table, int found)
-{
-    if (found >= 256)
-        return table->rows[found - 256];
-    for (size_t r = 0; r < table->count; r++)
-        if (table->rows[r]->key == found)
-            return table->rows[r];
-    return NULL;
-}
-
-static bool allow_arguments(const struct argp *argp, int argc, char **argv)
-{
-    static struct table table;
-    int found;
-    bool allowed = true;
-    table = (struct table){.count = 0};
-    add_options(&table, argp);
-    optind = 0;
-    opterr = 0;
-    while (allowed && (found = getopt_long(argc, argv, table.shorts, table.longs, NULL)) != -1) {
-        const struct argp_option *row = find_row(&table, found);
-        if (row)
-            allowed = allow_option(row->name, row->arg, optarg);
-    }
-    for (int a = optind; a < argc && allowed; a++)
-        allowed = allow_input(argv[a]);
-    return allowed;
+    if (row->flags & OPTION_WRITES)
+        return allow_output(value, row->arg);
+    return row->flags & OPTION_READS ? allow_input(value) : allow_files_within(value);
 }
 
 int sandbox_enter(const struct argp *argp, int argc, char **argv)
@@ -262,7 +185,7 @@ int sandbox_enter(const struct argp *argp, int argc, char **argv)
         rules = landlock_open();
         entered = rules >= 0 && allow_system();
     }
-    entered = entered && allow_arguments(argp, argc, argv);
+    entered = entered && visit_arguments(argp, argc, argv, allow_argument, NULL);
     if (entered && !waiting)
         entered = landlock_enter(rules) == 0;
     waiting = false;

@@ -41,7 +41,8 @@ struct annotating {
     size_t call_count, call_capacity;
     int call_depth;           /* of the call that is followed */
     struct wire_edits *edits; /* NULL: calls are looked for, nothing is added yet */
-    const char *external;     /* where the first tensor with external data has it; NULL: none */
+    struct wire_external *external;
+    const char *location; /* of the last tensor with external data */
     int depth;
     enum ulp_status status;
     struct ulp_error *error;
@@ -197,13 +198,25 @@ static int64_t describe(struct annotating *a, const struct header *header,
 static int64_t walk_graph(struct annotating *a, struct wire_bytes graph, const struct scope *scope,
                           uint64_t node_number);
 
+/* Many tensors lie in one file. */
+static void add_location(struct annotating *a, struct wire_bytes location)
+{
+    const char *text = a->location && wire_is(location, a->location) ? NULL : copy(a, location);
+    if (!text || a->status != ULP_OK)
+        return;
+    a->location = text;
+    if (!a->external->first || !*a->external->first)
+        a->external->first = text;
+    a->status = a->external->accept(a->external->context, text, a->error);
+}
+
 static void check_tensor(struct annotating *a, struct wire_bytes tensor)
 {
     struct wire_field field;
     bool damaged;
-    while (!a->external && wire_next(&tensor, &field, &damaged)) {
-        if (field.number == TENSOR_LOCATION && field.value == 1)
-            a->external = "";
+    while (wire_next(&tensor, &field, &damaged)) {
+        if (field.number == TENSOR_LOCATION && field.value == 1 && !a->external->first)
+            a->external->first = "";
         if (field.number != TENSOR_EXTERNAL || !field.is_bytes)
             continue;
         struct wire_bytes entry = field.payload, value = {0};
@@ -213,7 +226,8 @@ static void check_tensor(struct annotating *a, struct wire_bytes tensor)
             is_location |= part.number == ENTRY_KEY && wire_is(part.payload, "location");
             value = part.number == ENTRY_VALUE ? part.payload : value;
         }
-        a->external = is_location ? copy(a, value) : NULL;
+        if (is_location)
+            add_location(a, value);
     }
 }
 
@@ -388,11 +402,12 @@ static void add_all(struct annotating *a, struct wire_bytes model)
 
 enum ulp_status wire_annotate(struct wire_bytes model, const struct ulp_annotator *annotator,
                               struct ulp_arena *arena, struct wire_edits *edits,
-                              const char **external, struct ulp_error *error)
+                              struct wire_external *external, struct ulp_error *error)
 {
     struct annotating a = {.annotator = annotator,
                            .budget = edits->budget,
                            .arena = arena,
+                           .external = external,
                            .error = error};
     edits->base = model.data;
     edits->error = error;
@@ -400,7 +415,6 @@ enum ulp_status wire_annotate(struct wire_bytes model, const struct ulp_annotato
     a.edits = edits;
     if (a.status == ULP_OK)
         add_all(&a, model);
-    *external = a.external;
     for (size_t f = 0; f < a.function_count; f++) {
         ulp_names_free(&a.functions[f].known);
         ulp_free(a.functions[f].prefixes);

@@ -43,8 +43,8 @@ struct ulp_annotator {
 
 /* Write the copy, which is complete or not there: before it gets its name it is read again, and
  * without what was added it must be the model's bytes. ULP_ERROR_INPUT: model is no ONNX file, or
- * has external data and path is in another folder, or is the model. ULP_ERROR_UNSUPPORTED: the copy
- * would be too large for protobuf. */
+ * has external data and path is in another folder. ULP_ERROR_USAGE: path is the model, or one of the
+ * files that its weights are in. ULP_ERROR_UNSUPPORTED: the copy would be too large for protobuf. */
 enum ulp_status ulp_annotate_file(const char *model, const char *path,
                                   const struct ulp_annotator *annotator, struct ulp_budget *budget,
                                   struct ulp_error *error);

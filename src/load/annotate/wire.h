@@ -97,11 +97,17 @@ struct wire_stream {
 /* False: the end. A piece is not empty. */
 bool wire_piece(struct wire_stream *stream, struct wire_bytes *out);
 
-/* annotate.c: the changes that annotate a model; external: where its first tensor with external
- * data has it, in the arena; NULL: none has. */
+/* Where tensors have external data. */
+struct wire_external {
+    const char *first; /* of the first such tensor, in the arena; NULL: none has */
+    /* Whether it may lie there, in a file beside the model; it says why not. */
+    enum ulp_status (*accept)(void *context, const char *location, struct ulp_error *error);
+    void *context;
+};
+/* annotate.c: the changes that annotate a model. */
 enum ulp_status wire_annotate(struct wire_bytes model, const struct ulp_annotator *annotator,
                               struct ulp_arena *arena, struct wire_edits *edits,
-                              const char **external, struct ulp_error *error);
+                              struct wire_external *external, struct ulp_error *error);
 /* strip.c: the changes that take all annotations out of a model. */
 enum ulp_status wire_strip(struct wire_bytes model, struct wire_edits *out,
                            struct ulp_error *error);

@@ -24,6 +24,35 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* Of the model and its copy. */
+struct copying {
+    const char *model, *path;
+    struct stat written; /* what is at `path` */
+    bool there;
+};
+
+/* The copy is none of the files that hold the model's data. */
+static enum ulp_status accept_location(void *context, const char *location, struct ulp_error *error)
+{
+    const struct copying *copying = context;
+    const char *slash = strrchr(copying->model, '/');
+    struct ulp_text file = {0};
+    struct stat info;
+    if (!copying->there)
+        return ULP_OK;
+    if (slash && *location != '/')
+        ulp_text_put(&file, copying->model, (size_t)(slash + 1 - copying->model));
+    ulp_text_put(&file, location, strlen(location));
+    enum ulp_status status = file.failed ? ulp_out_of_memory(error) : ULP_OK;
+    if (status == ULP_OK && stat(file.data, &info) == 0 && is_same(&info, &copying->written))
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "has its weights in %s, so nothing else is written to it; give the copy "
+                          "another name",
+                          copying->path);
+    ulp_text_free(&file);
+    return status;
+}
+
 /* Paths of external data are relative to the folder of the file. */
 static enum ulp_status check_folder(const char *model, const char *path, const char *external,
                                     struct ulp_error *error)
@@ -128,12 +157,14 @@ enum ulp_status ulp_annotate_file(const char *model, const char *path,
     struct wire_edits edits = {.budget = budget};
     struct wire_bytes plain;
     struct ulp_arena *arena = NULL;
-    struct stat old, new;
+    struct stat own;
     void *address, *memory = NULL;
-    const char *external = NULL;
+    struct copying copying = {.model = model, .path = path};
+    struct wire_external external = {.accept = accept_location, .context = &copying};
     size_t count;
-    if (stat(model, &old) == 0 && stat(path, &new) == 0 && is_same(&old, &new))
-        return ulp_fail(error, ULP_ERROR_INPUT,
+    copying.there = stat(path, &copying.written) == 0;
+    if (copying.there && stat(model, &own) == 0 && is_same(&own, &copying.written))
+        return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: is the model itself, expected another name for the copy", path);
     enum ulp_status status = ulp_file_map(model, ULP_MODEL_BYTES_MAX, &address, &count, error);
     if (status != ULP_OK)
@@ -146,7 +177,7 @@ enum ulp_status ulp_annotate_file(const char *model, const char *path,
     if (status != ULP_OK)
         ulp_fail_at(error, status, "%s", model);
     if (status == ULP_OK)
-        status = check_folder(model, path, external, error);
+        status = check_folder(model, path, external.first, error);
     if (status == ULP_OK && annotator->accept)
         status = annotator->accept(annotator->context, error);
     if (status == ULP_OK)

@@ -1,0 +1,101 @@
+/* A command's arguments as its option tables read them, without parsing them for their meaning. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+#define OPTIONS_MAX 200
+
+/* A command's options as getopt_long takes them, those of its children included. */
+struct table {
+    struct option longs[OPTIONS_MAX + 1];
+    const struct argp_option *rows[OPTIONS_MAX]; /* an alias: the row it is of */
+    char shorts[3 * OPTIONS_MAX + 2];
+    size_t count;
+};
+
+static void add_options(struct table *table, const struct argp *argp)
+{
+    const struct argp_option *row = argp->options, *named = row;
+    for (; row && (row->name || row->key || row->doc || row->group); row++) {
+        if (!(row->flags & OPTION_ALIAS))
+            named = row;
+        if (!row->name || table->count == OPTIONS_MAX)
+            continue;
+        const int takes = !named->arg                          ? no_argument
+                          : named->flags & OPTION_ARG_OPTIONAL ? optional_argument
+                                                               : required_argument;
+        if (row->key > ' ' && row->key < 127) {
+            const char letter[] = {(char)row->key, takes == no_argument ? '\0' : ':', '\0'};
+            strcat(table->shorts, letter);
+        }
+        /* its value: its place, above all letters */
+        table->longs[table->count] =
+            (struct option){row->name, takes, NULL, (int)table->count + 256};
+        table->rows[table->count++] = named;
+    }
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        add_options(table, child->argp);
+}
+
+static const struct argp_option *find_row(const struct table *table, int found)
+{
+    if (found >= 256)
+        return table->rows[found - 256];
+    for (size_t r = 0; r < table->count; r++)
+        if (table->rows[r]->key == found)
+            return table->rows[r];
+    return NULL;
+}
+
+/* The n-th word of the documentation's first line, or the last, which may be repeated. */
+static void find_word(const char *documentation, size_t n, char *out, size_t size)
+{
+    static const char around[] = " []";
+    const char *at = documentation ? documentation : "";
+    *out = '\0';
+    for (size_t w = 0; w <= n; w++) {
+        at += strspn(at, around);
+        size_t length = strcspn(at, " []\n");
+        if (!length)
+            return;
+        const size_t kept = length < size ? length : size - 1;
+        memcpy(out, at, kept);
+        out[kept] = '\0';
+        if (strstr(out, "..."))
+            *strstr(out, "...") = '\0';
+        at += length;
+    }
+}
+
+/* getopt_long puts words behind options, so it gets pointers of its own. */
+bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argument *use,
+                     void *context)
+{
+    static struct table table;
+    char **words = calloc((size_t)argc + 1, sizeof *words), name[40];
+    int found;
+    bool goes_on = words != NULL;
+    if (!words)
+        return false;
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    table = (struct table){.count = 0};
+    add_options(&table, argp);
+    optind = 0;
+    opterr = 0;
+    while (goes_on && (found = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1) {
+        const struct argp_option *row = find_row(&table, found);
+        if (row)
+            goes_on = use(context, row, optarg);
+    }
+    for (int a = optind; a < argc && goes_on; a++) {
+        find_word(argp->args_doc, (size_t)(a - optind), name, sizeof name);
+        const struct argp_option word = {.arg = name,
+                                         .flags = strncmp(name, "OUT", 3) == 0 ? OPTION_WRITES
+                                                                               : OPTION_READS};
+        goes_on = use(context, &word, words[a]);
+    }
+    free(words);
+    return goes_on;
+}
