@@ -9,6 +9,7 @@
 #include "base/text/names.h"
 #include "number/function/math.h"
 #include "run/plan/plan.h"
+#include "tensor/tensor.h"
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
 {
@@ -103,8 +104,12 @@ static enum ulp_status set_range(struct ulp_proof *proof, const struct ulp_model
                           "the range of input '%s' is %g to %g: expected two finite numbers, the "
                           "smaller first",
                           out->name, out->low, out->high);
-    out->beyond =
-        is_float && ulp_math_max(fabs(out->low), fabs(out->high)) > proof->format.max_finite;
+    struct ulp_format declared;
+    struct ulp_error ignored;
+    double most = proof->format.max_finite;
+    if (is_float && ulp_format_find(ulp_type_rows[info.type].format, &declared, &ignored) == ULP_OK)
+        most = ulp_math_min(most, declared.max_finite);
+    out->beyond = is_float && ulp_math_max(fabs(out->low), fabs(out->high)) > most;
     return status;
 }
 

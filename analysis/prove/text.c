@@ -174,9 +174,13 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
         if (proof->inputs[i].beyond) {
             ulp_text_add(page->out, "  Not proven: input ");
             ulp_page_name(page, proof->inputs[i].name, 60);
-            ulp_text_add(page->out, " itself, which may be %.5g: the largest number is %.5g.\n",
-                         ulp_math_max(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high)),
-                         proof->format.max_finite);
+            const double most =
+                ulp_math_max(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high));
+            ulp_text_add(page->out, " itself, which may be %.5g: ", most);
+            if (most > proof->format.max_finite)
+                ulp_text_add(page->out, "the largest number is %.5g.\n", proof->format.max_finite);
+            else
+                ulp_text_add(page->out, "its type in the model ends before.\n");
         }
     if (first) {
         ulp_text_add(page->out, "  Not proven: ");

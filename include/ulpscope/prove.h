@@ -29,10 +29,12 @@ struct ulp_proof_output {
     /* No magnitude is larger, of any finite element; of a value that is not proven what it would be
      * without the format's limit, INFINITY when that is not known */
     double bound;
-    double low, high; /* its finite elements lie between; low > high: there are none */
-    size_t elements;  /* 0: its shape is not known */
-    size_t unproven;  /* elements that are not proven */
-    size_t infinite;  /* elements that may be an infinity that the model itself writes, as a mask */
+    /* its finite elements lie between, of a value that is not proven those that are; low > high:
+     * there are none */
+    double low, high;
+    size_t elements; /* 0: its shape is not known */
+    size_t unproven; /* elements that are not proven */
+    size_t infinite; /* elements that may be an infinity that the model itself writes, as a mask */
 };
 /* Something inside a node: an instruction of its formula, or the partial sums of its product. */
 struct ulp_proof_hidden {
@@ -61,7 +63,8 @@ struct ulp_proof_input {
     char *why;
     bool given;   /* by the caller */
     bool sampled; /* from the samples */
-    /* some of its values are too large for the format: what follows from them is conditional */
+    /* some of its values are too large for the format, or for the type that the model declares:
+     * what follows from them is conditional */
     bool beyond;
 };
 struct ulp_proof {

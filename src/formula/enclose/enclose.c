@@ -238,10 +238,11 @@ static void use_shapes(const struct walk *w, int i)
     if (is_normalised(w, i, &k)) {
         const int d = in->arguments[0];
         double most = 0;
-        /* whatever d is when it is finite: a square that becomes infinite makes the quotient 0 */
+        /* whatever d is when it is finite (no infinity of the model's, either): a square that
+         * becomes infinite makes the quotient 0 */
         for (size_t p = 0; p < w->n; p++) {
             const double scale = k < 0 ? 1 : ulp_interval_magnitude(&w->values[k], p);
-            if (is_anything(w, d, p) || !isfinite(scale) ||
+            if (w->values[d].may[p] || !isfinite(scale) ||
                 (!w->rule->infinite && is_anything(w, in->arguments[1], p)))
                 return;
             most = ulp_math_max(most, scale);

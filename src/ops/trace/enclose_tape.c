@@ -309,6 +309,29 @@ static void evaluate(struct evaluation *v, size_t n)
     }
 }
 
+/* A row without elements: its result may be a sum of nothing, or a mean, which is NaN. */
+static void store_empty(struct evaluation *v, size_t row)
+{
+    const struct ulp_tape *tape = v->call->tape;
+    double lo, hi;
+    uint8_t may;
+    const struct ulp_intervals anything = {&lo, &hi, &may};
+    ulp_interval_set(&anything, 0, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
+    for (int o = 0; o < tape->output_count; o++) {
+        const struct ulp_operand *to = &v->call->outputs[o];
+        const int i = tape->outputs[o];
+        if (!to->tensor || i < 0 || !tape->instructions[i].per_row || to->position_offset ||
+            to->position_stride)
+            continue;
+        const int64_t place = place_of(to, row, 0);
+        if (!is_named(to))
+            store_integer(v, to->tensor, place, &anything, 0);
+        else
+            store_element(v, &((double *)to->tensor->data)[place], &anything, 0, NULL,
+                          &v->arithmetic.storage, ULP_NO_JOINT);
+    }
+}
+
 /* ---- which elements together ---- */
 
 static bool has_rows(const struct ulp_tape *tape)
@@ -336,6 +359,8 @@ static enum ulp_status by_rows(struct evaluation *v, struct ulp_error *error)
         for (size_t k = 0; k < n; k++)
             v->rows[k] = r;
         evaluate(v, n);
+        if (n == 0)
+            store_empty(v, r);
     }
     return status;
 }

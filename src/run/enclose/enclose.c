@@ -210,6 +210,7 @@ static enum ulp_status set_number(struct ulp_enclosing_walk *w, struct ulp_slot_
 
 static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error *error)
 {
+    struct ulp_format declared;
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < w->block->input_count && status == ULP_OK; i++) {
         const int slot = w->block->inputs[i];
@@ -227,8 +228,13 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
         }
         status = ulp_bounds_set_hull(w, value, range->low, range->high, 0, error);
         for (size_t e = 0; status == ULP_OK && e < value->range.count; e++)
-            if (ulp_type_is_float(value->shape.type))
+            if (ulp_type_is_float(value->shape.type)) {
+                /* rounded to what the model declares first */
+                if (ulp_format_find(ulp_type_rows[value->shape.type].format, &declared, error) ==
+                    ULP_OK)
+                    ulp_interval_store(w->arithmetic, &declared, &value->range.at, e);
                 ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
+            }
         assume_finite(w, value); /* what a range beyond the format gives is conditional */
         if (status == ULP_OK)
             status = ulp_enclose_give_symbols(w, value, error);

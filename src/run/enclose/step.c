@@ -177,11 +177,29 @@ static const char *const choosing[] = {"Compress",        "Expand",   "Gather",
                                        "TensorScatter",   "TopK",     "Unique",
                                        "MaxRoiPool",      "Identity"};
 
+/* Windows that lie beside the input or whose elements do: the largest of none is -infinity. */
+static bool may_have_empty_windows(const struct ulp_step *step)
+{
+    const struct ulp_attribute *pads = ulp_node_attribute(step->bound.node, "pads"),
+                               *kernel = ulp_node_attribute(step->bound.node, "kernel_shape"),
+                               *dilations = ulp_node_attribute(step->bound.node, "dilations"),
+                               *ceils = ulp_node_attribute(step->bound.node, "ceil_mode");
+    for (size_t d = 0; dilations && d < dilations->count; d++)
+        if (dilations->ints[d] != 1)
+            return true;
+    for (size_t p = 0; pads && kernel && kernel->count && p < pads->count; p++)
+        if (pads->ints[p] >= kernel->ints[p % kernel->count])
+            return true;
+    return ceils && ceils->i;
+}
+
 /* Of the scattering ones those that replace elements alone: a sum or product of two is none. */
 static bool only_chooses(const struct ulp_step *step)
 {
     const struct ulp_attribute *reduction = ulp_node_attribute(step->bound.node, "reduction");
     if (reduction && reduction->s && strcmp(reduction->s, "none") != 0)
+        return false;
+    if (ulp_step_is(step, "MaxPool") && may_have_empty_windows(step))
         return false;
     for (size_t c = 0; c < sizeof choosing / sizeof *choosing; c++)
         if (strcmp(step->bound.op->name, choosing[c]) == 0)
