@@ -3,7 +3,8 @@
  * thread's calls write: reports, pages, plans, recordings in JSON. Each is written to the disk, but
  * has no name (or one beside its own) until the release, which takes no memory. Written at once all
  * the same: the parts of an audit (part.h), which are to outlive it, archives of arrays (.npz), and
- * what is no regular file, such as a pipe. */
+ * what is no regular file, such as a pipe. Nothing is written through a symbolic link to a file: a
+ * path that is one is refused (ULP_ERROR_USAGE). */
 #ifndef ULPSCOPE_OUTPUTS_H
 #define ULPSCOPE_OUTPUTS_H
 

@@ -20,7 +20,7 @@ from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
 from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
-from ._shared import table
+from ._shared import models, table
 from ._study import Study
 
 Inputs = Mapping[str, Any]
@@ -81,6 +81,7 @@ class Model:
         else:
             call("ulp_model_load", os.fsencode(source), None, byref(model))
         self._owner = Owner(model, "ulp_model_free")
+        models.add(self)
 
     @property
     def _model(self) -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import html
 import os
+import weakref
 from ctypes import byref, c_bool
 from typing import TYPE_CHECKING, Any, Iterable, TypeVar
 
-from ._library import Owner, call, decode, text
+from ._errors import UsageError
+from ._library import Owner, call, decode, lib, text
 
 if TYPE_CHECKING:
     import pandas
@@ -64,6 +66,19 @@ def table(head: list[str], rows: Iterable[Iterable[Any]]) -> str:
 
 def option(path: str | os.PathLike[str]) -> bytes:
     return os.fsencode(path)
+
+
+#: Those in use: the files that they are read from are mapped.
+models: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def output(path: str | os.PathLike[str]) -> bytes:
+    """A file to write, which is none that a model in use is read from."""
+    name = os.fsencode(path)
+    for model in list(models):
+        if lib.ulp_model_is_read_from(model._model, name):
+            raise UsageError(f"{os.fspath(path)}: is read as (part of) the model {model.path}, so nothing is written to it")
+    return name
 
 
 class Written:

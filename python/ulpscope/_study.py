@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import _declarations as d
 from ._audit import Metrics
 from ._library import Owner, call, decode, lib, text
-from ._shared import fill, flat, frame_of, option, table
+from ._shared import fill, flat, frame_of, output, table
 
 if TYPE_CHECKING:
     import pandas
@@ -145,10 +145,11 @@ class Study:
         return self.summary(100)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """All figures as JSON (doc/study.md), as CSV where the name ends in .csv, as a page where it ends in .html."""
+        """All figures as JSON (doc/study.md), as CSV where the name ends in .csv, as a page where it ends in .html.
+        A file that a Model in use is read from is refused."""
         end = pathlib.Path(path).suffix
         writer = {".csv": "ulp_study_write_csv", ".html": "ulp_study_write_html"}.get(end, "ulp_study_write_json")
-        call(writer, byref(self._owner.value), option(path))
+        call(writer, byref(self._owner.value), output(path))
 
     def report(self) -> dict[str, Any]:
         """What `write` writes as JSON, as Python's own."""

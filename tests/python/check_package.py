@@ -438,6 +438,34 @@ class Models(unittest.TestCase):
         with self.assertRaises(ulpscope.UsageError):
             model.study(INPUTS, "e8m{3..")
 
+    def test_outputs(self):
+        """What a model in use is read from is not written, by whatever name, and nothing is written through a link."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            plain = pathlib.Path(MODEL).read_bytes()
+            (folder / "own.onnx").write_bytes(plain)
+            (folder / "victim").write_text("mine")
+            os.link(folder / "own.onnx", folder / "hard.csv")
+            os.symlink("own.onnx", folder / "soft.html")
+            os.symlink("victim", folder / "link.json")
+            os.symlink("victim", folder / "proof.json")
+            model = ulpscope.Model(folder / "own.onnx")
+            study = model.study(INPUTS, "e8m{6,7}")
+            for output in ("own.onnx", "hard.csv", "soft.html"):
+                with self.assertRaisesRegex(ulpscope.UsageError, "nothing is written to it"):
+                    study.write(folder / output)
+            with self.assertRaisesRegex(ulpscope.UsageError, "is a symbolic link"):
+                study.write(folder / "link.json")
+            with self.assertRaisesRegex(ulpscope.UsageError, "is a symbolic link"):
+                model.prove().write(folder)
+            self.assertEqual(((folder / "own.onnx").read_bytes(), (folder / "victim").read_text()), (plain, "mine"))
+            study.write(folder / "study.json")
+            study.write(folder / "study.json")
+            del model
+            gc.collect()
+            study.write(folder / "own.onnx")  # nobody reads it any more
+            self.assertNotEqual((folder / "own.onnx").read_bytes(), plain)
+
     def test_comparison(self):
         model = ulpscope.Model(MODEL)
         right = model.run(INPUTS, "bf16", values="*")
