@@ -310,6 +310,9 @@ static const struct left_case {
     {"(float[4] x) => (float[4] y, float[4] z) <float[4] c = {0.1, 0.7, 1.3, -0.9}>"
      "{ y = Atan(c)  z = Add(x, y) }",
      "fp16,fuse=reduce,fuse-constants=inner", 0, 1},
+    /* products that are rounded before they are added */
+    {"(float[4,8] x) => (float[4,2] y) <float[8,2] w = {0.875...}> { y = MatMul(x, w) }",
+     "e5m7,round=rd,acc=fp32", -5.7e-13, 0},
     /* a sum that is rounded before its bias; a class that is not known; a CastLike beyond the
      * format; open limits in a format without infinity */
     {"(float[1,2,5,5] x, float[3] b) => (float[1,3,3,3] y) <float[3,2,3,3] w = {1...}>"

@@ -141,6 +141,13 @@ static enum ulp_status run_sums(struct ulp_trace *trace, const struct ulp_contra
     return status;
 }
 
+/* Is each product rounded to the compute format before it is added (kernels/chain/step.c)? */
+static bool rounds_products(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->order == ULP_ORDER_PAIRWISE ||
+           (!arithmetic->schedule.unit_class[0] && !arithmetic->schedule.fused);
+}
+
 /* The rounding of a lane's sum of k products whose magnitudes add up to `size`, whatever the order
  * and the unit: each product is rounded or cut at most twice, each addition once, by two ulps of
  * what is larger than the running sum of magnitudes. FP8 units keep 13 bits of their sums. Factors
@@ -148,8 +155,13 @@ static enum ulp_status run_sums(struct ulp_trace *trace, const struct ulp_contra
  * often as the other line's magnitudes; l1: those of both lines together. */
 static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, double size, double l1)
 {
-    int precision = arithmetic->accumulator.precision;
+    int precision = arithmetic->accumulator.precision, emin = arithmetic->accumulator.emin;
     double factors = 0, lost = 0;
+    if (rounds_products(arithmetic)) {
+        precision =
+            arithmetic->compute.precision < precision ? arithmetic->compute.precision : precision;
+        emin = arithmetic->compute.emin > emin ? arithmetic->compute.emin : emin;
+    }
     if (arithmetic->factor.precision <= 4 && precision > 13)
         precision = 13;
     if (arithmetic->factor.precision < arithmetic->storage.precision) {
@@ -163,8 +175,7 @@ static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, doub
         if (isnan(lost))
             lost = INFINITY;
     }
-    const double steps = (double)k + 4, unit = ldexp(4, -precision),
-                 tiny = ldexp(1, arithmetic->accumulator.emin);
+    const double steps = (double)k + 4, unit = ldexp(4, -precision), tiny = ldexp(1, emin);
     return size * (steps * unit * (1 + factors) + factors) + steps * tiny +
            lost * (1 + steps * unit);
 }
@@ -348,7 +359,10 @@ static void enclose_sum(struct ulp_trace *trace, size_t number, size_t k, double
     const double error = lane_error(arithmetic, k, size, a.l1 + b.l1);
     const double most = size + error;
     *largest = ulp_math_max(*largest, most);
-    if (most <= arithmetic->accumulator.max_finite && isfinite(most))
+    /* a factor's rounding makes a product a third larger at most */
+    const bool fits = !rounds_products(arithmetic) ||
+                      ulp_math_min(a.most * b.most, size) * 1.34 <= arithmetic->compute.max_finite;
+    if (most <= arithmetic->accumulator.max_finite && isfinite(most) && fits)
         ulp_interval_set(&e->at, number, lo - error, hi + error, 0);
     else
         ulp_interval_set(&e->at, number, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING), affine = NULL;

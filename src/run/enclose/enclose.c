@@ -151,6 +151,8 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
         status = ulp_enclose_special(w, step, &done, error);
     if (status != ULP_OK)
         return status;
+    if (done && ulp_enclose_is_inside(w, step) && w->values[step->outputs[0]].is_range)
+        ulp_enclose_store_kernel(w, &w->values[step->outputs[0]].range);
     if (!done) {
         const enum ulp_status run = step->bound.blocks ? ulp_enclose_bodies(w, step, &assumed, &own)
                                                        : ulp_enclose_run_step(w, step, &own);

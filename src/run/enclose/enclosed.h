@@ -82,6 +82,9 @@ enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *walk, const struct
  * a constant as the lane has it, in doubles, which *wide may own. */
 enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
                                      struct ulp_error *error);
+/* Of a step inside a kernel: what is computed in the inner format is read there, and stored,
+ * rounded once more, for readers outside. Both are enclosed. */
+void ulp_enclose_store_kernel(const struct ulp_enclosing_walk *walk, struct ulp_enclosure *range);
 enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
                                     struct ulp_error *error);
 enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *walk, const struct ulp_step *step,

@@ -116,9 +116,7 @@ static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_s
     }
 }
 
-/* Of a step inside a kernel: what is computed in the inner format is read there, and stored,
- * rounded once more, for readers outside. Both are enclosed. */
-static void store_kernel(const struct ulp_enclosing_walk *w, struct ulp_enclosure *range)
+void ulp_enclose_store_kernel(const struct ulp_enclosing_walk *w, struct ulp_enclosure *range)
 {
     const struct ulp_format *format = &w->arithmetic->storage;
     const double u = ldexp(1, 1 - format->precision), tiny = ldexp(1, format->emin);
@@ -156,7 +154,7 @@ static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ul
         if (status == ULP_OK)
             store_numbers(w, step, output, &value->range);
         if (status == ULP_OK && ulp_enclose_is_inside(w, step))
-            store_kernel(w, &value->range);
+            ulp_enclose_store_kernel(w, &value->range);
     } else if (ulp_trace_has_unknown_integers(w->trace)) {
         status = ulp_bounds_set_unknown(w, value, error);
     } else {
