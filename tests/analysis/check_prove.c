@@ -324,6 +324,7 @@ static const struct left_case {
      "fp16", 2, 3},
     {"(int64[4] i, float[1] f) => (float[4] y) { y = CastLike(i, f) }", "e5m7", 0, 100000},
     {"(float[4] x) => (float[4] y) { y = Clip(x) }", "fp32,overflow=nan", -1, 1},
+    {"(float[4] x) => (float[4] y) { y = Sigmoid(x) }", "fp32,round=ru", -1400, -900},
     /* windows and rows of nothing, an infinite constant that is normalised, an input beyond its
      * type
      */

@@ -155,6 +155,9 @@ static void compute_monotone(const struct ulp_interval_rule *rule, enum ulp_prim
             set_anything(out, i);
             continue;
         }
+        /* what underflows here is not 0 where a rounding goes up */
+        if (kind == ULP_RESULT_FUNCTION && f->least == 0 && hi == 0)
+            hi = 0x1p-1074;
         if (!has_numbers(a, i))
             lo = INFINITY, hi = -INFINITY;
         /* at the infinities: the range's end, when it has one */
