@@ -182,7 +182,10 @@ static void enclose_scan(const struct walk *w, int i)
 
 static void enclose_constant(const struct walk *w, int i, double value)
 {
-    const bool rounded = value != floor(value) || fabs(value) > 256;
+    /* integers of no more bits than the format has are exact */
+    const bool rounded = value != floor(value) ||
+                         fabs(value) > ulp_math_min(256, 2 / w->rule->unit) ||
+                         fabs(value) > w->rule->largest;
     if (w->n == 0)
         return;
     if (isinf(value))

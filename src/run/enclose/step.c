@@ -185,8 +185,9 @@ static bool may_have_empty_windows(const struct ulp_step *step)
     for (size_t d = 0; dilations && d < dilations->count; d++)
         if (dilations->ints[d] != 1)
             return true;
-    for (size_t p = 0; pads && kernel && kernel->count && p < pads->count; p++)
-        if (pads->ints[p] >= kernel->ints[p % kernel->count])
+    for (size_t p = 0; pads && p < pads->count; p++)
+        if (pads->ints[p] > 0 &&
+            (!kernel || !kernel->count || pads->ints[p] >= kernel->ints[p % kernel->count]))
             return true;
     return ceils && ceils->i;
 }
