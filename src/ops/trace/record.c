@@ -120,11 +120,12 @@ static int64_t place_of(const struct ulp_operand *operand, size_t row, size_t po
                                      : (int64_t)position * operand->position_stride);
 }
 
-/* An element that was just computed gets a name; one that has been met already keeps it. */
+/* An element that was just computed gets a name; one that has been met already keeps it. A number
+ * of FP64 may look like a name (gate.h), but like one of these only with all its low bits 0. */
 static void name_element(struct ulp_trace *trace, double *element, size_t number, size_t start)
 {
     const size_t named = ulp_number_of(*element);
-    const bool again = named != ULP_NO_NUMBER && named >= start;
+    const bool again = named != ULP_NO_NUMBER && named >= start && named < number;
     trace->values[number] = again ? trace->values[named] : *element;
     if (!again)
         *element = ulp_name_of(number);
