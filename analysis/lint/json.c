@@ -66,6 +66,8 @@ static json_t *make_json(const struct ulp_lint_result *result)
     ulp_json_set(&root, "counts", make_counts(result));
     for (size_t f = 0; f < result->finding_count; f++)
         ulp_json_append(&findings, make_finding(&result->findings[f]));
+    ulp_json_set(&root, "assumed", optional(result->assumed));
+    ulp_json_set(&root, "unplanned", optional(result->unplanned));
     ulp_json_set(&root, "findings", findings);
     return root;
 }

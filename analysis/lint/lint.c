@@ -90,6 +90,38 @@ static void run_rules(struct ulp_lint *lint)
     }
 }
 
+static bool has_size(const struct ulp_lint_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->dim_count; i++)
+        if (name && strcmp(options->dims[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "batch, dimension 2 of 'x'": the inputs' free dimensions that no one gave a size. False: no
+ * memory. */
+static bool list_assumed(const struct ulp_lint *lint, const char **out)
+{
+    struct ulp_text text = {0};
+    for (size_t i = 0; i < ulp_model_input_count(lint->model) && !lint->options->inputs; i++) {
+        const struct ulp_value_info info = ulp_model_input(lint->model, i);
+        for (int d = 0; d < info.rank; d++) {
+            const char *name = info.dim_names[d], *comma = text.length ? ", " : "";
+            if (info.dims[d] >= 0 || has_size(lint->options, name) ||
+                (name && text.data && strstr(text.data, name)))
+                continue;
+            if (name)
+                ulp_text_add(&text, "%s%s", comma, name);
+            else
+                ulp_text_add(&text, "%sdimension %d of '%s'", comma, d, info.name);
+        }
+    }
+    *out = text.length ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
+    const bool whole = !text.failed && (!text.length || *out);
+    ulp_text_free(&text);
+    return whole;
+}
+
 static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
                             struct ulp_error *error)
 {
@@ -100,7 +132,8 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
         return status;
     run_rules(lint);
     out->model_path = ulp_arena_text(lint->arena, lint->model->path, strlen(lint->model->path));
-    if (lint->failed || !out->model_path)
+    out->unplanned = lint->unplanned;
+    if (lint->failed || !out->model_path || !list_assumed(lint, &out->assumed))
         return ulp_fail_memory(error, "out of memory for the lint");
     out->runtimes = lint->runtimes;
     out->node_count = lint->node_count;

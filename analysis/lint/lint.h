@@ -69,6 +69,7 @@ struct ulp_lint {
     struct ulp_names names;        /* of nodes outside functions: places, by number */
     /* operators written out as several nodes (rules_idiom.c), looked for when a rule asks */
     bool looked_for_idioms;
+    const char *unplanned; /* why there is no plan; NULL: there is one, or none was made */
     struct ulp_plan *plan; /* NULL: the model cannot be planned, and there are none */
     struct ulp_lint_idioms {
         const struct ulp_block *block;

@@ -24,10 +24,16 @@ static void find_idioms(struct ulp_lint *lint)
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
+    const struct ulp_plan_options options = {.dims = lint->options->dims,
+                                             .dim_count = lint->options->dim_count,
+                                             .inputs = lint->options->inputs};
     lint->looked_for_idioms = true;
     if (ulp_arithmetic_find("model", &arithmetic, &error) != ULP_OK ||
-        ulp_plan_create(lint->model, &arithmetic, 1, NULL, &lint->plan, &error) != ULP_OK)
+        ulp_plan_create(lint->model, &arithmetic, 1, &options, &lint->plan, &error) != ULP_OK) {
+        lint->unplanned = ulp_arena_text(lint->arena, error.message, strlen(error.message));
+        lint->failed |= !lint->unplanned;
         return;
+    }
     lint->idioms = ulp_arena_take(lint->arena, lint->plan->block_count + 1, sizeof *lint->idioms);
     lint->in_idiom = ulp_arena_take(lint->arena, lint->node_count + 1, sizeof *lint->in_idiom);
     if (!lint->idioms || !lint->in_idiom) {
@@ -81,6 +87,16 @@ static bool is_in_half(const struct ulp_lint *lint, const struct ulp_block *bloc
     return true;
 }
 
+/* The operators normalise the last axes: those of the idiom, when their shape is known. */
+static bool reduces_last_axes(const struct ulp_block *block, const struct ulp_idiom *idiom)
+{
+    const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
+    if (idiom->axis < 0 || x->type == ULP_TYPE_UNDEFINED)
+        return true;
+    const uint32_t all = (UINT32_C(1) << x->rank) - 1, before = (UINT32_C(1) << idiom->axis) - 1;
+    return idiom->axes == (all & ~before);
+}
+
 /* Report the idioms of kinds first to last. An attention has its Softmax reported with it. */
 static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_idiom_kind last,
                    const char *what)
@@ -92,7 +108,10 @@ static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_id
             const struct ulp_idiom *idiom = &lint->idioms[b].items[i];
             const struct ulp_step *root = &lint->idioms[b].block->steps[idiom->root];
             const struct ulp_lint_place place = find_place(lint, root);
+            const bool normalises =
+                idiom->kind == ULP_IDIOM_LAYER_NORM || idiom->kind == ULP_IDIOM_RMS_NORM;
             if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2 ||
+                (normalises && !reduces_last_axes(lint->idioms[b].block, idiom)) ||
                 !is_in_half(lint, lint->idioms[b].block, idiom))
                 continue;
             ulp_lint_add(lint, place, NULL, "%zu nodes that end in '%s' are %s", idiom->step_count,

@@ -8,18 +8,60 @@ static bool is_quantizing(struct ulp_lint_place place)
     return ulp_lint_is(place, "QuantizeLinear") || ulp_lint_is(place, "DequantizeLinear");
 }
 
-void ulp_lint_qdq_asymmetric(struct ulp_lint *lint, struct ulp_lint_place place)
+/* The zero point, when it is a constant. */
+static const struct ulp_tensor *find_zero_point(struct ulp_lint_place place)
 {
-    const struct ulp_tensor *zero =
-        is_quantizing(place) ? ulp_lint_constant(place.graph, ulp_lint_input(place, 2)) : NULL;
-    for (size_t i = 0; zero && i < zero->count; i++) {
-        const double value = ulp_tensor_get(zero, i);
-        if (value != 0) {
-            ulp_lint_add(lint, place, NULL, "the zero point is %g (%s)", value,
-                         ulp_type_name(zero->type));
-            return;
+    return is_quantizing(place) ? ulp_lint_constant(place.graph, ulp_lint_input(place, 2)) : NULL;
+}
+
+/* Asymmetric quantisation is one decision: one finding, at the first of its nodes. */
+void ulp_lint_qdq_asymmetric(struct ulp_lint *lint)
+{
+    struct ulp_lint_place first = {0};
+    const struct ulp_tensor *first_zero = NULL;
+    double value = 0;
+    size_t count = 0;
+    for (size_t n = 0; n < lint->node_count; n++) {
+        const struct ulp_tensor *zero = find_zero_point(lint->places[n]);
+        size_t i = 0;
+        while (zero && i < zero->count && ulp_tensor_get(zero, i) == 0)
+            i++;
+        if (!zero || i == zero->count)
+            continue;
+        if (!count++) {
+            first = lint->places[n];
+            first_zero = zero;
+            value = ulp_tensor_get(zero, i);
         }
     }
+    if (count)
+        ulp_lint_add(lint, first, NULL,
+                     "the zero point is %g (%s), and of %zu node%s in all it is not 0", value,
+                     ulp_type_name(first_zero->type), count, count == 1 ? "" : "s");
+}
+
+/* A zero point at the upper end of the type leaves no step for positive values. */
+void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    static const char *const never_positive[] = {"LogSoftmax", "Neg", "Min", "Clip", NULL};
+    static const struct {
+        enum ulp_type type;
+        double top;
+    } ends[] = {{ULP_TYPE_UINT8, 255},   {ULP_TYPE_INT8, 127}, {ULP_TYPE_UINT16, 65535},
+                {ULP_TYPE_INT16, 32767}, {ULP_TYPE_UINT4, 15}, {ULP_TYPE_INT4, 7}};
+    const struct ulp_tensor *zero =
+        ulp_lint_is(place, "QuantizeLinear") ? find_zero_point(place) : NULL;
+    const struct ulp_lint_place source = ulp_lint_source(place, 0);
+    if (!zero || !zero->count || !source.node || ulp_lint_is_any(source, never_positive) ||
+        ulp_lint_constant(place.graph, ulp_lint_input(place, 0)))
+        return;
+    for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
+        if (zero->type == ends[e].type && ulp_tensor_get(zero, 0) == ends[e].top)
+            ulp_lint_add(lint, place, NULL,
+                         "the zero point is %g, the largest %s: every positive value of '%s' (%s) "
+                         "becomes 0",
+                         ends[e].top, ulp_type_name(zero->type), source.node->name,
+                         source.node->op_type);
 }
 
 /* The axis along which the reader's factor has its output channels; -1: it has none there. */

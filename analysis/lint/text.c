@@ -98,6 +98,21 @@ static void add_rule(const struct ulp_page *page, const struct ulp_lint_result *
     add_paragraph(page, "do", rule->fix);
 }
 
+/* What was not known of shapes. */
+static void add_shapes(const struct ulp_page *page, const struct ulp_lint_result *result)
+{
+    if (result->unplanned)
+        ulp_text_show(page->out,
+                      "\nOperators that are written out as several nodes were not looked for: %s\n",
+                      result->unplanned);
+    if (result->assumed)
+        ulp_text_show(
+            page->out,
+            "\nTaken as 1, so that findings may be hidden: %s (--dim, --shape or --inputs "
+            "says what they are).\n",
+            result->assumed);
+}
+
 enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t shown, int width,
                                  bool colour, char **out, struct ulp_error *error)
 {
@@ -112,5 +127,6 @@ enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t sh
             if ((int)ulp_lint_rows[result->findings[f].rule].rule.severity == severity)
                 add_rule(&page, result, f, end, shown);
         }
+    add_shapes(&page, result);
     return ulp_page_take(&text, out, error);
 }

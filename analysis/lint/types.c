@@ -7,7 +7,7 @@
 
 /* Where the type of output 0 comes from. */
 enum source {
-    OF_INPUT,     /* of input `number` */
+    OF_INPUT,     /* of input `number`; with a `name` first of that attribute */
     OF_ATTRIBUTE, /* a TensorProto.DataType in the attribute `name`, else `fallback` */
     OF_TENSOR,    /* of the attribute's tensor, else `fallback` */
     FIXED,        /* `fallback` */
@@ -32,7 +32,7 @@ static const struct {
     {"Constant", OF_TENSOR, 0, "value", ULP_TYPE_UNDEFINED, 0},
     {"ConstantOfShape", OF_TENSOR, 0, "value", ULP_TYPE_FLOAT, 0},
     {"ConvInteger", FIXED, 0, NULL, ULP_TYPE_INT32, 0},
-    {"DequantizeLinear", OF_INPUT, 1, NULL, 0, 0},
+    {"DequantizeLinear", OF_INPUT, 1, "output_dtype", 0, 0},
     {"Dropout", OF_INPUT, 0, NULL, 0, ULP_TYPE_BOOL},
     {"DynamicQuantizeLinear", FIXED, 0, NULL, ULP_TYPE_UINT8, ULP_TYPE_UNDEFINED},
     {"Equal", FIXED, 0, NULL, ULP_TYPE_BOOL, 0},
@@ -57,7 +57,7 @@ static const struct {
     {"Or", FIXED, 0, NULL, ULP_TYPE_BOOL, 0},
     {"QLinearConv", OF_INPUT, 7, NULL, 0, 0},
     {"QLinearMatMul", OF_INPUT, 7, NULL, 0, 0},
-    {"QuantizeLinear", OF_INPUT, 2, NULL, ULP_TYPE_UINT8, 0},
+    {"QuantizeLinear", OF_INPUT, 2, "output_dtype", ULP_TYPE_UINT8, 0},
     {"RandomNormal", OF_ATTRIBUTE, 0, "dtype", ULP_TYPE_FLOAT, 0},
     {"RandomUniform", OF_ATTRIBUTE, 0, "dtype", ULP_TYPE_FLOAT, 0},
     {"Scan", UNKNOWN, 0, NULL, 0, 0},
@@ -87,8 +87,8 @@ static enum ulp_type find_type(struct ulp_lint_place place)
     if (known && rows[r].source == OF_TENSOR && attribute &&
         attribute->kind == ULP_ATTRIBUTE_TENSOR)
         return attribute->tensor->type;
-    if (known && rows[r].source == OF_ATTRIBUTE && attribute &&
-        attribute->kind == ULP_ATTRIBUTE_INT && attribute->i > 0 && attribute->i < ULP_TYPE_COUNT)
+    if (attribute && attribute->kind == ULP_ATTRIBUTE_INT && attribute->i > 0 &&
+        attribute->i < ULP_TYPE_COUNT)
         return (enum ulp_type)attribute->i;
     if (known && rows[r].source != OF_INPUT && rows[r].fallback != ULP_TYPE_UNDEFINED)
         return rows[r].fallback;

@@ -57,6 +57,11 @@ struct ulp_lint_options {
     unsigned runtimes; /* rules about none of them are left out; 0: ULP_LINT_ALL */
     /* what trtexec is given after --layerPrecisions= and --layerOutputTypes=, or NULL */
     const char *layer_precisions, *layer_output_types;
+    /* sizes of free dimensions, or a sample that has them; without either they are taken as 1, and
+     * operators that are written out over them may not be seen */
+    const struct ulp_dim_value *dims;
+    size_t dim_count;
+    const struct ulp_tensor_set *inputs;
 };
 
 struct ulp_lint_result {
@@ -65,6 +70,8 @@ struct ulp_lint_result {
     size_t node_count; /* looked at: of the graph, of bodies and functions */
     size_t counts[ULP_SEVERITY_COUNT];
     size_t finding_count;
+    const char *assumed;   /* "batch, length": free dimensions that were taken as 1; NULL: none */
+    const char *unplanned; /* why no shapes are known; NULL: they are */
     const struct ulp_finding *findings; /* by rule, in the table's order; then in graph order */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */

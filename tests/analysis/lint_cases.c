@@ -115,6 +115,15 @@ const struct lint_case lint_cases[] = {
      .says = "'y' is declared FP32, and the node gives FP16",
      .found = "(float[2] x) => (float[2] y) { [n] y = Cast<to=10>(x) }",
      .clean = "(float[2] x) => (float16[2] y) { [n] y = Cast<to=10>(x) }"},
+    /* the attribute says the type, and not the scale */
+    {.rule = "type-conflict",
+     .opset = 23,
+     .count = 1,
+     .says = "n: input 0 is FP32 and input 1 is FP16",
+     .found = "(float[2] x) => (float[2] y) <float16 s = {1}, int8[2] w = {1, 2}> { d = "
+              "DequantizeLinear(w, s) [n] y = Mul(x, d) }",
+     .clean = "(float[2] x) => (float[2] y) <float16 s = {1}, int8[2] w = {1, 2}> { d = "
+              "DequantizeLinear<output_dtype=1>(w, s) [n] y = Mul(x, d) }"},
     {.rule = "cast-rounds-twice",
      .opset = 17,
      .count = 1,
@@ -293,6 +302,18 @@ const struct lint_case lint_cases[] = {
      .clean = "(float[2,8] x) => (float[2,8] y) <float two = {2}, float e = {1e-5}> { m = "
               "ReduceMax<axes=[-1]>(x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean<axes=[-1]>(q) "
               "w = Add(v, e) r = Sqrt(w) [out] y = Div(d, r) }"},
+    /* no operator normalises over the first axis */
+    {.rule = "decomposed-layernorm",
+     .opset = 17,
+     .count = 1,
+     .says = "out: 7 nodes",
+     .found =
+         "(float[2,8] x) => (float[2,8] y) <float two = {2}, float e = {1e-5}> { m = "
+         "ReduceMean<axes=[0,1]>(x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean<axes=[0,1]>(q) "
+         "w = Add(v, e) r = Sqrt(w) [out] y = Div(d, r) }",
+     .clean = "(float[2,8] x) => (float[2,8] y) <float two = {2}, float e = {1e-5}> { m = "
+              "ReduceMean<axes=[0]>(x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean<axes=[0]>(q) "
+              "w = Add(v, e) r = Sqrt(w) [out] y = Div(d, r) }"},
     /* its Pow is no finding of its own */
     {.rule = "pow-integer",
      .opset = 17,
@@ -393,10 +414,21 @@ const struct lint_case lint_cases[] = {
 
     {.rule = "qdq-asymmetric",
      .opset = 17,
-     .count = 2,
-     .says = "q: the zero point is 3 (INT8)",
+     .count = 1,
+     .says = "q: the zero point is 3 (INT8), and of 2 nodes in all it is not 0",
      .found = QDQ("3", "0", "0.5, 0.25", "2"),
      .clean = QDQ("0", "0", "0.5, 0.25", "2")},
+    {.rule = "qdq-clips",
+     .opset = 17,
+     .count = 1,
+     .says =
+         "q: the zero point is 127, the largest INT8: every positive value of 'n' (Mul) becomes 0",
+     .found =
+         "(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {127}> { [n] n = Mul(x, x) [q] q "
+         "= QuantizeLinear(n, s, z) y = DequantizeLinear(q, s, z) }",
+     .clean = "(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {127}> { [n] n = "
+              "LogSoftmax(x) [q] "
+              "q = QuantizeLinear(n, s, z) y = DequantizeLinear(q, s, z) }"},
     {.rule = "qdq-axis",
      .opset = 17,
      .count = 1,

@@ -21,12 +21,12 @@ enum {
 };
 
 struct lint_options {
+    struct common_options common;
     struct ulp_lint_options lint;
-    const char *model, *json, *sarif, *html, *explain;
-    bool list, quiet;
+    const char *json, *sarif, *html, *explain;
+    bool list;
     size_t shown;
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
-    size_t max_memory_bytes;
 };
 
 /* clang-format off */
@@ -42,7 +42,6 @@ static const struct argp_option option_list[] = {
     {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all findings as JSON", 0},
     {"sarif", OPTION_SARIF, "FILE", OPTION_WRITES, "Write all findings as SARIF 2.1.0, for code review services", 0},
     {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
-    {"quiet", 'q', 0, 0, "Print the verdict alone", 0},
     {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
     {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
     {"list", OPTION_LIST, 0, 0, "List the rules; no model is read", 1},
@@ -65,7 +64,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct lint_options *options = state->input;
     int64_t count = 0;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
     case OPTION_FOR:
         if (!ulp_lint_runtime_find(argument))
             refuse(state, "--for %s: expected trt8, trt10, trt11 or ort", argument);
@@ -77,22 +76,20 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_SARIF: options->sarif = argument; return 0;
     case OPTION_FAIL_ON: options->fail_on = read_severity(state, argument); return 0;
     case OPTION_HTML: options->html = argument; return 0;
-    case 'q': options->quiet = true; return 0;
-    case OPTION_EXPLAIN: options->explain = argument; return 0;
-    case OPTION_LIST: options->list = true; return 0;
+    case OPTION_EXPLAIN:
+    case OPTION_LIST:
+        options->list |= key == OPTION_LIST;
+        options->explain = key == OPTION_LIST ? options->explain : argument;
+        options->common.model = ""; /* none is wanted */
+        return 0;
     case OPTION_SHOW:
         if (!parse_integer(argument, 0, INT64_MAX, &count))
             refuse(state, "--show %s: expected a whole number", argument);
         options->shown = (size_t)count;
         return 0;
-    case ARGP_KEY_ARG:
-        if (options->model)
-            refuse(state, "one model at a time: '%s' and '%s'", options->model, argument);
-        options->model = argument;
-        return 0;
     case ARGP_KEY_END:
-        if (!options->model && !options->explain && !options->list)
-            refuse(state, "no model: give the path of an .onnx file");
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "lint takes one --shape of each input");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -103,7 +100,8 @@ static const char documentation[] =
     "for what a runtime ignores in silence: Casts that round twice, masks and epsilons that FP16 "
     "does not hold, weights that vanish, decomposed normalisations, layer names that match "
     "nothing, "
-    "Q/DQ that no kernel takes. Nothing is computed and no inputs are needed."
+    "Q/DQ that no kernel takes. Nothing is computed and no inputs are needed; free dimensions are "
+    "taken as 1 unless --dim, --shape or a sample (--inputs) says what they are."
     "\vExit code 1: there is an error, or a finding of --fail-on. doc/lint.md has the table of "
     "rules.\n\n"
     "Examples:\n"
@@ -153,7 +151,7 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     if (ulp_lint_summary(result, options->shown, terminal_width(STDOUT_FILENO),
                          use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
         return fail(&error);
-    if (options->quiet)
+    if (options->common.quiet)
         summary[strcspn(summary, "\n") + 1] = '\0'; /* the verdict is the first line */
     fputs(summary, stdout);
     free(summary);
@@ -175,29 +173,45 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     return ULP_ERROR_LIMIT;
 }
 
+static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_result *result,
+                                struct ulp_model **out, struct ulp_error *error)
+{
+    const struct common_options *common = &options->common;
+    struct sample_list samples = {0};
+    char *shape = NULL;
+    enum ulp_status status = load_model(common->model, common->budget, out, error);
+    if (status == ULP_OK)
+        status = set_shapes(*out, common, 0, &shape, error);
+    if (status == ULP_OK && common->input_count)
+        status = read_samples(*out, common, false, &samples, error);
+    options->lint.dims = common->dims;
+    options->lint.dim_count = common->dim_count;
+    options->lint.inputs = samples.count ? &samples.items[0].inputs : NULL;
+    if (status == ULP_OK)
+        status = ulp_lint_model(*out, &options->lint, result, error);
+    free_samples(&samples);
+    free(shape);
+    return status;
+}
+
 int command_lint(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2}, {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct lint_options options = {.shown = 5,
-                                   .fail_on = ULP_SEVERITY_ERROR,
-                                   .max_memory_bytes = REPORT_MEMORY};
-    struct ulp_budget *budget = NULL;
+    struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};
     struct ulp_lint_result result = {0};
     struct ulp_model *model = NULL;
     struct ulp_error error;
-    int code = parse_arguments(&argp, argc, argv, &options);
-    if (code != ULP_OK || options.list || options.explain)
-        return code != ULP_OK ? code : options.list ? list_rules() : explain(options.explain);
-    enum ulp_status status = ulp_budget_create(options.max_memory_bytes, &budget, &error);
-    if (status == ULP_OK)
-        status = load_model(options.model, budget, &model, &error);
-    if (status == ULP_OK)
-        status = ulp_lint_model(model, &options.lint, &result, &error);
-    code = status == ULP_OK ? report(&options, &result) : fail(&error);
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK && (options.list || options.explain))
+        code = options.list ? list_rules() : explain(options.explain);
+    else if (code == ULP_OK)
+        code = run_lint(&options, &result, &model, &error) == ULP_OK ? report(&options, &result)
+                                                                     : fail(&error);
     ulp_lint_free(&result);
     ulp_model_free(model);
-    ulp_budget_free(budget);
+    common_free(&options.common);
     return code;
 }
