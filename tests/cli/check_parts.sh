@@ -117,7 +117,8 @@ shows err "this command takes samples of one shape, \`audit\`, \`bits\`, \`overf
 lines err 1 "samples of several shapes in one comparison"
 
 # searches on samples of several shapes: what they say of each is what its own audit says
-expect 0 "a plan for samples of several shapes" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate samples/s5.npz -q -o found
+expect 1 "a plan that is validated on NaN" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate samples/s5.npz -q -o found
+expect 0 "a plan for samples of several shapes" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate finite/s6.npz -q -o found
 expect 0 "bits for samples of several shapes" "$program" bits "$model" -i finite --formats bf16,fp32 --tolerance sqnr_db=60 -q -o found
 for i in 0 1 2 3 4 6; do
     for what in plan bits; do
