@@ -493,7 +493,7 @@ static enum ulp_status estimate(const struct ulp_forecaster *forecaster,
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count && status == ULP_OK; o++) {
             struct ulp_forecast_output *output = &lane->nodes[n].outputs[o];
-            if (output->headroom_bits < FAR_BITS && !output->masked)
+            if (output->headroom_bits < FAR_BITS)
                 status = ulp_extreme_estimate(output->sample_largest, output->sample_count,
                                               output->format.max_finite, lane->nodes[n].index,
                                               &output->unseen, error);

@@ -66,6 +66,7 @@ static json_t *make_output(const struct ulp_forecast_lane *lane,
     ulp_json_set(&json, "headroom_bits", ulp_json_number(output->headroom_bits));
     ulp_json_set(&json, "largest", ulp_json_number(output->largest));
     ulp_json_set(&json, "smallest", ulp_json_number(output->smallest));
+    ulp_json_set(&json, "masked", json_boolean(output->masked));
     ulp_json_set(&json, "elements", make_count(output->count));
     ulp_json_set(&json, "overflowed", make_count(output->overflowed));
     ulp_json_set(&json, "subnormal", make_count(output->subnormal));

@@ -37,13 +37,20 @@ bool ulp_forecast_is_near(const struct ulp_tensor *exact, const struct ulp_forma
     return false;
 }
 
+/* The format with infinity beyond its largest number. */
+static struct ulp_format open_format(const struct ulp_format *format)
+{
+    struct ulp_format open = *format;
+    open.overflow = ULP_OVERFLOW_INFINITY;
+    return open;
+}
+
 /* Those that round to more than the largest number, of a format that has nothing beyond it. */
 static size_t count_saturated(const struct ulp_tensor *exact, const struct ulp_format *format,
                               size_t *first)
 {
-    struct ulp_format open = *format;
+    const struct ulp_format open = open_format(format);
     size_t count = 0;
-    open.overflow = ULP_OVERFLOW_INFINITY;
     for (size_t i = 0; i < exact->count; i++)
         if (isinf(ulp_format_round(&open, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(exact, i), 0, 0)))
             if (!count++)
@@ -64,22 +71,36 @@ static struct floors find_floors(const struct ulp_format *format)
                                                       : normal};
 }
 
-/* The range with this sample's; its largest magnitude. What is beyond the format is `beyond`
- * instead, when that is not 0. */
+/* Does element i stand for a value beyond the format that the arithmetic made finite: a mask, which
+ * says nothing of how near real values come? A result that overflows is none. */
+static bool is_mask(const struct ulp_format *open, double exact, double truth)
+{
+    return isfinite(truth) && fabs(truth) > open->max_finite && isfinite(exact) &&
+           !isinf(ulp_format_round(open, ULP_ROUND_NEAREST_EVEN, exact, 0, 0));
+}
+
+/* The range with this sample's; its largest magnitude. masks: they are left out. exact NULL: the
+ * truth is all there is, and what is beyond the format is a mask. */
 static double add_range(struct ulp_forecast_output *output, const struct ulp_tensor *exact,
-                        const struct ulp_tensor *truth, size_t sample, double beyond)
+                        const struct ulp_tensor *truth, size_t sample, bool masks)
 {
     const struct floors floors = find_floors(&output->format);
+    const struct ulp_format open = open_format(&output->format);
     double largest = 0;
     output->count += (double)truth->count;
     for (size_t i = 0; i < truth->count; i++) {
-        double size = i < exact->count ? fabs(ulp_tensor_get(exact, i)) : INFINITY;
+        const double t = ulp_tensor_get(truth, i);
+        double size = !exact             ? fabs(t)
+                      : i < exact->count ? fabs(ulp_tensor_get(exact, i))
+                                         : INFINITY;
+        if (masks && is_mask(&open, exact ? size : 0, t)) {
+            output->masked = true;
+            continue;
+        }
         if (!isfinite(size) && ulp_judge_is_finite(truth, i))
-            size = ulp_math_min(fabs(ulp_tensor_get(truth, i)), DBL_MAX); /* or more */
+            size = ulp_math_min(fabs(t), DBL_MAX); /* or more */
         if (!isfinite(size) || size == 0)
             continue;
-        if (beyond > 0 && size > output->format.max_finite)
-            size = beyond;
         largest = ulp_math_max(largest, size);
         if (size > output->largest) {
             output->largest = size;
@@ -99,7 +120,7 @@ static double add_range(struct ulp_forecast_output *output, const struct ulp_ten
 }
 
 static enum ulp_status add_sample(struct ulp_forecaster *forecaster, size_t lane,
-                                  struct ulp_forecast_output *output, double largest, bool masked,
+                                  struct ulp_forecast_output *output, double largest,
                                   struct ulp_error *error)
 {
     struct ulp_forecasting *own = &forecaster->lanes[lane];
@@ -107,9 +128,7 @@ static enum ulp_status add_sample(struct ulp_forecaster *forecaster, size_t lane
                        &output->capacity, sizeof *output->sample_largest))
         return ulp_forecast_memory(error);
     output->sample_largest[output->sample_count++] = largest;
-    output->masked |= masked;
-    if (!output->masked)
-        own->ratio = ulp_math_max(own->ratio, largest / output->format.max_finite);
+    own->ratio = ulp_math_max(own->ratio, largest / output->format.max_finite);
     return ULP_OK;
 }
 
@@ -125,11 +144,10 @@ enum ulp_status ulp_forecast_add(struct ulp_forecaster *forecaster, size_t lane,
                                  struct ulp_forecast_output *output, const struct ulp_tensor *value,
                                  struct ulp_error *error)
 {
-    /* masks, whose values in the format are those of samples that ran in it */
-    const double beyond = output->overflowed > 0 ? 0 : output->largest;
-    const double largest = add_range(output, value, value, forecaster->sample, beyond);
+    const double largest =
+        add_range(output, NULL, value, forecaster->sample, !(output->overflowed > 0));
     output->verdict = judge(output);
-    return add_sample(forecaster, lane, output, largest, beyond > 0 && largest == beyond, error);
+    return add_sample(forecaster, lane, output, largest, error);
 }
 
 /* ---- in bodies ---- */
@@ -176,7 +194,7 @@ static void look_at_inner(struct ulp_forecaster *forecaster, struct ulp_forecast
 {
     size_t first = 0;
     const double most = output->format.max_finite;
-    const double largest = add_range(output, value, value, forecaster->sample, 0);
+    const double largest = add_range(output, value, value, forecaster->sample, false);
     const size_t count = count_saturated(value, &output->format, &first);
     forecaster->near_inside |= largest > most / 2;
     if (count && !output->overflowed) {
@@ -216,16 +234,6 @@ enum ulp_status ulp_forecast_give(void *context, size_t number,
         n++;
     }
     return status;
-}
-
-/* Does the reference have values that the format has not, by a mask that the lane made finite? */
-static bool is_masked(const struct ulp_forecasting *lane, const struct ulp_tensor *truth,
-                      const struct ulp_format *format)
-{
-    for (size_t i = 0; i < truth->count && lane->saturates; i++)
-        if (fabs(ulp_tensor_get(truth, i)) > format->max_finite)
-            return true;
-    return false;
 }
 
 /* ---- why ---- */
@@ -386,16 +394,14 @@ static enum ulp_status look_at_output(struct ulp_forecaster *forecaster,
     const struct ulp_tensor *truth = ulp_forecast_truth(forecaster, view->step->outputs[o]);
     size_t first = 0;
     enum ulp_status status = ULP_OK;
-    const double largest = add_range(output, &view->exact[o], truth, forecaster->sample, 0);
+    const double largest = add_range(output, &view->exact[o], truth, forecaster->sample,
+                                     forecaster->lanes[view->lane - 1].saturates);
     size_t count = output->format.overflow == ULP_OVERFLOW_SATURATE
                        ? count_saturated(&view->exact[o], &output->format, &first)
                        : ulp_forecast_nonfinite(&view->stored[o], truth, &first);
     const size_t spoiled = count ? 0 : count_spoiled(forecaster, view, o, &output->format, &first);
     count += spoiled;
-    status =
-        add_sample(forecaster, view->lane - 1, output, largest,
-                   !count && is_masked(&forecaster->lanes[view->lane - 1], truth, &output->format),
-                   error);
+    status = add_sample(forecaster, view->lane - 1, output, largest, error);
     if (count && status == ULP_OK)
         status = add_overflow(forecaster, output, view, o, count, first, spoiled > 0, born, error);
     output->verdict = judge(output);

@@ -130,16 +130,26 @@ static bool is_by_zero(const struct ulp_forecast_node *node)
     return zero && !other;
 }
 
-/* "overflows at 3 of 40 nodes: NAME (OP) and 2 more" */
-static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+/* "overflows at 3 of 40 nodes": where overflows begin that do harm, or where any does if none does
+ * harm. It is the count of the verdict and of the table. */
+static size_t add_count(struct ulp_text *text, const struct ulp_forecast_lane *lane)
 {
     bool zeros = true;
     for (size_t n = 0; n < lane->node_count; n++)
         zeros &= !lane->nodes[n].born || is_by_zero(&lane->nodes[n]);
     const bool harmful = lane->harmful_count > 0;
     const size_t count = harmful ? lane->harmful_count : lane->born_count;
-    ulp_text_add(page->out, "%s at %zu of %zu nodes%s: ", zeros ? "is not finite" : "overflows",
-                 count, lane->node_count, harmful ? "" : ", without harm");
+    ulp_text_add(text, "%s at %zu of %zu nodes%s", zeros ? "is not finite" : "overflows", count,
+                 lane->node_count, harmful ? "" : ", without harm");
+    return count;
+}
+
+/* "overflows at 3 of 40 nodes: NAME (OP) and 2 more" */
+static void add_born(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
+{
+    const bool harmful = lane->harmful_count > 0;
+    const size_t count = add_count(page->out, lane);
+    ulp_text_add(page->out, ": ");
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_forecast_node *node = &lane->nodes[n];
         if (!node->born || (harmful && node->effect != ULP_FORECAST_POISONS &&
@@ -198,9 +208,22 @@ static void add_broken(const struct ulp_page *page, struct ulp_text *text, size_
     ulp_text_free(text);
 }
 
+static size_t count_masked(const struct ulp_forecast_lane *lane)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        bool masked = false;
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            masked |= lane->nodes[n].outputs[o].masked;
+        count += masked;
+    }
+    return count;
+}
+
 static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_lane *lane)
 {
     const struct ulp_forecast_node *nearest = find_nearest(lane);
+    const size_t masked = count_masked(lane);
     struct ulp_text text = {0};
     const struct ulp_page inner = make_inner(&text);
     ulp_text_add(page->out, "%s", lane->harmful_count ? page->red : "");
@@ -208,6 +231,9 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
     if (lane->born_count) {
         add_born(&inner, lane);
         add_best_remedy(&inner, lane);
+    } else if (nearest && isinf(find_worst(nearest)->headroom_bits)) {
+        ulp_text_add(&text, "nothing overflows at %zu nodes; all values are zero%s",
+                     lane->node_count, masked ? " or masks" : "");
     } else if (nearest) {
         ulp_text_add(&text, "nothing overflows at %zu nodes; ", lane->node_count);
         ulp_text_show(&text, "the nearest, %s (%s), is %.1f bits below the largest number",
@@ -229,6 +255,10 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_forecast_l
                      "overflow\n",
                      lane->arithmetic.storage.name, lane->narrow_counts[ULP_FORECAST_OVERFLOWS],
                      lane->narrow_counts[ULP_FORECAST_OVERFLOWS] == 1 ? "" : "s");
+    if (masked)
+        ulp_text_add(page->out,
+                     "  Masks, beyond %s and made finite by it, are left out at %zu node%s\n",
+                     lane->arithmetic.storage.name, masked, masked == 1 ? "" : "s");
     if (isfinite(lane->unseen.chance))
         ulp_text_add(
             page->out,
@@ -408,11 +438,20 @@ static void add_remedies(const struct ulp_page *page, const struct ulp_forecast_
 static enum ulp_status add_lane(const struct ulp_page *page, const struct ulp_forecast *forecast,
                                 const struct ulp_forecast_lane *lane, struct ulp_error *error)
 {
-    ulp_text_add(page->out,
-                 "\n%s%s%s: %zu of %zu nodes overflow, %zu are within 1 bit, %zu within 3 bits\n",
-                 page->bold, lane->name, page->off, lane->counts[ULP_FORECAST_OVERFLOWS],
-                 lane->node_count, lane->counts[ULP_FORECAST_1_BIT],
-                 lane->counts[ULP_FORECAST_3_BITS]);
+    const size_t overflow = lane->counts[ULP_FORECAST_OVERFLOWS];
+    ulp_text_add(page->out, "\n%s%s%s: ", page->bold, lane->name, page->off);
+    if (lane->born_count) {
+        const size_t named = add_count(page->out, lane), rest = lane->born_count - named;
+        if (rest)
+            ulp_text_add(page->out, ", at %zu without harm", rest);
+        if (overflow > lane->born_count)
+            ulp_text_add(page->out, ", %zu more only hand%s on", overflow - lane->born_count,
+                         overflow - lane->born_count == 1 ? "s it" : " them");
+    } else {
+        ulp_text_add(page->out, "0 of %zu nodes overflow", lane->node_count);
+    }
+    ulp_text_add(page->out, "; %zu within 1 bit, %zu within 3 bits\n",
+                 lane->counts[ULP_FORECAST_1_BIT], lane->counts[ULP_FORECAST_3_BITS]);
     const enum ulp_status status = add_table(page, forecast, lane, error);
     add_remedies(page, lane);
     add_inside(page, lane);
