@@ -110,6 +110,23 @@ START_TEST(bodies_too)
 }
 END_TEST
 
+/* A node some of whose results planning has made constants of (integers), and some not. */
+static const struct text_graph half_constant = {
+    "x",
+    "y",
+    {NODE("DynamicQuantizeLinear", "quantise", "w", "q s z"),
+     NODE("DequantizeLinear", "back", "q s z", "v"), NODE("MatMul", "product", "x v", "y")}};
+
+START_TEST(constants_stay_the_lane_s)
+{
+    struct ulp_model *model = text_load(&half_constant);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 6);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* Of six nodes the last two each reach nothing else. */
 START_TEST(only_what_a_change_reaches_is_computed)
 {
@@ -260,6 +277,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, trials_are_plain_runs, 0, network_count);
     tcase_add_test(tests, bodies_too);
+    tcase_add_test(tests, constants_stay_the_lane_s);
     tcase_add_test(tests, only_what_a_change_reaches_is_computed);
     tcase_add_test(tests, decisions_can_be_the_reference_s);
     tcase_add_test(tests, without_room_nothing_is_held);

@@ -382,8 +382,10 @@ static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *
         status = ulp_reserve_check(draws, error);
     trial->work += step->cost;
     ulp_inputs_free(&inputs);
+    /* what planning has made a constant stays one: the lane holds it in its own way */
     for (size_t o = 0; outputs && o < step->output_count; o++)
-        if (status == ULP_OK && step->outputs[o] >= 0)
+        if (status == ULP_OK && step->outputs[o] >= 0 &&
+            !trial->plan->main->slots[step->outputs[o]].constant)
             put(trial, step, step->outputs[o], &outputs[o]);
         else
             ulp_tensor_free(&outputs[o]);
