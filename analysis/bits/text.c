@@ -93,7 +93,10 @@ static void add_minimal(struct ulp_text *out, const struct ulp_bits *bits)
     else if (bits->timed_out)
         ulp_text_add(out, "The time was over before every layer was tried with fewer bits: this is "
                           "the best so far.\n");
-    if (bits->met && bits->predicted > 1.5 && bits->layer_count)
+    if (bits->met && bits->layer_count && !isfinite(bits->predicted))
+        ulp_text_add(out, "What other inputs do cannot be told to first order, as somewhere the "
+                          "error has no finite derivative: give more of them as --inputs.\n");
+    else if (bits->met && bits->predicted > 1.5 && bits->layer_count)
         ulp_text_add(out,
                      "The model expects %.3g times the error allowed of inputs whose roundings are "
                      "not known: give more of them as --inputs, or --expected 1.\n",

@@ -107,11 +107,13 @@ static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *c
     }
     if (!worst)
         return;
+    const size_t by = worst->values[f].by;
+    const double own = worst->expected[by].rms / worst->range.ref_rms;
     ulp_text_show(text, "But explained is not accurate: '%s'", worst->name);
-    ulp_text_add(text,
-                 " is off by %.2g of its rms, as %s itself is; ulpscope audit -a %s says why. ",
-                 most, comparison->arithmetics[worst->values[f].by],
-                 comparison->arithmetics[worst->values[f].by]);
+    ulp_text_add(text, " is off by %.2g of its rms", most);
+    if (isfinite(own))
+        ulp_text_add(text, ", where %s by itself is off by %.2g", comparison->arithmetics[by], own);
+    ulp_text_add(text, "; ulpscope audit -a %s says why. ", comparison->arithmetics[by]);
 }
 
 /* What is explained, by what, and how narrowly. */

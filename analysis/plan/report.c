@@ -104,8 +104,11 @@ static void add_verdict(struct ulp_text *out, const struct ulp_found *found)
         if (!found->reaches) {
             ulp_text_show(out, "No plan meets ");
             add_tolerances(out, found);
-            ulp_text_show(out, ": with every node in %s the error is %.3g times what is allowed.\n",
-                          found->keep_in.name, found->full);
+            ulp_text_show(out, ": with every node in %s the error is ", found->keep_in.name);
+            if (isfinite(found->full))
+                ulp_text_add(out, "%.3g times what is allowed.\n", found->full);
+            else
+                ulp_text_add(out, "no finite number.\n");
         }
         add_plan(out, found);
     }

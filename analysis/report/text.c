@@ -234,6 +234,15 @@ static int by_width(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* A figure over the reference's; "-" where there is no such number. */
+static void add_relative(const struct ulp_page *page, double rms, double reference)
+{
+    if (isfinite(rms / reference))
+        ulp_text_add(page->out, "%10.2e", rms / reference);
+    else
+        ulp_text_add(page->out, "%10s", "-");
+}
+
 /* Which contractions depend most on the schedule, and whether that is much beside their own
  * error. */
 static void add_spreads(const struct ulp_page *page, const struct ulp_spreads *spreads)
@@ -261,15 +270,17 @@ static void add_spreads(const struct ulp_page *page, const struct ulp_spreads *s
     for (size_t i = 0; i < spreads->count && i < ULP_PAGE_RANKED; i++) {
         char name[ULP_SHOWN_BYTES];
         const struct ulp_spread *spread = order[i];
-        ulp_text_add(page->out, "    %s %-7.7s%10.2e%10.2e",
+        ulp_text_add(page->out, "    %s %-7.7s",
                      ulp_show(name, sizeof name, spread->name, ULP_PAGE_NAME, ULP_PAGE_NAME),
-                     spread->op, spread->width_rms / spread->ref_rms,
-                     spread->error_rms / spread->ref_rms);
-        if (spreads->other_gpu < 0)
-            ulp_text_add(page->out, "%10s", "-");
+                     spread->op);
+        add_relative(page, spread->width_rms, spread->ref_rms);
+        add_relative(page, spread->error_rms, spread->ref_rms);
+        add_relative(page, spreads->other_gpu < 0 ? NAN : spread->gpu_rms, spread->ref_rms);
+        if (isfinite(spread->differing))
+            ulp_text_add(page->out, "%9.3g%7.1f%%\n", spread->width_max_ulp,
+                         100 * spread->differing);
         else
-            ulp_text_add(page->out, "%10.2e", spread->gpu_rms / spread->ref_rms);
-        ulp_text_add(page->out, "%9.3g%7.1f%%\n", spread->width_max_ulp, 100 * spread->differing);
+            ulp_text_add(page->out, "%9s%8s\n", "-", "-");
     }
     free(order);
 }

@@ -127,8 +127,11 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     const bool inputs = suspects->input_count > 0 && !(off < INPUTS_MIN);
     struct ulp_text text = {0};
     if (inputs) {
-        ulp_text_show(&text, "the inputs differ, most likely: '%s' is %.2g %% off, and ",
-                      target->name, 100 * off);
+        ulp_text_show(&text, "the inputs differ, most likely: '%s' is ", target->name);
+        if (isfinite(off))
+            ulp_text_add(&text, "%.2g %% off, and ", 100 * off);
+        else
+            ulp_text_add(&text, "off where it or the reference is no finite number, and ");
         if (suspects->count > 1)
             ulp_text_show(&text, "nothing before it was recorded (or one of %zu nodes is wrong). ",
                           suspects->count);
