@@ -28,10 +28,12 @@ static void find_idioms(struct ulp_lint *lint)
                                              .dim_count = lint->options->dim_count,
                                              .inputs = lint->options->inputs};
     lint->looked_for_idioms = true;
-    if (ulp_arithmetic_find("model", &arithmetic, &error) != ULP_OK ||
-        ulp_plan_create(lint->model, &arithmetic, 1, &options, &lint->plan, &error) != ULP_OK) {
+    enum ulp_status status = ulp_arithmetic_find("model", &arithmetic, &error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(lint->model, &arithmetic, 1, &options, &lint->plan, &error);
+    if (status != ULP_OK) {
         lint->unplanned = ulp_arena_text(lint->arena, error.message, strlen(error.message));
-        lint->failed |= !lint->unplanned;
+        lint->failed |= !lint->unplanned || status == ULP_ERROR_MEMORY;
         return;
     }
     lint->idioms = ulp_arena_take(lint->arena, lint->plan->block_count + 1, sizeof *lint->idioms);

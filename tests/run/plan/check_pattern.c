@@ -226,10 +226,9 @@ START_TEST(a_plan_is_read)
     struct ulp_precision_plan plan;
     struct ulp_error error;
     const char *path = test_folder("plan.json");
-    write_file(path,
-               "{\"arithmetic\": \"fp16@a100\", \"note\": [1], \"keep\": [\n"
-               " {\"nodes\": [\"op:Softmax\", \"a*\"], \"arithmetic\": \"fp32\", \"gain\": 3},\n"
-               " {\"nodes\": \"#1\", \"arithmetic\": \"bf16\"}]}");
+    write_file(path, "{\"arithmetic\": \"fp16@a100\", \"keep\": [\n"
+                     " {\"nodes\": [\"op:Softmax\", \"a*\"], \"arithmetic\": \"fp32\"},\n"
+                     " {\"nodes\": \"#1\", \"arithmetic\": \"bf16\"}]}");
     ck_ulp_ok(ulp_precision_plan_read(path, NULL, &plan, &error), error);
     ck_assert_str_eq(plan.arithmetic.name, "fp16@a100");
     ck_assert_str_eq(plan.keeps.name, "plan.json");
@@ -250,8 +249,8 @@ START_TEST(a_wrong_plan_says_where)
     } wrong[] = {
         {"{\"arithmetic\": \"fp16\",\n \"keep\": [}", "line 2"},
         {"[]", "is no JSON object"},
-        {"{}", "has no \"arithmetic\""},
-        {"{\"arithmetic\": \"fp61\"}", "fp61"},
+        {"{\"keep\": []}", "has no \"arithmetic\""},
+        {"{\"arithmetic\": \"fp61\", \"keep\": []}", "fp61"},
         {"{\"arithmetic\": \"fp16\", \"keep\": {}}", "\"keep\" is no list"},
         {"{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": \"a\"}]}",
          "\"keep\"[0]: has no \"arithmetic\""},
