@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
 
 #include "analysis/limit.h"

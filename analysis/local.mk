@@ -1,8 +1,9 @@
 libcore_la_SOURCES += \
-	%D%/certify.c %D%/limit.c %D%/limit.h %D%/schedules.h %D%/slices.c %D%/slices.h %D%/spread.c
+	%D%/limit.c %D%/limit.h %D%/schedules.h %D%/slices.c %D%/slices.h %D%/spread.c
 include analysis/measure/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk
+include analysis/session/local.mk
 include analysis/compare/local.mk
 include analysis/fit/local.mk
 include analysis/lint/local.mk

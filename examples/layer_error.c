@@ -46,11 +46,10 @@ int main(int argc, char **argv)
     struct ulp_arithmetic lanes[2]; /* the reference, and what is compared with it */
     struct ulp_model *model = NULL;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_plan *plan = NULL;
-    struct ulp_auditor *auditor = NULL;
     struct ulp_audit audit = {0};
-    struct ulp_plan_options plan_options = {.inputs = &inputs};
-    struct ulp_run_options run_options = {.audit = true};
+    const struct ulp_sample sample = {.name = argv[2], .inputs = &inputs};
+    const struct ulp_samples samples = {.count = 1, .items = &sample};
+    const struct ulp_audit_options options = {0};
 
     enum ulp_status status = ulp_arithmetic_find("mpfr:128", &lanes[0], &error);
     if (status == ULP_OK)
@@ -60,24 +59,12 @@ int main(int argc, char **argv)
     if (status == ULP_OK)
         status = ulp_tensor_set_read(argv[2], NULL, &inputs, &error);
     if (status == ULP_OK)
-        status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, &error);
-    if (status == ULP_OK)
-        status = ulp_auditor_create(plan, &auditor, &error);
-    if (status == ULP_OK)
-        status = ulp_auditor_sample(auditor, argv[2], &error);
-    if (status == ULP_OK) {
-        struct ulp_observer observer = ulp_auditor_observer(auditor);
-        status = ulp_plan_run(plan, &inputs, &run_options, &observer, 1, NULL, NULL, &error);
-    }
-    if (status == ULP_OK)
-        status = ulp_auditor_finish(auditor, &audit, &error);
+        status = ulp_audit_run(model, lanes, 2, &samples, &options, &audit, &error);
 
     int code = status == ULP_OK ? print_node(&audit, argv[4]) : (int)status;
     if (status != ULP_OK)
         fprintf(stderr, "%s\n", error.message);
     ulp_audit_free(&audit);
-    ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     return code;

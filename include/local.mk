@@ -13,10 +13,8 @@ pkginclude_HEADERS = \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
 	include/ulpscope/timings.h \
-	include/ulpscope/analysis.h \
-	include/ulpscope/attribution.h \
+	include/ulpscope/audit.h \
 	include/ulpscope/limit.h \
-	include/ulpscope/part.h \
 	include/ulpscope/html.h \
 	include/ulpscope/compare.h \
 	include/ulpscope/lint.h \

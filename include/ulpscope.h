@@ -5,7 +5,7 @@
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
  * units by themselves), schedule.h (in how many slices k was cut), fit.h (which unit and
  * schedule gave these bits), run.h (plan and run lanes side
- * by side), timings.h (where the time goes), analysis.h (the audit), compare.h (recordings beside
+ * by side), timings.h (where the time goes), audit.h (the audit), compare.h (recordings beside
  * the truth), plan.h (what to keep in a wider arithmetic), bits.h (the fewest bits for each layer),
  * engine.h (what a runtime built, and computing exactly that), forecast.h (what will overflow),
  * prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h (what an arithmetic
@@ -30,10 +30,8 @@
 #include <ulpscope/fit.h>
 #include <ulpscope/run.h>
 #include <ulpscope/timings.h>
-#include <ulpscope/analysis.h>
-#include <ulpscope/attribution.h>
+#include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
-#include <ulpscope/part.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>

@@ -6,7 +6,6 @@ EXTRA_DIST += %D%/setup.py
 EXTRA_DIST += %D%/ulpscope/__init__.py
 EXTRA_DIST += %D%/ulpscope/_arrays.py %D%/ulpscope/_checked.py %D%/ulpscope/_errors.py
 EXTRA_DIST += %D%/ulpscope/_audit.py
-EXTRA_DIST += %D%/ulpscope/_auditing.py
 EXTRA_DIST += %D%/ulpscope/_bits.py
 EXTRA_DIST += %D%/ulpscope/_fit.py
 EXTRA_DIST += %D%/ulpscope/_library.py

@@ -2,8 +2,7 @@
 #ifndef ULP_ANALYSIS_ATTRIBUTION_H
 #define ULP_ANALYSIS_ATTRIBUTION_H
 
-#include <ulpscope/analysis.h>
-#include <ulpscope/attribution.h>
+#include <ulpscope/audit.h>
 
 #include "base/memory/alloc.h"
 #include "run/plan/plan.h"
@@ -85,6 +84,16 @@ struct ulp_target {
     double sign;
 };
 
+/* Attributing the error of the outputs to the nodes: an observer beside the auditor's in the same
+ * runs. output: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
+ * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output of the
+ * graph, each divided by its own error. For each sample: ulp_attributor_sample with its inputs,
+ * which must stay valid until the sweep; the run; ulp_attributor_sweep, which goes back through the
+ * graph. At the end ulp_attributor_finish writes into the audit. Values are kept from the run to
+ * the sweep, in FP32, within a third of the memory limit and half of what the run leaves of it
+ * (1 GiB without a limit). Where they do not fit there are no shares, and ulp_attribution.reason
+ * says so, unless ulp_attributor_spill has named a folder: the rest goes to a file without a name
+ * there, with equal results. Free with ulp_attributor_free. */
 struct ulp_attributor {
     const struct ulp_plan *plan;
     struct ulp_budget *budget;
@@ -186,6 +195,28 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
  * ulpscope/tolerance.h). The lane has no reason not to. */
 enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t l, int slot,
                                       size_t element, double *random, double *bound,
+                                      struct ulp_error *error);
+
+enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
+                                      int thread_count, struct ulp_attributor **out,
+                                      struct ulp_error *error);
+void ulp_attributor_free(struct ulp_attributor *attributor);
+struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
+enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
+                                      const struct ulp_tensor_set *inputs, struct ulp_error *error);
+/* Before the first sample. */
+enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
+                                     struct ulp_error *error);
+/* Every sweep also takes the shares that matter apart by their causes (ulp_audit_node.causes), for
+ * which each lane runs once more by itself, and explains each of several outputs in a sweep of its
+ * own (ulp_attribution.outputs). Without this call only the rounding of results is apart from the
+ * rest, and shares of several outputs are the means of theirs. Before the first sample. */
+void ulp_attributor_causes(struct ulp_attributor *attributor);
+/* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
+ * random ones, each in runs of its own (struct ulp_verified). */
+void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
+enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error);
+enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
                                       struct ulp_error *error);
 
 #endif

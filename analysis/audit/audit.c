@@ -11,6 +11,7 @@
 #include "analysis/audit/overflow.h"
 #include "analysis/audit/place.h"
 #include "analysis/audit/zero.h"
+#include "analysis/schedules.h"
 #include "analysis/audit/divergence/qdq.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)

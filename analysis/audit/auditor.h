@@ -28,6 +28,11 @@ struct ulp_sampled {
     struct ulp_round *later; /* NULL: no executions in a later one yet */
 };
 
+/* Collecting an audit. Create an auditor; for each sample call ulp_auditor_sample and then
+ * ulp_plan_run with options.audit set and ulp_auditor_observer() among the observers; at the end
+ * call ulp_auditor_finish. Without options.audit, which is quicker, single, introduced and carried
+ * are not defined, and entire is the same bits. The plan must outlive the auditor. Charged to the
+ * model's budget. */
 struct ulp_auditor {
     const struct ulp_plan *plan;
     struct ulp_audit audit;
@@ -57,5 +62,38 @@ enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_au
 void ulp_auditor_finish_added(struct ulp_audit *audit);
 /* The sample is over: into the worst and the mean of all. */
 enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp_error *error);
+
+enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
+                                   struct ulp_error *error);
+void ulp_auditor_free(struct ulp_auditor *auditor);
+/* Begin a sample; name is copied. */
+enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
+                                   struct ulp_error *error);
+/* Number of threads that measure (0: all processors); the figures do not depend on it. */
+enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
+                                    struct ulp_error *error);
+struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
+
+/* Whether something has diverged in the current sample. If so, run the sample again with
+ * ulp_run_options.follow, without audit, and with this observer (from the audit's departure on, if
+ * both runs were given one, unless ulp_auditor_truth was called): every output that diverged then
+ * gets its figures with the reference's decisions (ulp_divergence.followed). */
+bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor);
+struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor);
+
+/* Let the auditor use this truth; call it before the first sample. path: of the original, for
+ * reports. The caller still owns the truth, which must outlive the auditor. */
+enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_truth *truth,
+                                  const char *path, struct ulp_error *error);
+/* Complete the audit and move it into *out; free it with ulp_audit_free. */
+enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
+                                   struct ulp_error *error);
+
+/* Add the finished audit of one sample, under its name, behind those that were added; it is copied.
+ * Both auditors' plans are of the same model and lanes, with any shapes: ULP_ERROR_USAGE when they
+ * cannot be. The auditor is then for adding alone; ulp_auditor_finish completes the audit with
+ * shares, certificate and seconds. */
+enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_audit *sample,
+                                struct ulp_error *error);
 
 #endif

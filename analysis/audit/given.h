@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_GIVEN_H
 #define ULP_ANALYSIS_GIVEN_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "base/text/names.h"
 #include "run/plan/plan.h"

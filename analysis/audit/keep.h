@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_KEEP_H
 #define ULP_ANALYSIS_KEEP_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* The constant beyond the node's storage by which its results are wrong, or not finite, where that
  * does harm: a variance, not a mask that a Softmax absorbs. NULL: there is none. */

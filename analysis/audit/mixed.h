@@ -3,7 +3,7 @@
 #ifndef ULP_ANALYSIS_MIXED_H
 #define ULP_ANALYSIS_MIXED_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* The lane's name, the arithmetics of its nodes, and its borders, from lane `index` of the plan,
  * into memory of the arena. Its nodes are there. */

@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_OVERFLOW_H
 #define ULP_ANALYSIS_OVERFLOW_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* The constants that lane `index` of the plan cannot hold, and which nodes read them, into memory
  * of the arena. Its nodes are there. */

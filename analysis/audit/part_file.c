@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <ulpscope/part.h>
+#include "analysis/audit/part.h"
 
 #include "base/error.h"
 #include "base/machine/environment.h"

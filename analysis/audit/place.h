@@ -3,7 +3,7 @@
 #ifndef ULP_ANALYSIS_PLACE_H
 #define ULP_ANALYSIS_PLACE_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "analysis/measure/histogram.h"
 #include "run/plan/plan.h"

@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_SHARES_H
 #define ULP_ANALYSIS_SHARES_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* Sums over samples become means. */
 void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count);

@@ -85,7 +85,7 @@ static enum ulp_status keep_found(struct ulp_bits_search *search, struct ulp_err
 }
 
 static enum ulp_status validate(struct ulp_bits_search *search,
-                                const struct ulp_find_sample *held_out, size_t count,
+                                const struct ulp_sample *held_out, size_t count,
                                 struct ulp_bits *out, struct ulp_error *error)
 {
     out->validated = ulp_arena_take(out->memory, count + 1, sizeof *out->validated);
@@ -107,7 +107,7 @@ static enum ulp_status validate(struct ulp_bits_search *search,
 /* ---- all of it ---- */
 
 static enum ulp_status find(struct ulp_bits_search *search, const struct ulp_emulated *given,
-                            const struct ulp_find_sample *held_out, size_t held_count,
+                            const struct ulp_sample *held_out, size_t held_count,
                             struct ulp_bits *out, struct ulp_error *error)
 {
     struct ulp_emulated emulated = *given;
@@ -137,8 +137,8 @@ static enum ulp_status find(struct ulp_bits_search *search, const struct ulp_emu
 }
 
 enum ulp_status ulp_bits_find(const struct ulp_model *model, const struct ulp_bits_options *options,
-                              const struct ulp_find_sample *samples, size_t sample_count,
-                              const struct ulp_find_sample *held_out, size_t held_count,
+                              const struct ulp_sample *samples, size_t sample_count,
+                              const struct ulp_sample *held_out, size_t held_count,
                               struct ulp_bits *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;

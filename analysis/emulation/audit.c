@@ -1,6 +1,6 @@
 /* The audit that a search starts from, and what the reference decides in it. */
-#include "analysis/attribution/audited.h"
 #include "analysis/emulation/emulation.h"
+#include "analysis/session/session.h"
 #include "base/error.h"
 #include "tensor/tensor.h"
 
@@ -36,15 +36,18 @@ static void begin_sample(void *context, size_t sample, const struct ulp_plan *pl
     auditing->integers = auditing->emulation->integers[sample];
 }
 
-static void take_outputs(void *context, size_t sample, struct ulp_tensor_set *outputs)
+static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_tensor_set *outputs,
+                                    struct ulp_error *error)
 {
     const struct auditing *auditing = context;
     struct ulp_tensor_set *truth = &auditing->emulation->truths[sample];
+    (void)error;
     if (!truth->count)
         *truth = outputs[0];
     else
         ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
@@ -52,22 +55,23 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                     struct ulp_error *error)
 {
     const struct ulp_emulated *given = &emulation->given;
+    const struct ulp_samples samples = {.items = given->samples, .count = given->sample_count};
+    const struct ulp_audit_options options = {.shares = true,
+                                              .thread_count = given->thread_count,
+                                              .progress = given->progress};
     struct auditing auditing = {.emulation = emulation};
     const struct ulp_observer observers[] = {{.context = &auditing, .node_done = note_decisions},
-                                             watcher ? *watcher : (struct ulp_observer){0},
-                                             given->progress ? *given->progress
-                                                             : (struct ulp_observer){0}};
-    const struct ulp_audited audited = {.plan = emulation->plan,
-                                        .plans = &emulation->plans,
-                                        .samples = given->samples,
-                                        .sample_count = given->sample_count,
-                                        .thread_count = given->thread_count,
-                                        .observers = observers,
-                                        .observer_count = 3,
-                                        .context = &auditing,
-                                        .begins = begin_sample,
-                                        .ends = take_outputs};
-    enum ulp_status status = ulp_audited_run(&audited, out, error);
+                                             watcher ? *watcher : (struct ulp_observer){0}};
+    struct ulp_session session = {.plans = &emulation->plans,
+                                  .samples = &samples,
+                                  .options = &options,
+                                  .plain_shares = true,
+                                  .observers = observers,
+                                  .observer_count = 2,
+                                  .context = &auditing,
+                                  .begins = begin_sample,
+                                  .ends = take_outputs};
+    enum ulp_status status = ulp_session_run(&session, out, error);
     if (status == ULP_OK && (status = ulp_emulation_check_truths(emulation, error)) != ULP_OK)
         ulp_audit_free(out);
     return status;

@@ -4,7 +4,7 @@
 #ifndef ULP_ANALYSIS_EMULATION_H
 #define ULP_ANALYSIS_EMULATION_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 #include <ulpscope/mixed.h>
 
 #include "analysis/limit.h"
@@ -23,7 +23,7 @@ struct ulp_judgement {
 struct ulp_emulated {
     const struct ulp_model *model;
     const struct ulp_arithmetic *reference, *arithmetic;
-    const struct ulp_find_sample *samples;
+    const struct ulp_sample *samples;
     size_t sample_count;
     const char *const *tolerances; /* as in struct ulp_find_options */
     size_t tolerance_count;
@@ -94,7 +94,7 @@ void ulp_emulation_follow(struct ulp_emulation *emulation);
 enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp_error *error);
 /* ULP_ERROR_LIMIT when an input of the samples holds what is not finite, unless that is allowed. */
 enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
-                                           const struct ulp_find_sample *samples, size_t count,
+                                           const struct ulp_sample *samples, size_t count,
                                            struct ulp_error *error);
 /* ULP_ERROR_LIMIT when the truths leave nothing to judge by: no search could find it. */
 enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation,
@@ -129,7 +129,7 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
 /* A sample that was not emulated before, as any user would run it: the second lane keeps what
  * ulp_emulation_keep gave it. Of any shapes. */
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
-                                       const struct ulp_find_sample *sample,
+                                       const struct ulp_sample *sample,
                                        struct ulp_judgement *out, struct ulp_error *error);
 
 /* entries.c: what each node is kept in, as patterns of struct ulp_keep. Of several that name a node

@@ -64,7 +64,7 @@ static bool is_judged(const struct ulp_emulation *emulation, const char *output)
 }
 
 enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
-                                           const struct ulp_find_sample *samples, size_t count,
+                                           const struct ulp_sample *samples, size_t count,
                                            struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;

@@ -88,7 +88,7 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
 }
 
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
-                                       const struct ulp_find_sample *sample,
+                                       const struct ulp_sample *sample,
                                        struct ulp_judgement *out, struct ulp_error *error)
 {
     struct ulp_tensor_set outputs[2];

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "analysis/engine/mapping.h"
 #include "analysis/engine/words.h"

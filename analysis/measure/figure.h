@@ -3,7 +3,7 @@
 #ifndef ULP_ANALYSIS_FIGURE_H
 #define ULP_ANALYSIS_FIGURE_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 enum ulp_worst { ULP_WORST_LARGEST, ULP_WORST_FARTHEST, ULP_WORST_SMALLEST };
 

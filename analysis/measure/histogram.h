@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_HISTOGRAM_H
 #define ULP_ANALYSIS_HISTOGRAM_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "base/memory/alloc.h"
 

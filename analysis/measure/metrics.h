@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_METRICS_H
 #define ULP_ANALYSIS_METRICS_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "analysis/measure/histogram.h"
 #include "base/machine/thread.h"

@@ -3,7 +3,7 @@
 #ifndef ULP_ANALYSIS_PARTIAL_H
 #define ULP_ANALYSIS_PARTIAL_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "analysis/measure/metrics_strip.h"
 

@@ -262,7 +262,7 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
 
 enum ulp_status ulp_mixed_write(const struct ulp_model *model,
                                 const struct ulp_mixed_options *options,
-                                const struct ulp_find_sample *samples, size_t sample_count,
+                                const struct ulp_sample *samples, size_t sample_count,
                                 const char *folder, struct ulp_mixed *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;

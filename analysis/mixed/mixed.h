@@ -9,7 +9,7 @@
 struct ulp_mixed_job {
     const struct ulp_model *model;
     const struct ulp_mixed_options *options;
-    const struct ulp_find_sample *samples;
+    const struct ulp_sample *samples;
     size_t sample_count;
     struct ulp_arena *arena;
     /* one lane: the types' own arithmetics */

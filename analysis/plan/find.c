@@ -238,7 +238,7 @@ static enum ulp_status check_options(const struct ulp_find_options *options,
 }
 
 static enum ulp_status find(struct ulp_search *search, const struct ulp_emulated *given,
-                            const struct ulp_find_sample *held_out, size_t held_count,
+                            const struct ulp_sample *held_out, size_t held_count,
                             struct ulp_found *out, struct ulp_error *error)
 {
     const struct ulp_find_options *options = search->options;
@@ -266,8 +266,8 @@ static enum ulp_status find(struct ulp_search *search, const struct ulp_emulated
 }
 
 enum ulp_status ulp_plan_find(const struct ulp_model *model, const struct ulp_find_options *options,
-                              const struct ulp_find_sample *samples, size_t sample_count,
-                              const struct ulp_find_sample *held_out, size_t held_count,
+                              const struct ulp_sample *samples, size_t sample_count,
+                              const struct ulp_sample *held_out, size_t held_count,
                               struct ulp_found *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;

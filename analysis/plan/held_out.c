@@ -20,7 +20,7 @@ enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
 }
 
 enum ulp_status ulp_search_validate(struct ulp_search *search,
-                                    const struct ulp_find_sample *held_out, size_t count,
+                                    const struct ulp_sample *held_out, size_t count,
                                     struct ulp_found *found, struct ulp_error *error)
 {
     found->validated = ulp_arena_take(found->memory, count + 1, sizeof *found->validated);

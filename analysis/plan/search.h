@@ -57,7 +57,7 @@ enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
                                      struct ulp_arena *memory, struct ulp_error *error);
 /* Samples that the plan was not searched by. The plan's lane keeps what was found. */
 enum ulp_status ulp_search_validate(struct ulp_search *search,
-                                    const struct ulp_find_sample *held_out, size_t count,
+                                    const struct ulp_sample *held_out, size_t count,
                                     struct ulp_found *found, struct ulp_error *error);
 
 /* mixed.c: what was found as mixed.onnx, and its error where that keeps more than the plan. */

@@ -2,10 +2,15 @@
 #ifndef ULP_ANALYSIS_QUICK_H
 #define ULP_ANALYSIS_QUICK_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "run/lane.h"
 
+/* A quick reference: FP64, whose error is looked at while it runs. Of each node of the main graph
+ * some elements (256 of a formula, 4 rows of a product or normalisation, a line of a convolution;
+ * of other operators all) are recomputed at 128 bits from the FP64 values it read. The same
+ * elements in every run. The plan's lane 0 must be fp64, some of its nodes may be kept in mpfr:P.
+ * The plan must outlive it; for one thread. */
 struct ulp_quick {
     const struct ulp_plan *plan;
     struct ulp_pool *pool;
@@ -23,5 +28,19 @@ struct ulp_quick {
     } * nodes;
     size_t elements; /* recomputed */
 };
+
+enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
+                                 struct ulp_quick **out, struct ulp_error *error);
+void ulp_quick_free(struct ulp_quick *quick);
+/* For the run that the auditor observes, of one sample. */
+struct ulp_observer ulp_quick_observer(struct ulp_quick *quick);
+/* Fill audit->quick of the finished audit of that sample. What is measured: each node's own error,
+ * on the elements recomputed. What is estimated: its growth on the way, eight times what the
+ * arithmetics' errors did; decisions (indices, comparisons) are not judged. */
+enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit,
+                                struct ulp_error *error);
+/* After that: is the node to be computed at 128 bits, because FP64 is not known to be enough there
+ * or where its result goes? */
+bool ulp_quick_is_doubtful(const struct ulp_quick *quick, size_t node);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_PAGE_H
 #define ULP_ANALYSIS_PAGE_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "base/text/shown.h"
 #include "base/text/text.h"

@@ -4,7 +4,7 @@
 #define ULP_ANALYSIS_SAVED_H
 
 #include <jansson.h>
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 #include <ulpscope/saved.h>
 
 #include "base/memory/alloc.h"

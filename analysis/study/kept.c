@@ -28,7 +28,7 @@ static enum ulp_status make_key(struct ulp_studying *s, struct ulp_error *error)
                  (unsigned long long)fingerprint);
     for (size_t i = 0; i < s->sample_count; i++)
         ulp_text_add(&key, "inputs %016llx\n",
-                     (unsigned long long)ulp_tensor_set_fingerprint(s->samples[i]));
+                     (unsigned long long)ulp_tensor_set_fingerprint(s->samples[i].inputs));
     ulp_text_add(&key, "reference %s\nseed %llu, probability %a, confidence %a\n",
                  s->options->reference.name, (unsigned long long)out->seed, out->probability,
                  out->confidence);

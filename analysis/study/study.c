@@ -40,13 +40,13 @@ static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *err
     const struct ulp_arithmetic lanes[] = {s->options->reference, s->out->settings[0].arithmetic};
     struct ulp_plans plans = {.model = s->model, .lanes = lanes, .lane_count = 2};
     struct ulp_plan *plan;
-    enum ulp_status status = ulp_plans_choose(&plans, s->samples[0], &plan, error);
+    enum ulp_status status = ulp_plans_choose(&plans, s->samples[0].inputs, &plan, error);
     if (status != ULP_OK)
         ulp_fail_at(error, status, "%s", s->out->settings[0].text);
     for (size_t i = 1; i < s->sample_count && status == ULP_OK; i++) {
-        status = ulp_plans_choose(&plans, s->samples[i], &plan, error);
+        status = ulp_plans_choose(&plans, s->samples[i].inputs, &plan, error);
         if (status != ULP_OK)
-            ulp_fail_at(error, status, "sample %zu", i);
+            ulp_fail_at(error, status, "sample %s", s->samples[i].name);
     }
     if (status == ULP_OK)
         status = ulp_study_make_places(s, plans.first, error);
@@ -109,10 +109,9 @@ static enum ulp_status run(struct ulp_studying *s, struct ulp_error *error)
     return status == ULP_OK ? fit_all(s, error) : status;
 }
 
-enum ulp_status ulp_study_run(const struct ulp_model *model,
-                              const struct ulp_tensor_set *const *samples, size_t sample_count,
-                              const struct ulp_study_options *options, struct ulp_study *out,
-                              struct ulp_error *error)
+enum ulp_status ulp_study_run(const struct ulp_model *model, const struct ulp_sample *samples,
+                              size_t sample_count, const struct ulp_study_options *options,
+                              struct ulp_study *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -17,7 +17,7 @@ struct ulp_trial_sums;
 
 struct ulp_studying {
     const struct ulp_model *model;
-    const struct ulp_tensor_set *const *samples;
+    const struct ulp_sample *samples;
     size_t sample_count;
     const struct ulp_study_options *options;
     struct ulp_study *out;

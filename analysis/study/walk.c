@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ulpscope/part.h>
 
+#include "analysis/session/session.h"
 #include "analysis/study/studying.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -24,8 +24,6 @@ struct walking {
     /* of the current walk: [first, first + count) of the lanes */
     size_t first, count;
     struct ulp_arithmetic arithmetics[1 + LANES_MOST];
-    struct ulp_plans plans;
-    struct ulp_auditor *sum; /* of the samples' audits */
     bool has_trials;
 };
 
@@ -43,10 +41,9 @@ static enum ulp_status make_arithmetic(const struct ulp_studying *s, const struc
     return ulp_arithmetic_change(out, &setting->arithmetic, part, error);
 }
 
-static enum ulp_status open_walk(struct walking *w, struct ulp_error *error)
+static enum ulp_status make_lanes(struct walking *w, struct ulp_error *error)
 {
-    struct ulp_studying *s = w->s;
-    struct ulp_plan *plan;
+    const struct ulp_studying *s = w->s;
     enum ulp_status status = ULP_OK;
     w->arithmetics[0] = s->options->reference;
     w->has_trials = false;
@@ -55,23 +52,13 @@ static enum ulp_status open_walk(struct walking *w, struct ulp_error *error)
         w->has_trials |= s->out->settings[lane->setting].trials > 0;
         status = make_arithmetic(s, lane, &w->arithmetics[1 + l], error);
     }
-    w->plans =
-        (struct ulp_plans){.model = s->model, .lanes = w->arithmetics, .lane_count = 1 + w->count};
-    if (status == ULP_OK)
-        status = ulp_plans_choose(&w->plans, s->samples[0], &plan, error);
-    return status == ULP_OK ? ulp_auditor_create(plan, &w->sum, error) : status;
+    return status;
 }
 
-static void close_walk(struct walking *w)
+static enum ulp_status add_trials(void *context, size_t sample, struct ulp_tensor_set *outputs,
+                                  struct ulp_error *error)
 {
-    ulp_auditor_free(w->sum);
-    ulp_plans_free(&w->plans);
-    w->sum = NULL;
-}
-
-static enum ulp_status add_trials(struct walking *w, size_t sample,
-                                  const struct ulp_tensor_set *outputs, struct ulp_error *error)
-{
+    const struct walking *w = context;
     struct ulp_studying *s = w->s;
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < w->count && status == ULP_OK; l++) {
@@ -80,68 +67,20 @@ static enum ulp_status add_trials(struct walking *w, size_t sample,
             status = ulp_trial_sums_add(s, &s->sums[lane->setting], sample, lane->trial,
                                         &outputs[1 + l], &outputs[0], error);
     }
-    return status;
-}
-
-static enum ulp_status run_plan(struct walking *w, const struct ulp_plan *plan, size_t sample,
-                                struct ulp_auditor *auditor, struct ulp_error *error)
-{
-    const struct ulp_studying *s = w->s;
-    const struct ulp_study_options *options = s->options;
-    const struct ulp_run_options run = {.thread_count = options->thread_count};
-    struct ulp_observer observers[2] = {ulp_auditor_observer(auditor)};
-    struct ulp_tensor_set outputs[1 + LANES_MOST] = {0};
-    if (options->progress)
-        observers[1] = *options->progress;
-    enum ulp_status status =
-        ulp_plan_run(plan, s->samples[sample], &run, observers, options->progress ? 2 : 1,
-                     w->has_trials ? outputs : NULL, NULL, error);
-    if (status == ULP_OK && w->has_trials)
-        status = add_trials(w, sample, outputs, error);
     for (size_t l = 0; l <= w->count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;
 }
 
-/* Each sample by the plan of its shapes, in an audit of its own, which is added to those before. */
-static enum ulp_status run_sample(struct walking *w, size_t sample, struct ulp_error *error)
-{
-    struct ulp_auditor *auditor = NULL;
-    struct ulp_plan *plan;
-    struct ulp_audit audit;
-    char name[32];
-    snprintf(name, sizeof name, "%zu", sample);
-    enum ulp_status status = ulp_plans_choose(&w->plans, w->s->samples[sample], &plan, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_create(plan, &auditor, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_threads(auditor, w->s->options->thread_count, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_sample(auditor, name, error);
-    if (status == ULP_OK)
-        status = run_plan(w, plan, sample, auditor, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_finish(auditor, &audit, error);
-    ulp_auditor_free(auditor);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_auditor_add(w->sum, &audit, error);
-    ulp_audit_free(&audit);
-    return status;
-}
-
 /* Figures of all lanes, and the settings whose last run this was. */
-static enum ulp_status keep_walk(struct walking *w, struct ulp_error *error)
+static enum ulp_status keep_walk(struct walking *w, const struct ulp_audit *audit,
+                                 struct ulp_error *error)
 {
     struct ulp_studying *s = w->s;
-    struct ulp_audit audit;
-    enum ulp_status status = ulp_auditor_finish(w->sum, &audit, error);
-    if (status != ULP_OK)
-        return status;
+    enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < w->count; l++)
-        ulp_study_add_lane(s, &audit.lanes[l], w->lanes[w->first + l].setting,
+        ulp_study_add_lane(s, &audit->lanes[l], w->lanes[w->first + l].setting,
                            w->lanes[w->first + l].trial);
-    ulp_audit_free(&audit);
     for (size_t l = 0; l < w->count && status == ULP_OK; l++) {
         const struct lane *lane = &w->lanes[w->first + l];
         const struct ulp_study_setting *setting = &s->out->settings[lane->setting];
@@ -159,11 +98,13 @@ static enum ulp_status keep_walk(struct walking *w, struct ulp_error *error)
 }
 
 /* The order of runs for `begins`: those of the walks that are left, if none needs to be smaller. */
-static void tell_begin(const struct walking *w, size_t sample)
+static void tell_begin(void *context, size_t sample, const struct ulp_plan *plan)
 {
+    const struct walking *w = context;
     const struct ulp_study_options *options = w->s->options;
     const size_t left = ulp_size_divide_up(w->lane_count - w->first, w->most),
                  samples = w->s->sample_count;
+    (void)plan;
     if (!options->begins)
         return;
     struct ulp_environment *paused = ulp_environment_pause();
@@ -174,14 +115,28 @@ static void tell_begin(const struct walking *w, size_t sample)
 
 static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
 {
-    enum ulp_status status = open_walk(w, error);
-    for (size_t i = 0; i < w->s->sample_count && status == ULP_OK; i++) {
-        tell_begin(w, i);
-        status = run_sample(w, i, error);
-    }
+    const struct ulp_study_options *given = w->s->options;
+    const struct ulp_audit_options options = {.thread_count = given->thread_count,
+                                              .progress = given->progress};
+    const struct ulp_samples samples = {.items = w->s->samples, .count = w->s->sample_count};
+    struct ulp_plans plans = {.model = w->s->model,
+                              .lanes = w->arithmetics,
+                              .lane_count = 1 + w->count};
+    struct ulp_audit audit = {0};
+    enum ulp_status status = make_lanes(w, error);
+    struct ulp_session session = {.plans = &plans,
+                                  .samples = &samples,
+                                  .options = &options,
+                                  .entire_only = true,
+                                  .context = w,
+                                  .begins = tell_begin,
+                                  .ends = w->has_trials ? add_trials : NULL};
     if (status == ULP_OK)
-        status = keep_walk(w, error);
-    close_walk(w);
+        status = ulp_session_run(&session, &audit, error);
+    if (status == ULP_OK)
+        status = keep_walk(w, &audit, error);
+    ulp_audit_free(&audit);
+    ulp_plans_free(&plans);
     return status;
 }
 
@@ -203,7 +158,7 @@ static void rewind_setting(struct walking *w)
 static enum ulp_status check_settings(const struct walking *w, struct ulp_error *error)
 {
     const struct ulp_studying *s = w->s;
-    const struct ulp_plan_options options = {.inputs = s->samples[0]};
+    const struct ulp_plan_options options = {.inputs = s->samples[0].inputs};
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < w->lane_count && w->lane_count > w->most && status == ULP_OK; l++) {
         const struct ulp_study_setting *setting = &s->out->settings[w->lanes[l].setting];

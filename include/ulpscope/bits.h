@@ -153,8 +153,8 @@ struct ulp_bits {
  * with ulp_bits_free. */
 ULP_API enum ulp_status ulp_bits_find(const struct ulp_model *model,
                                       const struct ulp_bits_options *options,
-                                      const struct ulp_find_sample *samples, size_t sample_count,
-                                      const struct ulp_find_sample *held_out, size_t held_count,
+                                      const struct ulp_sample *samples, size_t sample_count,
+                                      const struct ulp_sample *held_out, size_t held_count,
                                       struct ulp_bits *out, struct ulp_error *error);
 ULP_API void ulp_bits_free(struct ulp_bits *bits);
 

@@ -9,7 +9,7 @@
 #ifndef ULPSCOPE_COMPARE_H
 #define ULPSCOPE_COMPARE_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 #include <ulpscope/recording.h>
 
 /* The errors to expect of an arithmetic at one tensor. */

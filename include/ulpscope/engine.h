@@ -11,7 +11,7 @@
 #ifndef ULPSCOPE_ENGINE_H
 #define ULPSCOPE_ENGINE_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* ---- what the description says ---- */
 

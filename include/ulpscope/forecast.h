@@ -25,8 +25,8 @@ ULP_API const char *ulp_forecast_verdict_name(enum ulp_forecast_verdict verdict)
 
 /* Why a value overflows, or comes near it. */
 enum ulp_forecast_cause {
-    ULP_FORECAST_RESULT,   /* the node's exact result is too large for its storage */
-    ULP_FORECAST_INPUT,    /* an input of the model is too large for the storage */
+    ULP_FORECAST_RESULT, /* the node's exact result is too large for its storage */
+    ULP_FORECAST_INPUT,  /* an input of the model is too large for the storage */
     /* a constant is, and the arithmetic lowers it to infinity (a mask), or clips it so that results
      * are wrong (a variance) */
     ULP_FORECAST_CONSTANT,

@@ -3,7 +3,7 @@
 #ifndef ULPSCOPE_HTML_H
 #define ULPSCOPE_HTML_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* Write the audit as a page: the verdict, the outputs, the graph, the error along the depth, all
  * nodes, schedules, and how every number was obtained. The file is complete or unchanged. */

@@ -3,7 +3,7 @@
 #ifndef ULPSCOPE_LIMIT_H
 #define ULPSCOPE_LIMIT_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 enum ulp_crossing_kind {
     ULP_CROSSED_VALUE,    /* the figure is above the limit (cosine and sqnr_db: below it), or NaN */

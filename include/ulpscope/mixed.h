@@ -5,12 +5,6 @@
 
 #include <ulpscope/run.h>
 
-/* Samples that a plan is judged by, or a file checked with. Names and inputs stay the caller's. */
-struct ulp_find_sample {
-    const char *name;
-    const struct ulp_tensor_set *inputs;
-};
-
 struct ulp_mixed_options {
     struct ulp_arithmetic arithmetic; /* of the nodes that are not kept */
     struct ulp_keeps keeps;
@@ -55,7 +49,7 @@ struct ulp_mixed {
  * to compute. Free *out with ulp_mixed_free. */
 ULP_API enum ulp_status ulp_mixed_write(const struct ulp_model *model,
                                         const struct ulp_mixed_options *options,
-                                        const struct ulp_find_sample *samples, size_t sample_count,
+                                        const struct ulp_sample *samples, size_t sample_count,
                                         const char *folder, struct ulp_mixed *out,
                                         struct ulp_error *error);
 ULP_API void ulp_mixed_free(struct ulp_mixed *mixed);

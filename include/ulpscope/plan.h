@@ -8,7 +8,7 @@
 #ifndef ULPSCOPE_PLAN_H
 #define ULPSCOPE_PLAN_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 #include <ulpscope/mixed.h>
 
 struct ulp_find_options {
@@ -106,8 +106,8 @@ struct ulp_found {
  * judged with the plan found and were not used to find it. Free *out with ulp_found_free. */
 ULP_API enum ulp_status ulp_plan_find(const struct ulp_model *model,
                                       const struct ulp_find_options *options,
-                                      const struct ulp_find_sample *samples, size_t sample_count,
-                                      const struct ulp_find_sample *held_out, size_t held_count,
+                                      const struct ulp_sample *samples, size_t sample_count,
+                                      const struct ulp_sample *held_out, size_t held_count,
                                       struct ulp_found *out, struct ulp_error *error);
 ULP_API void ulp_found_free(struct ulp_found *found);
 

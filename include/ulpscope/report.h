@@ -2,7 +2,7 @@
 #ifndef ULPSCOPE_REPORT_H
 #define ULPSCOPE_REPORT_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* Make the folder (and those above it) when it is missing, and check that files can be made in it:
  * call it before a long run, so that the report can be written at its end. */

@@ -121,6 +121,14 @@ ULP_API bool ulp_plan_takes(const struct ulp_plan *plan, const struct ulp_tensor
  * same indexes? Then what runs of one give can be put together with what those of the other do. */
 ULP_API bool ulp_plan_same_nodes(const struct ulp_plan *a, const struct ulp_plan *b);
 
+/* A sample of a model's inputs. Names and inputs stay the caller's. */
+struct ulp_sample {
+    const char *name;                    /* in reports and messages */
+    const struct ulp_tensor_set *inputs; /* NULL: ulp_samples.open gives them */
+    uint64_t
+        fingerprint; /* ulp_tensor_set_fingerprint of the inputs, for a checkpoint; 0: unknown */
+};
+
 /* Plans of a model and its lanes for samples of any shapes, one thread at a time: set the first
  * four, zero the rest, and free it with ulp_plans_free. */
 struct ulp_plans {
@@ -303,15 +311,7 @@ struct ulp_observer {
     bool (*cancelled)(void *context); /* asked before every node */
 };
 
-/* Where lanes of a run left the reference's decisions (integers that nodes compute from floats,
- * branches, iterations, shapes; whole numbers of Round, Floor and Ceil): a copy of all lanes'
- * values before that node. Charged to the model's budget and given up before an allocation fails.
- * For one run at a time; the plan must outlive it. */
 struct ulp_departure;
-ULP_API enum ulp_status ulp_departure_create(const struct ulp_plan *plan,
-                                             struct ulp_departure **out, struct ulp_error *error);
-ULP_API void ulp_departure_free(struct ulp_departure *departure);
-
 struct ulp_run_options {
     int thread_count; /* 0: all processors */
     bool audit;       /* compute single and here for lanes 1.. */
@@ -324,10 +324,7 @@ struct ulp_run_options {
     /* lanes 1.. take the reference's decisions: integers that a node computes from floats (indices,
      * comparisons, but not quantised numbers) are the reference's, and TopK selects by them */
     bool follow;
-    /* NULL, or of this plan. A run without `follow` leaves there where a lane first left the
-     * reference's decisions; one with `follow`, on the same inputs and with the same arithmetics,
-     * begins at that node, if that is still known: it shows no node of the main graph before */
-    struct ulp_departure *departure;
+    struct ulp_departure *departure; /* private: NULL */
 };
 
 /* Time and memory of a run. */

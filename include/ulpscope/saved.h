@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 struct ulp_saved;
 

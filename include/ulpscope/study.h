@@ -11,7 +11,7 @@
 #ifndef ULPSCOPE_STUDY_H
 #define ULPSCOPE_STUDY_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* The most settings that all sweeps of a study may have together, and trials of one. */
 #define ULP_STUDY_SETTINGS_MAX 1000
@@ -210,8 +210,8 @@ struct ulp_study_options {
  * arithmetic the model cannot have: ULP_ERROR_USAGE or ULP_ERROR_UNSUPPORTED, before anything runs.
  * Free *out with ulp_study_free. */
 ULP_API enum ulp_status ulp_study_run(const struct ulp_model *model,
-                                      const struct ulp_tensor_set *const *samples,
-                                      size_t sample_count, const struct ulp_study_options *options,
+                                      const struct ulp_sample *samples, size_t sample_count,
+                                      const struct ulp_study_options *options,
                                       struct ulp_study *out, struct ulp_error *error);
 ULP_API void ulp_study_free(struct ulp_study *study);
 /* The output with the largest relative error over the settings of the series: what the conclusion

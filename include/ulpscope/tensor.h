@@ -145,4 +145,7 @@ ULP_API enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget 
 ULP_API enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
                                                  struct ulp_error *error);
 
+/* A number that tells sets apart: of names, types, shapes and elements. */
+ULP_API uint64_t ulp_tensor_set_fingerprint(const struct ulp_tensor_set *set);
+
 #endif

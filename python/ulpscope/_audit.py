@@ -1,4 +1,4 @@
-"""An audit as dataclasses. Fields have the names and meanings of analysis.h; NaN means "not defined"."""
+"""An audit as dataclasses. Fields have the names and meanings of audit.h; NaN means "not defined"."""
 
 from __future__ import annotations
 

@@ -13,12 +13,11 @@ import numpy as np
 from . import _declarations as d
 from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
 from ._audit import Audit
-from ._auditing import AuditOptions, Auditing
 from ._bits import BitsResult, find_weight
 from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
-from ._progress import ProgressOption, make_progress
+from ._progress import Progress, ProgressOption, make_progress
 from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
 from ._shared import models, table
 from ._study import Study
@@ -215,10 +214,30 @@ class Model:
         structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
         kept, none = _Keeps(keep), _Keeps(None)
         keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
-        options = d.ulp_plan_options(keeps=keeps)
-        plans = Owner(d.ulp_plans(self._model, structs, len(lanes), options), "ulp_plans_free")
-        wanted = AuditOptions(attribute, certify, quick, timings, threads, progress)
-        return Audit.of(*Auditing(self._model, plans, lanes[0].struct, wanted).run(names, sets))
+        shown, timer, times = make_progress(progress), None, None
+        if timings:
+            address = ctypes.c_void_p()
+            call("ulp_timer_create", byref(address))
+            timer = Owner(address, "ulp_timer_free")
+        audit = Owner(d.ulp_audit(), "ulp_audit_free")
+        with Watch(shown) as watch:
+            options = d.ulp_audit_options(
+                plan=d.ulp_plan_options(keeps=keeps),
+                shares=attribute,
+                certify=certify,
+                quick=quick,
+                thread_count=threads,
+                timer=timer.value if timer is not None else None,
+                progress=ctypes.pointer(watch.observer),
+                begins=_begins(d.ulp_audit_options, shown),
+            )
+            given = d.ulp_samples(len(sets), _sample_items(names, sets))
+            call("ulp_audit_run", self._model, structs, len(lanes), byref(given), byref(options), byref(audit.value))
+        if timer is not None:
+            times = Owner(d.ulp_timings(), "ulp_timings_free")
+            call("ulp_timings_read", timer.value, byref(times.value))
+            audit.value.timings = ctypes.pointer(times.value)
+        return Audit.of(audit, times)
 
     def overflow(
         self,
@@ -314,7 +333,7 @@ class Model:
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
             )
-            lists = (_find_samples(names, sets), len(sets), _find_samples(held_names, held), len(held))
+            lists = (_sample_items(names, sets), len(sets), _sample_items(held_names, held), len(held))
             call("ulp_plan_find", self._model, byref(options), *lists, byref(found.value))
         return PlanResult.of(found)
 
@@ -359,7 +378,7 @@ class Model:
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
             )
-            lists = (_find_samples(names, sets), len(sets), _find_samples(held_names, held), len(held))
+            lists = (_sample_items(names, sets), len(sets), _sample_items(held_names, held), len(held))
             call("ulp_bits_find", self._model, byref(options), *lists, byref(bits.value))
         return BitsResult.of(bits)
 
@@ -449,15 +468,8 @@ class Model:
         groups; the law that it follows, and trials of stochastic rounding. doc/study.md has the meanings."""
         names, sets = self._samples(samples)
         swept = _list(sweeps)
-        pointers = (ctypes.POINTER(d.ulp_tensor_set) * len(sets))(*[ctypes.pointer(s.value) for s in sets])
         shown = make_progress(progress)
         result = Owner(d.ulp_study(), "ulp_study_free")
-
-        def begin(_context: Any, run: int, run_count: int) -> None:
-            if shown is not None:
-                shown.run, shown.runs = run, max(run_count, 1)
-
-        begins: Any = {f[0]: f[1] for f in d.ulp_study_options._fields_}["begins"]
         with Watch(shown) as watch:
             options = d.ulp_study_options(
                 reference=find_arithmetic(reference).struct,
@@ -474,9 +486,9 @@ class Model:
                 checkpoint=os.fsencode(checkpoint) if checkpoint is not None else None,
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
-                begins=begins(begin),
+                begins=_begins(d.ulp_study_options, shown),
             )
-            call("ulp_study_run", self._model, pointers, len(sets), byref(options), byref(result.value))
+            call("ulp_study_run", self._model, _sample_items(names, sets), len(sets), byref(options), byref(result.value))
         return Study.of(result)
 
     def compare(
@@ -519,6 +531,17 @@ def _list(values: Any) -> list[Any]:
     return [values] if isinstance(values, (str, Arithmetic)) else list(values)
 
 
-def _find_samples(names: Sequence[str], sets: Sequence[TensorSet]) -> Any:
-    items = [d.ulp_find_sample(name.encode(), ctypes.pointer(s.value)) for name, s in zip(names, sets)]
-    return (d.ulp_find_sample * max(len(items), 1))(*items)
+def _begins(options: Any, shown: Progress | None) -> Any:
+    """The callback `begins` of these options: its last two numbers are a run and their count."""
+
+    def begin(*numbers: Any) -> None:
+        if shown is not None:
+            shown.run, shown.runs = numbers[-2], max(numbers[-1], 1)
+
+    kind: Any = {f[0]: f[1] for f in options._fields_}["begins"]
+    return kind(begin)
+
+
+def _sample_items(names: Sequence[str], sets: Sequence[TensorSet]) -> Any:
+    items = [d.ulp_sample(name.encode(), ctypes.pointer(s.value)) for name, s in zip(names, sets)]
+    return (d.ulp_sample * max(len(items), 1))(*items)

@@ -111,13 +111,6 @@ bool ranks_all_equal(uint64_t number)
     return most[0] == own[0] && most[1] == own[1];
 }
 
-void ranks_agree(bool *answer)
-{
-    unsigned char byte = *answer;
-    MPI_Bcast(&byte, 1, MPI_BYTE, 0, MPI_COMM_WORLD);
-    *answer = byte;
-}
-
 int ranks_leave(int code)
 {
     if (!joined)
@@ -183,11 +176,6 @@ bool ranks_all_equal(uint64_t number)
 {
     (void)number;
     return true;
-}
-
-void ranks_agree(bool *answer)
-{
-    (void)answer;
 }
 
 int ranks_leave(int code)

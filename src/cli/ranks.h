@@ -26,8 +26,6 @@ void ranks_hand(size_t index, unsigned char *bytes, size_t count);
 bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *count);
 /* Whether all ranks, each of which calls this, gave the same number; returns when all have. */
 bool ranks_all_equal(uint64_t number);
-/* Rank 0's answer becomes that of all, who ask for it in the same order. */
-void ranks_agree(bool *answer);
 /* The end of the process, with that exit code; after a failure it is the end of all. Returns it. */
 int ranks_leave(int code);
 

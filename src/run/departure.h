@@ -1,8 +1,18 @@
-/* What a departure is to the walks (ulpscope/run.h says what it is for). */
+/* Where a run left the reference's decisions, and what it is to the walks. */
 #ifndef ULP_RUN_DEPARTURE_H
 #define ULP_RUN_DEPARTURE_H
 
 #include "run/walk.h"
+
+/* Where lanes of a run left the reference's decisions (integers that nodes compute from floats,
+ * branches, iterations, shapes; whole numbers of Round, Floor and Ceil): a copy of all lanes'
+ * values before that node. Charged to the model's budget and given up before an allocation fails.
+ * For one run at a time; the plan must outlive it. A run without `follow` leaves there where a lane
+ * first left the decisions; one with `follow`, on the same inputs and with the same arithmetics,
+ * begins at that node, if that is still known: it shows no node of the main graph before. */
+enum ulp_status ulp_departure_create(const struct ulp_plan *plan, struct ulp_departure **out,
+                                     struct ulp_error *error);
+void ulp_departure_free(struct ulp_departure *departure);
 
 /* Of another plan: a usage error. NULL: nothing. */
 enum ulp_status ulp_departure_check(const struct ulp_departure *departure,

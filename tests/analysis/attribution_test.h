@@ -8,6 +8,7 @@
 #include "analysis/attribution/attribution.h"
 #include "base/random.h"
 #include "tests/support/text_model.h"
+#include "analysis/audit/auditor.h"
 
 #define LANES 4
 static const char *lanes[LANES] = {"mpfr:128", "fp16", "tf32", "fp32"};
@@ -47,7 +48,6 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
                                        text_inputs(model, 6, x0, true)};
     const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-    const struct ulp_attribution_options shares = {.output = output, .thread_count = 1};
     struct ulp_arithmetic arithmetics[LANES];
     struct ulp_plan *plan;
     struct ulp_auditor *auditor;
@@ -76,10 +76,16 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
         ck_ulp_ok(ulp_auditor_finish(auditor, out, error), *error);
         ck_ulp_ok(ulp_attributor_finish(attributor, out, error), *error);
     }
-    const struct ulp_tensor_set *given[] = {&inputs[0], &inputs[1]};
-    if (fixes)
-        ck_ulp_ok(ulp_audit_attribute_overflowing(out, plan, given, samples, &shares, error),
-                  *error);
+    if (status == ULP_OK && fixes) {
+        const struct ulp_sample items[] = {{"0", &inputs[0], 0}, {"1", &inputs[1], 0}};
+        const struct ulp_samples both = {.count = samples, .items = items};
+        const struct ulp_audit_options whole = {.plan = {.keeps = keeps},
+                                                .shares = true,
+                                                .output = output,
+                                                .thread_count = 1};
+        ulp_audit_free(out);
+        ck_ulp_ok(ulp_audit_run(model, arithmetics, LANES, &both, &whole, out, error), *error);
+    }
     ulp_attributor_free(attributor);
     ulp_auditor_free(auditor);
     ulp_plan_free(plan);

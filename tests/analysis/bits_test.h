@@ -20,9 +20,9 @@ static inline enum ulp_status find(const struct ulp_model *model, struct ulp_bit
                                    size_t sample_count, struct ulp_bits *out,
                                    struct ulp_error *error)
 {
-    struct ulp_find_sample list[SAMPLES];
+    struct ulp_sample list[SAMPLES];
     for (size_t s = 0; s < sample_count; s++)
-        list[s] = (struct ulp_find_sample){s ? "two" : "one", &samples[s]};
+        list[s] = (struct ulp_sample){s ? "two" : "one", &samples[s], 0};
     options.reference = test_arithmetic("mpfr:128");
     options.tolerances = &tolerance;
     options.tolerance_count = 1;

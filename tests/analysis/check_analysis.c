@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "base/random.h"
 #include "analysis/measure/median.h"

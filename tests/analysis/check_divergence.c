@@ -9,6 +9,7 @@
 #include "load/load.h"
 #include "tests/support/proto.h"
 #include "tests/support/test.h"
+#include "analysis/audit/auditor.h"
 
 #define COUNT 6
 #define TINY 0x1p-12 /* a quarter of FP16's unit at 1, an eighth at 2 */

@@ -66,7 +66,7 @@ static void write_mixed(const struct ulp_model *model, const char *arithmetic,
                         const struct ulp_keeps *keeps, const struct ulp_tensor_set *inputs,
                         struct ulp_mixed *out)
 {
-    const struct ulp_find_sample sample = {"one", inputs};
+    const struct ulp_sample sample = {"one", inputs, 0};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic(arithmetic),
                                               .keeps = *keeps,
                                               .thread_count = 2};
@@ -229,7 +229,7 @@ START_TEST(a_changed_file_is_refused)
 {
     struct ulp_model *model = load_text(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
-    const struct ulp_find_sample sample = {"one", &inputs};
+    const struct ulp_sample sample = {"one", &inputs, 0};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16")};
     struct ulp_mixed mixed;
     struct ulp_error error;
@@ -261,7 +261,7 @@ START_TEST(the_model_stays)
     proto_free(&bytes);
     ck_ulp_ok(ulp_model_load(test_folder("mixed/mixed.onnx"), NULL, &model, &error), error);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
-    const struct ulp_find_sample sample = {"one", &inputs};
+    const struct ulp_sample sample = {"one", &inputs, 0};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16")};
     ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed,
                                      &error),

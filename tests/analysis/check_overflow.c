@@ -3,6 +3,7 @@
 #include "tests/support/text_model.h"
 
 #include <string.h>
+#include "analysis/audit/auditor.h"
 
 static void audit(const struct text_graph *graph, const char *lane, double x0,
                   struct ulp_audit *out)

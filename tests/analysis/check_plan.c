@@ -68,9 +68,9 @@ static enum ulp_status find(const struct ulp_model *model, struct ulp_find_optio
                             const char *tolerance, const struct ulp_tensor_set *samples,
                             size_t sample_count, struct ulp_found *out, struct ulp_error *error)
 {
-    struct ulp_find_sample list[SAMPLES];
+    struct ulp_sample list[SAMPLES];
     for (size_t s = 0; s < sample_count; s++)
-        list[s] = (struct ulp_find_sample){s ? "two" : "one", &samples[s]};
+        list[s] = (struct ulp_sample){s ? "two" : "one", &samples[s], 0};
     options.arithmetic = test_arithmetic("fp16");
     options.keep_in = test_arithmetic("fp32");
     options.reference = test_arithmetic("mpfr:128");

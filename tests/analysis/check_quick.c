@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "tests/support/text_model.h"
+#include "analysis/audit/auditor.h"
+#include "analysis/quick/quick.h"
 
 static const struct text_graph network = {
     "x",

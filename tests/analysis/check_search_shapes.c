@@ -23,7 +23,7 @@ static const double DB_NEAR = 3e-7;
 struct searched {
     struct ulp_model *model;
     struct ulp_tensor_set sets[ALL];
-    struct ulp_find_sample samples[ALL];
+    struct ulp_sample samples[ALL];
 };
 
 static float value(size_t sample, size_t i)
@@ -41,7 +41,7 @@ static void open_searched(struct searched *s)
     ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &s->model, &error), error);
     for (size_t i = 0; i < ALL; i++) {
         s->sets[i] = shaped_inputs(i, counts[i], value);
-        s->samples[i] = (struct ulp_find_sample){names[i], &s->sets[i]};
+        s->samples[i] = (struct ulp_sample){names[i], &s->sets[i], 0};
     }
 }
 
@@ -288,7 +288,7 @@ START_TEST(other_nodes)
     struct ulp_model *model = onnx_text_load(17, SHAPES_CHOOSE_NODES);
     static const char *const tolerances[] = {"sqnr_db=60"};
     struct ulp_tensor_set sets[] = {shaped_inputs(0, 3, value), shaped_inputs(1, 4, value)};
-    const struct ulp_find_sample samples[] = {{"three", &sets[0]}, {"four", &sets[1]}};
+    const struct ulp_sample samples[] = {{"three", &sets[0], 0}, {"four", &sets[1], 0}};
     const struct ulp_find_options plan = {.arithmetic = test_arithmetic("bf16"),
                                           .keep_in = test_arithmetic("fp32"),
                                           .reference = test_arithmetic("mpfr:128"),

@@ -12,6 +12,7 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
 #include "tests/support/text_model.h"
+#include "analysis/audit/auditor.h"
 
 static struct ulp_tensor_set make_inputs(const float *values, int64_t count)
 {
@@ -362,7 +363,7 @@ START_TEST(refused)
     const float x[2] = {1.1f, 1.3f};
     struct ulp_model *model = onnx_text_load(17, "(float[2] x) => (float[2] y) { y = Mul(x, x) }");
     struct ulp_tensor_set inputs = make_inputs(x, 2);
-    const struct ulp_tensor_set *sample = &inputs;
+    const struct ulp_sample sample = {.name = "0", .inputs = &inputs};
     const char *const good[] = {"fp16"}, *const bad[] = {"fp16,round={rne,xx}"},
                       *const many[] = {"e5m{1..20},order=blocked:{1..40}",
                                        "e5m{1..20},order=blocked:{41..80}"},

@@ -86,7 +86,7 @@ START_TEST(little_memory)
         ck_ulp_ok(ulp_budget_create(limit, &budget, &error), error);
         struct ulp_study_options own = options;
         const char *const sweeps[] = {SWEEPS};
-        const struct ulp_tensor_set *sample = &inputs;
+        const struct ulp_sample sample = {.name = "0", .inputs = &inputs};
         own.reference = test_arithmetic("mpfr:128");
         own.sweeps = sweeps;
         own.sweep_count = 3;
@@ -171,7 +171,7 @@ START_TEST(resumed)
     struct ulp_study_options own = options;
     struct ulp_error error;
     const char *const sweeps[] = {SWEEPS};
-    const struct ulp_tensor_set *sample = &inputs;
+    const struct ulp_sample sample = {.name = "0", .inputs = &inputs};
     own.reference = test_arithmetic("mpfr:128");
     own.sweeps = sweeps;
     own.sweep_count = 3;

@@ -63,7 +63,7 @@ START_TEST(any_shapes)
     struct ulp_model *model = onnx_text_load(
         17, "(float[N] x) => (float[N] y) <float k = {3}> { a = Mul(x, k) y = Mul(a, x) }");
     struct ulp_study_options options = plain;
-    const struct ulp_tensor_set *samples[SAMPLES];
+    struct ulp_sample samples[SAMPLES];
     struct ulp_tensor_set sets[SAMPLES];
     struct ulp_study all, ones[SAMPLES];
     struct ulp_error error;
@@ -73,7 +73,7 @@ START_TEST(any_shapes)
     options.sweep_count = 2;
     for (size_t i = 0; i < SAMPLES; i++) {
         sets[i] = shaped_inputs(i, counts[i], value);
-        samples[i] = &sets[i];
+        samples[i] = (struct ulp_sample){.name = "one", .inputs = &sets[i]};
         ck_ulp_ok(ulp_study_run(model, &samples[i], 1, &options, &ones[i], &error), error);
     }
     ck_ulp_ok(ulp_study_run(model, samples, SAMPLES, &options, &all, &error), error);
@@ -101,7 +101,7 @@ START_TEST(other_nodes)
     struct ulp_model *model = onnx_text_load(17, SHAPES_CHOOSE_NODES);
     static const char *const sweeps[] = {"e8m4"};
     struct ulp_tensor_set sets[] = {shaped_inputs(0, 3, value), shaped_inputs(1, 4, value)};
-    const struct ulp_tensor_set *samples[] = {&sets[0], &sets[1]};
+    const struct ulp_sample samples[] = {{"0", &sets[0], 0}, {"1", &sets[1], 0}};
     struct ulp_study_options options = plain;
     struct ulp_study study;
     struct ulp_error error;

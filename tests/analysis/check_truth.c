@@ -7,6 +7,8 @@
 
 #include "analysis/measure/metrics.h"
 #include "run/lane.h"
+#include "analysis/audit/auditor.h"
+#include "analysis/audit/truth.h"
 
 /* The rewritten graph differs by a factor in the middle (its "conversion"), has a value the
  * original has not (d), one under another name (e2 for e), and one of another shape (m). */

@@ -12,6 +12,7 @@
 #include "run/lane.h"
 #include "tensor/tensor.h"
 #include "tests/analysis/wide.h"
+#include "analysis/audit/auditor.h"
 
 enum { TENSORS = 5, PAIRS = ULP_VIEW_COUNT };
 

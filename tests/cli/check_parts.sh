@@ -339,33 +339,6 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
     mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 >out 2>err
     grep -q "$(printf '\033')" out && fail "colours of mpirun's terminal are in a file"
 
-    # the arithmetics of every sample over ranks; two that are compared with each other stay together
-    lanes=("$program" audit "$model" -i samples -a fp16,fp32,bf16,fp32,qdq=integer,e5m6 -q --verify 2 --certify --schedules)
-    expect 0 "five arithmetics" "${lanes[@]}" -o whole
-    grep -q '"verified"' whole/report.json && grep -q "\"qdq_divergence\"" whole/report.json || fail "five arithmetics: what is shared"
-    for ranks in ${ULPSCOPE_TEST_RANKS:-1 2 3}; do
-        expect 0 "arithmetics over $ranks ranks" mpirun --oversubscribe -n "$ranks" "${lanes[@]}" --lanes-over-ranks -t 1 -o ranks
-        same ranks "arithmetics over $ranks ranks"
-        rm -rf ranks
-    done
-    expect 0 "arithmetics over ranks, kept" mpirun --oversubscribe -n 2 "${lanes[@]}" --lanes-over-ranks -t 1 --checkpoint of_lanes -o ranks
-    same ranks "arithmetics over ranks, kept"
-    rm -rf ranks of_lanes/sample-000003.part of_lanes/sample-000006.part
-    expect 0 "arithmetics over ranks, resumed" mpirun --oversubscribe -n 3 "${lanes[@]}" --lanes-over-ranks -t 1 --checkpoint of_lanes -o ranks
-    same ranks "arithmetics over ranks, resumed"
-    rm -rf ranks of_lanes/sample-000004.part
-    expect 0 "resumed by one process" "${lanes[@]}" --checkpoint of_lanes -o ranks
-    same ranks "resumed by one process"
-    for k in 1 2; do
-        expect 0 "shard $k over ranks" mpirun --oversubscribe -n 2 "${lanes[@]}" --lanes-over-ranks -t 1 --shard $k/2 --checkpoint of_shards
-    done
-    expect 0 "merged shards over ranks" "$program" merge of_shards -o ranks
-    same ranks "merged shards over ranks"
-    expect 2 "more ranks than arithmetics" mpirun --oversubscribe -n 3 "$program" audit "$model" -a fp16,bf16 -q --lanes-over-ranks
-    shows err "the arithmetics are for 2 ranks at most, and mpirun started 3" "more ranks than arithmetics"
-    [ "$(grep -c "mpirun started 3" err)" = 1 ] || fail "more ranks than arithmetics: said by each"
-    expect 2 "a quick reference over ranks" "$program" audit "$model" --quick --lanes-over-ranks
-
     # A rank killed at random moments (when as many samples are finished): mpirun names it and ends the others, no more than the
     # sample of each is lost, and the same command goes on, to the bytes of one run.
     for ((i = 0; i < 40; i++)); do echo "samples/s$((i % 5)).npz"; done >forty.txt
@@ -398,9 +371,6 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
 else
     echo "not configured --with-mpi, or without mpirun: ranks are not tried"
     if ! grep -q '^#define HAVE_MPI 1' "$program_folder/config.h"; then
-        expect 2 "arithmetics over ranks without MPI" "$program" audit "$model" --lanes-over-ranks
-        shows err "--lanes-over-ranks: this ulpscope was built without MPI" "arithmetics over ranks without MPI"
-        lines err 1 "arithmetics over ranks without MPI"
         expect 0 "ranks without MPI" env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$program" audit "$model" -i samples/s0.npz -a bf16
         shows err "started 2 processes, and this ulpscope was built without MPI" "ranks without MPI"
         expect 0 "the second rank without MPI" env PMI_SIZE=2 PMI_RANK=1 "$program" audit "$model" -i samples/s0.npz -a bf16

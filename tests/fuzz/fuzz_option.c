@@ -6,6 +6,8 @@
 #include "data/layer_options.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/proto.h"
+#include "analysis/audit/auditor.h"
+#include "analysis/audit/part.h"
 
 #define USAGE FUZZ_ALLOW(ULP_ERROR_USAGE)
 
@@ -87,18 +89,8 @@ const char *fuzz_part(const uint8_t *bytes, size_t count)
     const char *wrong = NULL;
     if (ulp_auditor_create(get_plan(&model), &auditor, &error) != ULP_OK)
         abort();
-    unsigned char *joined;
-    size_t joined_count;
-    /* of one process: as it is, and refused for the same reasons */
-    const enum ulp_status joins = ulp_part_join(auditor, (const void *const[]){bytes}, &count, 1,
-                                                &joined, &joined_count, &error);
     enum ulp_status status = ulp_auditor_add_part(auditor, bytes, count, &error);
-    if (joins == ULP_OK && (joined_count != count || memcmp(joined, bytes, count) != 0))
-        wrong = "a part that is another when it is joined with none";
-    else if (joins != ULP_OK && status == ULP_OK)
-        wrong = "a part that is refused only when it is joined with none";
-    free(joined);
-    if (!wrong && status == ULP_OK && ulp_auditor_add_part(auditor, bytes, count, &error) != ULP_OK)
+    if (status == ULP_OK && ulp_auditor_add_part(auditor, bytes, count, &error) != ULP_OK)
         wrong = "a part that is added once only";
     if (status != ULP_OK)
         wrong = fuzz_failure(status, FUZZ_FILE, &error);

@@ -5,6 +5,7 @@
 #include "analysis/study/studying.h"
 #include "base/text/shown.h"
 #include "tests/fuzz/fuzz.h"
+#include "analysis/audit/part.h"
 
 /* What is read is written again as it was. */
 static const char *check_written(const struct ulp_study *study, const uint8_t *bytes, size_t count)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/measure/metrics.h"
+#include "analysis/schedules.h"
 
 /* Every node of `flat` is in `nested` under its name after one of the prefixes, with the same
  * figures. */

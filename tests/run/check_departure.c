@@ -10,6 +10,7 @@
 #include "base/memory/alloc.h"
 #include "base/memory/budget.h"
 #include "tests/support/networks.h"
+#include "run/departure.h"
 
 /* t is h again but for two roundings: which elements are less than h depends on the arithmetic. */
 #define PARTING                                                                 \

@@ -11,6 +11,7 @@
 #include "growth_models.h"
 #include "load/load.h"
 #include "tests/support/test.h"
+#include "analysis/audit/auditor.h"
 
 #define FACTOR 8
 #define ATTEMPTS 4

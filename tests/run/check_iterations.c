@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "analysis/measure/metrics.h"
+#include "analysis/audit/certify.h"
 
 /* ---- lanes that part from the reference ---- */
 

@@ -12,6 +12,7 @@
 
 #include "data/data.h"
 #include "graph/graph.h"
+#include "analysis/audit/auditor.h"
 
 /* How a recording is met. */
 enum agreement {

@@ -9,6 +9,7 @@
 #include "tests/support/networks.h"
 #include "number/mpfr_record.h"
 #include "run_test.h"
+#include "analysis/audit/auditor.h"
 
 /* A hash of the bits of every node output of every lane, in order. */
 struct hashes {

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "tests/support/networks.h"
 #include "tests/support/text_model.h"
+#include "analysis/audit/auditor.h"
 
 enum { THREADS = 4, LANES = 4, ROUNDS = 3 };
 
@@ -327,7 +328,7 @@ END_TEST
 /* Searches on one model, each with plans of its own. */
 static void find_plan(struct worker *worker, int round)
 {
-    const struct ulp_find_sample sample = {"sample", &worker->inputs};
+    const struct ulp_sample sample = {"sample", &worker->inputs, 0};
     const char *const tolerance = "sqnr_db=50";
     const struct ulp_find_options options = {.arithmetic = test_arithmetic("fp16"),
                                              .keep_in = test_arithmetic("fp32"),

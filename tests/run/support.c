@@ -1,4 +1,5 @@
 #include "run_test.h"
+#include "analysis/audit/auditor.h"
 
 void find_lanes(struct ulp_arithmetic *lanes, const char *const *names, size_t count)
 {

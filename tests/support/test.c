@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
 
 #include "base/error.h"

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "load/load.h"
+#include "analysis/audit/auditor.h"
 
 static int type_of(const char *name)
 {

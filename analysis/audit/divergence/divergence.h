@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_AUDIT_DIVERGENCE_DIVERGENCE_H
 #define ULP_ANALYSIS_AUDIT_DIVERGENCE_DIVERGENCE_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 #include "base/machine/thread.h"
 

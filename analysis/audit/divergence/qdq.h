@@ -2,7 +2,7 @@
 #ifndef ULP_ANALYSIS_AUDIT_DIVERGENCE_QDQ_H
 #define ULP_ANALYSIS_AUDIT_DIVERGENCE_QDQ_H
 
-#include <ulpscope/analysis.h>
+#include <ulpscope/audit.h>
 
 /* Find each lane's other lane. */
 void ulp_qdq_divergence_prepare(struct ulp_audit *audit);

@@ -166,8 +166,6 @@ int run_audit(const struct audit_options *options)
                             &options->keep, options->common.budget, &lanes, &error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
-    if (status == ULP_OK && options->certify)
-        status = ulp_certify_check(&lanes.arithmetics[0], &error);
     if (status == ULP_OK)
         status = claim_folders(options, &error);
     if (status == ULP_OK && options->out)
@@ -190,14 +188,6 @@ int run_audit(const struct audit_options *options)
     return code;
 }
 
-static int refuse_ranks(void)
-{
-    struct ulp_error error;
-    ulp_fail(&error, ULP_ERROR_USAGE,
-             "--lanes-over-ranks: this ulpscope was built without MPI (./configure --with-mpi)");
-    return fail(&error);
-}
-
 /* Without MPI processes do not know of each other. */
 static void note_ranks(const struct audit_options *options)
 {
@@ -218,8 +208,7 @@ int command_audit(int argc, char **argv)
         ranks_join();
         options.common.quiet |= ranks_self() > 0;
         note_ranks(&options);
-        code = options.lanes_over_ranks && !ranks_are_possible() ? refuse_ranks()
-                                                                 : run_audit(&options);
+        code = run_audit(&options);
     }
     free_audit_options(&options);
     return ranks_leave(code);

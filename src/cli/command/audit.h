@@ -27,7 +27,6 @@ struct audit_options {
     size_t checkpoint_count;
     size_t shard, shard_count; /* from 1; 0: all samples */
     bool merge;                /* every sample is finished: ulpscope merge */
-    bool lanes_over_ranks;
     bool timings;
     struct ulp_timer *timer; /* NULL: no --timings */
     int argc;                /* as they were given, for ulpscope merge */
@@ -58,53 +57,12 @@ void free_audit_options(struct audit_options *options);
 /* audit.c: audits and reports; returns an exit code. */
 int run_audit(const struct audit_options *options);
 
-/* audit_samples.c: every sample through all lanes, and what else the options ask of the runs. The
- * audit is freed also after a failure. *whole: it is of all samples; else others have the rest (a
+/* audit_samples.c: what the options ask of the library. The audit is freed also after a failure.
+ * *whole: it is of all samples; else others have the rest (a
  * shard, a rank that is not the first). */
 enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
                               const struct lane_list *lanes, const struct sample_list *samples,
                               struct ulp_audit *audit, bool *whole, struct ulp_error *error);
-
-/* audit_original.c: the model whose values are the truth, planned for one sample after another.
- * Closed also after a failure. */
-struct original {
-    struct ulp_model *model;
-    struct ulp_truth *truth;
-};
-enum ulp_status open_original(const struct audit_options *options, struct original *out,
-                              struct ulp_error *error);
-void close_original(struct original *original);
-/* The original's values for one sample. */
-enum ulp_status run_original(const struct original *original,
-                             const struct ulp_arithmetic *reference,
-                             const struct ulp_tensor_set *inputs, const struct ulp_run_options *run,
-                             const struct ulp_observer *progress, struct ulp_error *error);
-
-/* audit_lanes.c: the reference and the lanes of this rank, where ranks share them
- * (--lanes-over-ranks): what pick_lanes makes. */
-enum ulp_status share_lanes(const struct lane_list *lanes, struct lane_list *out,
-                            struct ulp_error *error);
-
-/* audit_parts.c: samples finished one by one, kept in a folder, left to shards, shared among ranks.
- */
-struct audit_parts {
-    const struct audit_options *options;
-    const struct ulp_model *model;
-    const struct lane_list *lanes;
-    const struct sample_list *samples;
-    /* the audit of one sample, by itself */
-    enum ulp_status (*make)(void *context, size_t index, struct sample *sample,
-                            struct ulp_audit *out, struct ulp_error *error);
-    void *context;
-    bool shared; /* every sample by all ranks, which have other lanes */
-};
-/* Makes what is not finished, and adds all up in the order of the samples. */
-enum ulp_status audit_parts(const struct audit_parts *parts, struct ulp_auditor *sum, bool *whole,
-                            struct ulp_error *error);
-/* audit_store.c: the arguments of the audit that made the folder: *text, freed with free(), holds
- * *argv's words one after the other; *argv is freed, too. */
-enum ulp_status read_checkpoint_arguments(const char *folder, int *argc, char ***argv, char **text,
-                                          struct ulp_error *error);
 
 /* audit_engine.c: the lanes, and behind them that of --engine. Closed also after a failure. */
 struct engine_lane {

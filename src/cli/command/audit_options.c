@@ -74,9 +74,6 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
     if (options->quick && (options->certify || options->reference_model))
         refuse(state, "--quick looks at the model's own FP64 reference: leave out --certify and "
                       "--reference-model");
-    if (options->quick && options->lanes_over_ranks)
-        refuse(state, "--quick judges its reference by all arithmetics together: leave out "
-                      "--lanes-over-ranks");
     if (options->attribute == ATTRIBUTE_YES && options->reference_model)
         refuse(state, "--attribute is of the model's own reference: leave out "
                       "--reference-model");
@@ -109,7 +106,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             options->reference = options->quick ? "fp64" : "mpfr:128";
         return 0;
 #define OPTION(NAME, letter, name, value, marks, action, help) \
-    case ((letter) ? (letter) : OPTION_##NAME): action; \
+    case ((letter) ? (letter) : OPTION_##NAME): action;        \
         return 0;
 #include "cli/command/audit_option.def"
 #undef OPTION
@@ -142,9 +139,6 @@ static const char documentation[] =
     "      two samples, and how many digits of the reference are correct\n"
     "  ulpscope audit model.onnx -i samples/ --checkpoint done/ --out report/\n"
     "      a folder of samples, one after the other; the same command again resumes it\n"
-    "  mpirun -n 2 ulpscope audit model.onnx -a fp16,bf16,tf32,fp8-e4m3 --lanes-over-ranks "
-    "-o report/\n"
-    "      two machines, two arithmetics each (built --with-mpi)\n"
     "  ulpscope audit model.onnx --arith tf32 --schedules\n"
     "      which layers depend on the kernel that a library picks, and how far A100 and H200 "
     "differ\n"

@@ -19,7 +19,8 @@ struct merge_options {
 enum { OPTION_HTML = 256 };
 
 static const struct argp_option options[] = {
-    {"out", 'o', "FOLDER", OPTION_WRITES, "Write report.json, layers.csv and summary.txt into FOLDER", 0},
+    {"out", 'o', "FOLDER", OPTION_WRITES,
+     "Write report.json, layers.csv and summary.txt into FOLDER", 0},
     {"html", OPTION_HTML, "FILE", OPTION_WRITES,
      "Write the report as one HTML file, to look at and to hand on; it needs no network", 0},
     {"quiet", 'q', 0, 0, "Print no notes on stderr", 0},
@@ -69,14 +70,43 @@ static enum ulp_status check_paths(const struct common_options *common, struct u
     return ULP_OK;
 }
 
+/* The arguments of the audit that made the folder, whose note they are: *text, freed with free(),
+ * holds *argv's words one after the other; *argv is freed, too. */
+static enum ulp_status read_arguments(const char *folder, int *argc, char ***argv, char **text,
+                                      struct ulp_error *error)
+{
+    unsigned char *bytes = NULL;
+    size_t count = 0, words = 0;
+    enum ulp_status status = ulp_checkpoint_note(folder, &bytes, &count, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        words += bytes[i] == 0;
+    *text = (char *)bytes;
+    *argv = calloc(words + 1, sizeof **argv);
+    if (!*argv || !count || bytes[count - 1]) {
+        status = *argv
+                     ? ulp_fail(error, ULP_ERROR_INPUT, "%s/audit.part: holds no arguments", folder)
+                     : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        free(*text);
+        free(*argv);
+        return status;
+    }
+    char *at = *text;
+    for (size_t w = 0; w < words; w++, at += strlen(at) + 1)
+        (*argv)[w] = at;
+    *argc = (int)words;
+    return ULP_OK;
+}
+
 /* As the shards were called, without --shard. */
 static int merge_shards(const struct merge_options *merge)
 {
     struct ulp_error error;
     struct audit_options audit;
     char **argv, *text;
-    int argc;
-    if (read_checkpoint_arguments(merge->folders[0], &argc, &argv, &text, &error) != ULP_OK)
+    int argc = 0;
+    if (read_arguments(merge->folders[0], &argc, &argv, &text, &error) != ULP_OK)
         return fail(&error);
     int code = parse_audit_options(argc, argv, &audit);
     if (code == ULP_OK && check_paths(&audit.common, &error) != ULP_OK)

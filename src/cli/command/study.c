@@ -127,7 +127,7 @@ static const char documentation[] =
 struct working {
     struct ulp_model *model;
     struct sample_list samples; /* of the current shape */
-    const struct ulp_tensor_set **inputs;
+    struct ulp_sample *inputs;
     size_t count; /* of the shapes that are done */
     struct ulp_study *studies;
     char **shapes; /* by name; "" without --shape */
@@ -207,13 +207,11 @@ static enum ulp_status open_shape(const struct study_options *options, struct wo
         status = read_samples(work->model, &options->common, true, &work->samples, error);
     if (status != ULP_OK)
         return status;
-    work->inputs = calloc(work->samples.count, sizeof *work->inputs);
+    work->inputs = list_samples(&work->samples);
     if (!work->inputs)
         return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
-    for (size_t i = 0; i < work->samples.count; i++)
-        work->inputs[i] = &work->samples.items[i].inputs;
-    for (size_t i = 0; i < work->inputs[0]->count; i++)
-        work->sizes[n] += (double)work->inputs[0]->items[i].tensor.count;
+    for (size_t i = 0; i < work->inputs[0].inputs->count; i++)
+        work->sizes[n] += (double)work->inputs[0].inputs->items[i].tensor.count;
     return ULP_OK;
 }
 

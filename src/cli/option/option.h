@@ -223,11 +223,13 @@ typedef enum ulp_status use_sample(void *context, const struct sample *sample,
                                    struct ulp_error *error);
 enum ulp_status stream_samples(const struct ulp_model *model, const char *folder, use_sample *use,
                                void *context, struct ulp_error *error);
+/* As the library takes them: all are loaded. NULL: no memory. */
+struct ulp_sample *list_samples(const struct sample_list *samples);
 /* What a search goes by, and what is held out to judge its result (--validate, read like
  * --inputs). */
 struct search_samples {
     struct sample_list given, held_out;
-    struct ulp_find_sample *searched, *validated; /* the same, as the library takes them */
+    struct ulp_sample *searched, *validated; /* the same, as the library takes them */
 };
 enum ulp_status read_search_samples(const struct ulp_model *model,
                                     const struct common_options *options, char **validate,

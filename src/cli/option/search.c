@@ -4,11 +4,12 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-static struct ulp_find_sample *list_samples(const struct sample_list *samples)
+struct ulp_sample *list_samples(const struct sample_list *samples)
 {
-    struct ulp_find_sample *list = calloc(samples->count + 1, sizeof *list);
+    struct ulp_sample *list = calloc(samples->count + 1, sizeof *list);
     for (size_t s = 0; s < samples->count && list; s++)
-        list[s] = (struct ulp_find_sample){samples->items[s].name, &samples->items[s].inputs};
+        list[s] = (struct ulp_sample){samples->items[s].name, &samples->items[s].inputs,
+                                      samples->items[s].fingerprint};
     return list;
 }
 

@@ -84,7 +84,7 @@ void digest_plan(struct digest *digest)
     char *text;
     size_t told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
-    const struct ulp_find_sample sample = {"one", &inputs};
+    const struct ulp_sample sample = {"one", &inputs, 0};
     const char *const tolerance = "sqnr_db=60.5";
     find_lanes(lanes);
     struct ulp_find_options options = {.reference = lanes[0],
@@ -115,7 +115,7 @@ void digest_bits(struct digest *digest)
     char *text;
     size_t told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
-    const struct ulp_find_sample sample = {"one", &inputs};
+    const struct ulp_sample sample = {"one", &inputs, 0};
     const char *const tolerance = "sqnr_db=30.5";
     /* few formats, for few runs */
     static const char *const formats[] = {"e5m4", "bf16", "fp16", "fp32"};
@@ -257,7 +257,7 @@ void digest_study(struct digest *digest)
     size_t told = 0;
     char *text;
     const char *const sweeps[] = {"e8m{3..6}", "fp16,round={rz,sr}"};
-    const struct ulp_tensor_set *sample = &inputs;
+    const struct ulp_sample sample = {.name = "0", .inputs = &inputs};
     const struct ulp_observer observer = {.context = &told,
                                           .node_done = see_host,
                                           .cancelled = ask_host};

@@ -230,79 +230,104 @@ static void keep_some(struct ulp_plan *plan, struct digest *digest)
     ulp_group_list_free(&list);
 }
 
-/* The audit of one sample, as bytes and added up in another auditor. */
-static void digest_parts(struct digest *digest, const struct ulp_plan *plan,
-                         const struct ulp_audit *audit)
+/* What an audit calls back. */
+static size_t told;
+
+static enum ulp_status open_host(void *context, size_t index, const struct ulp_tensor_set **out,
+                                 struct ulp_error *error)
 {
-    struct ulp_auditor *sum;
-    struct ulp_audit both;
-    unsigned char *bytes, *again;
-    size_t count, length;
-    uint64_t fingerprint;
-    CALL(ulp_part_encode(audit, &bytes, &count, e));
-    add_bytes(digest, bytes, count);
-    CALL(ulp_part_write(test_folder("sample.part"), "key", bytes, count, e));
-    CALL(ulp_part_read(test_folder("sample.part"), "key", NULL, &again, &length, e));
-    ck_assert_uint_eq(length, count);
-    CALL(ulp_auditor_create(plan, &sum, e));
-    CALL(ulp_auditor_add(sum, audit, e));
-    CALL(ulp_auditor_add_part(sum, again, length, e));
-    CALL(ulp_auditor_finish(sum, &both, e));
-    ck_assert_uint_eq(both.sample_count, 2);
-    ulp_audit_free(&both);
-    ulp_auditor_free(sum);
-    free(bytes);
-    free(again);
-    if (ulp_model_is_read_from(model, ulp_model_path(model))) /* some are read from memory */
-        CALL(ulp_model_fingerprint(model, &fingerprint, e));
+    (void)context, (void)index, (void)error;
+    tell_host(&told, 0, 1);
+    *out = &inputs;
+    return ULP_OK;
 }
 
-/* The lanes that would be two processes', and what two would be joined to: here one has all. */
-static void digest_joined(struct digest *digest, const struct ulp_plan *plan,
-                          const struct ulp_arithmetic *lanes, const struct ulp_audit *audit)
+static void close_host(void *context, size_t index)
 {
-    struct ulp_auditor *sum;
-    unsigned char *bytes, *joined;
-    size_t count, joined_count;
-    const size_t owners[] = {ulp_part_owner(lanes, LANE_COUNT, LANE_COUNT - 1, 2),
-                             ulp_part_owner_count(lanes, LANE_COUNT)};
-    add_bytes(digest, owners, sizeof owners);
-    CALL(ulp_part_encode(audit, &bytes, &count, e));
-    CALL(ulp_auditor_create(plan, &sum, e));
-    CALL(ulp_part_join(sum, (const void *const[]){bytes}, &count, 1, &joined, &joined_count, e));
-    add_bytes(digest, joined, joined_count);
-    ulp_auditor_free(sum);
-    free(joined);
-    free(bytes);
+    (void)context;
+    tell_host(&told, index, 1);
+}
+
+static enum ulp_status plan_host(void *context, const struct ulp_plan *plan,
+                                 struct ulp_error *error)
+{
+    (void)context, (void)plan, (void)error;
+    tell_host(&told, 0, 1);
+    return ULP_OK;
+}
+
+static void begin_host(void *context, size_t sample, size_t run, size_t run_count)
+{
+    (void)context, (void)sample;
+    tell_host(&told, run, run_count);
+}
+
+static void run_audit(struct digest *digest, const struct ulp_arithmetic *lanes, size_t count,
+                      struct ulp_audit_options options)
+{
+    static const struct ulp_sample items[] = {{"one", NULL, 1}, {"two", NULL, 2}};
+    const struct ulp_samples samples = {.count = 2,
+                                        .items = items,
+                                        .open = open_host,
+                                        .close = close_host};
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    struct ulp_audit audit;
+    told = 0;
+    options.thread_count = 2;
+    options.progress = &observer;
+    options.planned = plan_host;
+    options.begins = begin_host;
+    options.finished = close_host;
+    CALL(ulp_audit_run(model, lanes, count, &samples, &options, &audit, e));
+    ck_assert_uint_ge(told, 20);
+    ck_assert_uint_eq(audit.sample_count, 2);
+    audit.seconds = 0;
+    audit.peak_bytes = 0;
+    if (options.shares)
+        CALL(ulp_audit_group_shares(&audit, "op", e));
+    digest_report(digest, &audit);
+    ulp_audit_free(&audit);
 }
 
 /* FP64 as the reference, looked at. */
 static void digest_quick(struct digest *digest)
 {
-    struct ulp_arithmetic arithmetics[2];
-    struct ulp_plan *plan;
-    struct ulp_auditor *auditor;
-    struct ulp_quick *quick;
-    struct ulp_audit audit;
-    const struct ulp_plan_options plan_options = {.inputs = &inputs};
-    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-    CALL(ulp_arithmetic_find("fp64", &arithmetics[0], e));
-    CALL(ulp_arithmetic_find("fp16", &arithmetics[1], e));
-    CALL(ulp_plan_create(model, arithmetics, 2, &plan_options, &plan, e));
-    CALL(ulp_auditor_create(plan, &auditor, e));
-    CALL(ulp_quick_create(plan, 1, &quick, e));
-    CALL(ulp_auditor_sample(auditor, "sample", e));
-    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                             ulp_quick_observer(quick)};
-    CALL(ulp_plan_run(plan, &inputs, &run, observers, 2, NULL, NULL, e));
-    CALL(ulp_auditor_finish(auditor, &audit, e));
-    CALL(ulp_quick_judge(quick, &audit, e));
-    add_bytes(digest, &audit.quick.worst_ratio, sizeof audit.quick.worst_ratio);
-    add_bytes(digest, &audit.quick.elements, sizeof audit.quick.elements);
-    ulp_audit_free(&audit);
-    ulp_quick_free(quick);
-    ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
+    struct ulp_arithmetic lanes[2];
+    CALL(ulp_arithmetic_find("fp64", &lanes[0], e));
+    CALL(ulp_arithmetic_find("fp16", &lanes[1], e));
+    run_audit(digest, lanes, 2, (struct ulp_audit_options){.quick = true});
+}
+
+/* The reference's digits, and other schedules. */
+static void digest_certificate(struct digest *digest)
+{
+    struct ulp_arithmetic lanes[LANE_COUNT];
+    find_lanes(lanes);
+    CALL(ulp_arithmetic_find("mpfr:60", &lanes[0], e));
+    run_audit(digest, lanes, 2, (struct ulp_audit_options){.certify = true, .schedules = true});
+}
+
+/* Finished samples are kept, and found. */
+static void digest_checkpoint(struct digest *digest, const struct ulp_arithmetic *lanes)
+{
+    const char *const folders[] = {test_folder("kept")};
+    struct ulp_checkpoint checkpoint = {.folders = folders,
+                                        .folder_count = 1,
+                                        .note = "note",
+                                        .note_bytes = 4};
+    const struct ulp_audit_options options = {.shares = true, .checkpoint = &checkpoint};
+    unsigned char *note;
+    size_t count;
+    if (!ulp_model_is_read_from(model, ulp_model_path(model))) /* some are read from memory */
+        return;
+    run_audit(digest, lanes, LANE_COUNT, options);
+    run_audit(digest, lanes, LANE_COUNT, options);
+    ck_assert_uint_eq(checkpoint.found, 2);
+    CALL(ulp_checkpoint_note(folders[0], &note, &count, e));
+    ck_assert_uint_eq(count, 4);
+    free(note);
 }
 
 static void digest_audit(struct digest *digest)
@@ -310,12 +335,8 @@ static void digest_audit(struct digest *digest)
     struct ulp_arithmetic lanes[LANE_COUNT];
     struct ulp_tensor_set outputs[LANE_COUNT];
     struct ulp_plan *plan;
-    struct ulp_auditor *auditor;
-    struct ulp_attributor *attributor;
-    struct ulp_audit audit;
     struct ulp_metrics metrics;
     struct ulp_changed_constants changed;
-    size_t told = 0;
     const struct ulp_plan_options plan_options = {.inputs = &inputs};
     const struct ulp_run_options options = {.thread_count = 2, .audit = true};
     find_lanes(lanes);
@@ -325,30 +346,7 @@ static void digest_audit(struct digest *digest)
     add_bytes(digest, &changed.count, sizeof changed.count);
     ulp_changed_constants_free(&changed);
     read_timer();
-    CALL(ulp_auditor_create(plan, &auditor, e));
-    CALL(ulp_auditor_threads(auditor, 2, e));
-    CALL(ulp_auditor_sample(auditor, "sample", e));
-    CALL(ulp_attributor_create(plan, NULL, 2, &attributor, e));
-    CALL(ulp_attributor_spill(attributor, test_folder(""), e));
-    CALL(ulp_attributor_sample(attributor, &inputs, e));
-    const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                             ulp_attributor_observer(attributor),
-                                             {.context = &told,
-                                              .node_done = see_host,
-                                              .cancelled = ask_host}};
-    CALL(ulp_plan_run(plan, &inputs, &options, observers, 3, outputs, NULL, e));
-    CALL(ulp_attributor_sweep(attributor, e));
-    CALL(ulp_auditor_finish(auditor, &audit, e));
-    CALL(ulp_attributor_finish(attributor, &audit, e));
-    audit.seconds = 0;
-    audit.peak_bytes = 0;
-    digest_parts(digest, plan, &audit);
-    digest_joined(digest, plan, lanes, &audit);
-    const struct ulp_tensor_set *const samples[] = {&inputs};
-    const struct ulp_attribution_options shares = {.thread_count = 2};
-    CALL(ulp_audit_attribute_overflowing(&audit, plan, samples, 1, &shares, e));
-    CALL(ulp_audit_group_shares(&audit, "op", e));
-    ck_assert_uint_ge(told, 10);
+    CALL(ulp_plan_run(plan, &inputs, &options, NULL, 0, outputs, NULL, e));
     for (size_t l = 0; l < LANE_COUNT; l++) {
         CALL(ulp_metrics_measure(&outputs[l].items[0].tensor, &outputs[0].items[0].tensor,
                                  &lanes[1].storage, &metrics, e));
@@ -357,49 +355,10 @@ static void digest_audit(struct digest *digest)
     }
     for (size_t l = 0; l < LANE_COUNT; l++)
         ulp_tensor_set_free(&outputs[l]);
-    digest_report(digest, &audit);
-    ulp_audit_free(&audit);
-    ulp_attributor_free(attributor);
-    ulp_auditor_free(auditor);
     ulp_plan_free(plan);
-}
-
-static void digest_certificate(struct digest *digest)
-{
-    struct ulp_arithmetic reference;
-    struct ulp_certificate certificate = {0};
-    size_t told = 0;
-    const struct ulp_observer observer = {.context = &told,
-                                          .node_done = see_host,
-                                          .cancelled = ask_host};
-    const struct ulp_run_options options = {.thread_count = 1};
-    CALL(ulp_arithmetic_find("mpfr:60", &reference, e));
-    CALL(ulp_certify_check(&reference, e));
-    CALL(ulp_certify(model, &reference, &inputs, &options, &observer, &certificate, e));
-    ck_assert_uint_ge(told, 10);
-    add_bytes(digest, &certificate.output_digits, sizeof certificate.output_digits);
-    add_bytes(digest, &certificate.node_digits, sizeof certificate.node_digits);
-    free(certificate.node);
-}
-
-static void digest_spreads(struct digest *digest)
-{
-    struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_spreads spreads;
-    size_t told = 0;
-    const struct ulp_observer observer = {.context = &told,
-                                          .node_done = see_host,
-                                          .cancelled = ask_host};
-    const struct ulp_run_options options = {.thread_count = 1};
-    find_lanes(lanes);
-    CALL(ulp_spreads_measure(model, &lanes[0], &lanes[1], &inputs, &options, &observer, &spreads,
-                             e));
-    ck_assert_uint_ge(told, 10);
-    ck_assert_uint_eq(spreads.count, 1);
-    const double figures[] = {spreads.items[0].width_rms, spreads.items[0].ref_rms,
-                              spreads.items[0].error_rms, spreads.items[0].width_max_ulp};
-    add_bytes(digest, figures, sizeof figures);
-    ulp_spreads_free(&spreads);
+    run_audit(digest, lanes, LANE_COUNT,
+              (struct ulp_audit_options){.shares = true, .spill = test_folder("")});
+    digest_checkpoint(digest, lanes);
 }
 
 /* FP16 patterns, subnormal ones among them. */
@@ -428,11 +387,11 @@ static void digest_mixed(struct digest *digest)
     struct ulp_tensor_set given;
     struct ulp_mixed mixed;
     char *text;
-    size_t told = 0;
+    told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
     const struct ulp_random_options random = {.seed = 5};
     CALL(ulp_model_random_inputs(digits, &random, &given, e));
-    const struct ulp_find_sample sample = {"one", &given};
+    const struct ulp_sample sample = {"one", &given, 0};
     struct ulp_mixed_options options = {.thread_count = 1, .progress = &observer};
     CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
     CALL(ulp_report_prepare(test_folder("plan"), e));
@@ -457,7 +416,6 @@ const struct subject subjects[] = {
     {"the forecast", digest_forecast},
     {"the certificate", digest_certificate},
     {"the quick reference", digest_quick},
-    {"the spreads", digest_spreads},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
     {"the bits", digest_bits},

@@ -8,6 +8,7 @@
 #include "tests/run/run_test.h"
 #include "tests/support/networks.h"
 #include "tests/support/text_model.h"
+#include "analysis/audit/auditor.h"
 
 /* ---- everything kept ---- */
 

@@ -14,6 +14,7 @@
 #include "load/load.h"
 #include "tensor/tensor.h"
 #include "tests/support/proto.h"
+#include "analysis/audit/auditor.h"
 
 /* OTHER: INT32 with a scale that is not x_scale * w_scale */
 enum bias { NO_BIAS, INTEGER_BIAS, FLOAT_BIAS, OTHER_BIAS };

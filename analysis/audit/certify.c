@@ -1,4 +1,6 @@
 /* Certifying the reference: the same run at twice the precision, compared node by node. */
+#include "analysis/audit/certify.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "analysis/attribution/audited.h"
 #include "analysis/audit/keep.h"
 #include "analysis/audit/shares.h"
-#include "analysis/report/report.h"
+#include "analysis/session/session.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 
 static const char not_helped[] = "a value is not finite, nor with what overflows in FP32";
 
@@ -17,10 +15,9 @@ static const char not_helped[] = "a value is not finite, nor with what overflows
 #define AUDITS_MAX 4
 
 struct fix {
+    const struct ulp_session *session;
     struct ulp_audit *audit;
-    struct ulp_find_sample *samples;
-    size_t sample_count;
-    const struct ulp_attribution_options *options;
+    const struct ulp_samples *samples;
     struct ulp_alone alone; /* beside the reference */
     bool *kept;             /* by node */
     size_t *nodes, node_count;
@@ -58,18 +55,22 @@ static enum ulp_status keep_nodes(struct fix *fix, struct ulp_error *error)
 static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,
                                   struct ulp_error *error)
 {
-    const struct ulp_attribution_options *options = fix->options;
-    const struct ulp_audited audited = {.plan = fix->alone.plan,
-                                        .samples = fix->samples,
-                                        .sample_count = fix->sample_count,
-                                        .output = options->output,
-                                        .folder = options->folder,
-                                        .verify = options->verify,
-                                        .causes = true,
-                                        .thread_count = options->thread_count,
-                                        .observers = options->progress,
-                                        .observer_count = options->progress != NULL};
-    return ulp_audited_run(&audited, out, error);
+    const struct ulp_audit_options *given = fix->session->options;
+    const struct ulp_plan *plan = fix->alone.plan;
+    const struct ulp_audit_options options = {.shares = true,
+                                              .output = given->output,
+                                              .spill = given->spill,
+                                              .verify = given->verify,
+                                              .thread_count = given->thread_count,
+                                              .progress = given->progress,
+                                              .context = given->context,
+                                              .begins = given->begins};
+    struct ulp_plans plans = {.model = plan->model,
+                              .lanes = plan->lanes,
+                              .lane_count = plan->lane_count,
+                              .first = fix->alone.plan};
+    struct ulp_session session = {.plans = &plans, .samples = fix->samples, .options = &options};
+    return ulp_session_run(&session, out, error);
 }
 
 static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, size_t bytes,
@@ -77,7 +78,7 @@ static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, siz
 {
     void *memory = ulp_arena_take(audit->memory, bytes + 1, 1);
     if (!memory)
-        return ulp_fail_memory(error, "out of memory for the attribution");
+        return ulp_attributor_memory(error);
     if (bytes)
         memcpy(memory, from, bytes);
     memcpy(out, &memory, sizeof memory);
@@ -164,21 +165,18 @@ static bool needs_fix(const struct ulp_audit_lane *lane)
 }
 
 /* A lane that has no shares yet, beside the reference alone. */
-static enum ulp_status fix_alone(struct fix *fix, const struct ulp_plan *plan, size_t l,
-                                 const struct ulp_tensor_set *const *samples,
-                                 struct ulp_error *error)
+static enum ulp_status fix_alone(struct fix *fix, size_t l, struct ulp_error *error)
 {
+    const struct ulp_plan *plan = fix->session->plans->first;
     struct ulp_alone *alone = &fix->alone;
-    enum ulp_status status = ulp_alone_create(plan, l + 1, true, samples[0], alone, error);
+    enum ulp_status status =
+        ulp_alone_create(plan, l + 1, true, fix->samples->items[0].inputs, alone, error);
     if (status == ULP_OK) {
         fix->kept = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->kept);
         fix->nodes = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->nodes);
-        fix->samples = ulp_arena_take(alone->memory, fix->sample_count, sizeof *fix->samples);
-        if (!fix->kept || !fix->nodes || !fix->samples)
-            status = ulp_fail_memory(error, "out of memory for the attribution");
+        if (!fix->kept || !fix->nodes)
+            status = ulp_attributor_memory(error);
     }
-    for (size_t s = 0; s < fix->sample_count && status == ULP_OK; s++)
-        fix->samples[s] = (struct ulp_find_sample){"", samples[s]};
     if (status == ULP_OK)
         status = fix_lane(fix, l, error);
     ulp_alone_free(alone);
@@ -186,20 +184,16 @@ static enum ulp_status fix_alone(struct fix *fix, const struct ulp_plan *plan, s
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
 }
 
-enum ulp_status ulp_audit_attribute_overflowing(struct ulp_audit *audit,
-                                                const struct ulp_plan *plan,
-                                                const struct ulp_tensor_set *const *samples,
-                                                size_t sample_count,
-                                                const struct ulp_attribution_options *options,
-                                                struct ulp_error *error)
+enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
+                                            struct ulp_audit *audit,
+                                            const struct ulp_samples *samples,
+                                            struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
     enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < audit->lane_count && sample_count && status == ULP_OK; l++) {
-        struct fix fix = {.audit = audit, .sample_count = sample_count, .options = options};
+    for (size_t l = 0; l < audit->lane_count && samples->count && status == ULP_OK; l++) {
+        struct fix fix = {.session = session, .audit = audit, .samples = samples};
         if (needs_fix(&audit->lanes[l]))
-            status = fix_alone(&fix, plan, l, samples, error);
+            status = fix_alone(&fix, l, error);
     }
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares without what overflows");
 }

@@ -3,9 +3,9 @@
  * Differences are formed exactly (MPFR), rounded once to double, and summarised in double. Measures
  * leave out the elements where either side is not finite; nonfinite counts them. NaN means "not
  * defined": no finite element, or a zero norm. Strings and arrays belong to the audit (or spreads)
- * that they are part of. An auditor and a truth are for one thread at a time. */
-#ifndef ULPSCOPE_ANALYSIS_H
-#define ULPSCOPE_ANALYSIS_H
+ * that they are part of. */
+#ifndef ULPSCOPE_AUDIT_H
+#define ULPSCOPE_AUDIT_H
 
 #include <ulpscope/run.h>
 #include <ulpscope/timings.h>
@@ -60,7 +60,7 @@ struct ulp_divergence {
      * element: the distance between the reference's choice and the lane's (of a Cast: from a
      * whole number), and the lane's error of that distance; NaN: not known */
     double margin, margin_error;
-    /* figures when every decision is taken as the reference takes it (ulp_auditor_follower), of the
+    /* figures when every decision is taken as the reference takes it (a second run), of the
      * worst sample; count 0 and diverged when shape or integers differ even so */
     struct ulp_followed {
         bool given;
@@ -88,7 +88,7 @@ struct ulp_audit_output {
     struct ulp_divergence *divergence; /* NULL: it has not diverged in any sample */
     struct ulp_range range; /* over all samples: rms of their rms, largest and smallest of all */
     size_t worst_sample;
-    /* with a reference model (ulp_auditor_truth): that model has no value of this name and shape,
+    /* with a reference model (options.original): that model has no value of this name and shape,
      * so entire and carried are not defined (count 0) */
     bool unpaired;
 };
@@ -398,26 +398,6 @@ struct ulp_audit {
     struct ulp_arena *memory; /* private: holds the rest, except certificate.node and spreads */
 };
 
-/* A quick reference: FP64, whose error is looked at while it runs. Of each node of the main graph
- * some elements (256 of a formula, 4 rows of a product or normalisation, a line of a convolution;
- * of other operators all) are recomputed at 128 bits from the FP64 values it read. The same
- * elements in every run. The plan's lane 0 must be fp64, some of its nodes may be kept in mpfr:P.
- * The plan must outlive it; for one thread. */
-struct ulp_quick;
-ULP_API enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
-                                         struct ulp_quick **out, struct ulp_error *error);
-ULP_API void ulp_quick_free(struct ulp_quick *quick);
-/* For the run that the auditor observes, of one sample. */
-ULP_API struct ulp_observer ulp_quick_observer(struct ulp_quick *quick);
-/* Fill audit->quick of the finished audit of that sample. What is measured: each node's own error,
- * on the elements recomputed. What is estimated: its growth on the way, eight times what the
- * arithmetics' errors did; decisions (indices, comparisons) are not judged. */
-ULP_API enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit,
-                                        struct ulp_error *error);
-/* After that: is the node to be computed at 128 bits, because FP64 is not known to be enough there
- * or where its result goes? */
-ULP_API bool ulp_quick_is_doubtful(const struct ulp_quick *quick, size_t node);
-
 /* The arithmetic in which the lane computes the node. */
 ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,
                                                                const struct ulp_audit_node *node);
@@ -425,89 +405,114 @@ ULP_API const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_
  * reference's rms: what is not finite, then the least sqnr_db. NULL: none can be compared. */
 ULP_API const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node);
 
-/* Collecting an audit. Create an auditor; for each sample call ulp_auditor_sample and then
- * ulp_plan_run with options.audit set and ulp_auditor_observer() among the observers; at the end
- * call ulp_auditor_finish. Without options.audit, which is quicker, single, introduced and carried
- * are not defined, and entire is the same bits. The plan must outlive the auditor. Charged to the
- * model's budget. */
-struct ulp_auditor;
-ULP_API enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
-                                           struct ulp_error *error);
-ULP_API void ulp_auditor_free(struct ulp_auditor *auditor);
-/* Begin a sample; name is copied. */
-ULP_API enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
-                                           struct ulp_error *error);
-/* Number of threads that measure (0: all processors); the figures do not depend on it. */
-ULP_API enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
-                                            struct ulp_error *error);
-ULP_API struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
+/* ---- running an audit ---- */
 
-/* Whether something has diverged in the current sample. If so, run the sample again with
- * ulp_run_options.follow, without audit, and with this observer (from the audit's departure on, if
- * both runs were given one, unless ulp_auditor_truth was called): every output that diverged then
- * gets its figures with the reference's decisions (ulp_divergence.followed). */
-ULP_API bool ulp_auditor_has_diverged(const struct ulp_auditor *auditor);
-ULP_API struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor);
+/* Samples, by index. Those without inputs are opened one at a time, or a few (at most 17), and
+ * closed again: memory does not grow with their number. */
+struct ulp_samples {
+    size_t count;
+    const struct ulp_sample *items;
+    void *context;
+    enum ulp_status (*open)(void *context, size_t index, const struct ulp_tensor_set **out,
+                            struct ulp_error *error);
+    void (*close)(void *context, size_t index);
+};
 
-/* Another model's values as the truth, for a model that was rewritten (converted to FP16,
- * quantised, fused). A value of the audited model is then compared with the value r of the same
- * name and shape in the original, computed in the reference arithmetic from the same inputs:
- *
- *     entire = P(p) - r,  carried = R(p) - r,  introduced = P(p) - R(p);  entire is their sum
- *
- * where P and R evaluate the audited model's node, so that carried contains what the rewriting
- * changed before it. single does not use the original. For each sample: ulp_truth_clear, one
- * ulp_plan_run of the original's plan (one lane, the reference) with ulp_truth_observer, then the
- * audit's run. */
-struct ulp_truth;
-/* The original's values are charged to budget (may be NULL). Free with ulp_truth_free. */
-ULP_API enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
-                                         struct ulp_error *error);
-ULP_API void ulp_truth_free(struct ulp_truth *truth);
-/* Compare the audited model's value `audited` with the original's value `original`, instead of the
- * one of its own name. Both names are copied; ulp_auditor_finish refuses names that the models do
- * not compute. */
-ULP_API enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited,
-                                       const char *original, struct ulp_error *error);
-ULP_API struct ulp_observer ulp_truth_observer(struct ulp_truth *truth);
-ULP_API void ulp_truth_clear(struct ulp_truth *truth);
-/* Let the auditor use this truth; call it before the first sample. path: of the original, for
- * reports. The caller still owns the truth, which must outlive the auditor. */
-ULP_API enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor,
-                                          const struct ulp_truth *truth, const char *path,
-                                          struct ulp_error *error);
-/* Complete the audit and move it into *out; free it with ulp_audit_free. */
-ULP_API enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
-                                           struct ulp_error *error);
+/* Processes that share an audit's samples, as MPI's ranks: process 0 adds up what each makes. */
+struct ulp_ranks {
+    size_t self, count;
+    /* to process 0: the bytes of a sample (malloc'd, which this frees) */
+    void (*hand)(size_t sample, unsigned char *bytes, size_t count);
+    /* in process 0: what `from` handed; freed with free(). False: no memory */
+    bool (*take)(size_t sample, size_t from, unsigned char **bytes, size_t *count);
+    /* whether all processes, each of which calls this, gave the same number */
+    bool (*all_equal)(uint64_t number);
+};
+/* Finished samples in folders, so that an audit is resumed, made in shards on several machines, or
+ * shared by processes (doc/scaling.md). A sample's figures are added as they are, in the order of
+ * the samples, so that the audit has the same bits in every case. */
+struct ulp_checkpoint {
+    const char *const *folders; /* the first of which takes new ones, and is made; count 0: none */
+    size_t folder_count;
+    size_t shard, shard_count; /* shard of shard_count, from 1; 0: all samples */
+    bool merge;                /* every sample is finished: ULP_ERROR_INPUT where one is not */
+    const void *note;          /* that a new folder keeps (ulp_checkpoint_note) */
+    size_t note_bytes;
+    const struct ulp_ranks *ranks; /* NULL: one process */
+    /* set by the run: the samples of this process, those found in a folder, and whether several
+     * processes share one shard */
+    size_t mine, found;
+    bool split;
+};
+/* The note of a folder; free *bytes with free(). ULP_ERROR_INPUT: it is no checkpoint's. */
+ULP_API enum ulp_status ulp_checkpoint_note(const char *folder, unsigned char **bytes,
+                                            size_t *count, struct ulp_error *error);
+
+/* Initialise with zeros and set the wanted ones. */
+struct ulp_audit_options {
+    struct ulp_plan_options plan; /* of all lanes; `inputs` are each sample's own */
+    /* struct ulp_attribution: which node the outputs' error comes from, and why it errs. Values are
+     * kept from a run until shares are known, in FP32, within a third of the memory limit and half
+     * of what the run leaves of it (1 GiB without a limit). Where they do not fit there are no
+     * shares, and ulp_attribution.reason says so, unless `spill` names a folder: the rest goes to a
+     * file without a name there, with equal results. An arithmetic that overflows gets the shares
+     * of the same one with what overflows kept in FP32 (attribution.kept), on 16 samples at most */
+    bool shares;
+    const char *spill;
+    /* what is explained: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
+     * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output */
+    const char *output;
+    size_t verify;     /* nodes of the largest shares, and as many random ones, to try in runs */
+    const char *group; /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
+    bool certify;      /* the reference at twice its precision, which must be mpfr:P, 2P <= 4096 */
+    /* the reference is fp64, and looked at while it runs (struct ulp_quick_check): where it is not
+     * known to be enough, nodes are computed once more at 128 bits */
+    bool quick;
+    bool schedules; /* struct ulp_spreads of every lane, on the first sample */
+    /* Another model's values as the truth, for a model that was rewritten (converted to FP16,
+     * quantised, fused); NULL: the model's own. A value is then compared with the value r of the
+     * same name and shape in the original, computed in the reference from the same inputs:
+     *
+     *     entire = P(p) - r,  carried = R(p) - r,  introduced = P(p) - R(p);  entire is their sum
+     *
+     * where P and R evaluate the audited model's node, so that carried contains what the rewriting
+     * changed before it. single does not use the original. Without shares and without `quick`. */
+    const struct ulp_model *original;
+    /* values of other names in the original; a name that the models do not compute is refused */
+    const struct ulp_audit_pair {
+        const char *audited, *original;
+    } * pairs;
+    size_t pair_count;
+    struct ulp_checkpoint *checkpoint;   /* NULL: none */
+    int thread_count;                    /* 0: all processors; no figure depends on it */
+    struct ulp_timer *timer;             /* NULL: none */
+    const struct ulp_observer *progress; /* of every run; `cancelled` is asked; NULL: none */
+    /* each may be NULL, and is called with context: */
+    void *context;
+    /* the first sample's plan, before anything runs: what it refuses ends the audit */
+    enum ulp_status (*planned)(void *context, const struct ulp_plan *plan, struct ulp_error *error);
+    /* run `run` of run_count begins, of a sample (SIZE_MAX: of none); after all samples runs may
+     * follow that are counted anew */
+    void (*begins)(void *context, size_t sample, size_t run, size_t run_count);
+    void (*finished)(void *context, size_t sample); /* its figures are there, or in the folder */
+};
+
+/* Audit a model: every sample through all lanes (lanes[0] is the reference), by the plan of its
+ * shapes; where a lane leaves the reference's decisions also along them (ulp_divergence.followed);
+ * and what else the options ask. Samples may have any shapes that leave the same nodes to compute.
+ * Charged to the model's budget. Of a shard, or of a process that is not the first, *out is empty
+ * (sample_count 0). Free *out with ulp_audit_free. */
+ULP_API enum ulp_status ulp_audit_run(const struct ulp_model *model,
+                                      const struct ulp_arithmetic *lanes, size_t lane_count,
+                                      const struct ulp_samples *samples,
+                                      const struct ulp_audit_options *options,
+                                      struct ulp_audit *out, struct ulp_error *error);
 ULP_API void ulp_audit_free(struct ulp_audit *audit);
-
-/* Certify the reference: recompute mpfr:P at mpfr:2P on one sample, and count the decimal digits on
- * which they agree. *certificate, zeros before the first sample, keeps the worst over samples; free
- * its node with free(). reference must be an mpfr arithmetic with 2P <= 4096. progress may be
- * NULL. */
-ULP_API enum ulp_status ulp_certify(const struct ulp_model *model,
-                                    const struct ulp_arithmetic *reference,
-                                    const struct ulp_tensor_set *inputs,
-                                    const struct ulp_run_options *options,
-                                    const struct ulp_observer *progress,
-                                    struct ulp_certificate *certificate, struct ulp_error *error);
-
-/* Run the contractions of a model under several schedules of `base` on one sample, and measure the
- * spread of the results. The set: base; its sum cut into 2, 4, 8 and 16 slices; with a matrix unit
- * also base on another GPU (A100 for Hopper and later, else H200), where that has the unit; without
- * one also product and sum rounded separately. progress may be NULL. Free with ulp_spreads_free. */
-ULP_API enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
-                                            const struct ulp_arithmetic *reference,
-                                            const struct ulp_arithmetic *base,
-                                            const struct ulp_tensor_set *inputs,
-                                            const struct ulp_run_options *options,
-                                            const struct ulp_observer *progress,
-                                            struct ulp_spreads *out, struct ulp_error *error);
-ULP_API void ulp_spreads_free(struct ulp_spreads *spreads);
-
-/* Check that ulp_certify accepts this reference; ULP_ERROR_USAGE when not. */
-ULP_API enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference,
-                                          struct ulp_error *error);
+/* Sums of shares, into attribution.groups: by "op", or "prefix:N", names cut after their N-th part
+ * between '/', or "cause": enum ulp_share_cause, and decisions. audit NULL: only the text is
+ * checked. */
+ULP_API enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
+                                               struct ulp_error *error);
 
 /* Measure value - base, two tensors of any element types; max_ulp and median_ulp are in ulps of
  * format. Where the shapes differ, only out->diverged is set. */

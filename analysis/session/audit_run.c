@@ -1,0 +1,150 @@
+/* An audit in one call (ulpscope/audit.h): a session of all samples, and what is asked of them
+ * together. */
+#include <stdlib.h>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/audit/certify.h"
+#include "analysis/schedules.h"
+#include "analysis/session/session.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+
+/* Arithmetics that overflow are run once more, with what overflows kept in FP32, on at most so many
+ * samples of the first one's shapes. They lie evenly among all: a data set may be in the order of
+ * its classes. */
+#define OVERFLOWING_SAMPLES 16
+
+/* Of samples [from, until) the first that the plan takes, opened; SIZE_MAX: none. */
+static enum ulp_status open_taken(const struct ulp_session *session, size_t from, size_t until,
+                                  size_t *index, const struct ulp_tensor_set **out,
+                                  struct ulp_error *error)
+{
+    *index = SIZE_MAX;
+    for (size_t s = from; s < until; s++) {
+        const enum ulp_status status = ulp_session_open(session, s, out, error);
+        if (status != ULP_OK)
+            return status;
+        if (ulp_plan_takes(session->plans->first, *out)) {
+            *index = s;
+            return ULP_OK;
+        }
+        ulp_session_close(session, s);
+    }
+    return ULP_OK;
+}
+
+static bool any_overflows(const struct ulp_audit *audit)
+{
+    bool any = false;
+    for (size_t l = 0; l < audit->lane_count; l++)
+        any |= !audit->lanes[l].attribution.given && audit->lanes[l].attribution.reason;
+    return any;
+}
+
+static enum ulp_status attribute_overflowing(const struct ulp_session *session,
+                                             struct ulp_audit *audit, struct ulp_error *error)
+{
+    const size_t all = session->samples->count;
+    struct ulp_sample items[OVERFLOWING_SAMPLES];
+    struct ulp_samples samples = {.items = items};
+    size_t taken[OVERFLOWING_SAMPLES];
+    enum ulp_status status = ULP_OK;
+    for (size_t part = 0; part < OVERFLOWING_SAMPLES && status == ULP_OK; part++) {
+        struct ulp_sample *item = &items[samples.count];
+        size_t *index = &taken[samples.count];
+        status = open_taken(session, part * all / OVERFLOWING_SAMPLES,
+                            (part + 1) * all / OVERFLOWING_SAMPLES, index, &item->inputs, error);
+        if (status == ULP_OK && *index != SIZE_MAX) {
+            item->name = session->samples->items[*index].name;
+            samples.count++;
+        }
+    }
+    if (status == ULP_OK)
+        status = ulp_session_fix_overflowing(session, audit, &samples, error);
+    for (size_t s = 0; s < samples.count; s++)
+        ulp_session_close(session, taken[s]);
+    return status;
+}
+
+static enum ulp_status measure_spreads(const struct ulp_session *session, struct ulp_audit *audit,
+                                       struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = session->options->thread_count};
+    const struct ulp_plans *plans = session->plans;
+    const struct ulp_tensor_set *inputs;
+    audit->spreads = calloc(plans->lane_count, sizeof *audit->spreads);
+    if (!audit->spreads)
+        return ulp_fail_memory(error, "out of memory for the audit");
+    enum ulp_status status = ulp_session_open(session, 0, &inputs, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t l = 1; l < plans->lane_count && status == ULP_OK; l++) {
+        ulp_session_begin_run(session, SIZE_MAX, l - 1, plans->lane_count - 1);
+        status = ulp_spreads_measure(plans->model, &plans->lanes[0], &plans->lanes[l], inputs, &run,
+                                     session->options->progress,
+                                     &audit->spreads[audit->spread_count], error);
+        audit->spread_count += status == ULP_OK;
+    }
+    ulp_session_close(session, 0);
+    return status;
+}
+
+/* What is asked of all samples together. */
+static enum ulp_status finish(const struct ulp_session *session, struct ulp_audit *out,
+                              struct ulp_error *error)
+{
+    const struct ulp_audit_options *options = session->options;
+    enum ulp_status status = ULP_OK;
+    ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
+    if (options->shares && any_overflows(out))
+        status = attribute_overflowing(session, out, error);
+    if (status == ULP_OK && options->group)
+        status = ulp_audit_group_shares(out, options->group, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
+    if (status == ULP_OK && options->schedules)
+        status = measure_spreads(session, out, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
+    return status;
+}
+
+static enum ulp_status check_options(const struct ulp_audit_options *options,
+                                     const struct ulp_arithmetic *reference,
+                                     struct ulp_error *error)
+{
+    if (options->quick && (options->certify || options->original))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a quick audit looks at the model's own FP64 reference: without "
+                        "certificate and reference model");
+    if (options->shares && options->original)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "shares are of the model's own reference: without a reference model");
+    return options->certify ? ulp_certify_check(reference, error) : ULP_OK;
+}
+
+enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
+                              size_t lane_count, const struct ulp_samples *samples,
+                              const struct ulp_audit_options *options, struct ulp_audit *out,
+                              struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_plans plans = {.model = model,
+                              .lanes = lanes,
+                              .lane_count = lane_count,
+                              .options = options->plan};
+    struct ulp_session session = {.plans = &plans,
+                                  .samples = samples,
+                                  .options = options,
+                                  .follows = true};
+    *out = (struct ulp_audit){0};
+    enum ulp_status status = check_options(options, &lanes[0], error);
+    if (status == ULP_OK)
+        status = ulp_session_run(&session, out, error);
+    if (status == ULP_OK && out->sample_count) {
+        status = finish(&session, out, error);
+        if (status != ULP_OK)
+            ulp_audit_free(out);
+    }
+    ulp_plans_free(&plans);
+    return status;
+}

@@ -1,0 +1,288 @@
+/* The audit of one sample: its runs, and who observes them. */
+#include <stdlib.h>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/audit/certify.h"
+#include "analysis/quick/quick.h"
+#include "analysis/session/session.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "run/departure.h"
+
+enum { OBSERVERS_MAX = 8 };
+
+struct one {
+    const struct ulp_session *session;
+    const struct ulp_audit_options *options;
+    size_t index;
+    const struct ulp_tensor_set *inputs;
+    struct ulp_plan *plan;
+    struct ulp_auditor *auditor;
+    struct ulp_departure *departure;   /* NULL: a reference model, whose decisions may be others */
+    struct ulp_attributor *attributor; /* NULL: no shares */
+    struct ulp_quick *quick;           /* NULL: the reference is not looked at */
+    struct ulp_certificate certificate;
+    struct ulp_run_cost cost;
+    size_t run; /* of the sample's */
+};
+
+enum ulp_status ulp_session_open(const struct ulp_session *session, size_t index,
+                                 const struct ulp_tensor_set **out, struct ulp_error *error)
+{
+    const struct ulp_samples *samples = session->samples;
+    *out = samples->items[index].inputs;
+    if (*out || !samples->open)
+        return ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const enum ulp_status status = samples->open(samples->context, index, out, error);
+    ulp_environment_resume(paused);
+    return status;
+}
+
+void ulp_session_close(const struct ulp_session *session, size_t index)
+{
+    const struct ulp_samples *samples = session->samples;
+    if (samples->items[index].inputs || !samples->close)
+        return;
+    struct ulp_environment *paused = ulp_environment_pause();
+    samples->close(samples->context, index);
+    ulp_environment_resume(paused);
+}
+
+size_t ulp_session_runs(const struct ulp_session *session)
+{
+    return 1 + session->options->certify + (session->options->original != NULL);
+}
+
+void ulp_session_begin_run(const struct ulp_session *session, size_t sample, size_t run,
+                           size_t run_count)
+{
+    const struct ulp_audit_options *options = session->options;
+    if (!options->begins)
+        return;
+    struct ulp_environment *paused = ulp_environment_pause();
+    options->begins(options->context, sample, run, run_count);
+    ulp_environment_resume(paused);
+}
+
+static void begin_run(struct one *one)
+{
+    const size_t runs = ulp_session_runs(one->session);
+    ulp_session_begin_run(one->session, one->index, one->index * runs + one->run++,
+                          one->session->samples->count * runs);
+}
+
+static enum ulp_status open_attributor(struct one *one, struct ulp_error *error)
+{
+    const struct ulp_audit_options *options = one->options;
+    enum ulp_status status = ulp_attributor_create(one->plan, options->output,
+                                                   options->thread_count, &one->attributor, error);
+    if (status == ULP_OK && options->spill)
+        status = ulp_attributor_spill(one->attributor, options->spill, error);
+    if (status == ULP_OK && !one->session->plain_shares)
+        ulp_attributor_causes(one->attributor);
+    if (status == ULP_OK)
+        ulp_attributor_verify(one->attributor, one->index == 0 ? options->verify : 0);
+    return status;
+}
+
+static enum ulp_status open_one(struct one *one, struct ulp_error *error)
+{
+    const struct ulp_audit_options *options = one->options;
+    enum ulp_status status = ulp_auditor_create(one->plan, &one->auditor, error);
+    if (status == ULP_OK)
+        status = ulp_auditor_threads(one->auditor, options->thread_count, error);
+    if (status == ULP_OK && one->session->follows && !one->session->truth)
+        status = ulp_departure_create(one->plan, &one->departure, error);
+    if (status == ULP_OK && options->shares)
+        status = open_attributor(one, error);
+    if (status == ULP_OK && one->session->truth)
+        status = ulp_auditor_truth(one->auditor, one->session->truth,
+                                   ulp_model_path(options->original), error);
+    return status;
+}
+
+static void close_one(struct one *one)
+{
+    free(one->certificate.node);
+    ulp_attributor_free(one->attributor);
+    ulp_departure_free(one->departure);
+    ulp_auditor_free(one->auditor);
+}
+
+/* The original's values; it is planned for one sample after another. */
+static enum ulp_status run_original(struct one *one, struct ulp_error *error)
+{
+    const struct ulp_plan_options planning = {.inputs = one->inputs};
+    const struct ulp_run_options run = {.thread_count = one->options->thread_count};
+    struct ulp_observer observers[2] = {ulp_truth_observer(one->session->truth)};
+    size_t count = 1;
+    struct ulp_plan *plan;
+    if (one->options->progress)
+        observers[count++] = *one->options->progress;
+    ulp_timer_phase(one->options->timer, ULP_TIMED_ORIGINAL);
+    begin_run(one);
+    ulp_truth_clear(one->session->truth);
+    enum ulp_status status = ulp_plan_create(one->options->original, one->session->plans->lanes, 1,
+                                             &planning, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, one->inputs, &run, observers, count, NULL, NULL, error);
+    ulp_plan_free(plan);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "the reference model");
+}
+
+/* Once more along the reference's decisions, where a lane has left them. */
+static enum ulp_status follow(const struct one *one, struct ulp_observer *observers,
+                              struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = one->options->thread_count,
+                                        .follow = true,
+                                        .departure = one->departure};
+    struct ulp_observer following = ulp_auditor_follower(one->auditor);
+    if (!one->session->follows || !ulp_auditor_has_diverged(one->auditor))
+        return ULP_OK;
+    observers[1] = ulp_timer_watch(one->options->timer, ULP_TIMED_MEASURING, &following);
+    ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);
+    return ulp_plan_run(one->plan, one->inputs, &run, observers, one->options->progress ? 3 : 2,
+                        NULL, NULL, error);
+}
+
+/* What observes the lanes: times first, and progress third, as `follow` takes them. */
+static size_t list_observers(const struct one *one, struct ulp_observer *out)
+{
+    const struct ulp_session *session = one->session;
+    struct ulp_timer *timer = one->options->timer;
+    size_t count = 0;
+    const struct ulp_observer auditing = ulp_auditor_observer(one->auditor);
+    out[count++] = ulp_timer_observer(timer, one->plan);
+    out[count++] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
+    if (one->options->progress)
+        out[count++] = *one->options->progress;
+    if (one->quick) {
+        const struct ulp_observer checking = ulp_quick_observer(one->quick);
+        out[count++] = ulp_timer_watch(timer, ULP_TIMED_CERTIFYING, &checking);
+    }
+    if (one->attributor) {
+        const struct ulp_observer attributing = ulp_attributor_observer(one->attributor);
+        out[count++] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
+    }
+    for (size_t i = 0; i < session->observer_count; i++)
+        out[count++] = session->observers[i];
+    return count;
+}
+
+static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *observers,
+                                  size_t count, struct ulp_error *error)
+{
+    const struct ulp_session *session = one->session;
+    const struct ulp_run_options run = {.thread_count = one->options->thread_count,
+                                        .audit = !session->entire_only,
+                                        .departure = one->departure};
+    struct ulp_tensor_set *outputs =
+        session->ends ? calloc(session->plans->lane_count, sizeof *outputs) : NULL;
+    if (session->ends && !outputs)
+        return ulp_fail_memory(error, "out of memory for the audit");
+    if (session->begins)
+        session->begins(session->context, one->index, one->plan);
+    ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);
+    enum ulp_status status =
+        ulp_plan_run(one->plan, one->inputs, &run, observers, count, outputs, &one->cost, error);
+    if (status == ULP_OK && session->ends)
+        status = session->ends(session->context, one->index, outputs, error);
+    free(outputs);
+    return status;
+}
+
+static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
+{
+    struct ulp_observer observers[OBSERVERS_MAX];
+    const size_t count = list_observers(one, observers);
+    begin_run(one);
+    enum ulp_status status =
+        ulp_auditor_sample(one->auditor, one->session->samples->items[one->index].name, error);
+    if (status == ULP_OK && one->attributor)
+        status = ulp_attributor_sample(one->attributor, one->inputs, error);
+    if (status == ULP_OK)
+        status = walk_lanes(one, observers, count, error);
+    ulp_timer_phase(one->options->timer, ULP_TIMED_ATTRIBUTING);
+    if (status == ULP_OK && one->attributor)
+        status = ulp_attributor_sweep(one->attributor, error);
+    if (status == ULP_OK)
+        status = follow(one, observers, error);
+    return status;
+}
+
+static enum ulp_status certify(struct one *one, struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = one->options->thread_count, .audit = true};
+    const struct ulp_plans *plans = one->session->plans;
+    ulp_timer_phase(one->options->timer, ULP_TIMED_CERTIFYING);
+    begin_run(one);
+    return ulp_certify(plans->model, &plans->lanes[0], one->inputs, &run, one->options->progress,
+                       &one->certificate, error);
+}
+
+static enum ulp_status finish_one(struct one *one, struct ulp_audit *out, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_auditor_finish(one->auditor, out, error);
+    if (status == ULP_OK && one->attributor)
+        status = ulp_attributor_finish(one->attributor, out, error);
+    if (status == ULP_OK && one->quick)
+        status = ulp_quick_judge(one->quick, out, error);
+    out->certificate = one->certificate;
+    one->certificate = (struct ulp_certificate){0};
+    out->seconds = one->cost.seconds;
+    out->peak_bytes = one->cost.peak_bytes;
+    return status;
+}
+
+/* The audit in the plan as it is. */
+static enum ulp_status make_one(const struct ulp_session *session, size_t index,
+                                const struct ulp_tensor_set *inputs, struct ulp_plan *plan,
+                                struct ulp_quick *quick, struct ulp_audit *out,
+                                struct ulp_error *error)
+{
+    struct one one = {.session = session,
+                      .options = session->options,
+                      .index = index,
+                      .inputs = inputs,
+                      .plan = plan,
+                      .quick = quick};
+    *out = (struct ulp_audit){0};
+    enum ulp_status status = open_one(&one, error);
+    if (status == ULP_OK && session->truth)
+        status = run_original(&one, error);
+    if (status == ULP_OK)
+        status = run_lanes(&one, error);
+    if (status == ULP_OK && session->options->certify)
+        status = certify(&one, error);
+    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
+    if (status == ULP_OK)
+        status = finish_one(&one, out, error);
+    close_one(&one);
+    return status;
+}
+
+enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t index,
+                                   struct ulp_audit *out, struct ulp_error *error)
+{
+    struct ulp_timer *timer = session->options->timer;
+    const struct ulp_tensor_set *inputs;
+    struct ulp_plan *plan;
+    *out = (struct ulp_audit){0};
+    ulp_timer_phase(timer, ULP_TIMED_LOADING);
+    enum ulp_status status = ulp_session_open(session, index, &inputs, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_timer_phase(timer, ULP_TIMED_PLANNING);
+    status = ulp_plans_choose(session->plans, inputs, &plan, error);
+    ulp_timer_phase(timer, ULP_TIMED_OTHER);
+    if (status == ULP_OK)
+        status = session->options->quick
+                     ? ulp_session_quick(session, index, inputs, plan, make_one, out, error)
+                     : make_one(session, index, inputs, plan, NULL, out, error);
+    ulp_session_close(session, index);
+    if (status != ULP_OK)
+        ulp_audit_free(out);
+    return status;
+}

@@ -1,0 +1,68 @@
+/* All samples of a session. */
+#include "analysis/session/session.h"
+
+#include "base/error.h"
+#include "base/machine/environment.h"
+
+static enum ulp_status open_truth(struct ulp_session *session, struct ulp_error *error)
+{
+    const struct ulp_audit_options *options = session->options;
+    if (!options->original)
+        return ULP_OK;
+    enum ulp_status status =
+        ulp_truth_create(ulp_model_budget(options->original), &session->truth, error);
+    for (size_t p = 0; p < options->pair_count && status == ULP_OK; p++)
+        status = ulp_truth_pair(session->truth, options->pairs[p].audited,
+                                options->pairs[p].original, error);
+    return status;
+}
+
+static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *error)
+{
+    const struct ulp_audit_options *options = session->options;
+    const struct ulp_checkpoint *checkpoint = options->checkpoint;
+    const struct ulp_tensor_set *inputs;
+    struct ulp_plan *plan;
+    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
+    enum ulp_status status = ulp_session_open(session, 0, &inputs, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_plans_choose(session->plans, inputs, &plan, error);
+    ulp_session_close(session, 0);
+    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
+    if (status == ULP_OK && options->planned) {
+        struct ulp_environment *paused = ulp_environment_pause();
+        status = options->planned(options->context, plan, error);
+        ulp_environment_resume(paused);
+    }
+    if (status == ULP_OK && !(checkpoint && checkpoint->ranks && checkpoint->ranks->self))
+        status = ulp_auditor_create(plan, &session->sum, error);
+    if (status == ULP_OK && session->sum && session->truth)
+        status = ulp_auditor_truth(session->sum, session->truth, ulp_model_path(options->original),
+                                   error);
+    return status;
+}
+
+enum ulp_status ulp_session_run(struct ulp_session *session, struct ulp_audit *out,
+                                struct ulp_error *error)
+{
+    bool whole = false;
+    *out = (struct ulp_audit){0};
+    enum ulp_status status = session->samples->count
+                                 ? open_truth(session, error)
+                                 : ulp_fail(error, ULP_ERROR_USAGE, "an audit needs a sample");
+    if (status == ULP_OK)
+        status = open_sum(session, error);
+    if (status == ULP_OK)
+        status = ulp_session_parts(session, &whole, error);
+    ulp_plans_drop(session->plans);
+    if (status == ULP_OK && whole)
+        status = ulp_auditor_finish(session->sum, out, error);
+    ulp_auditor_free(session->sum);
+    ulp_truth_free(session->truth);
+    session->sum = NULL;
+    session->truth = NULL;
+    if (status != ULP_OK)
+        ulp_audit_free(out);
+    return status;
+}
