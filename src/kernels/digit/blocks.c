@@ -39,6 +39,8 @@ struct run {
     struct worker *workers;
     size_t worker_count;
     struct ulp_budget *scratch;
+    int halvings;   /* of what blocks of panels may take: memory is short */
+    bool divisible; /* some block has more than a panel */
     /* when threads share a batch: */
     size_t batch;
     struct columns columns;
@@ -82,22 +84,25 @@ static enum ulp_status create_panels(struct panels *panels, const struct ulp_wid
     return status;
 }
 
-/* Panels for at most `lines` lines in about `bytes`, at least one; without memory when the side has
- * a form. */
-static enum ulp_status create_panels_within(struct panels *panels, const struct ulp_wide_plan *plan,
-                                            int side, size_t lines, size_t width, size_t bytes,
-                                            size_t most, const struct ulp_wide_form *form,
-                                            struct ulp_budget *scratch, struct ulp_error *error)
+/* Panels for at most `lines` lines in about `bytes` (SIZE_MAX: all), at least one; without memory
+ * when the side has a form. */
+static enum ulp_status create_panels_within(struct panels *panels, struct run *run, int side,
+                                            size_t lines, size_t width, size_t bytes, size_t most,
+                                            struct ulp_error *error)
 {
+    const struct ulp_wide_plan *plan = run->plan;
+    const struct ulp_wide_form *form = run->call->forms[side];
     if (form) {
         *panels = (struct panels){.count = most, .width = width};
         return ULP_OK;
     }
-    size_t count = bytes / ulp_wide_panel_data_bytes(plan, side, width),
+    const size_t room = bytes == SIZE_MAX ? bytes : bytes >> run->halvings;
+    size_t count = room / ulp_wide_panel_data_bytes(plan, side, width),
            needed = (lines + width - 1) / width;
     count = count > most ? most : count;
     count = count > needed ? needed : count;
-    return create_panels(panels, plan, side, count ? count : 1, width, scratch, error);
+    run->divisible |= count > 1 && bytes != SIZE_MAX;
+    return create_panels(panels, plan, side, count ? count : 1, width, run->scratch, error);
 }
 
 static void pack_columns(struct run *run, struct columns *columns, size_t batch, size_t first_panel,
@@ -396,23 +401,21 @@ static size_t own_column_bytes(const struct run *run, enum way way)
     return even < own ? even : own;
 }
 
-static enum ulp_status create_worker(struct worker *worker, const struct run *run, enum way way,
+static enum ulp_status create_worker(struct worker *worker, struct run *run, enum way way,
                                      struct ulp_error *error)
 {
     const struct ulp_wide_plan *plan = run->plan;
     const struct ulp_contraction *problem = &run->call->problem;
     const struct ulp_wide_tile *tile = plan->tile;
-    struct ulp_wide_form *const *forms = run->call->forms;
     enum ulp_status status = ULP_OK;
     if (way != SHARED_ROWS)
-        status =
-            create_panels_within(&worker->rows, plan, 0, problem->m,
-                                 ulp_wide_row_width(tile, problem->m), ULP_TUNE_DIGIT_ROW_BYTES,
-                                 ULP_TUNE_DIGIT_ROW_PANELS, forms[0], run->scratch, error);
+        status = create_panels_within(&worker->rows, run, 0, problem->m,
+                                      ulp_wide_row_width(tile, problem->m),
+                                      ULP_TUNE_DIGIT_ROW_BYTES, ULP_TUNE_DIGIT_ROW_PANELS, error);
     if (status == ULP_OK && way != SHARED_COLUMNS)
-        status = create_panels_within(&worker->columns.panels, plan, 1, problem->n,
+        status = create_panels_within(&worker->columns.panels, run, 1, problem->n,
                                       ulp_wide_column_width(tile), own_column_bytes(run, way),
-                                      SIZE_MAX, forms[1], run->scratch, error);
+                                      SIZE_MAX, error);
     if (status == ULP_OK)
         status = ulp_wide_kulisch_create(&worker->kulisch, run->scratch, error);
     void *sums = NULL;
@@ -429,18 +432,46 @@ static enum ulp_status create_shared(struct run *run, enum way way, struct ulp_e
 {
     const struct ulp_wide_plan *plan = run->plan;
     const struct ulp_contraction *problem = &run->call->problem;
-    struct ulp_wide_form *const *forms = run->call->forms;
     if (way == SHARED_COLUMNS)
-        return create_panels_within(&run->columns.panels, plan, 1, problem->n,
+        return create_panels_within(&run->columns.panels, run, 1, problem->n,
                                     ulp_wide_column_width(plan->tile), column_block_bytes(run),
-                                    SIZE_MAX, forms[1], run->scratch, error);
+                                    SIZE_MAX, error);
     if (way == SHARED_ROWS)
-        return create_panels_within(&run->rows, plan, 0, problem->m,
+        return create_panels_within(&run->rows, run, 0, problem->m,
                                     ulp_wide_row_width(plan->tile, problem->m), SIZE_MAX, SIZE_MAX,
-                                    forms[0], run->scratch, error);
+                                    error);
     return ULP_OK;
 }
 
+static void close_run(struct run *run)
+{
+    for (size_t i = 0; run->workers && i < run->worker_count; i++) {
+        free_panels(&run->workers[i].rows);
+        free_panels(&run->workers[i].columns.panels);
+        ulp_wide_kulisch_free(run->workers[i].kulisch);
+        ulp_free(run->workers[i].sums);
+    }
+    free_panels(&run->columns.panels);
+    free_panels(&run->rows);
+    ulp_free(run->workers);
+    run->columns = (struct columns){0};
+    run->rows = (struct panels){0};
+    run->workers = NULL;
+}
+
+static enum ulp_status open_run(struct run *run, enum way way, struct ulp_error *error)
+{
+    void *workers;
+    run->divisible = false;
+    enum ulp_status status = ulp_allocate_zero(&workers, run->worker_count, sizeof *run->workers,
+                                               run->scratch, "workers", error);
+    run->workers = status == ULP_OK ? workers : NULL;
+    for (size_t i = 0; i < run->worker_count && status == ULP_OK; i++)
+        status = create_worker(&run->workers[i], run, way, error);
+    return status == ULP_OK ? create_shared(run, way, error) : status;
+}
+
+/* Blocks of panels take what the limit leaves: they only bound how often a panel is packed. */
 enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan,
                                     const struct ulp_wide_call *call, struct ulp_pool *pool,
                                     struct ulp_error *error)
@@ -450,29 +481,17 @@ enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan,
                       .worker_count = (size_t)ulp_pool_thread_count(pool),
                       .scratch = ulp_pool_scratch(pool)};
     const enum way way = choose_way(&run);
-    void *workers;
-    enum ulp_status status = ulp_allocate_zero(&workers, run.worker_count, sizeof *run.workers,
-                                               run.scratch, "workers", error);
-    if (status != ULP_OK)
-        return status;
-    run.workers = workers;
-    for (size_t i = 0; i < run.worker_count && status == ULP_OK; i++)
-        status = create_worker(&run.workers[i], &run, way, error);
-    if (status == ULP_OK)
-        status = create_shared(&run, way, error);
+    enum ulp_status status = open_run(&run, way, error);
+    while (status == ULP_ERROR_MEMORY && run.divisible) {
+        close_run(&run);
+        run.halvings++;
+        status = open_run(&run, way, error);
+    }
     if (status == ULP_OK)
         status = way == BY_BATCHES    ? ulp_parallel_for(pool, call->problem.batch_count, 1,
                                                          work_on_batches, &run, error)
                  : way == SHARED_ROWS ? share_rows(&run, pool, error)
                                       : share_columns(&run, pool, error);
-    for (size_t i = 0; i < run.worker_count; i++) {
-        free_panels(&run.workers[i].rows);
-        free_panels(&run.workers[i].columns.panels);
-        ulp_wide_kulisch_free(run.workers[i].kulisch);
-        ulp_free(run.workers[i].sums);
-    }
-    free_panels(&run.columns.panels);
-    free_panels(&run.rows);
-    ulp_free(run.workers);
+    close_run(&run);
     return status;
 }
