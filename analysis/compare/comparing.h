@@ -108,6 +108,11 @@ static inline const struct ulp_tensor *ulp_recorded(const struct ulp_compared_wo
 {
     return work->turned[file].data ? &work->turned[file] : work->recorded[file];
 }
+/* Of an unexplained value: nothing of it differs, it has nothing to compare. */
+static inline bool ulp_is_unjudged(const struct ulp_compared_value *value)
+{
+    return !value->truth.count && !value->nonfinite && !value->reshaped;
+}
 /* A copy of text in the result's memory; NULL: there is none left. */
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text);
 /* The number in `names` of NAME, or of NAME[k] of a later execution; -1: it is not there. */

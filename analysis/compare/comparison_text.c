@@ -41,7 +41,10 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
         ulp_text_add(out, "%zu of its values do not agree with %s in being finite, infinite or NaN",
                      value->nonfinite, arithmetic);
     else if (!value->truth.count && !value->explained)
-        ulp_text_add(out, "it %s", ulp_judge_reason(ulp_judge_metrics(&value->truth)));
+        ulp_text_add(out, "it %s",
+                     ulp_judge_reason(value->truth.nonfinite || value->truth.unmeasured
+                                          ? ULP_CROSSED_NOTHING
+                                          : ULP_CROSSED_EMPTY));
     else if (isinf(ratio))
         ulp_text_add(out, "its error is %.2g where %s makes none", value->truth.max_abs,
                      arithmetic);

@@ -142,7 +142,6 @@ static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, 
             best = judged;
     }
     tensor->values[file] = best;
-    tensor->values[file].explained &= !is_nothing(comparing, tensor, file);
 }
 
 /* The first arithmetic that explains every tensor of the file; -1: none. */
@@ -171,22 +170,28 @@ static void judge_file(struct ulp_comparing *comparing, size_t file)
     for (size_t t = 0; t < comparing->out->tensor_count; t++)
         out->tensor_count += comparing->out->tensors[t].values[file].recorded;
     const double probability = FALSE_ALARM / (double)(out->tensor_count ? out->tensor_count : 1);
-    ptrdiff_t last = -1;
+    ptrdiff_t last = -1, unjudged = -1;
     bool any = false;
     for (size_t t = comparing->out->tensor_count; t-- > 0;) {
-        const struct ulp_compared_value *value = &comparing->out->tensors[t].values[file];
+        struct ulp_compared_value *value = &comparing->out->tensors[t].values[file];
         if (!value->recorded)
             continue;
         judge_value(comparing, t, file, probability);
         any |= value->truth.count || !value->explained;
         last = last < 0 ? (ptrdiff_t)t : last;
-        if (!value->explained)
+        if (!value->explained) {
             out->first_unexplained = (ptrdiff_t)t;
+        } else if (is_nothing(comparing, &comparing->out->tensors[t], file)) {
+            value->explained = false;
+            unjudged = (ptrdiff_t)t;
+        }
     }
-    if (!any && last >= 0) { /* nothing was compared */
+    if (!any && unjudged < 0 && last >= 0) { /* nothing was compared */
         comparing->out->tensors[last].values[file].explained = false;
-        out->first_unexplained = last;
+        unjudged = last;
     }
+    if (out->first_unexplained < 0)
+        out->first_unexplained = unjudged;
     out->explained = out->first_unexplained < 0;
     out->by = out->explained ? find_one_for_all(comparing, file, probability) : -1;
 }

@@ -67,8 +67,9 @@ enum ulp_cause_kind {
     ULP_CAUSE_FORMAT,        /* the framework computed in another arithmetic */
     ULP_CAUSE_NODE,          /* one of the nodes listed computes something else */
     ULP_CAUSE_SHAPE,         /* a recorded tensor has another shape */
+    ULP_CAUSE_UNJUDGED,      /* nothing differs, but an output has nothing to compare */
 };
-/* "none", "preprocessing", "inputs", "format", "node", "shape". */
+/* "none", "preprocessing", "inputs", "format", "node", "shape", "unjudged". */
 ULP_API const char *ulp_cause_name(enum ulp_cause_kind kind);
 
 /* Why the first unexplained tensor is not explained. */

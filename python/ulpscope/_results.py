@@ -328,7 +328,7 @@ class ComparedFile:
     explained: bool  #: every tensor, by some arithmetic
     by: str | None  #: the first arithmetic that explains every tensor
     first_unexplained: str | None  #: a tensor's name
-    cause: str  #: "none", "preprocessing", "inputs", "format", "node", "shape"
+    cause: str  #: "none", "preprocessing", "inputs", "format", "node", "shape", "unjudged"
     cause_text: str
 
 

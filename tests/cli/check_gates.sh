@@ -102,6 +102,11 @@ expect 0 "compare: the arithmetic's own" "$program" compare square.onnx -i big.n
 for file in minus not_a_number elsewhere nothing; do
     shut "compare: $file" "'y'" "[1-8] of its values do not agree with fp16" "$program" compare square.onnx -i big.npz $file.npz -a fp16 -q
 done
+# An output with nothing to compare is no node's fault; what differs beside it is named first.
+gate compare undefined.onnx good.npz >out
+shows out "It cannot be judged" "compare: NaN everywhere"
+expect 1 "compare: wrong, beside nothing" "$program" compare part.onnx -i part_empty.npz part_wrong.npz -a fp16 -q
+shows out "First unexplained: 'y'" "compare: wrong, beside nothing"
 
 # Of what is NaN everywhere any unit gives the bits.
 expect 0 "fit: a product" "$program" fit product.npz

@@ -60,6 +60,7 @@ npz("x800.npz", x=((1, 4), (800, 1, 2, 3)))
 npz("x5.npz", x=((1, 4), (5, 1, 2, 3)))
 # what another framework may have recorded of big.npz, of which FP16 makes one +Inf
 y = [1, 4, inf, 16, 1, .25, .0625, 49]
+npz("part_wrong.npz", y=((2, 4), (9,) * 8), e=((0,), ()))
 npz("as_fp16.npz", y=((2, 4), y))
 npz("minus.npz", y=((2, 4), [-inf if v == inf else v for v in y]))
 npz("not_a_number.npz", y=((2, 4), [nan if v == inf else v for v in y]))

@@ -18,8 +18,8 @@
 
 const char *ulp_cause_name(enum ulp_cause_kind kind)
 {
-    static const char *const names[] = {"none",   "preprocessing", "inputs",
-                                        "format", "node",          "shape"};
+    static const char *const names[] = {"none", "preprocessing", "inputs",  "format",
+                                        "node", "shape",         "unjudged"};
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
@@ -225,6 +225,17 @@ static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, si
     return ulp_cause_set(comparing, cause, ULP_CAUSE_NONE, &text, NULL, error);
 }
 
+/* Nothing differs, and nothing is there that could. */
+static enum ulp_status explain_unjudged(const struct ulp_comparing *comparing, size_t tensor,
+                                        struct ulp_cause *cause, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    ulp_text_show(&text,
+                  "it cannot be judged: what can be compared is explained, but of '%s' nothing can.",
+                  comparing->out->tensors[tensor].name);
+    return ulp_cause_set(comparing, cause, ULP_CAUSE_UNJUDGED, &text, NULL, error);
+}
+
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
                                   struct ulp_error *error)
 {
@@ -233,6 +244,8 @@ enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
         return explain_nothing(comparing, file, &out->cause, error);
     const size_t first = (size_t)out->first_unexplained;
     const struct ulp_compared_tensor *tensor = &comparing->out->tensors[first];
+    if (ulp_is_unjudged(&tensor->values[file]))
+        return explain_unjudged(comparing, first, &out->cause, error);
     if (tensor->index < 0)
         return ulp_explain_input(comparing, file, first, &out->cause, error);
     if (tensor->values[file].reshaped)
