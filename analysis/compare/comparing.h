@@ -109,9 +109,11 @@ static inline const struct ulp_tensor *ulp_recorded(const struct ulp_compared_wo
     return work->turned[file].data ? &work->turned[file] : work->recorded[file];
 }
 /* Of an unexplained value: nothing of it differs, it has nothing to compare. */
-static inline bool ulp_is_unjudged(const struct ulp_compared_value *value)
+static inline bool ulp_is_unjudged(const struct ulp_compared_tensor *tensor, size_t file)
 {
-    return !value->truth.count && !value->nonfinite && !value->reshaped;
+    const struct ulp_compared_value *value = &tensor->values[file];
+    return !value->truth.count && !value->nonfinite &&
+           (!value->reshaped || tensor->expected[value->by].shapeless);
 }
 /* A copy of text in the result's memory; NULL: there is none left. */
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text);

@@ -78,7 +78,7 @@ static const struct ulp_compared_tensor *find_nearest(const struct ulp_compariso
     double most = -1;
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_compared_value *value = &comparison->tensors[t].values[file];
-        if (value->recorded && excess(value) > most) {
+        if (value->recorded && !value->reshaped && excess(value) > most) {
             most = excess(value);
             nearest = &comparison->tensors[t];
         }
@@ -203,14 +203,6 @@ static double find_threshold(const struct ulp_comparison *comparison, size_t fil
     return threshold;
 }
 
-static void add_number(struct ulp_text *out, bool given, double value, const char *format)
-{
-    char text[32] = "-";
-    if (given && !isnan(value))
-        snprintf(text, sizeof text, format, value);
-    ulp_text_add(out, "%9s", text);
-}
-
 static void add_row(const struct ulp_page *page, const struct ulp_compared_tensor *tensor,
                     size_t file)
 {
@@ -226,11 +218,11 @@ static void add_row(const struct ulp_page *page, const struct ulp_compared_tenso
     if (value->reshaped) {
         ulp_text_add(out, "%-51s", "  another shape");
     } else {
-        add_number(out, true, tensor->range.ref_rms, "%.2e");
-        add_number(out, measured, value->truth.rms, "%.2e");
-        add_number(out, measured, value->truth.max_abs, "%.2e");
-        add_number(out, from->count > 0, from->rms, "%.2e");
-        add_number(out, measured, value->ratio, "%.3g");
+        ulp_text_add(out, "%9s%9s%9s%9s%9s", ULP_FIGURE("%.2e", tensor->range.ref_rms),
+                     ULP_FIGURE("%.2e", measured ? value->truth.rms : NAN),
+                     ULP_FIGURE("%.2e", measured ? value->truth.max_abs : NAN),
+                     ULP_FIGURE("%.2e", from->count ? from->rms : NAN),
+                     ULP_FIGURE("%.3g", measured ? value->ratio : NAN));
         ulp_text_add(out, "%6.2g", value->limit);
     }
     ulp_text_add(out, " %s",

@@ -114,7 +114,7 @@ static struct ulp_compared_value judge_by(const struct ulp_compared_tensor *tens
                ulp_math_max(expected->max_abs + stored->max_abs, expected->floor / limits.max_abs));
     judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
     judged.explained =
-        !value->reshaped && !judged.nonfinite && (expected->shapeless || excess(&judged) <= 1);
+        !judged.nonfinite && (expected->shapeless || (!value->reshaped && excess(&judged) <= 1));
     return judged;
 }
 

@@ -200,6 +200,19 @@ static enum ulp_status match_file(struct ulp_comparing *comparing, const struct 
     return status;
 }
 
+/* The graph's first output that is no constant and no input; NULL: there is none. */
+static const char *find_first_output(const struct ulp_comparing *comparing,
+                                     const struct values *values)
+{
+    for (size_t o = 0; o < ulp_model_output_count(comparing->model); o++) {
+        const char *name = ulp_model_output(comparing->model, o).name;
+        const int value = ulp_names_find(&values->numbers, name);
+        if (value >= 0 && !values->items[value].constant && !values->items[value].input)
+            return name;
+    }
+    return NULL;
+}
+
 /* Something that nodes compute must be there: inputs alone say nothing about a framework. */
 static enum ulp_status check_file(const struct ulp_comparing *comparing,
                                   const struct values *values, size_t file, struct ulp_error *error)
@@ -213,14 +226,15 @@ static enum ulp_status check_file(const struct ulp_comparing *comparing,
     struct ulp_text names = {0};
     for (size_t u = 0; u < out->unmatched_count && u < 3; u++)
         ulp_text_add(&names, "%s'%.60s'", u ? ", " : "", out->unmatched[u]);
+    const char *first = find_first_output(comparing, values);
     enum ulp_status status = ulp_fail(
         error, ULP_ERROR_INPUT,
         "%s: nothing to compare: no array has the name of a tensor that the graph computes (its "
-        "arrays: %s%s; the graph's first output: '%s')",
-        comparing->recordings[file].name, names.length ? names.data : "inputs only",
+        "arrays: %s%s; %s%s%s)",
+        comparing->recordings[file].name, names.length ? names.data : "none but inputs",
         out->unmatched_count > 3 ? ", ..." : "",
-        ulp_model_output_count(comparing->model) ? ulp_model_output(comparing->model, 0).name
-                                                 : "none");
+        first ? "the first output that it computes: '" : "no node computes an output of the graph",
+        first ? first : "", first ? "'" : "");
     ulp_text_free(&names);
     return status;
 }

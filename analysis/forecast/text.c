@@ -183,12 +183,17 @@ static void add_best_remedy(const struct ulp_page *page, const struct ulp_foreca
         ulp_text_add(page->out, "; nothing that was tried helps");
         return;
     }
-    ulp_text_show(page->out, "; %s: output %s is at %.1f dB", best->what,
-                  best->output ? best->output : "", best->sqnr_db);
+    ulp_text_show(page->out, "; %s: ", best->what);
+    if (!best->output || isnan(best->sqnr_db))
+        ulp_text_add(page->out, "no output can be compared");
+    else
+        ulp_text_show(page->out, "output %s is at %.1f dB", best->output, best->sqnr_db);
     if (best->nonfinite)
         ulp_text_add(page->out, ", %zu elements are not finite", best->nonfinite);
     if (as_it_is->nonfinite)
         ulp_text_add(page->out, ", as it is %zu elements are not finite", as_it_is->nonfinite);
+    else if (isnan(as_it_is->sqnr_db))
+        ulp_text_add(page->out, ", as it is nothing can be compared");
     else
         ulp_text_add(page->out, ", as it is %.1f dB", as_it_is->sqnr_db);
 }
@@ -427,8 +432,8 @@ static void add_remedies(const struct ulp_page *page, const struct ulp_forecast_
                      page->off);
     for (size_t r = 0; r < lane->remedy_count; r++) {
         const struct ulp_forecast_remedy *remedy = &lane->remedies[r];
-        ulp_text_add(page->out, "  %22.1f dB %10zu %6zu  ", remedy->sqnr_db, remedy->nonfinite,
-                     remedy->cast_count);
+        ulp_text_add(page->out, "  %22s dB %10zu %6zu  ", ULP_FIGURE("%.1f", remedy->sqnr_db),
+                     remedy->nonfinite, remedy->cast_count);
         struct ulp_text what = {0};
         ulp_text_show(&what, "%s", remedy->what);
         add_broken(page, &what, 47, 47);

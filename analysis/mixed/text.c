@@ -16,11 +16,10 @@ static void add_widened(struct ulp_text *out, const struct ulp_mixed *mixed, boo
         count += mixed->widened[w].length == length;
     if (!count)
         return;
-    ulp_text_add(out, "%zu more node%s %s FLOAT, %s:", count, count == 1 ? "" : "s",
-                 count == 1 ? "is" : "are",
-                 length ? "which compute lengths" : "for which this opset has no operator in");
-    if (!length)
-        ulp_text_show(out, " %s:", mixed->low_type);
+    ulp_text_show(out, "%zu more node%s %s FLOAT, %s%s:", count, count == 1 ? "" : "s",
+                  count == 1 ? "is" : "are",
+                  length ? "which compute lengths" : "for which this opset has no operator in ",
+                  length ? "" : mixed->low_type);
     for (size_t w = 0, shown = 0; w < mixed->widened_count; w++)
         if (mixed->widened[w].length == length && shown++ < NAMES_SHOWN)
             ulp_text_show(out, "%s %s (%s)", shown > 1 ? "," : "", mixed->widened[w].name,

@@ -208,7 +208,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
 
 static void add_box(const struct ulp_page *page, const struct ulp_proof *proof)
 {
-    ulp_text_add(page->out, "\nfor every\n");
+    if (proof->input_count)
+        ulp_text_add(page->out, "\nfor every\n");
     for (size_t i = 0; i < proof->input_count; i++) {
         const struct ulp_proof_input *input = &proof->inputs[i];
         ulp_text_add(page->out, "  ");
@@ -250,6 +251,8 @@ static void add_unproven(const struct ulp_page *page, const struct ulp_proof *pr
 static void add_nearest(const struct ulp_page *page, const struct ulp_proof *proof)
 {
     double below = INFINITY;
+    if (!proof->counts[ULP_PROOF_PROVEN] || isinf(proof->format.max_finite))
+        return;
     ulp_text_add(page->out, "\nproven, nearest to %.5g\n       bound   bits  node\n",
                  proof->format.max_finite);
     for (int r = 0; r < NEAREST; r++) {
@@ -274,7 +277,8 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
 {
     size_t listed = 0;
     if (!proof->hidden_unproven) {
-        ulp_text_add(page->out, "\nNo value inside a node can overflow either.\n");
+        if (proof->output_count)
+            ulp_text_add(page->out, "\nNo value inside a node can overflow either.\n");
         return;
     }
     ulp_text_add(page->out, "\nnot proven inside nodes\n");
@@ -285,7 +289,9 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
                 continue;
             ulp_text_add(page->out, "  ");
             add_name(page, proof->nodes[n].index, proof->nodes[n].name, proof->nodes[n].op, 2);
-            ulp_text_show(page->out, ": %s, at most %.3g\n", hidden->what, hidden->bound);
+            ulp_text_show(page->out,
+                          isinf(hidden->bound) ? ": %s, not bounded\n" : ": %s, at most %.3g\n",
+                          hidden->what, hidden->bound);
         }
     if (listed > LISTED)
         ulp_text_add(page->out, "  ... and %zu more\n", listed - LISTED);

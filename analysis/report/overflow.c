@@ -58,7 +58,9 @@ static void add_born(const struct ulp_page *page, const struct ulp_audit_lane *l
     add_line(page, page->red, "first non-finite value", node);
     for (size_t o = 0; o < node->output_count; o++) {
         struct ulp_format format = ulp_audit_format(lane, node, &node->outputs[o]);
-        if (node->outputs[o].entire.nonfinite)
+        if (node->outputs[o].entire.nonfinite && isnan(node->outputs[o].range.ref_max))
+            ulp_text_add(page->out, "    the reference has no finite element there\n");
+        else if (node->outputs[o].entire.nonfinite)
             ulp_text_add(page->out,
                          "    reference max %.3g against a largest %s of %.6g (headroom %.1f "
                          "bits), first at element %zu\n",
@@ -159,11 +161,12 @@ static bool add_margin(const struct ulp_page *page, const struct ulp_audit_node 
         const struct ulp_divergence *divergence = node->outputs[o].divergence;
         if (!divergence || isnan(divergence->margin))
             continue;
-        ulp_text_add(
-            page->out,
-            "    at element %zu what the reference decides is ahead by %.3g, and the error "
-            "of that is %.3g\n",
-            divergence->first, divergence->margin, divergence->margin_error);
+        ulp_text_add(page->out, "    at element %zu what the reference decides is ahead by %.3g",
+                     divergence->first, divergence->margin);
+        if (isnan(divergence->margin_error))
+            ulp_text_add(page->out, ", and here it is no number\n");
+        else
+            ulp_text_add(page->out, ", and the error of that is %.3g\n", divergence->margin_error);
         any = true;
     }
     return any;

@@ -1,6 +1,8 @@
 /* What texts for the terminal are made with. */
 #include "analysis/report/page.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -45,6 +47,14 @@ size_t ulp_page_columns(const char *text, size_t length)
         columns += (size_t)(shown.columns > 0 ? shown.columns : 0);
     }
     return columns;
+}
+
+const char *ulp_page_figure(char text[ULP_FIGURE_BYTES], const char *format, double value)
+{
+    if (isnan(value))
+        return "-";
+    snprintf(text, ULP_FIGURE_BYTES, format, value);
+    return text;
 }
 
 void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used)

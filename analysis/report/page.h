@@ -12,6 +12,8 @@
 #define ULP_PAGE_NAME 40 /* columns of names in tables whose last column is no name */
 #define ULP_SHOWN_BYTES (4 * ULP_PAGE_WIDTH + 1) /* of a line: four bytes of UTF-8 a column */
 
+#define ULP_FIGURE_BYTES 32
+
 struct ulp_page {
     struct ulp_text *out;
     int width; /* columns of a terminal; 0: a file, names stay whole */
@@ -26,6 +28,10 @@ enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_erro
 void ulp_page_name(const struct ulp_page *page, const char *name, int used);
 /* The columns of a text of so many bytes. */
 size_t ulp_page_columns(const char *text, size_t length);
+/* A figure as printf writes it, and "-" where there is none (NaN). ULP_FIGURE is for one use in the
+ * block it stands in. */
+const char *ulp_page_figure(char text[ULP_FIGURE_BYTES], const char *format, double value);
+#define ULP_FIGURE(format, value) ulp_page_figure((char[ULP_FIGURE_BYTES]){0}, format, value)
 /* Words of the text in lines that begin `indent` columns in, the first `used` columns on, and the
  * end of the last line. A word longer than a line has one of its own. */
 void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used);

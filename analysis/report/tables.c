@@ -68,9 +68,11 @@ void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *
         if (remark)
             ulp_text_add(page->out, "%59s  ", remark);
         else
-            ulp_text_add(page->out, "%10.2e%10.2e%10.2e%10.2e%9.1f%10zu  ", output->range.ref_rms,
-                         m->rms, m->max_abs, m->max_abs / output->range.ref_max, m->sqnr_db,
-                         m->nonfinite);
+            ulp_text_add(page->out, "%10s%10s%10s%10s%9s%10zu  ",
+                         ULP_FIGURE("%.2e", output->range.ref_rms), ULP_FIGURE("%.2e", m->rms),
+                         ULP_FIGURE("%.2e", m->max_abs),
+                         ULP_FIGURE("%.2e", m->max_abs / output->range.ref_max),
+                         ULP_FIGURE("%.1f", m->sqnr_db), m->nonfinite);
         ulp_page_name(page, output->name, 63);
         ulp_text_add(page->out, "%s\n", m->nonfinite || m->diverged ? page->off : "");
         if (m->diverged && output->divergence)
@@ -186,8 +188,9 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_audit *aud
             snprintf(grew, sizeof grew, "%.2g", ranking[i].node->grew);
         if (ranking[i].movers)
             snprintf(movers, sizeof movers, " (+%zu that move it)", ranking[i].movers);
-        ulp_text_add(page->out, "  %14s%10.2e%10.2e%10.2e%8s  %-14s ", "", ranking[i].relative,
-                     m->max_abs, m->max_abs / output->range.ref_max, grew,
+        ulp_text_add(page->out, "  %14s%10s%10s%10s%8s  %-14s ", "",
+                     ULP_FIGURE("%.2e", ranking[i].relative), ULP_FIGURE("%.2e", m->max_abs),
+                     ULP_FIGURE("%.2e", m->max_abs / output->range.ref_max), grew,
                      fit_op(audit, ranking[i].node, 14, op, sizeof op));
         ulp_page_name(page, ranking[i].node->name, 71 + (int)strlen(movers));
         ulp_text_add(page->out, "%s\n", movers);

@@ -173,14 +173,23 @@ static void add_floor(const struct concluding *c, const struct ulp_study_fit *fi
 
 /* ---- the tolerance ---- */
 
-/* At every output that there is: one that is a constant or an input has no error. */
+/* Is there an output to judge, that a node computes? */
+static bool can_judge(const struct concluding *c)
+{
+    const struct ulp_study *study = c->study;
+    for (size_t p = 0; p < study->place_count && study->places[p].kind == ULP_PLACE_OUTPUT; p++)
+        if (!ulp_study_is_missing(&setting_of(c, 0)->points[p]))
+            return !isnan(study->tolerance);
+    return false;
+}
+
+/* At every one. */
 static bool meets(const struct concluding *c, size_t i)
 {
     const struct ulp_study *study = c->study;
     for (size_t p = 0; p < study->place_count && study->places[p].kind == ULP_PLACE_OUTPUT; p++) {
         const struct ulp_study_point *point = &setting_of(c, i)->points[p];
-        const bool missing = isnan(point->ref_rms) && !point->nonfinite && !point->diverged;
-        if (!missing && !(point->relative <= study->tolerance))
+        if (!ulp_study_is_missing(point) && !(point->relative <= study->tolerance))
             return false;
     }
     return true;
@@ -212,7 +221,7 @@ static void add_tolerance(const struct concluding *c)
 {
     const size_t count = c->series->count, enough = find_enough(c), least = find_least(c);
     const double tolerance = c->study->tolerance;
-    if (isnan(tolerance) || least == count)
+    if (!can_judge(c) || least == count)
         return;
     if (enough == count) {
         ulp_text_show(c->out, "  None keeps %s within %g: %s has the least error, %.2g.\n",
@@ -237,7 +246,7 @@ static void add_tolerance(const struct concluding *c)
 static void add_within(const struct concluding *c)
 {
     size_t count = 0;
-    if (isnan(c->study->tolerance))
+    if (!can_judge(c))
         return;
     for (size_t i = 0; i < c->series->count; i++)
         if (meets(c, i))
@@ -258,6 +267,10 @@ static void add_trials(const struct concluding *c)
         if (!trials->count)
             continue;
         ulp_text_show(c->out, "  %s: %zu trials, ", c->series->texts[i], trials->count);
+        if (isnan(trials->bits)) {
+            ulp_text_add(c->out, "whose spread is no finite number.\n");
+            continue;
+        }
         if (isinf(trials->bits) && trials->bits > 0)
             ulp_text_add(c->out, "equal bits in most elements");
         else
@@ -341,6 +354,11 @@ void ulp_study_conclude(const struct ulp_study *study, const struct ulp_study_se
                                  .name = study->places[place].name,
                                  .out = out};
     ulp_text_show(out, "%s: ", series->name);
+    if (!study->place_count ||
+        (study->places[place].kind == ULP_PLACE_OUTPUT && ulp_study_is_missing(point_of(&c, 0)))) {
+        ulp_text_add(out, "cannot be judged: no node computes an output.\n");
+        return;
+    }
     if (!series->fits) {
         add_words(&c);
         add_limits(&c);

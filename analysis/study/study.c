@@ -156,9 +156,10 @@ size_t ulp_study_worst(const struct ulp_study *study, const struct ulp_study_ser
         for (size_t i = 0; i < series->count; i++) {
             const struct ulp_study_point *point = &study->settings[series->settings[i]].points[p];
             const double relative = point->relative;
-            sum += point->nonfinite || point->diverged ? 64
-                   : relative > 0                      ? ulp_math_min(ulp_math_log2(relative), 64)
-                                                       : -1100;
+            sum += ulp_study_is_missing(point)           ? -INFINITY
+                   : point->nonfinite || point->diverged ? 64
+                   : relative > 0                        ? ulp_math_min(ulp_math_log2(relative), 64)
+                                                         : -1100;
         }
         if (sum > most) {
             most = sum;

@@ -2,6 +2,8 @@
 #ifndef ULP_ANALYSIS_STUDYING_H
 #define ULP_ANALYSIS_STUDYING_H
 
+#include <math.h>
+
 #include <ulpscope/study.h>
 
 #include "base/memory/alloc.h"
@@ -41,6 +43,12 @@ void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit_lan
 void ulp_study_forget_points(const struct ulp_studying *s, size_t setting);
 /* All runs of the setting are added. */
 void ulp_study_finish_points(const struct ulp_studying *s, size_t setting);
+
+/* Of an output that no node computes: a constant, or an input. */
+static inline bool ulp_study_is_missing(const struct ulp_study_point *point)
+{
+    return isnan(point->ref_rms) && !point->nonfinite && !point->diverged;
+}
 
 /* trials.c. */
 void ulp_trial_sums_free(struct ulp_trial_sums *sums);

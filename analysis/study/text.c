@@ -9,27 +9,17 @@
 
 enum { OUTPUTS_MOST = 4 }; /* that have tables; the JSON has all */
 
-/* "1.23e-04", "-" where it is not known. */
-static const char *number(char text[32], const char *format, double value)
-{
-    if (isnan(value))
-        return "-";
-    snprintf(text, 32, format, value);
-    return text;
-}
-
 static void add_row(const struct ulp_page *page, const struct ulp_study_setting *setting,
                     size_t place, bool trials)
 {
     const struct ulp_study_point *point = &setting->points[place];
     const struct ulp_study_trials *t = &point->trials;
-    char a[32], b[32], c[32], d[32], e[32];
-    ulp_text_add(page->out, "%10s %10s %8s %10zu", number(a, "%.2e", point->relative),
-                 number(b, "%.2e", point->metrics.max_abs),
-                 number(c, "%.1f", point->metrics.sqnr_db), point->nonfinite);
+    ulp_text_add(page->out, "%10s %10s %8s %10zu", ULP_FIGURE("%.2e", point->relative),
+                 ULP_FIGURE("%.2e", point->metrics.max_abs),
+                 ULP_FIGURE("%.1f", point->metrics.sqnr_db), point->nonfinite);
     if (trials && t->count)
-        ulp_text_add(page->out, " %6s %9s %6.2f", number(d, "%.1f", t->bits),
-                     number(e, "%.1e", t->bias), t->biased);
+        ulp_text_add(page->out, " %6s %9s %6s", ULP_FIGURE("%.1f", t->bits),
+                     ULP_FIGURE("%.1e", t->bias), ULP_FIGURE("%.2f", t->biased));
     else if (trials)
         ulp_text_add(page->out, " %6s %9s %6s", "", "", "");
     ulp_text_add(page->out, "  ");
@@ -66,13 +56,12 @@ static void add_laws(const struct ulp_page *page, const struct ulp_study *study,
         const struct ulp_study_point *first = &study->settings[series->settings[0]].points[p],
                                      *last = &study->settings[series->settings[series->count - 1]]
                                                   .points[p];
-        char a[32], b[32], c[32], d[32], e[32];
         if (fit->unusable == series->count && !first->nonfinite && !first->diverged)
             continue; /* no error anywhere: integers, or exact */
-        ulp_text_add(page->out, "%6s %6s %8s %6s %10s %10s  ", number(a, "%.2f", fit->slope),
-                     number(b, "%.2f", fit->slope_error), number(c, "%.2f", fit->residual),
-                     ulp_study_law_name(fit->law), number(d, "%.2e", first->relative),
-                     number(e, "%.2e", last->relative));
+        ulp_text_add(page->out, "%6s %6s %8s %6s %10s %10s  ", ULP_FIGURE("%.2f", fit->slope),
+                     ULP_FIGURE("%.2f", fit->slope_error), ULP_FIGURE("%.2f", fit->residual),
+                     ulp_study_law_name(fit->law), ULP_FIGURE("%.2e", first->relative),
+                     ULP_FIGURE("%.2e", last->relative));
         ulp_page_name(page, study->places[p].name, 64);
         if (study->places[p].kind == ULP_PLACE_GROUP)
             ulp_text_add(page->out,

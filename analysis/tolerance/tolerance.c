@@ -22,6 +22,7 @@ struct measuring {
     struct ulp_plan *plan;
     struct ulp_attributor *attributor;
     struct ulp_tensor_set outputs[2]; /* the reference's and the arithmetic's */
+    bool computed;                    /* a node computes an output */
 };
 
 static enum ulp_status out_of_memory(struct ulp_error *error)
@@ -59,7 +60,7 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
 {
     struct ulp_tolerance_output *output = &m->out->outputs[m->out->output_count];
     const size_t count = reference->count;
-    double squares = 0;
+    double squares = 0, error_squares = 0;
     *output = (struct ulp_tolerance_output){.count = count, .random = NAN, .bound = NAN};
     const char *sample = m->options->sample ? m->options->sample : "";
     output->name = ulp_arena_text(m->out->memory, name, strlen(name));
@@ -78,13 +79,16 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
             continue;
         }
         squares += r * r;
+        error_squares += isfinite(e) ? e * e : 0;
         output->ref_max = ulp_math_max(output->ref_max, fabs(r));
         if (isfinite(e))
             output->own_max = ulp_math_max(output->own_max, fabs(e));
         else
             output->nonfinite++;
     }
-    output->ref_rms = sqrt(squares / (double)(count - ulp_judge_count_nonfinite(reference)));
+    const double finite = (double)(count - ulp_judge_count_nonfinite(reference));
+    output->ref_rms = sqrt(squares / finite);
+    output->rms = sqrt(error_squares / finite);
     m->out->output_count++;
     return ULP_OK;
 }
@@ -221,6 +225,19 @@ static double round_up(double x)
     return digits * unit;
 }
 
+/* Is there an output that is no constant and no input? */
+static bool computes_output(const struct ulp_block *main)
+{
+    for (size_t o = 0; o < main->output_count; o++) {
+        bool given = main->slots[main->outputs[o]].constant != NULL;
+        for (size_t i = 0; i < main->input_count; i++)
+            given |= main->inputs[i] == main->outputs[o];
+        if (!given)
+            return true;
+    }
+    return false;
+}
+
 static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *error)
 {
     char name[] = "own";
@@ -235,9 +252,10 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                                                 .run = m->options->run,
                                                 .progress = m->options->progress,
                                                 .begins = m->options->begins};
-    struct ulp_comparison comparison;
-    enum ulp_status status =
-        ulp_compare_recordings(m->model, m->inputs, &recording, 1, &options, &comparison, error);
+    struct ulp_comparison comparison = {0};
+    enum ulp_status status = !m->computed ? ULP_OK
+                                          : ulp_compare_recordings(m->model, m->inputs, &recording,
+                                                                   1, &options, &comparison, error);
     if (status != ULP_OK)
         return status;
     m->out->trials = comparison.trials;
@@ -257,7 +275,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
             if (expected->nonfinite > output->nonfinite)
                 output->nonfinite = expected->nonfinite;
         }
-        output->atol = round_up(ULP_TOLERANCE_FACTOR * output->max_abs);
+        output->atol = output->nonfinite ? NAN : round_up(ULP_TOLERANCE_FACTOR * output->max_abs);
     }
     ulp_comparison_free(&comparison);
     return ULP_OK;
@@ -285,8 +303,10 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
         out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
         status = out->arithmetic ? ULP_OK : out_of_memory(error);
     }
-    if (status == ULP_OK)
+    if (status == ULP_OK) {
+        m->computed = computes_output(m->plan->main);
         status = add_outputs(m, error);
+    }
     if (status == ULP_OK)
         status = add_bounds(m, error);
     ulp_attributor_free(m->attributor);

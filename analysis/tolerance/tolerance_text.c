@@ -23,6 +23,12 @@ static void add_quoted(struct ulp_text *out, const char *name, double atol)
     ulp_text_add(out, ":%.1e'", atol);
 }
 
+/* The largest error beside the reference; 0 of an exact output, whatever that is. */
+static double relative(const struct ulp_tolerance_output *output)
+{
+    return output->max_abs > 0 ? output->max_abs / output->ref_rms : 0;
+}
+
 /* The output whose error is largest beside its reference. */
 static const struct ulp_tolerance_output *find_worst(const struct ulp_tolerance *tolerance)
 {
@@ -30,8 +36,7 @@ static const struct ulp_tolerance_output *find_worst(const struct ulp_tolerance 
     for (size_t o = 1; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
         if (output->nonfinite > worst->nonfinite ||
-            (output->nonfinite == worst->nonfinite &&
-             output->max_abs / output->ref_rms > worst->max_abs / worst->ref_rms))
+            (output->nonfinite == worst->nonfinite && relative(output) > relative(worst)))
             worst = output;
     }
     return worst;
@@ -53,10 +58,11 @@ static void add_verdict(struct ulp_text *out, const struct ulp_tolerance *tolera
                       worst->name, worst->nonfinite);
         return;
     }
-    ulp_text_show(out,
-                  "allow atol=%.1e at %s (%.1g of its rms): its error is up to %.2e in %zu runs",
-                  worst->atol, worst->name, worst->atol / worst->ref_rms, worst->max_abs,
-                  tolerance->trials + 1);
+    ulp_text_show(out, "allow atol=%.1e at %s", worst->atol, worst->name);
+    if (worst->ref_rms > 0)
+        ulp_text_add(out, " (%.1g of its rms)", worst->atol / worst->ref_rms);
+    ulp_text_add(out, ": its error is up to %.2e in %zu run%s", worst->max_abs,
+                 tolerance->trials + 1, tolerance->trials ? "s" : "");
     if (tolerance->sample_count > 1)
         ulp_text_show(out, " of each of %zu samples, in %s", tolerance->sample_count,
                       worst->sample);
@@ -79,8 +85,9 @@ static void add_table(struct ulp_text *out, const struct ulp_tolerance *toleranc
                  "independent", "bound", "atol", "output");
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
-        ulp_text_show(out, "%10.2e %10.2e %10.2e %12.2e %10.2e %10.1e  %s%s", output->ref_rms,
-                      output->rms, output->max_abs, output->random, output->bound, output->atol,
+        ulp_text_show(out, "%10.2e %10.2e %10.2e %12s %10s %10s  %s%s", output->ref_rms,
+                      output->rms, output->max_abs, ULP_FIGURE("%.2e", output->random),
+                      ULP_FIGURE("%.2e", output->bound), ULP_FIGURE("%.1e", output->atol),
                       output->name, output->open ? " ~" : "");
         if (tolerance->sample_count > 1)
             ulp_text_show(out, "  in %s", output->sample);
@@ -90,16 +97,21 @@ static void add_table(struct ulp_text *out, const struct ulp_tolerance *toleranc
         ulp_text_show(out, "  no bounds: %s\n", tolerance->no_bound);
 }
 
-/* As Polygraphy and numpy take them. */
+/* As Polygraphy and numpy take them, of outputs that some tolerance holds for. */
 static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolerance)
 {
     double most = 0;
-    ulp_text_add(out, "\n  Polygraphy: --atol");
+    size_t count = 0;
     for (size_t o = 0; o < tolerance->output_count; o++) {
-        ulp_text_add(out, " ");
-        add_quoted(out, tolerance->outputs[o].name, tolerance->outputs[o].atol);
-        most = ulp_math_max(most, tolerance->outputs[o].atol);
+        const struct ulp_tolerance_output *output = &tolerance->outputs[o];
+        if (output->nonfinite)
+            continue;
+        ulp_text_add(out, count++ ? " " : "\n  Polygraphy: --atol ");
+        add_quoted(out, output->name, output->atol);
+        most = ulp_math_max(most, output->atol);
     }
+    if (!count)
+        return;
     ulp_text_add(out, " --rtol 0\n  numpy:      ");
     if (tolerance->output_count == 1)
         ulp_text_add(out, "np.allclose(got, expected, rtol=0, atol=%.1e)\n", most);

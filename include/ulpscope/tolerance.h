@@ -35,7 +35,9 @@ struct ulp_tolerance_output {
     double random, bound; /* the largest of the elements below; NaN: there are none */
     size_t nonfinite;     /* elements that are not finite where the reference's are */
     bool open;            /* depends on a decision that other roundings change (compare.h) */
-    double atol;          /* recommended: ULP_TOLERANCE_FACTOR * max_abs, two digits, rounded up */
+    /* recommended: ULP_TOLERANCE_FACTOR * max_abs, two digits, rounded up; NaN where elements are
+     * not finite: none holds */
+    double atol;
     size_t element_count;
     struct ulp_tolerance_element *elements;
     double *references, *errors; /* of every element; errors of the arithmetic itself */

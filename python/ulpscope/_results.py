@@ -275,7 +275,7 @@ class ToleranceOutput:
     own_max: float
     random: float
     bound: float
-    atol: float  #: recommended
+    atol: float  #: recommended; NaN: no tolerance holds
     nonfinite: int
     open: bool
     sample: str  #: which these figures are of

@@ -121,6 +121,40 @@ for inputs in "undefined.onnx good.npz" "square.onnx empty.npz"; do
     grep -q "keep y within\|suffices" out && fail "study: $inputs are within a tolerance"
 done
 
+# Where there is no figure, no text has a hole or a word of the C library instead.
+plain() {
+    "$@" >out 2>&1
+    [ $? -le 1 ] || { fail "plain: $*"; head -5 out; }
+    grep -nE '\(null\)|(^|[ (=-])-?nan([ ,.)]|$)|at most inf' out && fail "plain: $*"
+}
+for inputs in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx empty.npz" "mute.onnx good.npz" \
+    "given.onnx good.npz" constant.onnx bare.onnx; do
+    given=(${inputs/ / -i })
+    plain "$program" audit "${given[@]}" -a fp16 -o figures
+    plain "$program" show figures
+    plain "$program" diff figures figures
+    plain "$program" overflow "${given[@]}"
+    [ "${inputs#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
+    plain "$program" plan "${given[@]}" --tolerance sqnr_db=20
+    plain "$program" bits "${given[@]}" --tolerance sqnr_db=20
+    plain "$program" study "${given[@]}" --sweep 'e5m{4..6}'
+    plain "$program" study "${given[@]}" --sweep 'fp16,round={rne,sr}' --tolerance 1e-2 --trials 5
+    grep -qE "^  [^N].* keeps? .* within" out && fail "study: $inputs are within a tolerance"
+    plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
+    plain "$program" lint "${given[0]}"
+done
+# What a node does not compute has an error only where it is stored, and a tolerance that holds for it.
+"$program" tolerance constant.onnx -a fp16 --check atol=1e-2 >out 2>&1
+shows out "PASS fp16 meets atol=0.01,rtol=0 at every output" "tolerance: a constant"
+"$program" prove constant.onnx >out
+grep -q "for every" out && fail "prove: every of no inputs"
+"$program" run constant.onnx -a fp16 -q -o constant.npz
+expect 3 "compare: constants alone" "$program" compare constant.onnx constant.npz -a fp16
+shows err "no node computes an output of the graph" "compare: constants alone"
+# No tolerance holds for an infinity: none is recommended.
+"$program" tolerance square.onnx -i big.npz -a fp16 --trials 2 >out
+grep -q -- "--atol" out && fail "tolerance: recommended where none holds"
+
 # Plans that keep nothing by mistake.
 layer() { printf '{"Layers": [{"Name": "embed/MatMul", "LayerType": "gemm", "Inputs": [{"Name": "i", "Dimensions": [1], "Format/Datatype": "%s"}], "Outputs": [{"Name": "o", "Dimensions": [1], "Format/Datatype": "%s"}], "TacticName": "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tensor16x8x16"}]}' "$1" "$1"; }
 layer Float >layers.json

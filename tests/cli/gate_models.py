@@ -48,6 +48,10 @@ npz("part.npz", x=((2, 4), (1, 2, 3, 4, -1, .5, .25, 7)), v=((3,), (1, 2, 3)))
 npz("part_empty.npz", x=((2, 4), (1, 2, 3, 4, -1, .5, .25, 7)), v=((0,), ()))
 # no output at all
 write_model("mute.onnx", [square], x, [])
+# outputs that no node computes
+write_model("constant.onnx", [node("Constant", "", "y", "constant", value_float=3.3)], {}, ["y"])
+write_model("given.onnx", [], x, ["x"])
+write_model("bare.onnx", [node("Constant", "", "y", "constant", value_float=3.3)], {}, [])
 # g is the decision itself, h the same as numbers: in FP16 1.0001 is 1, and not larger than 1
 write_model("decided.onnx", [square, node("Greater", "x o", "g", "larger")], {**x, "o": ["b", 4]}, ["y", "g"], types={"g": BOOL})
 write_model("cast.onnx", [node("Greater", "x o", "g", "larger"), node("Cast", "g", "h", "number", to=1)], {**x, "o": ["b", 4]}, ["h"])

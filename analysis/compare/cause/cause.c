@@ -230,9 +230,9 @@ static enum ulp_status explain_unjudged(const struct ulp_comparing *comparing, s
                                         struct ulp_cause *cause, struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    ulp_text_show(&text,
-                  "it cannot be judged: what can be compared is explained, but of '%s' nothing can.",
-                  comparing->out->tensors[tensor].name);
+    ulp_text_show(
+        &text, "it cannot be judged: what can be compared is explained, but of '%s' nothing can.",
+        comparing->out->tensors[tensor].name);
     return ulp_cause_set(comparing, cause, ULP_CAUSE_UNJUDGED, &text, NULL, error);
 }
 
@@ -244,7 +244,7 @@ enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,
         return explain_nothing(comparing, file, &out->cause, error);
     const size_t first = (size_t)out->first_unexplained;
     const struct ulp_compared_tensor *tensor = &comparing->out->tensors[first];
-    if (ulp_is_unjudged(&tensor->values[file]))
+    if (ulp_is_unjudged(tensor, file))
         return explain_unjudged(comparing, first, &out->cause, error);
     if (tensor->index < 0)
         return ulp_explain_input(comparing, file, first, &out->cause, error);
