@@ -192,10 +192,22 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
         ulp_type_rows[recorded->type].format == NULL)
         return status;
     status = ulp_format_find(ulp_type_rows[recorded->type].format, &format, error);
-    if (status == ULP_OK && ulp_element_is_float(reference->element))
-        comparing->work[number].stored[file] =
-            rounding_error(comparing->work[number].reference, comparing->work[number].count,
-                           &format);
+    if (status != ULP_OK || !ulp_element_is_float(reference->element))
+        return status;
+    struct ulp_compared_work *work = &comparing->work[number];
+    struct ulp_metrics wide;
+    struct ulp_tensor doubles;
+    status = ulp_tensor_wrap(&doubles, ULP_TYPE_DOUBLE, reference->rank, reference->dims,
+                             work->reference, error);
+    if (status == ULP_OK)
+        status =
+            ulp_metrics_measure_on(&doubles, reference, &format, comparing->pool, &wide, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_error_size of_doubles = size_of(&wide); /* no recording has more bits */
+    work->stored[file] = rounding_error(work->reference, work->count, &format);
+    work->stored[file].rms = ulp_math_hypot(work->stored[file].rms, of_doubles.rms);
+    work->stored[file].max_abs += of_doubles.max_abs;
     return status;
 }
 
