@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Random graphs through every command: none crashes, hangs, contradicts itself or prints a figure that is none.
+
+usage: check_commands.py [-j JOBS] [--seconds SECONDS] ULPSCOPE RANDOM_GRAPH FOLDER SEED|FIRST-LAST ...
+Prints a line for each violation (seed, command, reason), which exit codes there were, and exits with 1 for any violation. Files
+of graphs without one are removed."""
+import argparse
+import collections
+import concurrent.futures
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SANITIZER = re.compile(r"runtime error:|AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|MemorySanitizer")
+# A C library's words for no pointer and no number, but in names of arithmetics; sentences with a hole.
+NO_TEXT = re.compile(r"\(null\)|(?<![\w=])-?nan(?![\w(])|\binf times|\binf of |at most inf| of [.,;:]|\b(?:at|by|of) +0? *\n\n|''")
+JUDGES = {"audit", "overflow", "plan", "bits", "compare", "tolerance", "lint", "diff"}
+
+
+def without(arith, *options):
+    """The arithmetic's name without these options, which not every command takes."""
+    words = [word for word in arith.split(",") if not word.startswith(options)]
+    return ",".join(["fp16" if words[0] == "ort-cpu" else words[0], *words[1:]])
+
+
+def commands(arith, ranges):
+    """Each command's words, and the exit codes that it may end with; a later one reads what an earlier one wrote."""
+    settled = ",".join("split-k=2" if word == "split-k=auto" else word for word in arith.split(","))
+    single = without(settled, "fuse", "qdq=")
+    sample = ["-i", "inputs.npz", "--allow-nonfinite-inputs"]
+    audited = ["audit", "model.onnx", *sample, "-a", settled]
+    any_code = {0, 1, 2, 3, 4}
+    return [
+        (["run", "model.onnx", "-i", "inputs.npz", "-a", settled, "--all-values", "-o", "recording.npz"], {0, 2, 4}),
+        ([*audited, "-o", "first", "--html=first.html"], {0, 2, 4}),
+        ([*audited, "--schedules", "-o", "second"], {0, 2, 4}),
+        ([*audited, "--fail-above=nonfinite=0"], any_code),
+        (["overflow", "model.onnx", *sample, "-a", settled, "-o", "overflow", "--html=overflow.html"], any_code),
+        (["overflow", "model.onnx", *sample, "-a", settled, "--fail-on=overflows"], any_code),
+        (["prove", "model.onnx", "-i", "inputs.npz", "-a", single, *ranges, "-o", "proof"], {0, 2, 3, 4}),
+        (["plan", "model.onnx", *sample, "-a", single, "--tolerance=sqnr_db=40", "-o", "plan", "--html=plan.html"], any_code),
+        (["bits", "model.onnx", *sample, "--tolerance=sqnr_db=40", "-o", "bits", "--html=bits.html"], any_code),
+        (["compare", "model.onnx", *sample, "-a", arith, "recording.npz", "-o", "compare", "--html=compare.html"], any_code),
+        (["study", "model.onnx", "-i", "inputs.npz", "--sweep=e5m{4..6}", "--html=study.html"], {0, 2, 3, 4}),
+        (["study", "model.onnx", "-i", "inputs.npz", "--sweep=fp16,round={rne,sr}", "--tolerance=1e-2"], {0, 2, 3, 4}),
+        (["tolerance", "model.onnx", *sample, "-a", settled, "--trials=2", "--check=atol=1e-2"], any_code),
+        (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
+        (["report", "first/report.json", "--html=report.html"], {0}),
+        (["show", "first/report.json"], {0}),
+        (["diff", "first/report.json", "second/report.json"], {0}),
+        (["diff", "first/report.json", "second/report.json", "--fail-if-worse"], {0, 1}),
+    ]
+
+
+def find_violation(words, allowed, code, out, err):
+    if code < 0:
+        return f"signal {-code}"
+    if SANITIZER.search(err):
+        return SANITIZER.search(err).group()
+    if code not in allowed:
+        return f"exit code {code}"
+    if code > 1 and not err.strip():
+        return f"exit code {code} without a word"
+    if words[0] == "compare" and code == 1 and "It cannot be judged" not in " ".join(out.split()):
+        return "does not explain the arithmetic's own recording"
+    found = NO_TEXT.search(out + err)
+    return f"prints {found.group()!r}" if found else None
+
+
+def walk(tool, maker, folder, seed, seconds):
+    """The violations of one graph, and how often each command ended with which exit code."""
+    place, bad, codes = folder / str(seed), [], collections.Counter()
+    made = subprocess.run([maker, "-o", str(folder), str(seed)], capture_output=True)
+    if made.returncode:
+        return seed, [f"random_graph: exit code {made.returncode}"], codes
+    arith = (place / "arith.txt").read_text().strip()
+    ranges = (place / "ranges.txt").read_text().split()
+    for words, allowed in commands(arith, ranges):
+        if any("/report.json" in word and not (place / word).exists() for word in words):
+            continue  # The audit was refused, which its own exit code says.
+        shown = " ".join(words)
+        try:
+            ran = subprocess.run([tool, *words], cwd=place, capture_output=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            bad.append(f"{shown}: more than {seconds} seconds")
+            continue
+        codes[words[0], ran.returncode] += 1
+        out, err = (text.decode(errors="replace") for text in (ran.stdout, ran.stderr))
+        reason = find_violation(words, allowed, ran.returncode, out, err)
+        if reason:
+            bad.append("\n    ".join([f"{shown}: {reason}", *err.strip().splitlines()[:6]]))
+    for page in sorted(place.glob("*.html")):
+        if "(null)" in page.read_text(errors="replace"):
+            bad.append(f"{page.name}: holds (null)")
+    if not bad:
+        shutil.rmtree(place)
+    return seed, bad, codes
+
+
+def read_seeds(words):
+    for word in words:
+        first, _, last = word.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-j", type=int, default=1, dest="jobs")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("tool", type=pathlib.Path)
+    parser.add_argument("maker", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("seeds", nargs="+")
+    given = parser.parse_args()
+    tool, maker, folder = (str(given.tool.resolve()), str(given.maker.resolve()), given.folder.resolve())
+    graphs, bad, codes = 0, 0, collections.Counter()
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        walks = pool.map(lambda seed: walk(tool, maker, folder, seed, given.seconds), read_seeds(given.seeds))
+        for seed, lines, ended in walks:
+            graphs += 1
+            codes += ended
+            bad += len(lines)
+            for line in lines:
+                print(f"seed {seed}: {line}", flush=True)
+    print(f"{graphs} graphs, {sum(codes.values())} commands, {bad} violations")
+    for command in sorted({command for command, _ in codes}):
+        ends = sorted((code, count) for (name, code), count in codes.items() if name == command)
+        print(f"  {command}: " + ", ".join(f"exit code {code} {count} times" for code, count in ends))
+        if not codes[command, 0]:
+            print(f"{command} ended with exit code 0 for no graph: nothing was walked")
+            bad += 1
+    return 1 if bad or not graphs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
