@@ -202,6 +202,23 @@ def check_large(browser):
     browser.check_silent('large')
 
 
+def check_long(browser):
+    """A table of 5,000 rows has all of them, and only those in the page that are seen."""
+    count = 5000
+    with open('long.json', 'w') as file:
+        json.dump({'model': 'm.onnx', 'verdict': 'Many.', 'counts': {}, 'findings': [{'severity': 'note', 'rule': 'r', 'node': f'n{i}', 'text': 'word ' * 60, 'fix': 'none'} for i in range(count)]}, file)
+    subprocess.run([program, 'report', 'long.json', '--html', 'long.html'], check=True)
+    rows = "[...document.querySelectorAll('#findings tbody tr')].filter(r => !r.hasAttribute('aria-hidden'))"
+    for width in (400, 2000):
+        browser.open('long.html', width)
+        assert browser.run('document.documentElement.scrollWidth <= innerWidth')
+        assert 10 < browser.run(f'{rows}.length') < 200
+        browser.run("(() => { const s = document.querySelector('#findings .scroll'); s.scrollTop = s.scrollHeight; })()")
+        browser.run('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))')
+        assert browser.run(f"{rows}.at(-1).cells[2].textContent") == f'n{count - 1}'
+        browser.check_silent(('long', width))
+
+
 with Browser(sys.argv[1]) as browser:
     for width in (400, 2000):
         for scheme in ('light', 'dark'):
@@ -209,6 +226,7 @@ with Browser(sys.argv[1]) as browser:
     check_print(browser)
     check_hostile(browser)
     check_large(browser)
+    check_long(browser)
     for path in sys.argv[3:]:
         for width in (400, 2000):
             browser.open(path, width)

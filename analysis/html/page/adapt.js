@@ -13,15 +13,20 @@ const levels = {
 
 // The nodes of a report, with figures for each arithmetic.
 class NodeList {
-  // list: a Packed of {index, name, op, ...}; graph: a Packed of {formula, inputs, histograms}, or null; measures: rows as below;
-  // read(lane, node) puts a node's figures into an object by the measures' keys
+  // lists: for each arithmetic a Packed of {index, name, op, ...}, the same nodes in each; index is the node's number in the model, which
+  // the graph's links name (without one it is the place in the list); graph: a Packed of {formula, inputs, histograms} by that number, or
+  // null; measures: rows as below; read(lane, node) puts a node's figures into an object by the measures' keys
   constructor({ lists, graph, measures, read }) {
     Object.assign(this, { lists, graph, measures, read });
     this.count = lists[0].length;
     this.names = [];
     this.ops = [];
+    this.numbers = [];
+    this.at = new Map(); // the place in the lists of a number
     for (let i = 0; i < this.count; i++) {
       const node = lists[0].get(i);
+      this.numbers.push(Number.isInteger(node.index) ? node.index : i);
+      this.at.set(this.numbers[i], i);
       this.names.push(String(node.name ?? ""));
       this.ops.push(String(node.op ?? ""));
     }
@@ -29,8 +34,7 @@ class NodeList {
     this.sources = [];
     this.readers = Array.from({ length: this.count }, () => []);
     for (let i = 0; i < this.count; i++) {
-      const inputs = graph && i < graph.length ? graph.get(i).inputs || [] : [];
-      const from = new Set(inputs.map((input) => input.node).filter((n) => Number.isInteger(n) && n >= 0 && n < i));
+      const from = new Set((this.place(i).inputs || []).map((input) => this.at.get(input.node)).filter((n) => n < i));
       this.sources.push([...from]);
       for (const n of from) this.readers[n].push(i);
     }
@@ -40,7 +44,10 @@ class NodeList {
     return this.lists[lane].get(i) || {};
   }
   place(i) {
-    return (this.graph && i < this.graph.length && this.graph.get(i)) || {};
+    return (this.graph && this.numbers[i] < this.graph.length && this.graph.get(this.numbers[i])) || {};
+  }
+  title(i) {
+    return this.names[i] || `node ${this.numbers[i]}`;
   }
   // Float64Array of the measure in the lane; NaN: not known
   values(lane, key) {

@@ -88,7 +88,7 @@ function scheduleTable(entry) {
     title: `Schedules of ${shown(entry.base)}`,
     note: `${depend} of ${plural(rows.length, "contraction")} depend on which of ${entry.schedules.length} schedules a library picks: ${entry.schedules.map(shown).join(", ")}. Those that depend most stand first.`,
     columns: schedulesColumns,
-    rows: rows.slice(0, 200),
+    rows,
   };
 }
 
@@ -119,7 +119,7 @@ function meaningLines(lines) {
   return parts;
 }
 
-function auditHow(root) {
+function auditHow(root, nodes) {
   const reference = root.reference || {}, certificate = reference.certificate;
   const how = [["Model", `${shown(root.model?.path)} (opset ${root.model?.opset}, IR ${root.model?.ir_version})`]];
   how.push(["Reference", `${shown(reference.name)}: every step in this arithmetic; differences from it are formed exactly and rounded once`]);
@@ -137,7 +137,7 @@ function auditHow(root) {
     else if (shares) how.push([`Shares of ${shown(lane.name)}`, `add up to ${share(shares.sum)} of the error of ${shares.output ? shown(shares.output) : "the outputs"}${shares.samples > 1 ? `, means over ${shares.samples} samples` : ""}; what is missing is no first-order effect`]);
     for (const of of shares?.outputs || []) {
       const most = [...of.shares].sort((a, b) => b.share - a.share).slice(0, 3).filter((s) => s.share > 0);
-      how.push([`Error of ${shown(of.output)} in ${shown(lane.name)}`, most.map((s) => `${share(s.share)} from node ${s.node} ${shown(lane.nodes?.[s.node]?.name ?? "")}`)]);
+      how.push([`Error of ${shown(of.output)} in ${shown(lane.name)}`, most.map((s) => `${share(s.share)} from node ${s.node} ${shown(nodes.names[nodes.at.get(s.node)] ?? "")}`)]);
     }
   }
   how.push(["Samples", root.samples.slice(0, 20).map(shown).concat(root.samples.length > 20 ? [`and ${root.samples.length - 20} more`] : [])]);
@@ -176,6 +176,6 @@ adapters.audit = (report) => {
     measures: auditMeasures,
     read: readAuditNode,
   });
-  view.how = auditHow(root);
+  view.how = auditHow(root, view.nodes);
   return view;
 };

@@ -11,12 +11,7 @@ function lineVerdicts(text, level) {
   return verdicts;
 }
 
-const rowsMost = 400; // of tables without a filter
-
-function longTable(title, note, columns, rows, section) {
-  const more = rows.length > rowsMost ? ` The first ${rowsMost} of ${rows.length}; the JSON has all.` : "";
-  return { title, section, note: note + more, columns, rows: rows.slice(0, rowsMost) };
-}
+const longTable = (title, note, columns, rows, section) => ({ title, section, note, columns, rows });
 
 const nodeColumn = { title: "node", text: (r) => shown(r.name ?? "–"), class: () => "name" };
 const operatorColumn = { title: "operator", text: (r) => shown(r.op ?? "") };
@@ -44,10 +39,15 @@ adapters.overflow = (report, data) => {
   const unjudged = String(root.verdict ?? "").split("\n").filter((line) => line.startsWith("cannot be judged")).length; // before the formats
   view.verdicts = lineVerdicts(root.verdict, (i) => (i < unjudged ? "bad" : formats[i - unjudged]?.harmful > 0 ? "bad" : formats[i - unjudged]?.born > 0 ? "warn" : "good"));
   view.lanes = formats.map((f) => ({ name: f.format, storage: data.formats.find((format) => format.name === f.format.split(/[,@]/)[0]) }));
-  const whole_ = formats.every((f) => f.nodes.every((node, i) => node.index === i));
+  // nodes that are constants are not computed, and those of a branch only where some format takes it
+  const all = new Map(formats.flatMap((f) => f.nodes.map(({ index, name, op }) => [index, { index, name, op }])));
+  const rows = [...all.keys()].sort((a, b) => a - b);
   view.nodes = new NodeList({
-    lists: formats.map((f) => listed(f.nodes)),
-    graph: whole_ && root.graph ? listed(root.graph) : null,
+    lists: formats.map((f) => {
+      const own = new Map(f.nodes.map((node) => [node.index, node]));
+      return listed(rows.map((index) => own.get(index) ?? all.get(index)));
+    }),
+    graph: root.graph ? listed(root.graph) : null,
     measures: overflowMeasures,
     read: (lane, node) => {
       const outputs = node.outputs || [], worst = outputs.reduce((a, o) => (!a || o.headroom_bits < a.headroom_bits ? o : a), null);
@@ -55,7 +55,7 @@ adapters.overflow = (report, data) => {
     },
   });
   view.nodes.more = (lane, i) => {
-    const node = formats[lane].nodes[i] || {};
+    const node = view.nodes.node(lane, i);
     return [
       { title: "Results", content: smallTable([{ title: "", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => bits(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.cause ?? "–") }], node.outputs || [], "Results") },
       ...(node.hidden?.length ? [{ title: `Inside, were it computed in ${shown(formats[lane].format)}`, content: smallTable([{ title: "value", text: (h) => cut(h.words, 40) }, { title: "verdict", text: (h) => shown(h.narrow?.verdict ?? "") }, { title: "headroom", number: true, text: (h) => bits(h.narrow?.headroom_bits) }, { title: "largest", number: true, text: (h) => figure(h.largest) }], node.hidden, "Inside") }] : []),

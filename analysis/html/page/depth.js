@@ -46,7 +46,7 @@ class Depth {
     svg.append(drawn("path", { d: line || "M0 0", class: "carried" }), drawn("path", { d: dots || "M0 0", class: "introduced", "stroke-width": nodes.count > 3000 ? 2.5 : nodes.count > 500 ? 4 : 6 }));
     if (shares) this.drawShares(svg, shares, x, top + plot + 20, bars, left, width - right);
     if (selected >= 0) svg.append(drawn("line", { x1: x(selected), x2: x(selected), y1: top, y2: height - 24, class: "here" }));
-    svg.append(drawn("text", { x: left, y: height - 6, class: "tick", text: "first node" }), drawn("text", { x: width - right, y: height - 6, class: "tick", "text-anchor": "end", text: `node ${whole(nodes.count - 1)}` }));
+    svg.append(drawn("text", { x: left, y: height - 6, class: "tick", text: "first node" }), drawn("text", { x: width - right, y: height - 6, class: "tick", "text-anchor": "end", text: `node ${whole(nodes.numbers.at(-1))}` }));
     this.follow(svg, l, x, left, width - right);
     host.replaceChildren(
       element("figcaption", {}, element("strong", { text: shown(view.lanes[l].name) }), element("span", { class: "key introduced", text: "introduced" }), element("span", { class: "key carried", text: "carried" }), element("span", { class: "quiet", text: "rms over the rms of each result" }), shares ? element("span", { class: "key share", text: "share of the outputs' error" }) : null),

@@ -44,7 +44,7 @@ class Detail {
     this.show();
   }
   link(i, name) {
-    return button(cut(this.app.view.nodes.names[i] || `node ${i}`, 46), { class: "link", title: cut(name ?? this.app.view.nodes.names[i], 400) }, () => this.app.select(i, true));
+    return button(cut(this.app.view.nodes.title(i), 46), { class: "link", title: cut(name ?? this.app.view.nodes.names[i], 400) }, () => this.app.select(i, true));
   }
   section(title, ...content) {
     const parts = content.flat().filter((part) => part !== null && part !== undefined);
@@ -68,7 +68,7 @@ class Detail {
       "ul",
       { class: "links" },
       inputs.map((input) =>
-        element("li", {}, known(input.node) && nodes.names[input.node] !== undefined ? [this.link(input.node, input.name), element("span", { class: "number", text: errors ? figure(errors[input.node]) : "" })] : [element("span", { class: "quiet", text: cut(input.name ?? "", 46), title: cut(input.name ?? "", 400) }), element("span", { class: "quiet", text: input.constant ? "constant" : "input" })]),
+        element("li", {}, nodes.at.has(input.node) ? [this.link(nodes.at.get(input.node), input.name), element("span", { class: "number", text: errors ? figure(errors[nodes.at.get(input.node)]) : "" })] : [element("span", { class: "quiet", text: cut(input.name ?? "", 46), title: cut(input.name ?? "", 400) }), element("span", { class: "quiet", text: input.constant ? "constant" : "input" })]),
       ),
     );
   }
@@ -91,8 +91,8 @@ class Detail {
     const { nodes } = view, node = nodes.node(lane, selected), place = nodes.place(selected), output = worstOutput(node.outputs);
     const remark = nodeRemark(node), histograms = place.histograms || [];
     this.host.append(
-      element("h3", { class: "name" }, breakable(shown(nodes.names[selected]).slice(0, 20000) || `node ${selected}`)),
-      element("p", {}, element("strong", { text: cut(nodes.ops[selected], 60) }), ` · node ${selected}`, (node.outputs || []).filter((o) => o.type).slice(0, 4).map((o) => ` · ${describeShape(o)}`).join(""), ` · ${shown(node.arithmetic || view.lanes[lane].name)}`),
+      element("h3", { class: "name" }, breakable(shown(nodes.title(selected)).slice(0, 20000))),
+      element("p", {}, element("strong", { text: cut(nodes.ops[selected], 60) }), ` · node ${nodes.numbers[selected]}`, (node.outputs || []).filter((o) => o.type).slice(0, 4).map((o) => ` · ${describeShape(o)}`).join(""), ` · ${shown(node.arithmetic || view.lanes[lane].name)}`),
     );
     const add = (part) => part && this.host.append(part);
     if (remark) add(element("p", { class: "bad", text: remark }));

@@ -11,8 +11,10 @@ function verdictSection(view) {
   );
 }
 
+const rowsWhole = 400; // with more only those that are seen are there
+
 function tablesSection(tables) {
-  return tables.filter((t) => t.rows.length).map((t) => [t.heading === false ? null : element("h3", { text: t.title }), t.note ? element("p", { class: "quiet", text: t.note }) : null, smallTable(t.columns, t.rows, t.title)]);
+  return tables.filter((t) => t.rows.length).map((t) => [t.heading === false ? null : element("h3", { text: t.title }), t.note ? element("p", { class: "quiet", text: t.note }) : null, (t.rows.length > rowsWhole ? manyTable : smallTable)(t.columns, t.rows, t.title)]);
 }
 
 function howSection(view) {

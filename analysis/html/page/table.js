@@ -2,13 +2,67 @@
 
 const nameMost = 110, rowHeight = 30, rowsAround = 12, rowsPrinted = 300;
 
+// Of a table with many rows of one height those that are seen; empty rows before and after them stand for the others.
+class RowWindow {
+  // host: the element around the table, which scrolls; make(position) makes a row
+  constructor(table, columns, label, make) {
+    const space = () => element("tr", { "aria-hidden": "true" }, element("td", { colspan: columns, class: "space" }));
+    Object.assign(this, { columns, make, count: 0, before: space(), after: space(), body: element("tbody"), table });
+    table.append(this.body);
+    this.frame = element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": label, onscroll: () => this.show() }, table);
+    new ResizeObserver(() => this.show()).observe(this.frame);
+    window.addEventListener("beforeprint", () => this.show(true, true));
+    window.addEventListener("afterprint", () => this.show(true));
+  }
+
+  // other rows, from the first on
+  start(count) {
+    this.count = count;
+    this.table.setAttribute("aria-rowcount", count + 1);
+    this.frame.scrollTop = 0;
+    this.show(true);
+  }
+
+  show(again, printing) {
+    const seen = Math.ceil(this.frame.clientHeight / rowHeight) + 2 * rowsAround;
+    const first = printing ? 0 : Math.max(0, Math.min(this.count - seen, Math.floor(this.frame.scrollTop / rowHeight) - rowsAround));
+    const last = Math.min(this.count, printing ? rowsPrinted : first + seen);
+    if (!again && first === this.first && last === this.last) return;
+    this.first = first;
+    this.last = last;
+    this.before.firstChild.style.height = `${first * rowHeight}px`;
+    this.after.firstChild.style.height = `${(printing ? 0 : this.count - last) * rowHeight}px`;
+    this.body.replaceChildren(this.before, ...Array.from({ length: last - first }, (_, k) => fill(this.make(first + k), { "aria-rowindex": first + k + 2 }, [])), this.after);
+    if (printing && last < this.count) this.body.append(element("tr", {}, element("td", { colspan: this.columns, text: `The first ${last} of ${this.count} rows, in this order.` })));
+  }
+}
+
+// A table of any number of rows, one line each (smallTable for few); columns as there.
+function manyTable(columns, rows, caption) {
+  const row = (position) =>
+    element(
+      "tr",
+      {},
+      columns.map((c) => {
+        const text = String(c.text(rows[position]));
+        return element("td", { class: [c.number ? "number" : "", c.class ? c.class(rows[position]) : ""].join(" ").trim() || null, text: cut(text, 400), title: c.number ? null : cut(text, 2000) });
+      }),
+    );
+  // words get three times the room of figures
+  const head = element("thead", {}, element("tr", {}, columns.map((c) => element("th", { scope: "col", text: c.title, title: c.hint, class: c.number ? "number" : null, style: `width:${c.number ? 7 : c.class ? 21 : 11}em` }))));
+  const total = columns.reduce((all, c) => all + (c.number ? 7 : c.class ? 21 : 11), 0);
+  const seen = new RowWindow(element("table", { class: "nodes", style: `min-width:${total}em` }, element("caption", { class: "hidden", text: caption }), head), columns.length, caption, row);
+  seen.start(rows.length);
+  return seen.frame;
+}
+
 class NodeTable {
   constructor(app, host) {
     const { nodes } = app.view;
     this.app = app;
     const longest = nodes.names.reduce((most, name) => Math.max(most, name.length), 8);
     this.columns = [
-      { title: "#", key: "index", number: true, value: (i) => i, text: (i) => String(i), width: "4.2em" },
+      { title: "#", key: "index", number: true, value: (i) => nodes.numbers[i], text: (i) => String(nodes.numbers[i]), width: "4.2em" },
       { title: "node", key: "name", value: (i) => nodes.names[i], text: (i) => cut(nodes.names[i], nameMost), class: "name", width: `${Math.min(nameMost, longest) * 0.53 + 2}em` },
       { title: "operator", key: "op", value: (i) => nodes.ops[i], text: (i) => cut(nodes.ops[i], 40), width: "9.5em" },
       ...nodes.measures.filter((m) => nodes.has(m.key)).map((m) => ({ title: m.title, hint: m.hint, key: m.key, number: true, value: (i) => nodes.values(app.lane, m.key)[i], text: (i) => m.text(nodes.values(app.lane, m.key)[i]), width: "7.5em", bar: m.kind === "part" ? m.key : null })),
@@ -19,10 +73,8 @@ class NodeTable {
     this.order();
     app.listen((change) => {
       if (change.lane) this.order();
-      else this.show(true);
+      else this.seen.show(true);
     });
-    window.addEventListener("beforeprint", () => this.show(true, true));
-    window.addEventListener("afterprint", () => this.show(true));
   }
 
   build(host) {
@@ -32,15 +84,11 @@ class NodeTable {
       const sorter = button(c.title, { title: c.hint }, () => this.sortBy(c));
       return element("th", { scope: "col", class: c.number ? "number" : null, style: `width:${c.width}` }, sorter);
     });
-    this.before = element("tr", { "aria-hidden": "true" }, element("td", { colspan: this.columns.length, class: "space" }));
-    this.after = element("tr", { "aria-hidden": "true" }, element("td", { colspan: this.columns.length, class: "space" }));
-    this.body = element("tbody");
     const total = this.columns.reduce((all, c) => all + parseFloat(c.width), 0);
-    this.table = element("table", { class: "nodes", style: `min-width:${total}em` }, element("caption", { class: "hidden", text: "All nodes; headings sort" }), element("thead", {}, element("tr", {}, this.heads)), this.body);
-    this.frame = element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Table of nodes", onscroll: () => this.show() }, this.table);
-    this.body.addEventListener("click", (event) => this.press(event));
-    host.append(element("div", { class: "tools" }, element("label", { class: "chooser" }, element("span", { text: "Filter" }), this.search), this.app.view.lanes.length > 1 ? this.app.laneChooser() : null, this.count), this.frame);
-    new ResizeObserver(() => this.show()).observe(this.frame);
+    const table = element("table", { class: "nodes", style: `min-width:${total}em` }, element("caption", { class: "hidden", text: "All nodes; headings sort" }), element("thead", {}, element("tr", {}, this.heads)));
+    this.seen = new RowWindow(table, this.columns.length, "Table of nodes", (position) => this.row(this.rows[position]));
+    this.seen.body.addEventListener("click", (event) => this.press(event));
+    host.append(element("div", { class: "tools" }, element("label", { class: "chooser" }, element("span", { text: "Filter" }), this.search), this.app.view.lanes.length > 1 ? this.app.laneChooser() : null, this.count), this.seen.frame);
   }
 
   sortBy(column) {
@@ -66,32 +114,17 @@ class NodeTable {
     else this.rows.sort((a, b) => sign * (keys[at.get(a)] < keys[at.get(b)] ? -1 : keys[at.get(a)] > keys[at.get(b)] ? 1 : 0) || a - b);
     this.columns.forEach((c, k) => (c.key === this.sort.key ? this.heads[k].setAttribute("aria-sort", this.sort.down ? "descending" : "ascending") : this.heads[k].removeAttribute("aria-sort")));
     this.count.textContent = this.rows.length === nodes.count ? plural(nodes.count, "node") : `${whole(this.rows.length)} of ${plural(nodes.count, "node")}`;
-    this.table.setAttribute("aria-rowcount", this.rows.length + 1);
-    this.frame.scrollTop = 0;
-    this.show(true);
+    this.seen.start(this.rows.length);
   }
 
-  show(again, printing) {
-    const seen = Math.ceil(this.frame.clientHeight / rowHeight) + 2 * rowsAround;
-    const first = printing ? 0 : Math.max(0, Math.min(this.rows.length - seen, Math.floor(this.frame.scrollTop / rowHeight) - rowsAround));
-    const last = Math.min(this.rows.length, printing ? rowsPrinted : first + seen);
-    if (!again && first === this.first && last === this.last) return;
-    this.first = first;
-    this.last = last;
-    this.before.firstChild.style.height = `${first * rowHeight}px`;
-    this.after.firstChild.style.height = `${(printing ? 0 : this.rows.length - last) * rowHeight}px`;
-    this.body.replaceChildren(this.before, ...this.rows.slice(first, last).map((i, k) => this.row(i, first + k)), this.after);
-    if (printing && last < this.rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, text: `The first ${last} of ${this.rows.length} nodes, in this order.` })));
-  }
-
-  row(i, position) {
+  row(i) {
     const { nodes } = this.app.view, broken = nodes.measures.some((m) => m.key === "nonfinite") && nodes.values(this.app.lane, "nonfinite")[i] > 0;
     const row = element(
       "tr",
-      { "aria-rowindex": position + 2, class: [i === this.app.selected ? "chosen" : "", broken ? "broken" : ""].join(" ").trim() || null },
+      { class: [i === this.app.selected ? "chosen" : "", broken ? "broken" : ""].join(" ").trim() || null },
       this.columns.map((c) => {
         const text = c.text(i);
-        if (c.key === "name") return element("td", { class: "name" }, button(text || `node ${i}`, { class: "link", title: cut(nodes.names[i], 1000) }, null));
+        if (c.key === "name") return element("td", { class: "name" }, button(text || nodes.title(i), { class: "link", title: cut(nodes.names[i], 1000) }, null));
         return element("td", { class: c.number ? "number" : null, text, title: c.key === "op" ? text : null, style: c.bar ? this.barStyle(c, i) : null });
       }),
     );

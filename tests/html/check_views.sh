@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# What the page makes of a report, by its own script without a browser: nodes have their numbers in the model and their edges, also where
+# nodes between them are not computed, and tables have all rows. Skipped without node (Node.js) or numpy.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+command -v node >/dev/null || { echo "no node: the page's script is not run"; exit 77; }
+"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: pages are not made"; exit 77; }
+
+# nodes 0 and 2 follow from shapes and are not computed; 3 reads 1, 4 reads both
+PYTHONPATH=$source/examples "$python" - <<'END' || fail "a model"
+import numpy as np
+from onnx_writer import node, write_model
+write_model("gaps.onnx", [node("Shape", "x", "s", "shape"), node("Mul", "x x", "a", "first"), node("Shape", "a", "t", "other"), node("Reshape", "a t", "b", "second"),
+                          node("Mul", "a b", "y", "third")], {"x": (2, 3)}, ["y"], {}, opset=13)
+np.savez("gaps.npz", x=np.ones((2, 3), "f4"))
+END
+expect 0 "a forecast" "$program" overflow gaps.onnx -i gaps.npz -f fp16,bf16 -q --html overflow.html -o report
+expect 0 "a forecast afterwards" "$program" report report --html later.html
+expect 0 "an audit" "$program" audit gaps.onnx -i gaps.npz -a fp16,bf16 -q --html audit.html
+cat >views.js <<'END'
+const fs = require("fs"), vm = require("vm"), assert = require("assert").strict;
+const [folder, ...pages] = process.argv.slice(2);
+const scripts = ["unpack", "text", "element", "adapt", "adapt_audit", "adapt_others", "adapt_study", "adapt_bits"];
+vm.runInThisContext(scripts.map((name) => fs.readFileSync(`${folder}/${name}.js`, "utf8")).join("\n") + "\nvar page = { viewOf, adapters };");
+for (const path of pages) {
+  const data = JSON.parse(/id="data">([^]*?)<\/script>/.exec(fs.readFileSync(path, "utf8"))[1]), { nodes } = page.viewOf(data);
+  const edges = nodes.sources.map((from, i) => [nodes.numbers[i], [...from].map((n) => nodes.numbers[n]).filter((n) => n % 2).sort()]).filter(([to]) => [1, 3, 4].includes(to));
+  assert.deepEqual(edges, [[1, []], [3, [1]], [4, [1, 3]]], `${path}: ${JSON.stringify(edges)}`);
+  for (const number of [1, 3, 4]) assert.equal(nodes.names[nodes.at.get(number)], { 1: "first", 3: "second", 4: "third" }[number], path);
+  assert.ok(nodes.values(1, "headroom")[nodes.at.get(4)] > 10, path);
+}
+// one format took a branch that the other did not
+const forecast = (format, ...indexes) => ({ format, born: 0, harmful: 0, nodes: indexes.map((index) => ({ index, name: `n${index}`, op: "Add", outputs: [{ headroom_bits: index }] })) });
+const { nodes } = page.adapters.overflow({ root: { formats: [forecast("fp16", 2, 7), forecast("bf16", 2, 5)] } }, { formats: [] });
+assert.deepEqual([nodes.numbers, nodes.names], [[2, 5, 7], ["n2", "n5", "n7"]]);
+assert.deepEqual([[...nodes.values(0, "headroom")], [...nodes.values(1, "headroom")]], [[2, NaN, 7], [2, 5, NaN]]);
+// no table is cut
+const many = Array.from({ length: 1000 }, (_, i) => ({ index: i, name: `n${i}`, op: "Add", severity: "note", outputs: [{ bound: i }] }));
+assert.equal(page.adapters.lint({ root: { findings: many } }).tables[0].rows.length, 1000);
+assert.equal(page.adapters.proof({ root: { nodes: many } }).tables[0].rows.length, 1000);
+END
+node views.js "$source/analysis/html/page" overflow.html later.html audit.html || fail "what the page makes of reports"
+exit $failed
