@@ -1,6 +1,6 @@
-libcore_la_SOURCES += \
-	%D%/limit.c %D%/limit.h %D%/schedules.h %D%/slices.c %D%/slices.h %D%/spread.c
 include analysis/measure/local.mk
+include analysis/writing/local.mk
+include analysis/schedule/local.mk
 include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/session/local.mk
@@ -11,7 +11,7 @@ include analysis/mixed/local.mk
 include analysis/emulation/local.mk
 include analysis/plan/local.mk
 include analysis/bits/local.mk
-include analysis/forecast/local.mk
+include analysis/overflow/local.mk
 include analysis/tolerance/local.mk
 include analysis/prove/local.mk
 include analysis/engine/local.mk

@@ -23,7 +23,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
 	include/ulpscope/plan.h \
-	include/ulpscope/forecast.h \
+	include/ulpscope/overflow.h \
 	include/ulpscope/engine.h \
 	include/ulpscope/prove.h \
 	include/ulpscope/outputs.h include/ulpscope/report.h

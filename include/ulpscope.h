@@ -7,7 +7,7 @@
  * schedule gave these bits), run.h (plan and run lanes side
  * by side), timings.h (where the time goes), audit.h (the audit), compare.h (recordings beside
  * the truth), plan.h (what to keep in a wider arithmetic), bits.h (the fewest bits for each layer),
- * engine.h (what a runtime built, and computing exactly that), forecast.h (what will overflow),
+ * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
  * prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h (what an arithmetic
  * can meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look
  * at), outputs.h (several files or none). The library never prints, aborts or exits.
@@ -41,7 +41,7 @@
 #include <ulpscope/plan.h>
 #include <ulpscope/bits.h>
 #include <ulpscope/engine.h>
-#include <ulpscope/forecast.h>
+#include <ulpscope/overflow.h>
 #include <ulpscope/prove.h>
 #include <ulpscope/report.h>
 #include <ulpscope/html.h>

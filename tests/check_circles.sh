@@ -7,7 +7,7 @@ cd "${top_builddir:-.}" || exit 99
 allowed='src/load/load_attribute.o src/load/load_graph.o
 src/load/mixed/body.o src/load/mixed/node.o
 src/run/bodies.o src/run/walk.o
-src/run/enclose/bodies.o src/run/enclose/body.o src/run/enclose/enclose.o src/run/enclose/iterations.o'
+src/run/enclose/enclose_bodies.o src/run/enclose/enclose_body.o src/run/enclose/enclose_graph.o src/run/enclose/iterations.o'
 # By the sources: a build folder may hold objects of files that are gone.
 mapfile -t objects < <(cd "${top_srcdir:-.}" && find src analysis -name '*.c' ! -path 'src/cli/*' | sed 's/c$/o/' | while read -r o; do
     [ ! -f "$OLDPWD/$o" ] || echo "$o"; done)

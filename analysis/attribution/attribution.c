@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "analysis/audit/shares.h"
+#include "analysis/audit/audit_shares.h"
 #include "base/memory/budget.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/memory/scratch.h"
-#include "run/pass/sweep.h"
+#include "run/pass/backward.h"
 
 static const char no_error[] = "the outputs equal the reference's",
                   no_output[] = "no float output of the graph is computed",
@@ -202,7 +202,7 @@ static double measure_target(const struct ulp_attributed *lane, const struct ulp
 }
 
 /* The cotangents of what the course explains, and its scale and `any`. */
-static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_sweep *sweep,
+static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_reverse *sweep,
                                     struct ulp_error *error)
 {
     const struct ulp_attributor *attributor = course->attributor;
@@ -226,7 +226,7 @@ static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_
         double *seeds;
         if (!e || (size == 0 && !attributor->difference))
             continue;
-        status = ulp_sweep_cotangents(sweep, target->slot, elements, &seeds, error);
+        status = ulp_reverse_cotangents(sweep, target->slot, elements, &seeds, error);
         if (status != ULP_OK)
             break;
         if (target->one)
@@ -318,7 +318,7 @@ static void add_courses(struct ulp_attributed *lane, const struct ulp_course *co
         add_sample(&courses[g]);
 }
 
-static void free_cotangents(const struct ulp_sweep *sweep)
+static void free_cotangents(const struct ulp_reverse *sweep)
 {
     for (size_t s = 0; sweep->cotangents && s < sweep->plan->main->slot_count; s++)
         ulp_free(sweep->cotangents[s]);
@@ -328,9 +328,9 @@ static void free_cotangents(const struct ulp_sweep *sweep)
 static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *error)
 {
     struct ulp_attributor *attributor = course->attributor;
-    struct ulp_sweep weights = {.plan = attributor->plan,
-                                .values = course->lane->values,
-                                .budget = attributor->budget};
+    struct ulp_reverse weights = {.plan = attributor->plan,
+                                  .values = course->lane->values,
+                                  .budget = attributor->budget};
     struct ulp_arena *arena;
     enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
     if (status != ULP_OK)
@@ -367,15 +367,15 @@ static enum ulp_status sweep_course(struct ulp_course *course, struct ulp_arena 
 {
     struct ulp_attributor *attributor = course->attributor;
     const struct ulp_plan *plan = attributor->plan;
-    struct ulp_sweep sweep = {.plan = plan,
-                              .values = course->lane->values,
-                              .errors = course->lane->differences,
-                              .budget = attributor->budget,
-                              .pool = attributor->pool,
-                              .node = add_node,
-                              .open = open_step,
-                              .close = close_step,
-                              .context = course};
+    struct ulp_reverse sweep = {.plan = plan,
+                                .values = course->lane->values,
+                                .errors = course->lane->differences,
+                                .budget = attributor->budget,
+                                .pool = attributor->pool,
+                                .node = add_node,
+                                .open = open_step,
+                                .close = close_step,
+                                .context = course};
     if (!take_course(course, arena))
         return ulp_attributor_memory(error);
     sweep.stopped = course->stopped;
@@ -386,7 +386,7 @@ static enum ulp_status sweep_course(struct ulp_course *course, struct ulp_arena 
         return ulp_attributor_memory(error);
     enum ulp_status status = seed_targets(course, &sweep, error);
     if (status == ULP_OK && course->any)
-        status = ulp_sweep_run(&sweep, error);
+        status = ulp_reverse_run(&sweep, error);
     if (status == ULP_OK && course->any)
         status =
             ulp_attribution_decisions(attributor, course->lane, sweep.stopped, sweep.remainders,

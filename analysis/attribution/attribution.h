@@ -4,6 +4,7 @@
 
 #include <ulpscope/audit.h>
 
+#include "analysis/audit/audit_shares.h"
 #include "base/memory/alloc.h"
 #include "run/plan/plan.h"
 
@@ -40,8 +41,6 @@ struct ulp_owed {
     double causes[ULP_SHARE_CAUSES];
     double *before; /* while the node runs again: what the stage before gave */
 };
-
-extern const char ulp_attribution_nonfinite[];
 
 /* One lane in the current sample. */
 struct ulp_attributed {
@@ -122,12 +121,12 @@ static inline size_t ulp_attribution_groups(const struct ulp_attributor *attribu
     return attributor->each ? attributor->target_count : 1;
 }
 
-/* attribution_target.c: reads `output`. An index is checked when shapes are known. */
+/* target.c: reads `output`. An index is checked when shapes are known. */
 enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const char *output,
                                         struct ulp_error *error);
 /* The name of the output that a group explains, or what was asked for; "" of a mean of several. */
 const char *ulp_attribution_output(const struct ulp_attributor *attributor, size_t group);
-/* attribution_collect.c: the model's inputs, then each node. */
+/* collect.c: the model's inputs, then each node. */
 enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
                                        const struct ulp_tensor_set *inputs,
                                        struct ulp_error *error);
@@ -184,7 +183,7 @@ void ulp_causes_drop(struct ulp_attributed *lane, size_t node);
 enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
                                        const struct ulp_course *courses, struct ulp_error *error);
 
-/* attribution_verify.c: runs without the error of one node of lane l. share, gain: by node,
+/* verify.c: runs without the error of one node of lane l. share, gain: by node,
  * predicted; weights: by slot, of what is explained. */
 enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t l,
                                        const double *share, const double *gain,

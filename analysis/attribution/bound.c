@@ -4,7 +4,7 @@
 #include "analysis/attribution/attribution.h"
 #include "base/error.h"
 #include "number/function/math.h"
-#include "run/pass/sweep.h"
+#include "run/pass/backward.h"
 
 struct course {
     struct ulp_attributor *attributor;
@@ -110,7 +110,7 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
     enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
     if (status != ULP_OK)
         return status;
-    struct ulp_sweep sweep = {
+    struct ulp_reverse sweep = {
         .plan = plan,
         .values = lane->values,
         /* NULL: derivatives are those of the middle */
@@ -126,11 +126,11 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
         .close = close_step,
         .context = &course};
     status = sweep.cotangents && sweep.stopped && sweep.passed && sweep.errors && sweep.remainders
-                 ? ulp_sweep_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
+                 ? ulp_reverse_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
                  : ulp_fail_memory(error, "out of memory for a bound");
     if (status == ULP_OK) {
         seeds[element] = 1;
-        status = ulp_sweep_run(&sweep, error);
+        status = ulp_reverse_run(&sweep, error);
     }
     if (status == ULP_OK)
         add_inputs(&course, sweep.cotangents);

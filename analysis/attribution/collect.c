@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "run/lane.h"
 
-const char ulp_attribution_nonfinite[] = "a value is not finite";
 static const char diverged[] = "a value has another shape than the reference's";
 
 /* ---- differences ---- */

@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/attribution/attribution.h"
 #include "analysis/audit/auditor.h"
-#include "analysis/audit/shares.h"
-#include "analysis/audit/mixed.h"
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/audit_shares.h"
+#include "analysis/audit/audit_mixed.h"
+#include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/part.h"
 #include "analysis/audit/place.h"
 #include "base/machine/environment.h"
@@ -207,7 +206,7 @@ static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,
     ptrdiff_t *overflows = calloc(from->overflow_count + 1, sizeof *overflows);
     enum ulp_status status = overflows ? ULP_OK : ulp_auditor_memory(error);
     if (status == ULP_OK)
-        ulp_overflow_add(lane, from, overflows);
+        ulp_audit_overflow_add(lane, from, overflows);
     for (size_t n = 0; n < lane->node_count && status == ULP_OK; n++)
         status = add_node(auditor, l, n, &from->nodes[n], overflows, error);
     free(overflows);

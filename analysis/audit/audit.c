@@ -7,11 +7,11 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/audit/auditor.h"
-#include "analysis/audit/mixed.h"
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/audit_mixed.h"
+#include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/place.h"
 #include "analysis/audit/zero.h"
-#include "analysis/schedules.h"
+#include "analysis/schedule/schedule.h"
 #include "analysis/audit/divergence/qdq.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
@@ -50,7 +50,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
             return ulp_auditor_memory(error);
     }
     enum ulp_status status = ulp_mixed_prepare(lane, plan, index, audit->memory, error);
-    return status == ULP_OK ? ulp_overflow_prepare(lane, plan, index, audit->memory, error)
+    return status == ULP_OK ? ulp_audit_overflow_prepare(lane, plan, index, audit->memory, error)
                             : status;
 }
 
@@ -233,7 +233,7 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan,
                                       error)) == ULP_OK) {
-            ulp_overflow_finish(&auditor->audit.lanes[l]);
+            ulp_audit_overflow_finish(&auditor->audit.lanes[l]);
             ulp_zero_follow(&auditor->audit, &auditor->audit.lanes[l]);
         }
     if (status == ULP_OK && auditor->truth && !auditor->adds)

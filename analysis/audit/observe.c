@@ -5,7 +5,7 @@
 
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/divergence/divergence.h"
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/place.h"
 #include "analysis/audit/divergence/qdq.h"
 #include "analysis/audit/views.h"
@@ -91,7 +91,7 @@ static struct ulp_taint gather_taints(struct ulp_audit_lane *audited,
         from.nonfinite |= taint->nonfinite;
         from.beyond |= taint->beyond;
         from.within |= taint->within;
-        from.overflow = ulp_overflow_join(audited, from.overflow, taint->overflow);
+        from.overflow = ulp_audit_overflow_join(audited, from.overflow, taint->overflow);
         from.diverged |= taint->diverged;
         if (taint->stepped)
             from.stepped = true, from.type = taint->type;
@@ -121,7 +121,7 @@ static bool is_wrong(const struct ulp_metrics *view, const struct ulp_range *ran
 }
 
 /* Add what one output tells of an overflow. */
-static void look_at_output(struct ulp_overflow_look *look, const struct ulp_taint *from,
+static void look_at_output(struct ulp_audit_overflow_look *look, const struct ulp_taint *from,
                            const struct ulp_taint *taint, const struct ulp_range *range,
                            const struct ulp_metrics views[ULP_VIEW_COUNT])
 {
@@ -263,7 +263,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     if (event->output_count && !event->values[(l + 1) * event->output_count].entire)
         return ULP_OK; /* inside a branch or iteration the lane does not take */
     const struct ulp_taint from = gather_taints(lane, taints, event, l, node);
-    struct ulp_overflow_look look = {.from = from.overflow};
+    struct ulp_audit_overflow_look look = {.from = from.overflow};
     enum ulp_status status =
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
     bool nonfinite = false, diverged = false, fits = true;
@@ -292,7 +292,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     if (status == ULP_OK && nonfinite && !from.nonfinite && !from.diverged && fits)
         status = ulp_zero_find(auditor, event, l, error);
     judge_node(lane, node, &from, nonfinite, diverged);
-    mark_overflow(taints, event, ulp_overflow_follow(lane, node, &look));
+    mark_overflow(taints, event, ulp_audit_overflow_follow(lane, node, &look));
     return status;
 }
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "analysis/audit/auditor.h"
-#include "analysis/audit/shares.h"
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/audit_shares.h"
+#include "analysis/audit/audit_overflow.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
 
@@ -113,7 +113,7 @@ static void reach_outputs(struct ulp_auditor *auditor, size_t lane)
         const struct ulp_taint *taint =
             ulp_taint_find(&auditor->taints[lane], block->slots[block->outputs[i]].name);
         if (taint)
-            ulp_overflow_reach(&auditor->audit.lanes[lane], taint->overflow);
+            ulp_audit_overflow_reach(&auditor->audit.lanes[lane], taint->overflow);
     }
 }
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/audit/mixed.h"
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/audit_mixed.h"
+#include "analysis/audit/audit_overflow.h"
 #include "tensor/tensor.h"
 
 static bool has_become_zero(const struct ulp_tensor *own, const struct ulp_tensor *reference)

@@ -162,7 +162,7 @@ enum ulp_status ulp_bits_descend(struct ulp_bits_search *search, ulp_bits_of *of
  * layer that can have the other's choice gets it. */
 enum ulp_status ulp_bits_merge(struct ulp_bits_search *search, const ulp_bits_of *target,
                                ulp_bits_of *of, double *ratio, struct ulp_error *error);
-/* report.c */
+/* bits_report.c */
 enum ulp_status ulp_bits_sample_set(struct ulp_bits_sample *out, const char *name,
                                     const struct ulp_judgement *judgement, struct ulp_arena *memory,
                                     struct ulp_error *error);

@@ -1,12 +1,12 @@
 /* A comparison in the making.
  *
- *   slices.c    split-k=auto: in how many slices each product was cut
- *   match.c     which value of the graph each recorded array is
- *   layout.c    recorded tensors in the graph's layout
- *   collect.c   the run on the inputs: reference, arithmetics and their schedules side by side
- *   trials.c    runs of problems close by
- *   expected.c  from both: how large errors of an arithmetic are at a tensor, and the judgement
- *   cause/      why the first unexplained tensor is not */
+ *   compare_slices.c    split-k=auto: in how many slices each product was cut
+ *   compare_match.c     which value of the graph each recorded array is
+ *   compare_layout.c    recorded tensors in the graph's layout
+ *   compare_collect.c   the run on the inputs: reference, arithmetics and their schedules side by
+ * side trials.c    runs of problems close by expected.c  from both: how large errors of an
+ * arithmetic are at a tensor, and the judgement cause/      why the first unexplained tensor is not
+ */
 #ifndef ULP_ANALYSIS_COMPARE_COMPARING_H
 #define ULP_ANALYSIS_COMPARE_COMPARING_H
 
@@ -66,7 +66,8 @@ struct ulp_compared_work {
     double *reference;                  /* its values */
     float *previous;                    /* errors of the trial before */
     size_t count;                       /* of elements */
-    double floor; /* error of this size is its operator's in any library; find_floor in collect.c */
+    double floor; /* error of this size is its operator's in any library; find_floor in
+                     compare_collect.c */
     size_t order; /* in which the run came to it; SIZE_MAX: it did not */
 };
 
@@ -134,7 +135,7 @@ void ulp_comparing_begins(struct ulp_comparing *comparing);
 /* measure.c: memory and names of a comparison; ulp_comparing_free in any case. */
 enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error);
 
-/* slices.c: what split-k=auto found. */
+/* compare_slices.c: what split-k=auto found. */
 struct ulp_slices_found {
     struct ulp_arithmetic *arithmetics; /* of the comparison, without auto */
     struct ulp_keeps *keeps;            /* one for each */
@@ -162,16 +163,16 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
                                   const struct ulp_arithmetic *arithmetics, size_t arithmetic_count,
                                   struct ulp_comparison *out, struct ulp_error *error);
 
-/* match.c: out->tensors in no order yet, and what could not be matched. */
+/* compare_match.c: out->tensors in no order yet, and what could not be matched. */
 enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_error *error);
 
-/* layout.c: the tensor in like's layout when it has the channels of each picture last and like has
- * them first, or the reverse; else *out has no data. */
+/* compare_layout.c: the tensor in like's layout when it has the channels of each picture last and
+ * like has them first, or the reverse; else *out has no data. */
 enum ulp_status ulp_layout_turn(struct ulp_tensor *out, const struct ulp_tensor *recorded,
                                 const struct ulp_tensor *like, struct ulp_budget *budget,
                                 struct ulp_error *error);
 
-/* collect.c */
+/* compare_collect.c */
 /* What a member has where it or the reference is not finite. */
 enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
                                        const struct ulp_compared_work *work,
@@ -230,7 +231,7 @@ enum ulp_status ulp_explain_input(const struct ulp_comparing *comparing, size_t 
  * not. */
 enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t file,
                                   struct ulp_cause *cause, struct ulp_error *error);
-/* cause/format.c: cause->text stays NULL when no other arithmetic is likely. */
+/* cause/cause_format.c: cause->text stays NULL when no other arithmetic is likely. */
 enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, struct ulp_cause *cause, struct ulp_error *error);
 

@@ -6,8 +6,8 @@
 #include <ulpscope.h>
 
 #include "analysis/html/html.h"
-#include "analysis/report/json_value.h"
-#include "analysis/report/report.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/folder.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"

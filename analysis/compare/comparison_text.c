@@ -9,7 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/measure/judge.h"
-#include "analysis/report/page.h"
+#include "analysis/writing/columns.h"
 #include "number/function/math.h"
 
 #define ROWS_MAX 24

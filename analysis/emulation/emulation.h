@@ -7,7 +7,7 @@
 #include <ulpscope/audit.h>
 #include <ulpscope/mixed.h>
 
-#include "analysis/limit.h"
+#include "analysis/measure/limit.h"
 #include "run/pass/trial.h"
 #include "run/plan/plan.h"
 
@@ -73,7 +73,7 @@ void ulp_emulation_close(struct ulp_emulation *emulation);
 enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct ulp_keeps *keeps,
                                    struct ulp_error *error);
 
-/* audit.c. One audit of all samples with shares, in which the second lane keeps what
+/* emulation_audit.c. One audit of all samples with shares, in which the second lane keeps what
  * ulp_emulation_keep gave it; the truths. Free *out with ulp_audit_free. watcher: of every run
  * besides; NULL: none. */
 enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
@@ -90,7 +90,7 @@ double ulp_emulation_work(const struct ulp_emulation *emulation);
 /* From now on runs take the reference's decisions. */
 void ulp_emulation_follow(struct ulp_emulation *emulation);
 
-/* judge.c */
+/* emulation_judge.c */
 enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp_error *error);
 /* ULP_ERROR_LIMIT when an input of the samples holds what is not finite, unless that is allowed. */
 enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
@@ -129,8 +129,8 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
 /* A sample that was not emulated before, as any user would run it: the second lane keeps what
  * ulp_emulation_keep gave it. Of any shapes. */
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
-                                       const struct ulp_sample *sample,
-                                       struct ulp_judgement *out, struct ulp_error *error);
+                                       const struct ulp_sample *sample, struct ulp_judgement *out,
+                                       struct ulp_error *error);
 
 /* entries.c: what each node is kept in, as patterns of struct ulp_keep. Of several that name a node
  * the last applies. Charged to memory. */

@@ -31,7 +31,7 @@ static enum ulp_status settle_nodes(struct ulp_layer_map *mapping, struct ulp_er
 
 static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
-    struct ulp_built *built = mapping->built;
+    struct ulp_engine_map *built = mapping->built;
     const struct ulp_engine *engine = mapping->engine;
     built->layers = ulp_arena_take(mapping->arena, engine->layer_count + 1, sizeof *built->layers);
     mapping->of_layer =
@@ -48,7 +48,7 @@ static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_err
 }
 
 static bool computes_product(const struct ulp_layer_map *mapping,
-                             const struct ulp_built_layer *layer)
+                             const struct ulp_engine_map_layer *layer)
 {
     for (size_t i = 0; i < layer->node_count; i++)
         if (layer->by != ULP_MAPPED_BOUND &&
@@ -77,7 +77,7 @@ static const char *guess_gpu(const struct ulp_engine *engine)
                           : "a100";
 }
 
-static void count_layer(struct ulp_built *built, const struct ulp_built_layer *layer)
+static void count_layer(struct ulp_engine_map *built, const struct ulp_engine_map_layer *layer)
 {
     const struct {
         const char *name;
@@ -102,13 +102,13 @@ static void count_layer(struct ulp_built *built, const struct ulp_built_layer *l
 }
 
 static enum ulp_status describe_layers(struct ulp_layer_map *mapping,
-                                       const struct ulp_built_options *options,
+                                       const struct ulp_engine_map_options *options,
                                        struct ulp_error *error)
 {
-    struct ulp_built *built = mapping->built;
+    struct ulp_engine_map *built = mapping->built;
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < built->layer_count && status == ULP_OK; l++) {
-        struct ulp_built_layer *layer = &built->layers[l];
+        struct ulp_engine_map_layer *layer = &built->layers[l];
         ulp_kernel_name_read(layer->layer->kernel, &layer->kernel);
         layer->product = layer->kernel.matrix || computes_product(mapping, layer);
         layer->helper = layer->node_count == 0 && !layer->product;
@@ -120,7 +120,7 @@ static enum ulp_status describe_layers(struct ulp_layer_map *mapping,
     return status;
 }
 
-static enum ulp_status check_options(const struct ulp_built_options *options,
+static enum ulp_status check_options(const struct ulp_engine_map_options *options,
                                      struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
@@ -139,10 +139,10 @@ static enum ulp_status check_options(const struct ulp_built_options *options,
     return ulp_arithmetic_find(name, &arithmetic, error);
 }
 
-static enum ulp_status map(struct ulp_layer_map *mapping, const struct ulp_built_options *options,
-                           struct ulp_error *error)
+static enum ulp_status map(struct ulp_layer_map *mapping,
+                           const struct ulp_engine_map_options *options, struct ulp_error *error)
 {
-    struct ulp_built *built = mapping->built;
+    struct ulp_engine_map *built = mapping->built;
     enum ulp_status status = check_options(options, error);
     built->gpu = options->gpu ? ulp_arena_text(mapping->arena, options->gpu, strlen(options->gpu))
                               : guess_gpu(mapping->engine);
@@ -170,18 +170,18 @@ static enum ulp_status map(struct ulp_layer_map *mapping, const struct ulp_built
     return status == ULP_OK ? describe_layers(mapping, options, error) : status;
 }
 
-enum ulp_status ulp_built_make(const struct ulp_engine *engine, const struct ulp_plan *plan,
-                               const struct ulp_built_options *options, struct ulp_built *out,
-                               struct ulp_error *error)
+enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struct ulp_plan *plan,
+                                    const struct ulp_engine_map_options *options,
+                                    struct ulp_engine_map *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_built_options defaults;
+    static const struct ulp_engine_map_options defaults;
     struct ulp_layer_map mapping = {.engine = engine,
                                     .plan = plan,
                                     .main = plan->main,
                                     .built = out};
-    *out = (struct ulp_built){.engine = engine, .plan = plan, .node_count = plan->node_count};
+    *out = (struct ulp_engine_map){.engine = engine, .plan = plan, .node_count = plan->node_count};
     enum ulp_status status = ulp_arena_create(&mapping.arena, ulp_model_budget(plan->model), error);
     if (status != ULP_OK)
         return status;
@@ -197,14 +197,14 @@ enum ulp_status ulp_built_make(const struct ulp_engine *engine, const struct ulp
     ulp_names_free(&mapping.values);
     ulp_names_free(&mapping.tensors);
     if (status != ULP_OK)
-        ulp_built_free(out);
+        ulp_engine_map_free(out);
     return status;
 }
 
-void ulp_built_free(struct ulp_built *built)
+void ulp_engine_map_free(struct ulp_engine_map *built)
 {
     ulp_arena_free(built->memory);
-    *built = (struct ulp_built){0};
+    *built = (struct ulp_engine_map){0};
 }
 
 const char *ulp_mapped_by_name(enum ulp_mapped_by by)
@@ -213,7 +213,7 @@ const char *ulp_mapped_by_name(enum ulp_mapped_by by)
     return names[by];
 }
 
-const char *ulp_built_kind_name(enum ulp_built_kind kind)
+const char *ulp_engine_map_kind_name(enum ulp_engine_map_kind kind)
 {
     static const char *const names[] = {"computed", "constant", "moved", "taken", "inside", "lost"};
     return names[kind];

@@ -11,13 +11,13 @@
 #include "base/machine/environment.h"
 #include "base/text/text.h"
 
-static const struct ulp_built_layer *layer_of(const struct ulp_built *built, size_t node)
+static const struct ulp_engine_map_layer *layer_of(const struct ulp_engine_map *built, size_t node)
 {
     return built->nodes[node].layer >= 0 ? &built->layers[built->nodes[node].layer] : NULL;
 }
 
 /* The layers hold the same nodes, but for what only moves elements and what is known before. */
-static bool same_nodes(const struct ulp_built_layer *a, const struct ulp_built_layer *b)
+static bool same_nodes(const struct ulp_engine_map_layer *a, const struct ulp_engine_map_layer *b)
 {
     if (a->node_count != b->node_count)
         return false;
@@ -27,8 +27,8 @@ static bool same_nodes(const struct ulp_built_layer *a, const struct ulp_built_l
     return true;
 }
 
-static void compare_node(const struct ulp_built_layer *a, const struct ulp_built_layer *b,
-                         struct ulp_built_change *out, bool *differs)
+static void compare_node(const struct ulp_engine_map_layer *a, const struct ulp_engine_map_layer *b,
+                         struct ulp_engine_map_change *out, bool *differs)
 {
     const bool kernel = strcmp(a->layer->kernel, b->layer->kernel) != 0,
                type = a->input != b->input || a->output != b->output || a->weights != b->weights ||
@@ -43,7 +43,7 @@ static void compare_node(const struct ulp_built_layer *a, const struct ulp_built
 }
 
 /* "fp16 into fp16, 3 nodes". */
-static const char *describe(struct ulp_arena *arena, const struct ulp_built_layer *layer)
+static const char *describe(struct ulp_arena *arena, const struct ulp_engine_map_layer *layer)
 {
     struct ulp_text text = {0};
     if (layer->product)
@@ -60,16 +60,16 @@ static const char *describe(struct ulp_arena *arena, const struct ulp_built_laye
     return out;
 }
 
-static enum ulp_status compare_layer(struct ulp_built_changes *out, size_t l,
+static enum ulp_status compare_layer(struct ulp_engine_map_changes *out, size_t l,
                                      struct ulp_error *error)
 {
-    const struct ulp_built_layer *layer = &out->bad->layers[l], *first = NULL;
-    struct ulp_built_change change = {.layer = l, .without = NAN};
+    const struct ulp_engine_map_layer *layer = &out->bad->layers[l], *first = NULL;
+    struct ulp_engine_map_change change = {.layer = l, .without = NAN};
     size_t *nodes = ulp_arena_take(out->memory, layer->node_count + 1, sizeof *nodes);
     if (!nodes)
         return ulp_out_of_memory(error);
     for (size_t i = 0; i < layer->node_count; i++) {
-        const struct ulp_built_layer *other = layer_of(out->good, layer->nodes[i]);
+        const struct ulp_engine_map_layer *other = layer_of(out->good, layer->nodes[i]);
         bool differs = false;
         if (other)
             compare_node(other, layer, &change, &differs);
@@ -86,12 +86,14 @@ static enum ulp_status compare_layer(struct ulp_built_changes *out, size_t l,
     return change.was && change.is ? ULP_OK : ulp_out_of_memory(error);
 }
 
-enum ulp_status ulp_built_changes_find(const struct ulp_built *good, const struct ulp_built *bad,
-                                       struct ulp_built_changes *out, struct ulp_error *error)
+enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
+                                            const struct ulp_engine_map *bad,
+                                            struct ulp_engine_map_changes *out,
+                                            struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    *out = (struct ulp_built_changes){
+    *out = (struct ulp_engine_map_changes){
         .first = NAN, .second = NAN, .output = "", .good = good, .bad = bad};
     if (good->node_count != bad->node_count)
         return ulp_fail(
@@ -106,20 +108,20 @@ enum ulp_status ulp_built_changes_find(const struct ulp_built *good, const struc
     for (size_t l = 0; l < bad->layer_count && status == ULP_OK; l++)
         status = compare_layer(out, l, error);
     if (status != ULP_OK)
-        ulp_built_changes_free(out);
+        ulp_engine_map_changes_free(out);
     return status;
 }
 
-void ulp_built_changes_free(struct ulp_built_changes *changes)
+void ulp_engine_map_changes_free(struct ulp_engine_map_changes *changes)
 {
     ulp_arena_free(changes->memory);
-    *changes = (struct ulp_built_changes){0};
+    *changes = (struct ulp_engine_map_changes){0};
 }
 
 /* ---- how much each explains ---- */
 
 struct explaining {
-    struct ulp_built_changes *changes;
+    struct ulp_engine_map_changes *changes;
     const struct ulp_model *model;
     const struct ulp_tensor_set *inputs;
     const struct ulp_run_options *options;
@@ -170,13 +172,13 @@ static enum ulp_status run_lanes(const struct explaining *explaining,
 static enum ulp_status run_both(struct explaining *explaining,
                                 const struct ulp_arithmetic *reference, struct ulp_error *error)
 {
-    struct ulp_built_changes *changes = explaining->changes;
-    struct ulp_built_lane lanes[2] = {0};
+    struct ulp_engine_map_changes *changes = explaining->changes;
+    struct ulp_engine_map_lane lanes[2] = {0};
     struct ulp_tensor_set outputs[3] = {{0}};
     enum ulp_status status =
-        ulp_built_lane_make(changes->good, "first", NULL, NULL, &lanes[0], error);
+        ulp_engine_map_lane_make(changes->good, "first", NULL, NULL, &lanes[0], error);
     if (status == ULP_OK)
-        status = ulp_built_lane_make(changes->bad, "second", NULL, NULL, &lanes[1], error);
+        status = ulp_engine_map_lane_make(changes->bad, "second", NULL, NULL, &lanes[1], error);
     const struct ulp_arithmetic arithmetics[] = {*reference, lanes[0].arithmetic,
                                                  lanes[1].arithmetic};
     const struct ulp_keeps keeps[] = {{0}, lanes[0].keeps, lanes[1].keeps};
@@ -210,18 +212,18 @@ static enum ulp_status run_both(struct explaining *explaining,
     }
     for (int i = 0; i < 3; i++)
         ulp_tensor_set_free(&outputs[i]);
-    ulp_built_lane_free(&lanes[0]);
-    ulp_built_lane_free(&lanes[1]);
+    ulp_engine_map_lane_free(&lanes[0]);
+    ulp_engine_map_lane_free(&lanes[1]);
     return status == ULP_OK && !changes->output ? ulp_out_of_memory(error) : status;
 }
 
 /* The change's nodes as in the first engine, with what the first computes together with them. */
-static void undo(const struct explaining *explaining, const struct ulp_built_change *change)
+static void undo(const struct explaining *explaining, const struct ulp_engine_map_change *change)
 {
-    const struct ulp_built *good = explaining->changes->good;
+    const struct ulp_engine_map *good = explaining->changes->good;
     memset(explaining->undone, 0, good->node_count * sizeof *explaining->undone);
     for (size_t i = 0; i < change->node_count; i++) {
-        const struct ulp_built_layer *layer = layer_of(good, change->nodes[i]);
+        const struct ulp_engine_map_layer *layer = layer_of(good, change->nodes[i]);
         explaining->undone[change->nodes[i]] = true;
         for (size_t k = 0; layer && k < layer->node_count; k++)
             explaining->undone[layer->nodes[k]] = true;
@@ -229,14 +231,14 @@ static void undo(const struct explaining *explaining, const struct ulp_built_cha
 }
 
 static enum ulp_status explain_one(const struct explaining *explaining,
-                                   struct ulp_built_change *change, struct ulp_error *error)
+                                   struct ulp_engine_map_change *change, struct ulp_error *error)
 {
-    struct ulp_built_lane lane;
+    struct ulp_engine_map_lane lane;
     struct ulp_tensor_set outputs = {0};
     undo(explaining, change);
     enum ulp_status status =
-        ulp_built_lane_make(explaining->changes->bad, "undone", explaining->changes->good,
-                            explaining->undone, &lane, error);
+        ulp_engine_map_lane_make(explaining->changes->bad, "undone", explaining->changes->good,
+                                 explaining->undone, &lane, error);
     if (status != ULP_OK)
         return status;
     status = run_lanes(explaining, &lane.arithmetic, &lane.keeps, &lane.groups, 1, &outputs, error);
@@ -245,13 +247,13 @@ static enum ulp_status explain_one(const struct explaining *explaining,
                          &explaining->reference.items[explaining->output].tensor, &change->without,
                          error);
     ulp_tensor_set_free(&outputs);
-    ulp_built_lane_free(&lane);
+    ulp_engine_map_lane_free(&lane);
     return status;
 }
 
 /* Kernels that differ in nothing that is emulated give the same bits. */
-static bool computes_alike(const struct ulp_built_changes *changes,
-                           const struct ulp_built_change *change)
+static bool computes_alike(const struct ulp_engine_map_changes *changes,
+                           const struct ulp_engine_map_change *change)
 {
     if (change->fusion)
         return false;
@@ -262,13 +264,13 @@ static bool computes_alike(const struct ulp_built_changes *changes,
     return true;
 }
 
-enum ulp_status ulp_built_changes_explain(struct ulp_built_changes *changes,
-                                          const struct ulp_model *model,
-                                          const struct ulp_tensor_set *inputs,
-                                          const struct ulp_arithmetic *reference,
-                                          const struct ulp_run_options *options,
-                                          const struct ulp_observer *progress,
-                                          struct ulp_error *error)
+enum ulp_status ulp_engine_map_changes_explain(struct ulp_engine_map_changes *changes,
+                                               const struct ulp_model *model,
+                                               const struct ulp_tensor_set *inputs,
+                                               const struct ulp_arithmetic *reference,
+                                               const struct ulp_run_options *options,
+                                               const struct ulp_observer *progress,
+                                               struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -3,24 +3,25 @@
 #include <stdlib.h>
 
 #include "analysis/engine/words.h"
-#include "analysis/report/page.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 
 /* How much of the squared error goes with the change undone; negative: undone, it grows. */
-static double share(const struct ulp_built_changes *changes, const struct ulp_built_change *change)
+static double share(const struct ulp_engine_map_changes *changes,
+                    const struct ulp_engine_map_change *change)
 {
     const double ratio = change->without / changes->second;
     return changes->second > 0 ? 1 - ratio * ratio : 0;
 }
 
-static bool is_computed(const struct ulp_built_changes *changes)
+static bool is_computed(const struct ulp_engine_map_changes *changes)
 {
     return !isnan(changes->second);
 }
 
-static void add_kinds(struct ulp_text *out, const struct ulp_built_change *change)
+static void add_kinds(struct ulp_text *out, const struct ulp_engine_map_change *change)
 {
     const struct {
         bool differs;
@@ -38,12 +39,12 @@ static void add_kinds(struct ulp_text *out, const struct ulp_built_change *chang
     }
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_built_changes *changes)
+static void add_verdict(const struct ulp_page *page, const struct ulp_engine_map_changes *changes)
 {
     size_t types = 0, accumulators = 0, fusions = 0;
-    const struct ulp_built_change *most = NULL;
+    const struct ulp_engine_map_change *most = NULL;
     for (size_t c = 0; c < changes->count; c++) {
-        const struct ulp_built_change *change = &changes->items[c];
+        const struct ulp_engine_map_change *change = &changes->items[c];
         types += change->type;
         accumulators += change->accumulator;
         fusions += change->fusion;
@@ -71,7 +72,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_built_chan
 }
 
 struct place {
-    const struct ulp_built_change *change;
+    const struct ulp_engine_map_change *change;
     size_t index;
 };
 
@@ -86,8 +87,8 @@ static int by_share(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-static void add_change(const struct ulp_page *page, const struct ulp_built_changes *changes,
-                       const struct ulp_built_change *change)
+static void add_change(const struct ulp_page *page, const struct ulp_engine_map_changes *changes,
+                       const struct ulp_engine_map_change *change)
 {
     ulp_text_add(page->out, "  ");
     if (is_computed(changes))
@@ -100,7 +101,7 @@ static void add_change(const struct ulp_page *page, const struct ulp_built_chang
 }
 
 static enum ulp_status add_changes(const struct ulp_page *page,
-                                   const struct ulp_built_changes *changes, size_t shown,
+                                   const struct ulp_engine_map_changes *changes, size_t shown,
                                    struct ulp_error *error)
 {
     void *memory;
@@ -125,9 +126,9 @@ static enum ulp_status add_changes(const struct ulp_page *page,
     return ULP_OK;
 }
 
-enum ulp_status ulp_built_changes_summary(const struct ulp_built_changes *changes, size_t shown,
-                                          int width, bool colour, char **out,
-                                          struct ulp_error *error)
+enum ulp_status ulp_engine_map_changes_summary(const struct ulp_engine_map_changes *changes,
+                                               size_t shown, int width, bool colour, char **out,
+                                               struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

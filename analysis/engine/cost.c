@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/engine/words.h"
-#include "analysis/report/page.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
@@ -31,7 +31,7 @@ static const struct ulp_audit_lane *find_plain(const struct ulp_audit *audit, co
     return NULL;
 }
 
-static bool is_product(const struct ulp_built *built, size_t node, bool half)
+static bool is_product(const struct ulp_engine_map *built, size_t node, bool half)
 {
     const ptrdiff_t l = built->nodes[node].layer;
     const char *op = ulp_plan_node_op(built->plan, node);
@@ -46,20 +46,20 @@ static bool is_product(const struct ulp_built *built, size_t node, bool half)
 
 static int by_ratio(const void *a, const void *b)
 {
-    const struct ulp_built_cost *x = a, *y = b;
+    const struct ulp_engine_map_cost *x = a, *y = b;
     if (x->ratio != y->ratio)
         return x->ratio > y->ratio ? -1 : 1;
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static void fill(const struct ulp_built *built, const struct ulp_audit_lane *engine,
-                 const struct ulp_audit_lane *plain, bool half, struct ulp_built_costs *out)
+static void fill(const struct ulp_engine_map *built, const struct ulp_audit_lane *engine,
+                 const struct ulp_audit_lane *plain, bool half, struct ulp_engine_map_costs *out)
 {
     for (size_t n = 0; n < engine->node_count && n < plain->node_count; n++) {
         const struct ulp_audit_node *a = &engine->nodes[n], *b = &plain->nodes[n];
         if (!is_product(built, a->index, half) || !a->output_count || !b->output_count)
             continue;
-        struct ulp_built_cost *cost = &out->items[out->count++];
+        struct ulp_engine_map_cost *cost = &out->items[out->count++];
         cost->node = a->index;
         cost->built = a->outputs[0].introduced.rms;
         cost->plain = b->outputs[0].introduced.rms;
@@ -72,13 +72,13 @@ static void fill(const struct ulp_built *built, const struct ulp_audit_lane *eng
     out->plain = plain->name;
 }
 
-enum ulp_status ulp_built_costs(const struct ulp_built *built, const struct ulp_audit *audit,
-                                const char *engine, struct ulp_built_costs *out,
-                                struct ulp_error *error)
+enum ulp_status ulp_engine_map_costs(const struct ulp_engine_map *built,
+                                     const struct ulp_audit *audit, const char *engine,
+                                     struct ulp_engine_map_costs *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    *out = (struct ulp_built_costs){.median = NAN, .plain = ""};
+    *out = (struct ulp_engine_map_costs){.median = NAN, .plain = ""};
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_arena_budget(built->memory), error);
     if (status != ULP_OK)
         return status;
@@ -87,7 +87,7 @@ enum ulp_status ulp_built_costs(const struct ulp_built *built, const struct ulp_
                                 *plain = find_plain(audit, half ? "fp16" : "fp32");
     out->items = ulp_arena_take(out->memory, built->node_count + 1, sizeof *out->items);
     if (!out->items) {
-        ulp_built_costs_free(out);
+        ulp_engine_map_costs_free(out);
         return ulp_out_of_memory(error);
     }
     if (lane && plain)
@@ -95,16 +95,16 @@ enum ulp_status ulp_built_costs(const struct ulp_built *built, const struct ulp_
     return ULP_OK;
 }
 
-void ulp_built_costs_free(struct ulp_built_costs *costs)
+void ulp_engine_map_costs_free(struct ulp_engine_map_costs *costs)
 {
     ulp_arena_free(costs->memory);
-    *costs = (struct ulp_built_costs){0};
+    *costs = (struct ulp_engine_map_costs){0};
 }
 
-static void add_cost(const struct ulp_page *page, const struct ulp_built *built,
-                     const struct ulp_built_cost *cost)
+static void add_cost(const struct ulp_page *page, const struct ulp_engine_map *built,
+                     const struct ulp_engine_map_cost *cost)
 {
-    const struct ulp_built_layer *layer = &built->layers[built->nodes[cost->node].layer];
+    const struct ulp_engine_map_layer *layer = &built->layers[built->nodes[cost->node].layer];
     ulp_text_add(page->out, "  %9.3g  %9.2e  %9.2e  %-8s  %-10s  ", cost->ratio, cost->built,
                  cost->plain, *layer->multiply ? layer->multiply : "?",
                  *layer->accumulator ? layer->accumulator : "?");
@@ -112,9 +112,10 @@ static void add_cost(const struct ulp_page *page, const struct ulp_built *built,
     ulp_text_add(page->out, "\n");
 }
 
-enum ulp_status ulp_built_costs_summary(const struct ulp_built *built,
-                                        const struct ulp_built_costs *costs, size_t shown,
-                                        int width, bool colour, char **out, struct ulp_error *error)
+enum ulp_status ulp_engine_map_costs_summary(const struct ulp_engine_map *built,
+                                             const struct ulp_engine_map_costs *costs, size_t shown,
+                                             int width, bool colour, char **out,
+                                             struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

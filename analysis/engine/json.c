@@ -7,8 +7,8 @@
 #include "analysis/engine/words.h"
 #include "analysis/html/html.h"
 #include "analysis/report/json_node.h"
-#include "analysis/report/json_value.h"
-#include "analysis/report/report.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/folder.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
@@ -39,7 +39,8 @@ static json_t *make_nodes(const struct ulp_plan *plan, const size_t *nodes, size
     return json;
 }
 
-static json_t *make_layer(const struct ulp_built *built, const struct ulp_built_layer *layer)
+static json_t *make_layer(const struct ulp_engine_map *built,
+                          const struct ulp_engine_map_layer *layer)
 {
     json_t *json = json_object();
     ulp_json_set(&json, "name", ulp_json_text(layer->layer->name));
@@ -67,19 +68,19 @@ static json_t *make_layer(const struct ulp_built *built, const struct ulp_built_
     return json;
 }
 
-static json_t *make_node(const struct ulp_built *built, size_t n)
+static json_t *make_node(const struct ulp_engine_map *built, size_t n)
 {
-    const struct ulp_built_node *node = &built->nodes[n];
+    const struct ulp_engine_map_node *node = &built->nodes[n];
     json_t *json = json_object();
     ulp_json_set(&json, "name", ulp_json_text(ulp_plan_node_name(built->plan, n)));
     ulp_json_set(&json, "op", ulp_json_text(ulp_plan_node_op(built->plan, n)));
-    ulp_json_set(&json, "fate", json_string(ulp_built_kind_name(node->kind)));
+    ulp_json_set(&json, "fate", json_string(ulp_engine_map_kind_name(node->kind)));
     ulp_json_set(&json, "layer", node->layer >= 0 ? json_integer(node->layer) : json_null());
     ulp_json_set(&json, "layer_count", make_count(node->layer_count));
     return json;
 }
 
-static json_t *make_wish(const struct ulp_built *built, const struct ulp_wish *wish)
+static json_t *make_wish(const struct ulp_engine_map *built, const struct ulp_wish *wish)
 {
     json_t *json = json_object();
     ulp_json_set(&json, "pattern", ulp_json_text(wish->pattern));
@@ -99,7 +100,7 @@ static json_t *make_wish(const struct ulp_built *built, const struct ulp_wish *w
     return json;
 }
 
-static json_t *make_counts(const struct ulp_built *built)
+static json_t *make_counts(const struct ulp_engine_map *built)
 {
     const struct {
         const char *name;
@@ -122,16 +123,16 @@ static json_t *make_counts(const struct ulp_built *built)
         ulp_json_set(&json, counts[c].name, make_count(counts[c].count));
     for (int k = ULP_BUILT_MAPPED; k <= ULP_BUILT_LOST; k++) {
         struct ulp_text name = {0};
-        ulp_text_add(&name, "nodes_%s", ulp_built_kind_name((enum ulp_built_kind)k));
+        ulp_text_add(&name, "nodes_%s", ulp_engine_map_kind_name((enum ulp_engine_map_kind)k));
         ulp_json_set(&json, name.failed ? NULL : name.data, make_count(built->kinds[k]));
         ulp_text_free(&name);
     }
     return json;
 }
 
-static json_t *make_change(const struct ulp_built_changes *changes, size_t c)
+static json_t *make_change(const struct ulp_engine_map_changes *changes, size_t c)
 {
-    const struct ulp_built_change *change = &changes->items[c];
+    const struct ulp_engine_map_change *change = &changes->items[c];
     json_t *json = json_object();
     ulp_json_set(&json, "layer", ulp_json_text(changes->bad->layers[change->layer].layer->name));
     ulp_json_set(&json, "nodes", make_nodes(changes->bad->plan, change->nodes, change->node_count));
@@ -145,7 +146,7 @@ static json_t *make_change(const struct ulp_built_changes *changes, size_t c)
     return json;
 }
 
-static json_t *make_changes(const struct ulp_built_changes *changes)
+static json_t *make_changes(const struct ulp_engine_map_changes *changes)
 {
     json_t *json = json_object(), *items = json_array();
     ulp_json_set(&json, "first", ulp_json_text(changes->good->engine->path));
@@ -159,7 +160,7 @@ static json_t *make_changes(const struct ulp_built_changes *changes)
     return json;
 }
 
-static json_t *make_verdict(const struct ulp_built *built)
+static json_t *make_verdict(const struct ulp_engine_map *built)
 {
     struct ulp_text text = {0};
     ulp_engine_verdict(built, &text);
@@ -185,8 +186,8 @@ static json_t *make_graph(const struct ulp_plan *plan)
     return graph;
 }
 
-static json_t *make_document(const struct ulp_built *built, const struct ulp_wishes *wishes,
-                             const struct ulp_built_changes *changes)
+static json_t *make_document(const struct ulp_engine_map *built, const struct ulp_wishes *wishes,
+                             const struct ulp_engine_map_changes *changes)
 {
     json_t *root = json_object(), *layers = json_array(), *nodes = json_array(),
            *wished = json_array();
@@ -213,9 +214,10 @@ static json_t *make_document(const struct ulp_built *built, const struct ulp_wis
     return root;
 }
 
-enum ulp_status ulp_built_write(const struct ulp_built *built, const struct ulp_wishes *wishes,
-                                const struct ulp_built_changes *changes, const char *folder,
-                                struct ulp_error *error)
+enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
+                                     const struct ulp_wishes *wishes,
+                                     const struct ulp_engine_map_changes *changes,
+                                     const char *folder, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
@@ -223,9 +225,10 @@ enum ulp_status ulp_built_write(const struct ulp_built *built, const struct ulp_
                                  error);
 }
 
-enum ulp_status ulp_built_html(const struct ulp_built *built, const struct ulp_wishes *wishes,
-                               const struct ulp_built_changes *changes, const char *path,
-                               struct ulp_error *error)
+enum ulp_status ulp_engine_map_html(const struct ulp_engine_map *built,
+                                    const struct ulp_wishes *wishes,
+                                    const struct ulp_engine_map_changes *changes, const char *path,
+                                    struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -2,10 +2,10 @@
 #include "analysis/engine/mapping.h"
 
 enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, size_t node,
-                                enum ulp_built_kind kind, struct ulp_error *error)
+                                enum ulp_engine_map_kind kind, struct ulp_error *error)
 {
     struct ulp_layer_nodes *nodes = &mapping->of_layer[layer];
-    struct ulp_built_node *out = &mapping->built->nodes[node];
+    struct ulp_engine_map_node *out = &mapping->built->nodes[node];
     /* a layer gets the nodes that it names at one go, later only nodes that no layer has */
     if (out->layer == (ptrdiff_t)layer)
         return ULP_OK;

@@ -25,7 +25,7 @@ struct ulp_layer_map {
     const struct ulp_engine *engine;
     const struct ulp_plan *plan;
     const struct ulp_block *main;
-    struct ulp_built *built;
+    struct ulp_engine_map *built;
     struct ulp_arena *arena;
     /* a node's number by its name, by operator and index ("Conv_0"), by its name as Myelin writes
      * it; a value's slot by its name, initializers included */
@@ -45,7 +45,8 @@ static inline bool ulp_is_computed(const struct ulp_layer_map *mapping, size_t n
     return !mapping->plan->nodes[node].step->folded && !mapping->plan->nodes[node].step->constant;
 }
 
-/* names.c: tables of the model's names; then the nodes that the layers' metadata and names name. */
+/* engine_names.c: tables of the model's names; then the nodes that the layers' metadata and names
+ * name. */
 enum ulp_status ulp_mapping_index(struct ulp_layer_map *mapping, struct ulp_error *error);
 enum ulp_status ulp_mapping_names(struct ulp_layer_map *mapping, struct ulp_error *error);
 /* Is the layer the runtime's own, by its name and kind? */
@@ -60,11 +61,12 @@ enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error
 
 /* Add a node to a layer, once. kind: of the node, when it had no layer. */
 enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, size_t node,
-                                enum ulp_built_kind kind, struct ulp_error *error);
+                                enum ulp_engine_map_kind kind, struct ulp_error *error);
 
-/* arithmetic.c: types, multiply and accumulator, and the arithmetic of a layer. */
-enum ulp_status ulp_layer_arithmetic(struct ulp_layer_map *mapping, struct ulp_built_layer *layer,
-                                     const struct ulp_built_options *options,
+/* engine_arithmetic.c: types, multiply and accumulator, and the arithmetic of a layer. */
+enum ulp_status ulp_layer_arithmetic(struct ulp_layer_map *mapping,
+                                     struct ulp_engine_map_layer *layer,
+                                     const struct ulp_engine_map_options *options,
                                      struct ulp_error *error);
 
 #endif

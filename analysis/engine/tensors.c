@@ -38,7 +38,7 @@ static size_t count_tensors(const struct ulp_layer_map *mapping)
 }
 
 /* A copy has one input and one output, and names no node. */
-static bool is_copy(const struct ulp_built_layer *layer)
+static bool is_copy(const struct ulp_engine_map_layer *layer)
 {
     static const char *const kinds[] = {"Reformat", "NoOp", "MyelinReformat", "Shuffle", "kgen",
                                         "Move",     "Cast", "Reorder",        "Convert"};
@@ -136,7 +136,7 @@ static void meet(struct region *region, int slot)
 static void walk(struct region *region, bool *reads)
 {
     struct ulp_layer_map *mapping = region->mapping;
-    const struct ulp_built *built = mapping->built;
+    const struct ulp_engine_map *built = mapping->built;
     region->closed = true;
     region->count = 0;
     mapping->stamp_now++;
@@ -170,10 +170,10 @@ static void walk(struct region *region, bool *reads)
 }
 
 static enum ulp_status take_region(struct region *region, size_t layer, enum ulp_mapped_by by,
-                                   enum ulp_built_kind kind, struct ulp_error *error)
+                                   enum ulp_engine_map_kind kind, struct ulp_error *error)
 {
     struct ulp_layer_map *mapping = region->mapping;
-    struct ulp_built_layer *out = &mapping->built->layers[layer];
+    struct ulp_engine_map_layer *out = &mapping->built->layers[layer];
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < region->count && status == ULP_OK; i++) {
         const size_t node = mapping->stack[i];
@@ -276,7 +276,7 @@ static enum ulp_status bound_myelin(struct ulp_layer_map *mapping, size_t first,
 static enum ulp_status bound_regions(struct ulp_layer_map *mapping, bool *reads,
                                      struct ulp_error *error)
 {
-    const struct ulp_built *built = mapping->built;
+    const struct ulp_engine_map *built = mapping->built;
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < built->layer_count && status == ULP_OK;) {
         const long graph = myelin_graph(built->layers[l].layer->name);
@@ -293,7 +293,7 @@ static enum ulp_status bound_regions(struct ulp_layer_map *mapping, bool *reads,
 
 enum ulp_status ulp_mapping_tensors(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
-    struct ulp_built *built = mapping->built;
+    struct ulp_engine_map *built = mapping->built;
     bool *reads = ulp_arena_take(mapping->arena, mapping->main->slot_count + 1, sizeof *reads);
     enum ulp_status status = reads ? index_tensors(mapping, error) : ulp_out_of_memory(error);
     for (size_t l = 0; l < built->layer_count && status == ULP_OK; l++) {
@@ -371,7 +371,7 @@ enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error
     if (readers)
         find_readers(mapping, readers);
     for (size_t n = 0; n < mapping->plan->node_count && status == ULP_OK; n++) {
-        struct ulp_built_node *node = &mapping->built->nodes[n];
+        struct ulp_engine_map_node *node = &mapping->built->nodes[n];
         const struct ulp_step *step = mapping->plan->nodes[n].step;
         if (!ulp_is_computed(mapping, n)) {
             if (node->layer < 0)

@@ -11,14 +11,14 @@ const char *ulp_engine_type_word(enum ulp_type type)
     return name ? name : "-";
 }
 
-bool ulp_layer_converts(const struct ulp_built_layer *layer)
+bool ulp_layer_converts(const struct ulp_engine_map_layer *layer)
 {
     return !layer->product && layer->input != ULP_TYPE_UNDEFINED &&
            layer->output != ULP_TYPE_UNDEFINED && layer->input != layer->output;
 }
 
 /* "Cas" of 8.6 to early 10, "Cast" later: a token begins in a capital letter. */
-bool ulp_layer_casts(const struct ulp_built_layer *layer)
+bool ulp_layer_casts(const struct ulp_engine_map_layer *layer)
 {
     return strncmp(layer->layer->kernel, "__myl_", 6) == 0 && strstr(layer->layer->kernel, "Cas");
 }
@@ -43,7 +43,7 @@ static bool binds_half(const struct ulp_engine *engine)
     return false;
 }
 
-const char *ulp_engine_false_claim(const struct ulp_built *built)
+const char *ulp_engine_false_claim(const struct ulp_engine_map *built)
 {
     const char *slash = strrchr(built->engine->path, '/'),
                *name = slash ? slash + 1 : built->engine->path;
@@ -65,7 +65,7 @@ static void add_count(struct ulp_text *out, size_t count, const char *what, bool
     *any = true;
 }
 
-static void add_multiplies(struct ulp_text *out, const struct ulp_built *built)
+static void add_multiplies(struct ulp_text *out, const struct ulp_engine_map *built)
 {
     bool any = false;
     add_count(out, built->fp16_products, "FP16", &any);
@@ -76,7 +76,7 @@ static void add_multiplies(struct ulp_text *out, const struct ulp_built *built)
     add_count(out, built->fp32_products, "FP32", &any);
 }
 
-static void add_accumulators(struct ulp_text *out, const struct ulp_built *built)
+static void add_accumulators(struct ulp_text *out, const struct ulp_engine_map *built)
 {
     const size_t wide = built->fp32_accumulators, narrow = built->fp16_accumulators,
                  whole = built->int32_accumulators, hidden = built->unknown_accumulators;
@@ -98,7 +98,7 @@ static void add_accumulators(struct ulp_text *out, const struct ulp_built *built
         ulp_text_add(out, "%s%zu do%s not tell", any ? "; " : "", hidden, hidden == 1 ? "es" : "");
 }
 
-void ulp_engine_verdict(const struct ulp_built *built, struct ulp_text *out)
+void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out)
 {
     const char *claim = ulp_engine_false_claim(built);
     const size_t computed = built->node_count - built->kinds[ULP_BUILT_CONSTANT];

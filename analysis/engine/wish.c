@@ -10,7 +10,7 @@
 #include "data/layer_options.h"
 
 struct wishing {
-    const struct ulp_built *built;
+    const struct ulp_engine_map *built;
     struct ulp_wishes *out;
     struct ulp_arena *arena;
     /* layers of node n: layers[first[n] .. first[n + 1]) */
@@ -21,7 +21,7 @@ struct wishing {
 
 static enum ulp_status index_layers(struct wishing *wishing, struct ulp_error *error)
 {
-    const struct ulp_built *built = wishing->built;
+    const struct ulp_engine_map *built = wishing->built;
     size_t total = 0;
     for (size_t l = 0; l < built->layer_count; l++)
         total += built->layers[l].node_count;
@@ -43,7 +43,7 @@ static enum ulp_status index_layers(struct wishing *wishing, struct ulp_error *e
 }
 
 /* What the layer ran in; "": not known. */
-static const char *ran_in(const struct ulp_built_layer *layer)
+static const char *ran_in(const struct ulp_engine_map_layer *layer)
 {
     static const struct {
         enum ulp_type type;
@@ -71,7 +71,7 @@ static bool obeys(const char *wanted, const char *ran)
 static void judge_node(const struct wishing *wishing, size_t node, struct ulp_wish *wish)
 {
     size_t good = 0, bad = 0;
-    const enum ulp_built_kind kind = wishing->built->nodes[node].kind;
+    const enum ulp_engine_map_kind kind = wishing->built->nodes[node].kind;
     if (kind == ULP_BUILT_CONSTANT || kind == ULP_BUILT_MOVED)
         return;
     wish->node_count++;
@@ -121,11 +121,11 @@ static void judge(const struct wishing *wishing, struct ulp_wish *wish)
 static enum ulp_status explain_miss(const struct wishing *wishing, struct ulp_wish *wish,
                                     const char *otherwise, struct ulp_error *error)
 {
-    const struct ulp_built *built = wishing->built;
+    const struct ulp_engine_map *built = wishing->built;
     struct ulp_text text = {0};
     wish->verdict = ULP_WISH_NO_MATCH;
     for (size_t l = 0; l < built->layer_count && !text.length; l++) {
-        const struct ulp_built_layer *layer = &built->layers[l];
+        const struct ulp_engine_map_layer *layer = &built->layers[l];
         if (strcmp(layer->layer->name, wish->pattern) != 0)
             continue;
         ulp_text_add(&text,
@@ -201,7 +201,7 @@ static enum ulp_status index_settings(struct wishing *wishing, struct ulp_error 
 /* Does the log say of a chosen node that it was set to that type? */
 static bool any_set(const struct wishing *wishing, const char *type)
 {
-    const struct ulp_built *built = wishing->built;
+    const struct ulp_engine_map *built = wishing->built;
     for (size_t n = 0; n < built->node_count; n++) {
         const int set = wishing->chosen[n]
                             ? ulp_names_find(&wishing->set, ulp_plan_node_name(built->plan, n))
@@ -216,7 +216,7 @@ static bool any_set(const struct wishing *wishing, const char *type)
  * known. */
 static enum ulp_status judge_settings(struct wishing *wishing, struct ulp_error *error)
 {
-    const struct ulp_built *built = wishing->built;
+    const struct ulp_engine_map *built = wishing->built;
     struct ulp_names nodes = {.budget = ulp_arena_budget(wishing->arena)};
     enum ulp_status status = ULP_OK;
     for (size_t n = 0; n < built->node_count && status == ULP_OK; n++)
@@ -244,7 +244,7 @@ static enum ulp_status judge_settings(struct wishing *wishing, struct ulp_error 
 static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_layer_option *option,
                                     struct ulp_error *error)
 {
-    const struct ulp_built *built = wishing->built;
+    const struct ulp_engine_map *built = wishing->built;
     const char *pattern = copy(wishing, option->name),
                *type = ulp_layer_type_name(option->types[0]);
     if (!pattern)
@@ -301,10 +301,10 @@ static enum ulp_status judge_all(struct wishing *wishing, const struct ulp_preci
     return status;
 }
 
-enum ulp_status ulp_built_wishes(const struct ulp_built *built,
-                                 const struct ulp_precision_plan *plan,
-                                 const char *layer_precisions, struct ulp_wishes *out,
-                                 struct ulp_error *error)
+enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
+                                      const struct ulp_precision_plan *plan,
+                                      const char *layer_precisions, struct ulp_wishes *out,
+                                      struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -9,12 +9,12 @@
 /* "fp16"; "-": not told. */
 const char *ulp_engine_type_word(enum ulp_type type);
 /* Does the layer change the type of what it copies: FP32 to FP16, or back? */
-bool ulp_layer_converts(const struct ulp_built_layer *layer);
+bool ulp_layer_converts(const struct ulp_engine_map_layer *layer);
 /* Does a generated kernel have a Cast among its steps, by its name? */
-bool ulp_layer_casts(const struct ulp_built_layer *layer);
+bool ulp_layer_casts(const struct ulp_engine_map_layer *layer);
 /* Why the engine passes for FP16, in words; NULL: it does not, or it multiplies in FP16. */
-const char *ulp_engine_false_claim(const struct ulp_built *built);
+const char *ulp_engine_false_claim(const struct ulp_engine_map *built);
 /* The verdict, a sentence or two on one line. */
-void ulp_engine_verdict(const struct ulp_built *built, struct ulp_text *out);
+void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out);
 
 #endif

@@ -110,7 +110,7 @@ enum ulp_status ulp_fit_score_all(const struct ulp_fit_problem *problem,
                                   struct ulp_fit_candidate *out, uint8_t *differs,
                                   struct ulp_error *error);
 
-/* ---- probe.c, order.c: masked sums ---- */
+/* ---- probe.c, fit_order.c: masked sums ---- */
 
 /* Masked sums: in row r and column c the product at row_place[r] is M, that at column_place[c] is
  * -M. At every place of k the product is one of where some row has its M:        M in that row,

@@ -1,14 +1,14 @@
 /* Probes: operands on which candidates differ. The first rows of a and columns of b are masked
- * (mask.c); the others are random, a quarter each of ordinary numbers, of numbers of very different
- * size, and of such whose products cancel: what is left of a sum that is zero is its rounding
- * errors, which show in a narrow result, too. */
+ * (fit_mask.c); the others are random, a quarter each of ordinary numbers, of numbers of very
+ * different size, and of such whose products cancel: what is left of a sum that is zero is its
+ * rounding errors, which show in a narrow result, too. */
 #include <math.h>
 #include <string.h>
 
 #include <ulpscope/array.h>
 
 #include "analysis/fit/fit.h"
-#include "analysis/slices.h"
+#include "analysis/schedule/slices.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/random.h"

@@ -5,7 +5,7 @@
 #include <ulpscope/array.h>
 
 #include "analysis/fit/fit.h"
-#include "analysis/slices.h"
+#include "analysis/schedule/slices.h"
 #include "base/error.h"
 #include "base/machine/thread.h"
 #include "base/random.h"

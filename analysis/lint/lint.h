@@ -107,7 +107,7 @@ void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char
 
 /* view.c */
 enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error);
-/* The types of a graph's values, its bodies' included (types.c). */
+/* The types of a graph's values, its bodies' included (lint_types.c). */
 void ulp_lint_infer(struct ulp_lint *lint, struct ulp_lint_graph *graph);
 
 /* ---- ask.c ---- */

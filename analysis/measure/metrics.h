@@ -39,7 +39,7 @@ double ulp_range_headroom(double ref_max, const struct ulp_format *format);
  * reference is 0. */
 double ulp_relative_rms(const struct ulp_metrics *metrics, const struct ulp_range *range);
 
-/* merge.c. Figures put together. `before` samples (or executions) are in the first argument
+/* measure_merge.c. Figures put together. `before` samples (or executions) are in the first argument
  * already. */
 /* The elements of both as if they were of one tensor; median_ulp: the larger. */
 void ulp_metrics_join(struct ulp_metrics *all, const struct ulp_metrics *more);

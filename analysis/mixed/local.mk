@@ -1,1 +1,1 @@
-libcore_la_SOURCES += %D%/compare.c %D%/mixed.c %D%/mixed.h %D%/text.c
+libcore_la_SOURCES += %D%/mixed_compare.c %D%/mixed.c %D%/mixed.h %D%/mixed_text.c

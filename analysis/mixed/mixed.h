@@ -4,7 +4,7 @@
 
 #include <ulpscope/mixed.h>
 
-#include "run/plan/mixed.h"
+#include "run/plan/plan_mixed.h"
 
 struct ulp_mixed_job {
     const struct ulp_model *model;
@@ -21,8 +21,8 @@ struct ulp_mixed_job {
     struct ulp_mixed_types types;
 };
 
-/* compare.c: the sample in the lane of the plan of its shapes. types: filled with those of all
- * values that the run computes; may be NULL. */
+/* mixed_compare.c: the sample in the lane of the plan of its shapes. types: filled with those of
+ * all values that the run computes; may be NULL. */
 enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
                                  struct ulp_mixed_types *types, struct ulp_tensor_set *out,
                                  struct ulp_error *error);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/json_value.h"
+#include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/text/shown.h"
 #include "data/json_file.h"

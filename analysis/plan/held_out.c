@@ -1,5 +1,5 @@
 /* Samples that the plan was not searched by, as any user of the plan would run them. */
-#include "analysis/plan/search.h"
+#include "analysis/plan/plan_search.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,9 +19,8 @@ enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
     return out->output && out->metric ? ULP_OK : ulp_search_memory(error);
 }
 
-enum ulp_status ulp_search_validate(struct ulp_search *search,
-                                    const struct ulp_sample *held_out, size_t count,
-                                    struct ulp_found *found, struct ulp_error *error)
+enum ulp_status ulp_search_validate(struct ulp_search *search, const struct ulp_sample *held_out,
+                                    size_t count, struct ulp_found *found, struct ulp_error *error)
 {
     found->validated = ulp_arena_take(found->memory, count + 1, sizeof *found->validated);
     if (!found->validated)

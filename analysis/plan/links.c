@@ -6,7 +6,7 @@
  * The order is that of peeling: again and again the node whose links weigh least is released, and
  * its links are gone. Of the densest part of a graph this finds one of at least half the density.
  */
-#include "analysis/plan/search.h"
+#include "analysis/plan/plan_search.h"
 
 #include <math.h>
 #include <stdlib.h>

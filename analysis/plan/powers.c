@@ -1,10 +1,10 @@
 /* What an audit says of each node: what overflows, and how much error it adds to the outputs. */
-#include "analysis/plan/search.h"
+#include "analysis/plan/plan_search.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "analysis/audit/keep.h"
+#include "analysis/audit/audit_keep.h"
 #include "base/machine/clock.h"
 #include "base/error.h"
 #include "number/function/math.h"

@@ -1,5 +1,5 @@
 /* Nodes leave a set that meets the tolerance, or join one that does not. */
-#include "analysis/plan/search.h"
+#include "analysis/plan/plan_search.h"
 
 #include <math.h>
 #include <stdlib.h>

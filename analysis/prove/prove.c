@@ -11,7 +11,7 @@
 #include "formula/words.h"
 #include "number/function/math.h"
 #include "analysis/prove/box.h"
-#include "run/enclose/enclose.h"
+#include "run/enclose/enclose_graph.h"
 
 /* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
 #define SYMBOLS 16384

@@ -1,1 +1,1 @@
-libcore_la_SOURCES += %D%/judge.c %D%/part.c %D%/part.h %D%/quick.c %D%/quick.h
+libcore_la_SOURCES += %D%/quick_judge.c %D%/quick_part.c %D%/quick_part.h %D%/quick.c %D%/quick.h

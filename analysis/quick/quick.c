@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/measure/metrics.h"
-#include "analysis/quick/part.h"
+#include "analysis/quick/quick_part.h"
 #include "analysis/quick/quick.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -67,11 +67,11 @@ static enum ulp_status find_format(const struct ulp_quick *quick, const struct u
 /* What the node read in the reference: its constants as the model has them, its inputs as they are
  * held. false: more than a part has room for, or a value that observers are not shown. */
 static bool list_inputs(const struct ulp_event *event, const struct ulp_plan_node *node,
-                        const struct ulp_tensor *inputs[ULP_PART_INPUTS])
+                        const struct ulp_tensor *inputs[ULP_QUICK_PART_INPUTS])
 {
     const struct ulp_step *step = node->step;
     size_t given = 0;
-    if (step->own_input_count > ULP_PART_INPUTS)
+    if (step->own_input_count > ULP_QUICK_PART_INPUTS)
         return false;
     for (size_t i = 0; i < step->own_input_count; i++) {
         const int slot = step->inputs[i];
@@ -89,11 +89,11 @@ static bool list_inputs(const struct ulp_event *event, const struct ulp_plan_nod
 
 /* The node at 128 bits on the part's inputs. */
 static enum ulp_status compute(struct ulp_quick *quick, const struct ulp_step *step,
-                               const struct ulp_part *part, struct ulp_tensor *outputs,
+                               const struct ulp_quick_part *part, struct ulp_tensor *outputs,
                                struct ulp_error *error)
 {
-    struct ulp_tensor converted[ULP_PART_INPUTS] = {0};
-    const struct ulp_tensor *at[ULP_PART_INPUTS] = {0};
+    struct ulp_tensor converted[ULP_QUICK_PART_INPUTS] = {0};
+    const struct ulp_tensor *at[ULP_QUICK_PART_INPUTS] = {0};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->own_input_count && status == ULP_OK; i++) {
         const struct ulp_tensor *input = &part->inputs[i];
@@ -111,7 +111,7 @@ static enum ulp_status compute(struct ulp_quick *quick, const struct ulp_step *s
     }
     if (status == ULP_OK)
         status = ulp_step_run(step, &quick->lane, at, outputs, error);
-    for (size_t i = 0; i < ULP_PART_INPUTS; i++)
+    for (size_t i = 0; i < ULP_QUICK_PART_INPUTS; i++)
         ulp_tensor_free(&converted[i]);
     return status;
 }
@@ -140,7 +140,7 @@ static enum ulp_status measure(struct ulp_quick *quick, struct ulp_quick_node *n
 }
 
 static enum ulp_status compare_part(struct ulp_quick *quick, struct ulp_quick_node *node,
-                                    const struct ulp_part *part, const struct ulp_tensor *own,
+                                    const struct ulp_quick_part *part, const struct ulp_tensor *own,
                                     const struct ulp_tensor *exact, struct ulp_error *error)
 {
     struct ulp_budget *budget = quick->lane.budget;
@@ -163,10 +163,10 @@ static enum ulp_status check_node(struct ulp_quick *quick, const struct ulp_even
                                   const struct ulp_tensor *const *inputs, struct ulp_error *error)
 {
     struct ulp_quick_node *node = &quick->nodes[event->index];
-    struct ulp_part part;
+    struct ulp_quick_part part;
     void *memory = NULL;
-    enum ulp_status status =
-        ulp_part_choose(&part, step, inputs, event->values[0].entire, 1, quick->lane.budget, error);
+    enum ulp_status status = ulp_quick_part_choose(&part, step, inputs, event->values[0].entire, 1,
+                                                   quick->lane.budget, error);
     if (status == ULP_OK)
         status = ulp_allocate_zero(&memory, step->output_count + 1, sizeof(struct ulp_tensor),
                                    quick->lane.budget, "outputs of a node", error);
@@ -183,7 +183,7 @@ static enum ulp_status check_node(struct ulp_quick *quick, const struct ulp_even
     for (size_t o = 0; outputs && o < step->output_count; o++)
         ulp_tensor_free(&outputs[o]);
     ulp_free(memory);
-    ulp_part_free(&part);
+    ulp_quick_part_free(&part);
     return status;
 }
 
@@ -203,7 +203,7 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     struct ulp_quick *quick = context;
     const struct ulp_plan_node *node = &quick->plan->nodes[event->index];
     const struct ulp_operator *op = node->step->bound.op;
-    const struct ulp_tensor *inputs[ULP_PART_INPUTS];
+    const struct ulp_tensor *inputs[ULP_QUICK_PART_INPUTS];
     struct ulp_quick_node *seen = &quick->nodes[event->index];
     if (node->block != quick->plan->main || node->step->bound.blocks || !event->output_count)
         return ULP_OK;

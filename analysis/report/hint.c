@@ -1,7 +1,7 @@
 /* What to try when an arithmetic overflows: options that can be copied into a shell. */
 #include <string.h>
 
-#include "analysis/audit/keep.h"
+#include "analysis/audit/audit_keep.h"
 #include "analysis/report/report.h"
 
 enum { NAMES_MAX = 3, RANGES_MAX = 8 };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/audit_overflow.h"
 #include "analysis/measure/figure.h"
 
 #define SET(object, values, NAME) ulp_json_set(object, #NAME, ulp_json_number((values)->NAME))

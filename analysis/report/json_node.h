@@ -4,7 +4,7 @@
 
 #include <ulpscope.h>
 
-#include "analysis/report/json_value.h"
+#include "analysis/writing/json_value.h"
 
 /* Figures of a difference. */
 json_t *ulp_json_metrics(const struct ulp_metrics *m);

@@ -1,4 +1,3 @@
 libcore_la_SOURCES += \
-	%D%/choice.c %D%/csv.c %D%/hint.c %D%/json.c %D%/json_node.c %D%/json_node.h %D%/json_value.c %D%/json_value.h %D%/json_writer.c %D%/json_writer.h %D%/junit.c %D%/kept.c %D%/limits.c \
-	%D%/overflow.c %D%/page.c %D%/page.h %D%/report.c %D%/report.h %D%/shares.c %D%/tables.c %D%/text.c \
-	%D%/verdict.c
+	%D%/audit_page.c %D%/choice.c %D%/hint.c %D%/json_node.c %D%/json_node.h %D%/junit.c %D%/layers_csv.c %D%/limits.c %D%/report.c %D%/report.h \
+	%D%/report_json.c %D%/report_kept.c %D%/report_overflow.c %D%/report_shares.c %D%/report_text.c %D%/report_verdict.c %D%/tables.c

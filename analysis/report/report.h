@@ -5,8 +5,6 @@
 
 #include <ulpscope/report.h>
 
-#include <jansson.h>
-
 #include "base/text/shown.h"
 #include "base/text/text.h"
 
@@ -17,25 +15,14 @@ enum ulp_status ulp_report_json_head(const struct ulp_audit *audit, struct ulp_t
                                      struct ulp_error *error);
 enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
                                struct ulp_error *error);
-/* csv.c: a field of text in quotation marks, made harmless; a comma and a number, or nothing after
- * it. */
-void ulp_csv_text(struct ulp_text *out, const char *value);
-void ulp_csv_number(struct ulp_text *out, double value);
 /* width: of a terminal; 0: a file */
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
                                 struct ulp_text *out, struct ulp_error *error);
-/* A document as FOLDER/NAME, in a folder that is made when it is not there; the document is freed.
- */
-enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const char *name,
-                                      struct ulp_error *error);
-/* Begin the file FOLDER/NAME, in a folder that is there, for ulp_text_close. */
-enum ulp_status ulp_report_open(const char *folder, const char *name, struct ulp_text *out,
-                                struct ulp_error *error);
 /* junit.c: limits as JUnit's XML. */
 enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
                                size_t limit_count, bool allow_nonfinite_inputs,
                                struct ulp_text *out, struct ulp_error *error);
-/* verdict.c: a sentence or two about one arithmetic, on one line. */
+/* report_verdict.c: a sentence or two about one arithmetic, on one line. */
 void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                         struct ulp_text *out);
 /* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */

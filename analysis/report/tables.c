@@ -1,6 +1,6 @@
 /* The tables of a text report: figures first and names last, so that names are whole in files and
  * cut at their front on a terminal. */
-#include "analysis/report/page.h"
+#include "analysis/writing/columns.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/measure/metrics.h"
-#include "analysis/audit/overflow.h"
+#include "analysis/audit/audit_overflow.h"
 #include "base/error.h"
 
 /* ---- the graph's outputs ---- */

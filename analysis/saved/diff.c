@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analysis/measure/judge.h"
-#include "analysis/report/page.h"
-#include "analysis/saved/compare.h"
+#include "analysis/writing/columns.h"
+#include "analysis/saved/saved_compare.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/json_value.h"
-#include "analysis/saved/compare.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/saved/saved_compare.h"
 #include "base/text/shown.h"
 
 /* ---- JSON ---- */

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "analysis/measure/figure.h"
-#include "analysis/report/json_value.h"
-#include "analysis/report/report.h"
+#include "base/text/shown.h"
+#include "analysis/writing/json_value.h"
 #include "analysis/saved/export.h"
+#include "analysis/writing/csv.h"
 #include "data/json_file.h"
 
 /* ---- csv ---- */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analysis/measure/figure.h"
-#include "analysis/report/json_value.h"
-#include "analysis/report/page.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/columns.h"
 #include "analysis/saved/saved.h"
 #include "base/error.h"
 #include "base/machine/environment.h"

@@ -4,7 +4,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/certify.h"
-#include "analysis/schedules.h"
+#include "analysis/schedule/schedule.h"
 #include "analysis/session/session.h"
 #include "base/error.h"
 #include "base/machine/environment.h"

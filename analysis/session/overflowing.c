@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "analysis/audit/keep.h"
-#include "analysis/audit/shares.h"
+#include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_shares.h"
 #include "analysis/session/session.h"
 #include "base/error.h"
 

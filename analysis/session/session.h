@@ -34,7 +34,7 @@ struct ulp_session {
 enum ulp_status ulp_session_run(struct ulp_session *session, struct ulp_audit *out,
                                 struct ulp_error *error);
 
-/* sample.c: the audit of sample `index` by itself. Free *out with ulp_audit_free. */
+/* session_sample.c: the audit of sample `index` by itself. Free *out with ulp_audit_free. */
 enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t index,
                                    struct ulp_audit *out, struct ulp_error *error);
 enum ulp_status ulp_session_open(const struct ulp_session *session, size_t index,
@@ -47,7 +47,7 @@ void ulp_session_begin_run(const struct ulp_session *session, size_t sample, siz
 size_t ulp_session_runs(const struct ulp_session *session);
 
 struct ulp_quick;
-/* quick.c: what options->quick makes of a sample's audit, in turns of `make`. */
+/* session_quick.c: what options->quick makes of a sample's audit, in turns of `make`. */
 typedef enum ulp_status ulp_session_make(const struct ulp_session *session, size_t index,
                                          const struct ulp_tensor_set *inputs, struct ulp_plan *plan,
                                          struct ulp_quick *quick, struct ulp_audit *out,
@@ -65,7 +65,8 @@ enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
                                             const struct ulp_samples *samples,
                                             struct ulp_error *error);
 
-/* parts.c: every sample that this process makes or finds, into the sum. *whole: the sum has all. */
+/* session_parts.c: every sample that this process makes or finds, into the sum. *whole: the sum has
+ * all. */
 enum ulp_status ulp_session_parts(const struct ulp_session *session, bool *whole,
                                   struct ulp_error *error);
 

@@ -9,7 +9,8 @@
 #include "base/memory/alloc.h"
 #include "base/text/text.h"
 
-/* sweep.c: the sweep with each pair of braces but `keep` replaced by what names[index] has there.
+/* study_sweep.c: the sweep with each pair of braces but `keep` replaced by what names[index] has
+ * there.
  */
 enum ulp_status ulp_sweep_series_name(const char *text, size_t index, size_t keep,
                                       struct ulp_arena *arena, char **out, struct ulp_error *error);
@@ -50,7 +51,7 @@ static inline bool ulp_study_is_missing(const struct ulp_study_point *point)
     return isnan(point->ref_rms) && !point->nonfinite && !point->diverged;
 }
 
-/* trials.c. */
+/* study_trials.c. */
 void ulp_trial_sums_free(struct ulp_trial_sums *sums);
 /* One trial's outputs on one sample; *sums is made by the first. */
 enum ulp_status ulp_trial_sums_add(const struct ulp_studying *s, struct ulp_trial_sums **sums,
@@ -60,7 +61,7 @@ enum ulp_status ulp_trial_sums_conclude(const struct ulp_studying *s,
                                         const struct ulp_trial_sums *sums, size_t setting,
                                         struct ulp_error *error);
 
-/* kept.c: the checkpoint folder. */
+/* study_kept.c: the checkpoint folder. */
 enum ulp_status ulp_study_open_folder(struct ulp_studying *s, struct ulp_error *error);
 /* Figures of the setting that the folder has: `kept` is set then. */
 enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting,
@@ -74,7 +75,7 @@ enum ulp_status ulp_study_encode(const struct ulp_study *study, size_t setting,
 enum ulp_status ulp_study_decode(struct ulp_study *study, size_t setting, const void *bytes,
                                  size_t count, struct ulp_error *error);
 
-/* walk.c: all settings that are not kept. */
+/* study_walk.c: all settings that are not kept. */
 enum ulp_status ulp_study_walk(struct ulp_studying *s, struct ulp_error *error);
 
 /* conclude.c: the sentence of a series. */

@@ -5,8 +5,8 @@
 #include <ulpscope/tolerance.h>
 
 #include "analysis/measure/judge.h"
-#include "analysis/report/json_value.h"
-#include "analysis/report/page.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"

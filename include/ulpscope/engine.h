@@ -4,10 +4,10 @@
  * The description is the runtime's own: TensorRT's layer information (trtexec --exportLayerInfo,
  * --profilingVerbosity=detailed; getEngineInformation; a log of trtexec --verbose), the model that
  * ONNX Runtime optimised (optimized_model_filepath), OpenVINO's execution graph. It is read
- * (ulp_engine_read), its layers are mapped to the nodes of a planned model (ulp_built_make), and
- * the mapping gives the arithmetic of every node, so that a lane of a run computes what was built
- * (ulp_built_keeps). doc/engine.md states what is documented, what was observed in real engines and
- * what is inferred. */
+ * (ulp_engine_read), its layers are mapped to the nodes of a planned model (ulp_engine_map_make),
+ * and the mapping gives the arithmetic of every node, so that a lane of a run computes what was
+ * built (ulp_engine_map_keeps). doc/engine.md states what is documented, what was observed in real
+ * engines and what is inferred. */
 #ifndef ULPSCOPE_ENGINE_H
 #define ULPSCOPE_ENGINE_H
 
@@ -113,7 +113,7 @@ enum ulp_mapped_by {
 ULP_API const char *ulp_mapped_by_name(enum ulp_mapped_by by);
 
 /* What became of a node. */
-enum ulp_built_kind {
+enum ulp_engine_map_kind {
     ULP_BUILT_MAPPED,   /* a layer computes it */
     ULP_BUILT_CONSTANT, /* known before the run: a Constant, or what only depends on such */
     ULP_BUILT_MOVED,    /* only moves elements: it needs no kernel */
@@ -121,9 +121,9 @@ enum ulp_built_kind {
     ULP_BUILT_INSIDE,   /* inside a ForeignNode, whose kernels are not told */
     ULP_BUILT_LOST,     /* nothing says what became of it */
 };
-ULP_API const char *ulp_built_kind_name(enum ulp_built_kind kind);
+ULP_API const char *ulp_engine_map_kind_name(enum ulp_engine_map_kind kind);
 
-struct ulp_built_layer {
+struct ulp_engine_map_layer {
     const struct ulp_engine_layer *layer;
     enum ulp_mapped_by by;
     bool helper;  /* the runtime's own: a copy, a change of layout, work on shapes */
@@ -141,21 +141,21 @@ struct ulp_built_layer {
     const char *arithmetic;
     const char *assumed; /* what is emulated otherwise than it may be, in words; "" for nothing */
 };
-struct ulp_built_node {
-    enum ulp_built_kind kind;
+struct ulp_engine_map_node {
+    enum ulp_engine_map_kind kind;
     ptrdiff_t layer;    /* that computes it, of several the last; -1: none */
     size_t layer_count; /* how many layers compute a part of it */
 };
 /* Initialise with zeros and set the wanted ones. */
-struct ulp_built_options {
+struct ulp_engine_map_options {
     const char *unknown_accumulator; /* "fp16" or "fp32" (NULL), of kernels that do not tell */
     const char *gpu; /* whose matrix unit: "a100", ...; NULL: by the kernels' newest architecture */
 };
-struct ulp_built {
+struct ulp_engine_map {
     const struct ulp_engine *engine;
     size_t layer_count, node_count;
-    struct ulp_built_layer *layers;   /* those of the first profile */
-    struct ulp_built_node *nodes;     /* of the plan */
+    struct ulp_engine_map_layer *layers; /* those of the first profile */
+    struct ulp_engine_map_node *nodes;   /* of the plan */
     bool numbered;                    /* its names are "Conv_0": operator and index in the file */
     const char *gpu;                  /* whose units are emulated; "": none, it runs on a CPU */
     size_t kinds[ULP_BUILT_LOST + 1]; /* nodes of each kind */
@@ -168,19 +168,20 @@ struct ulp_built {
 };
 /* Map the engine's layers to the plan's nodes. engine and plan must outlive *out. ULP_ERROR_USAGE:
  * an option is unknown, or the description has nothing to do with this model (no layer names one of
- * its nodes or values). Free with ulp_built_free. */
-ULP_API enum ulp_status ulp_built_make(const struct ulp_engine *engine, const struct ulp_plan *plan,
-                                       const struct ulp_built_options *options,
-                                       struct ulp_built *out, struct ulp_error *error);
-ULP_API void ulp_built_free(struct ulp_built *built);
+ * its nodes or values). Free with ulp_engine_map_free. */
+ULP_API enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine,
+                                            const struct ulp_plan *plan,
+                                            const struct ulp_engine_map_options *options,
+                                            struct ulp_engine_map *out, struct ulp_error *error);
+ULP_API void ulp_engine_map_free(struct ulp_engine_map *built);
 
 /* ---- computing what was built ---- */
 
 /* A lane of a run that computes what was built: every node in its layer's arithmetic, the nodes of
  * a layer as one kernel. A node in several layers is in the last one's arithmetic; one without a
  * layer in that of the node before it. Give the parts to ulp_plan_create, for a plan of the same
- * model. Free with ulp_built_lane_free. */
-struct ulp_built_lane {
+ * model. Free with ulp_engine_map_lane_free. */
+struct ulp_engine_map_lane {
     const char *name; /* for ulp_plan_options.names */
     struct ulp_arithmetic arithmetic;
     struct ulp_keeps keeps;
@@ -189,10 +190,10 @@ struct ulp_built_lane {
 };
 /* name: of the lane, "engine". other: NULL, or what was built of the same model in another way, and
  * the nodes that are as there: of_other[node]. */
-ULP_API enum ulp_status ulp_built_lane_make(const struct ulp_built *built, const char *name,
-                                            const struct ulp_built *other, const bool *of_other,
-                                            struct ulp_built_lane *out, struct ulp_error *error);
-ULP_API void ulp_built_lane_free(struct ulp_built_lane *lane);
+ULP_API enum ulp_status ulp_engine_map_lane_make(
+    const struct ulp_engine_map *built, const char *name, const struct ulp_engine_map *other,
+    const bool *of_other, struct ulp_engine_map_lane *out, struct ulp_error *error);
+ULP_API void ulp_engine_map_lane_free(struct ulp_engine_map_lane *lane);
 
 /* ---- was it obeyed? ---- */
 
@@ -225,103 +226,105 @@ struct ulp_wishes {
  * (doc/engine.md)? Either may be NULL; if both are, each layer that the engine's log says was set
  * (engine->settings) is judged. Of an entry that matches nodes none of which the log names, `hint`
  * says so. Free with ulp_wishes_free. */
-ULP_API enum ulp_status ulp_built_wishes(const struct ulp_built *built,
-                                         const struct ulp_precision_plan *plan,
-                                         const char *layer_precisions, struct ulp_wishes *out,
-                                         struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
+                                              const struct ulp_precision_plan *plan,
+                                              const char *layer_precisions, struct ulp_wishes *out,
+                                              struct ulp_error *error);
 ULP_API void ulp_wishes_free(struct ulp_wishes *wishes);
 
 /* ---- two engines ---- */
 
 /* A layer of the second engine whose nodes the first computes otherwise. */
-struct ulp_built_change {
+struct ulp_engine_map_change {
     size_t layer; /* of the second */
     size_t node_count;
     const size_t *nodes;                    /* that differ */
     bool kernel, type, accumulator, fusion; /* what does */
     const char *was, *is;                   /* in words: "fp16 into fp32, with /relu/Relu" */
-    /* filled by ulp_built_changes_explain: rms error of the worst output of the second engine with
-     * these nodes as in the first, over that of the second; NaN: not computed */
+    /* filled by ulp_engine_map_changes_explain: rms error of the worst output of the second engine
+     * with these nodes as in the first, over that of the second; NaN: not computed */
     double without;
 };
-struct ulp_built_changes {
+struct ulp_engine_map_changes {
     size_t count;
-    struct ulp_built_change *items;
+    struct ulp_engine_map_change *items;
     /* rms errors of the output that is worst in the second, over the reference's rms there */
     double first, second;
     const char *output;
-    const struct ulp_built *good, *bad;
+    const struct ulp_engine_map *good, *bad;
     struct ulp_arena *memory; /* private: holds the rest */
 };
-/* What differs, for plans of one model. Free with ulp_built_changes_free. */
-ULP_API enum ulp_status ulp_built_changes_find(const struct ulp_built *good,
-                                               const struct ulp_built *bad,
-                                               struct ulp_built_changes *out,
-                                               struct ulp_error *error);
+/* What differs, for plans of one model. Free with ulp_engine_map_changes_free. */
+ULP_API enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
+                                                    const struct ulp_engine_map *bad,
+                                                    struct ulp_engine_map_changes *out,
+                                                    struct ulp_error *error);
 /* Run the model as both built it, and as the second with one change undone after the other, and
  * measure the outputs against the reference. progress may be NULL. */
-ULP_API enum ulp_status ulp_built_changes_explain(struct ulp_built_changes *changes,
-                                                  const struct ulp_model *model,
-                                                  const struct ulp_tensor_set *inputs,
-                                                  const struct ulp_arithmetic *reference,
-                                                  const struct ulp_run_options *options,
-                                                  const struct ulp_observer *progress,
-                                                  struct ulp_error *error);
-ULP_API void ulp_built_changes_free(struct ulp_built_changes *changes);
+ULP_API enum ulp_status ulp_engine_map_changes_explain(struct ulp_engine_map_changes *changes,
+                                                       const struct ulp_model *model,
+                                                       const struct ulp_tensor_set *inputs,
+                                                       const struct ulp_arithmetic *reference,
+                                                       const struct ulp_run_options *options,
+                                                       const struct ulp_observer *progress,
+                                                       struct ulp_error *error);
+ULP_API void ulp_engine_map_changes_free(struct ulp_engine_map_changes *changes);
 
 /* ---- what the kernels cost ---- */
 
 /* A product in an audit that has the engine's lane and plain ones: the error it introduces as
  * built, over what it introduces in the plain arithmetic, whose accumulator is FP32. */
-struct ulp_built_cost {
+struct ulp_engine_map_cost {
     size_t node;
     double built, plain; /* rms of what it introduces */
     double ratio;        /* of the two; INFINITY where the plain one is exact */
 };
-struct ulp_built_costs {
+struct ulp_engine_map_costs {
     size_t count;
-    struct ulp_built_cost *items; /* the largest ratio first */
-    double median;                /* of the ratios; NaN: there are none */
-    const char *plain;            /* name of the plain lane */
-    struct ulp_arena *memory;     /* private */
+    struct ulp_engine_map_cost *items; /* the largest ratio first */
+    double median;                     /* of the ratios; NaN: there are none */
+    const char *plain;                 /* name of the plain lane */
+    struct ulp_arena *memory;          /* private */
 };
 /* Of the products that the engine multiplies in FP16 (else in TF32 or FP32): beside the lane of the
  * audit called "fp16" ("fp32"), or that arithmetic with a GPU. engine: name of the engine's lane.
- * count 0: the audit has no such lane. Free with ulp_built_costs_free. */
-ULP_API enum ulp_status ulp_built_costs(const struct ulp_built *built,
-                                        const struct ulp_audit *audit, const char *engine,
-                                        struct ulp_built_costs *out, struct ulp_error *error);
-ULP_API void ulp_built_costs_free(struct ulp_built_costs *costs);
+ * count 0: the audit has no such lane. Free with ulp_engine_map_costs_free. */
+ULP_API enum ulp_status ulp_engine_map_costs(const struct ulp_engine_map *built,
+                                             const struct ulp_audit *audit, const char *engine,
+                                             struct ulp_engine_map_costs *out,
+                                             struct ulp_error *error);
+ULP_API void ulp_engine_map_costs_free(struct ulp_engine_map_costs *costs);
 
 /* ---- in words ---- */
 
 /* The verdict alone, a line. Free *out with free(). */
-ULP_API enum ulp_status ulp_built_verdict(const struct ulp_built *built, char **out,
-                                          struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
+                                               struct ulp_error *error);
 /* What the kernels cost, the sentence first; empty for no costs. */
-ULP_API enum ulp_status ulp_built_costs_summary(const struct ulp_built *built,
-                                                const struct ulp_built_costs *costs, size_t shown,
-                                                int width, bool colour, char **out,
-                                                struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_costs_summary(const struct ulp_engine_map *built,
+                                                     const struct ulp_engine_map_costs *costs,
+                                                     size_t shown, int width, bool colour,
+                                                     char **out, struct ulp_error *error);
 
 /* The verdict first, in a sentence; then what ran, layer by layer, and what became of the nodes.
  * wishes may be NULL. shown: rows of each table; 0: all. Free *out with free(). */
-ULP_API enum ulp_status ulp_built_summary(const struct ulp_built *built,
-                                          const struct ulp_wishes *wishes, size_t shown, int width,
-                                          bool colour, char **out, struct ulp_error *error);
-ULP_API enum ulp_status ulp_built_changes_summary(const struct ulp_built_changes *changes,
-                                                  size_t shown, int width, bool colour, char **out,
-                                                  struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_summary(const struct ulp_engine_map *built,
+                                               const struct ulp_wishes *wishes, size_t shown,
+                                               int width, bool colour, char **out,
+                                               struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_changes_summary(const struct ulp_engine_map_changes *changes,
+                                                       size_t shown, int width, bool colour,
+                                                       char **out, struct ulp_error *error);
 /* Write engine.json (doc/engine.md) into the folder, which is made when missing. wishes and changes
  * may be NULL. */
-ULP_API enum ulp_status ulp_built_write(const struct ulp_built *built,
-                                        const struct ulp_wishes *wishes,
-                                        const struct ulp_built_changes *changes, const char *folder,
-                                        struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
+                                             const struct ulp_wishes *wishes,
+                                             const struct ulp_engine_map_changes *changes,
+                                             const char *folder, struct ulp_error *error);
 /* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_built_html(const struct ulp_built *built,
-                                       const struct ulp_wishes *wishes,
-                                       const struct ulp_built_changes *changes, const char *path,
-                                       struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_html(const struct ulp_engine_map *built,
+                                            const struct ulp_wishes *wishes,
+                                            const struct ulp_engine_map_changes *changes,
+                                            const char *path, struct ulp_error *error);
 
 #endif

@@ -14,7 +14,7 @@ from ._fit import Candidate, Fit, Probe, fit
 from ._library import decode as _decode, lib as _lib
 from ._model import Model, Value
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
+from ._results import Comparison, Overflow, LintResult, PlanResult, Proof, Tolerance
 from ._study import Study, StudyFit, StudyPoint, StudySeries, StudySetting, StudyTrials
 
 __version__: str = _decode(_lib.ulp_version())
@@ -29,7 +29,7 @@ __all__ = [
     "Comparison",
     "Error",
     "Fit",
-    "Forecast",
+    "Overflow",
     "Format",
     "InputError",
     "Lane",

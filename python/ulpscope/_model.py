@@ -18,7 +18,7 @@ from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress, ProgressOption, make_progress
-from ._results import Comparison, Forecast, LintResult, PlanResult, Proof, Tolerance
+from ._results import Comparison, Overflow, LintResult, PlanResult, Proof, Tolerance
 from ._shared import models, table
 from ._study import Study
 
@@ -249,10 +249,10 @@ class Model:
         remedies: bool = True,
         threads: int = 0,
         progress: ProgressOption = None,
-    ) -> Forecast:
+    ) -> Overflow:
         """What will overflow in the formats, from an exact run alone (in fp64, and once more in mpfr:128 where a value may be
         beyond fp64 itself); samples may have any shapes that leave the same nodes to compute. What it says nothing of is in
-        Forecast.unjudged."""
+        Overflow.unjudged."""
         names, sets = self._samples(samples)
         lanes = [find_arithmetic(reference or "fp64"), *map(find_arithmetic, _list(formats))]
         plans: dict[Any, Owner] = {}
@@ -263,10 +263,10 @@ class Model:
             return plans[sample.shapes]
 
         plan = plan_of(sets[0])
-        forecaster = ctypes.c_void_p()
-        call("ulp_forecaster_create", plan.value, threads, byref(forecaster))
-        owner = Owner(forecaster, "ulp_forecaster_free")
-        forecast = Owner(d.ulp_forecast(), "ulp_forecast_free")
+        meter = ctypes.c_void_p()
+        call("ulp_overflow_meter_create", plan.value, threads, byref(meter))
+        owner = Owner(meter, "ulp_overflow_meter_free")
+        forecast = Owner(d.ulp_overflow_forecast(), "ulp_overflow_free")
         shown = make_progress(progress, len(sets))
         with Watch(shown) as watch:
             for i, (name, sample) in enumerate(zip(names, sets)):
@@ -274,9 +274,9 @@ class Model:
                     shown.run = i
                 if plan_of(sample) is not plan:
                     plan = plan_of(sample)
-                    call("ulp_forecaster_reshape", owner.value, plan.value)
-                call("ulp_forecaster_sample", owner.value, name.encode(), byref(sample.value), byref(watch.observer))
-            call("ulp_forecaster_finish", owner.value, byref(forecast.value))
+                    call("ulp_overflow_meter_reshape", owner.value, plan.value)
+                call("ulp_overflow_meter_sample", owner.value, name.encode(), byref(sample.value), byref(watch.observer))
+            call("ulp_overflow_meter_finish", owner.value, byref(forecast.value))
             del owner  # before the plans
             if reference is None and forecast.value.beyond_reference:
                 again = {"keep": keep, "remedies": remedies, "threads": threads, "progress": progress}
@@ -289,8 +289,8 @@ class Model:
                 born = next(struct.nodes[n] for n in range(struct.node_count) if struct.nodes[n].born)
                 sample = sets[born.outputs[0].sample if born.output_count else 0]
                 parts = (byref(sample.value), byref(options), byref(watch.observer))
-                call("ulp_forecast_remedies", byref(forecast.value), plan_of(sample).value, lane, *parts)
-        return Forecast.of(forecast)
+                call("ulp_overflow_remedies", byref(forecast.value), plan_of(sample).value, lane, *parts)
+        return Overflow.of(forecast)
 
     def plan(
         self,

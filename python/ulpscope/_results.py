@@ -1,5 +1,5 @@
 """What the library concludes beside audits and studies, as dataclasses. Fields have the names and meanings of the public headers
-(forecast.h, prove.h, plan.h, lint.h, tolerance.h, compare.h); NaN means "not defined"."""
+(overflow.h, prove.h, plan.h, lint.h, tolerance.h, compare.h); NaN means "not defined"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ForecastOutput:
+class OverflowOutput:
     name: str
     largest: float
     smallest: float
@@ -30,7 +30,7 @@ class ForecastOutput:
 
 
 @dataclass(frozen=True)
-class ForecastNode:
+class OverflowNode:
     """What a format will do to one node."""
 
     index: int
@@ -41,7 +41,7 @@ class ForecastNode:
     reads_overflow: bool
     effect: str
     keep: bool
-    outputs: list[ForecastOutput]
+    outputs: list[OverflowOutput]
 
 
 @dataclass(frozen=True)
@@ -56,50 +56,50 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class ForecastLane:
+class OverflowLane:
     name: str
     harmful_count: int
     keep_count: int
-    nodes: list[ForecastNode]
+    nodes: list[OverflowNode]
     remedies: list[Remedy]
 
     @classmethod
-    def of(cls, lane: Any) -> ForecastLane:
+    def of(cls, lane: Any) -> OverflowLane:
         nodes = []
         for i in range(lane.node_count):
             n = lane.nodes[i]
             outputs = [
                 fill(
-                    ForecastOutput,
+                    OverflowOutput,
                     n.outputs[o],
-                    verdict=decode(lib.ulp_forecast_verdict_name(n.outputs[o].verdict)),
-                    cause=decode(lib.ulp_forecast_cause_name(n.outputs[o].cause)),
+                    verdict=decode(lib.ulp_overflow_verdict_name(n.outputs[o].verdict)),
+                    cause=decode(lib.ulp_overflow_cause_name(n.outputs[o].cause)),
                 )
                 for o in range(n.output_count)
             ]
-            verdict, effect = lib.ulp_forecast_verdict_name(n.verdict), lib.ulp_forecast_effect_name(n.effect)
-            nodes.append(fill(ForecastNode, n, outputs=outputs, verdict=decode(verdict), effect=decode(effect)))
+            verdict, effect = lib.ulp_overflow_verdict_name(n.verdict), lib.ulp_overflow_effect_name(n.effect)
+            nodes.append(fill(OverflowNode, n, outputs=outputs, verdict=decode(verdict), effect=decode(effect)))
         remedies = [fill(Remedy, lane.remedies[i]) for i in range(lane.remedy_count)]
         return fill(cls, lane, nodes=nodes, remedies=remedies)
 
 
 @dataclass(frozen=True)
-class Forecast(Written):
+class Overflow(Written):
     """What will overflow, from the reference's values alone."""
 
     model_path: str
     reference: str
-    lanes: list[ForecastLane]
+    lanes: list[OverflowLane]
     unjudged: list[str]  #: inputs that are not finite, outputs that are empty or have no finite element
     seconds: float
     _owner: Owner = field(repr=False, compare=False)
-    _summary = "ulp_forecast_summary"
-    _write = "ulp_forecast_write"
+    _summary = "ulp_overflow_summary"
+    _write = "ulp_overflow_write"
 
     @classmethod
-    def of(cls, owner: Owner) -> Forecast:
+    def of(cls, owner: Owner) -> Overflow:
         struct = owner.value
-        lanes = [ForecastLane.of(struct.lanes[i]) for i in range(struct.lane_count)]
+        lanes = [OverflowLane.of(struct.lanes[i]) for i in range(struct.lane_count)]
         return fill(cls, struct, lanes=lanes, unjudged=unjudged_of(struct), _owner=owner)
 
     def frame(self) -> pandas.DataFrame:

@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	%D%/engine/engine_text.c \
 	%D%/engine/engine_type.def \
 	%D%/engine/engine_xml.c \
-	%D%/engine/read.c \
+	%D%/engine/engine_read.c \
 	%D%/engine/reading.c \
 	%D%/engine/reading.h \
 	%D%/group_list.c \

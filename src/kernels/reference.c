@@ -1,5 +1,5 @@
 /* Wide contractions: checks, the choice of a method, and the split over threads. */
-#include "kernels/digit/form.h"
+#include "kernels/digit/digit_form.h"
 
 #include "base/memory/alloc.h"
 #include "base/error.h"

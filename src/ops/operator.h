@@ -113,7 +113,7 @@ struct ulp_call {
     struct ulp_arena *scratch; /* freed after the call */
     struct ulp_budget *budget;
     struct ulp_pool *pool;
-    /* forms of factors that stay as they are (kernels/packed.h); NULL: none */
+    /* forms of factors that stay as they are (kernels/operand/packed.h); NULL: none */
     struct ulp_packed *packed;
     const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while planning */
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
@@ -259,7 +259,7 @@ void ulp_unbind(struct ulp_bound *bound);
 /* Run a bound node: infer outputs, allocate them (charged to call->budget), compute. On failure
  * outputs are freed. The message carries the node's name and operator. */
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error);
-/* Its two ends, for control flow whose bodies are run by others in between (ops/control.h).
+/* Its two ends, for control flow whose bodies are run by others in between (ops/control/control.h).
  * Temporaries live until the close, which frees outputs unless status is ULP_OK, names the node and
  * returns status. */
 struct ulp_temporary;

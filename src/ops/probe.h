@@ -17,7 +17,7 @@ struct ulp_hidden {
     double largest, smallest;
     /* no partial sum is larger, in any order; equal to largest where no partial sums were formed */
     double bound;
-    size_t count, subnormal, zero; /* elements; of the probe's format: as in ulpscope/forecast.h */
+    size_t count, subnormal, zero; /* elements; of the probe's format: as in ulpscope/overflow.h */
     size_t index;                  /* of the element with the largest; of a row: the row's */
     ptrdiff_t k;     /* of a sum: its term with which it is largest; -1: not known, or no sum */
     ptrdiff_t first; /* of a sum: the first term (of any element) with which one leaves the probe's

@@ -59,8 +59,8 @@ struct ulp_evaluation {
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
                                       struct ulp_arena *arena, struct ulp_error *error);
 
-/* evaluate.c. Entire, single and here of one lane, in which the step is one node. The reference's
- * inputs and results are known (of the reference itself these are not used). */
+/* run_evaluate.c. Entire, single and here of one lane, in which the step is one node. The
+ * reference's inputs and results are known (of the reference itself these are not used). */
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
                              const struct ulp_step *step, size_t lane,
                              const struct ulp_tensor *const *reference_inputs,

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "run/idiom/read.h"
-#include "run/pass/sweep.h"
+#include "run/idiom/idiom_read.h"
+#include "run/pass/backward.h"
 #include "tests/support/element.h"
 #include "tests/support/test.h"
 
@@ -328,21 +328,21 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
             for (size_t i = 0; i < inputs->count; i++)
                 if (strcmp(inputs->items[i].name, block->slots[s].name) == 0)
                     climb->values[s] = ulp_tensor_view(&inputs->items[i].tensor);
-    const struct ulp_sweep sweep = {.plan = climb->plan,
-                                    .values = climb->values,
-                                    .cotangents = cotangents,
-                                    .stopped = stopped,
-                                    .passed = passed,
-                                    .pool = pool,
-                                    .node = see_cotangents,
-                                    .context = climb,
-                                    .open = open_step,
-                                    .close = close_step};
+    const struct ulp_reverse sweep = {.plan = climb->plan,
+                                      .values = climb->values,
+                                      .cotangents = cotangents,
+                                      .stopped = stopped,
+                                      .passed = passed,
+                                      .pool = pool,
+                                      .node = see_cotangents,
+                                      .context = climb,
+                                      .open = open_step,
+                                      .close = close_step};
     const struct ulp_tensor *value = &climb->values[target];
-    ck_ulp_ok(ulp_sweep_cotangents(&sweep, target, value->count, &seeded, &error), error);
+    ck_ulp_ok(ulp_reverse_cotangents(&sweep, target, value->count, &seeded, &error), error);
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
     seeded[element] = ulp_tensor_get(value, element) < 0 ? -1 : 1;
-    const bool swept = is_done(subject, ulp_sweep_run(&sweep, &error), &error);
+    const bool swept = is_done(subject, ulp_reverse_run(&sweep, &error), &error);
     for (size_t i = 0; i < inputs->count && swept; i++) {
         const int slot = slot_named(block, inputs->items[i].name);
         const double *gradient = slot >= 0 ? cotangents[slot] : NULL;

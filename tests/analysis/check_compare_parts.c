@@ -3,7 +3,7 @@
 
 #include <ulpscope.h>
 
-#include "analysis/compare/cause/change.h"
+#include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
 #include "pictures.h"
 #include "tensor/tensor.h"

@@ -25,7 +25,7 @@ START_TEST(forms)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct subject subject;
         begin(&subject, cases[c].file);
-        const struct ulp_built *built = &subject.built;
+        const struct ulp_engine_map *built = &subject.built;
         ck_assert_msg(built->layer_count == cases[c].layers, "%s: %zu layers", cases[c].file,
                       built->layer_count);
         ck_assert_int_eq(subject.engine.form, cases[c].form);
@@ -33,7 +33,7 @@ START_TEST(forms)
                           built->fp32_accumulators == 1 && built->fp16_products == 2,
                       "%s: %zu products, %zu and %zu", cases[c].file, built->products,
                       built->fp16_accumulators, built->fp32_accumulators);
-        const struct ulp_built_layer *first = layer_of(&subject, MATMUL);
+        const struct ulp_engine_map_layer *first = layer_of(&subject, MATMUL);
         ck_assert_msg(first->by == cases[c].by && first->node_count == 3, "%s: %s, %zu nodes",
                       cases[c].file, ulp_mapped_by_name(first->by), first->node_count);
         for (size_t i = 0; i < 3; i++)
@@ -72,7 +72,7 @@ START_TEST(what_cannot_be_read)
     ck_assert(subject.engine.names_only);
     ck_assert_uint_eq(subject.built.products, 2); /* by the nodes that the names name */
     ck_assert_uint_eq(subject.built.unknown_accumulators, 2);
-    ck_ulp_ok(ulp_built_summary(&subject.built, NULL, 0, 0, false, &summary, &error), error);
+    ck_ulp_ok(ulp_engine_map_summary(&subject.built, NULL, 0, 0, false, &summary, &error), error);
     ck_assert_ptr_eq(strstr(summary, "Only names are told"), summary);
     free(summary);
     end(&subject);
@@ -90,7 +90,7 @@ START_TEST(openvino)
     struct subject subject;
     char *verdict;
     begin(&subject, "openvino.xml");
-    const struct ulp_built *built = &subject.built;
+    const struct ulp_engine_map *built = &subject.built;
     ck_assert_int_eq(subject.engine.form, ULP_ENGINE_OPENVINO);
     ck_assert_uint_eq(built->kinds[ULP_BUILT_MAPPED], NODES);
     ck_assert_uint_eq(layer_of(&subject, MATMUL)->node_count, 3);
@@ -99,7 +99,7 @@ START_TEST(openvino)
     ck_assert_str_eq(layer_of(&subject, SOFTMAX)->arithmetic, "fp32");
     ck_assert_uint_eq(built->bf16_products, 2);
     ck_assert_uint_eq(built->fp32_accumulators, 2);
-    ck_ulp_ok(ulp_built_verdict(built, &verdict, &error), error);
+    ck_ulp_ok(ulp_engine_map_verdict(built, &verdict, &error), error);
     ck_assert_str_eq(verdict,
                      "This engine accumulates all 2 products in FP32; it multiplies 2 in BF16.\n");
     free(verdict);
@@ -127,7 +127,7 @@ START_TEST(onnxruntime)
     proto_write(&message, test_folder("optimised.onnx"));
     proto_free(&message);
     ck_ulp_ok(ulp_engine_read(test_folder("optimised.onnx"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error), error);
     ck_assert_int_eq(subject.engine.form, ULP_ENGINE_ONNX);
     ck_assert_ptr_eq(layer_of(&subject, MATMUL), &subject.built.layers[0]);
     ck_assert_ptr_eq(layer_of(&subject, ADD), &subject.built.layers[0]);
@@ -167,7 +167,7 @@ START_TEST(refused)
         enum ulp_status status =
             ulp_engine_read(test_folder("bad.json"), NULL, &subject.engine, &error);
         if (status == ULP_OK)
-            status = ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error);
+            status = ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error);
         ck_assert_msg(status != ULP_OK && strstr(error.message, cases[c].message),
                       "case %zu: %d %s", c, (int)status, error.message);
         end(&subject);
@@ -192,7 +192,7 @@ START_TEST(odd_names)
     ck_ulp_ok(ulp_engine_read(test_folder("odd.json"), NULL, &subject.engine, &error), error);
     ck_assert_int_eq(subject.engine.layers[0].inputs[0].rank, -1);
     ck_assert_int_eq(subject.engine.layers[0].inputs[0].type, ULP_TYPE_UNDEFINED);
-    ck_ulp_ok(ulp_built_make(&subject.engine, odd_plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, odd_plan, NULL, &subject.built, &error), error);
     ck_assert_uint_eq(subject.built.layers[0].node_count, 2);
     ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_MAPPED], 2);
     ck_assert_int_eq(subject.built.layers[0].output, ULP_TYPE_FLOAT16);

@@ -82,7 +82,8 @@ START_TEST(integers)
     struct subject subject;
     write_file("int8.json", layers);
     ck_ulp_ok(ulp_engine_read(test_folder("int8.json"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_built_make(&subject.engine, other_plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, other_plan, NULL, &subject.built, &error),
+              error);
     ck_assert_uint_eq(subject.built.int8_products, 1);
     ck_assert_uint_eq(subject.built.int32_accumulators, 1);
     ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_LOST], 0);
@@ -105,24 +106,25 @@ END_TEST
 START_TEST(unknown_accumulators)
 {
     struct subject subject;
-    const struct ulp_built_options half = {.unknown_accumulator = "fp16", .gpu = "h200"},
-                                   wrong = {.unknown_accumulator = "fp8"}, no_gpu = {.gpu = "x"};
+    const struct ulp_engine_map_options half = {.unknown_accumulator = "fp16", .gpu = "h200"},
+                                        wrong = {.unknown_accumulator = "fp8"},
+                                        no_gpu = {.gpu = "x"};
     write_file("hidden.json",
                "{\"Layers\": [{\"Name\": \"/fc.2/MatMul\", \"LayerType\": \"fusion\", \"Inputs\": "
                "[{\"Name\": \"h3\", \"Format/Datatype\": \"Half\"}], \"Outputs\": [{\"Name\": "
                "\"h4\", \"Format/Datatype\": \"Half\"}], \"TacticName\": \"__myl_FcAdd_0x1\"}]}");
     ck_ulp_ok(ulp_engine_read(test_folder("hidden.json"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error), error);
     ck_assert_uint_eq(subject.built.unknown_accumulators, 1);
     ck_assert_ptr_null(strstr(layer_of(&subject, SECOND)->arithmetic, "acc=fp16"));
     ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->assumed, "not told"));
-    ulp_built_free(&subject.built);
-    ck_ulp_ok(ulp_built_make(&subject.engine, plan, &half, &subject.built, &error), error);
+    ulp_engine_map_free(&subject.built);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, &half, &subject.built, &error), error);
     ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->arithmetic, "fp16@h200,acc=fp16"));
-    ulp_built_free(&subject.built);
-    ck_assert_int_eq(ulp_built_make(&subject.engine, plan, &wrong, &subject.built, &error),
+    ulp_engine_map_free(&subject.built);
+    ck_assert_int_eq(ulp_engine_map_make(&subject.engine, plan, &wrong, &subject.built, &error),
                      ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_built_make(&subject.engine, plan, &no_gpu, &subject.built, &error),
+    ck_assert_int_eq(ulp_engine_map_make(&subject.engine, plan, &no_gpu, &subject.built, &error),
                      ULP_ERROR_USAGE);
     end(&subject);
 }
@@ -146,18 +148,19 @@ static double output_error(const struct ulp_tensor_set *set, const struct ulp_te
 START_TEST(two_engines)
 {
     struct subject good, bad;
-    struct ulp_built_changes changes;
+    struct ulp_engine_map_changes changes;
     struct ulp_arithmetic reference;
     char *summary;
     begin(&good, "trt10_wide.json");
     begin(&bad, "trt10_half.json");
     ck_ulp_ok(ulp_arithmetic_find("fp64", &reference, &error), error);
-    ck_ulp_ok(ulp_built_changes_find(&good.built, &bad.built, &changes, &error), error);
+    ck_ulp_ok(ulp_engine_map_changes_find(&good.built, &bad.built, &changes, &error), error);
     ck_assert_uint_eq(changes.count, 1);
-    const struct ulp_built_change *change = &changes.items[0];
+    const struct ulp_engine_map_change *change = &changes.items[0];
     ck_assert(change->kernel && change->accumulator && !change->type && !change->fusion);
     ck_assert_uint_eq(change->node_count, 3);
-    ck_ulp_ok(ulp_built_changes_explain(&changes, model, &inputs, &reference, NULL, NULL, &error),
+    ck_ulp_ok(ulp_engine_map_changes_explain(&changes, model, &inputs, &reference, NULL, NULL,
+                                             &error),
               error);
     struct ulp_tensor_set truth = run_plain("fp64"), first = run_built(&good),
                           second = run_built(&bad);
@@ -166,14 +169,14 @@ START_TEST(two_engines)
     ck_assert_double_eq_tol(changes.second, output_error(&second, &truth), 1e-14);
     ck_assert(change->without == changes.first);
     ck_assert(changes.second != changes.first);
-    ck_ulp_ok(ulp_built_changes_summary(&changes, 0, 0, false, &summary, &error), error);
+    ck_ulp_ok(ulp_engine_map_changes_summary(&changes, 0, 0, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "fp16 into fp16"));
     free(summary);
-    ck_ulp_ok(ulp_built_write(&bad.built, NULL, &changes, test_folder("out"), &error), error);
-    ulp_built_changes_free(&changes);
-    ck_ulp_ok(ulp_built_changes_find(&bad.built, &bad.built, &changes, &error), error);
+    ck_ulp_ok(ulp_engine_map_write(&bad.built, NULL, &changes, test_folder("out"), &error), error);
+    ulp_engine_map_changes_free(&changes);
+    ck_ulp_ok(ulp_engine_map_changes_find(&bad.built, &bad.built, &changes, &error), error);
     ck_assert_uint_eq(changes.count, 0);
-    ulp_built_changes_free(&changes);
+    ulp_engine_map_changes_free(&changes);
     ulp_tensor_set_free(&truth);
     ulp_tensor_set_free(&first);
     ulp_tensor_set_free(&second);

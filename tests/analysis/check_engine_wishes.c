@@ -79,12 +79,13 @@ START_TEST(plans)
         write_file("plan.json", content);
         begin(&subject, cases[c].engine);
         ck_ulp_ok(ulp_precision_plan_read(test_folder("plan.json"), NULL, &wanted, &error), error);
-        ck_ulp_ok(ulp_built_wishes(&subject.built, &wanted, NULL, &wishes, &error), error);
+        ck_ulp_ok(ulp_engine_map_wishes(&subject.built, &wanted, NULL, &wishes, &error), error);
         for (int v = 0; v <= ULP_WISH_UNKNOWABLE; v++)
             ck_assert_msg(wishes.counts[v] == cases[c].counts[v], "case %zu: %zu %s", c,
                           wishes.counts[v], ulp_wish_verdict_name((enum ulp_wish_verdict)v));
         check_wish(&wishes.items[0], cases[c].verdict, cases[c].ran, cases[c].hint);
-        ck_ulp_ok(ulp_built_summary(&subject.built, &wishes, 0, 0, false, &summary, &error), error);
+        ck_ulp_ok(ulp_engine_map_summary(&subject.built, &wishes, 0, 0, false, &summary, &error),
+                  error);
         ck_assert_ptr_nonnull(strstr(summary, cases[c].verdict_text));
         free(summary);
         ulp_wishes_free(&wishes);
@@ -100,10 +101,11 @@ START_TEST(layer_precisions)
     struct subject subject;
     struct ulp_wishes wishes;
     begin(&subject, "trt10_half.json");
-    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL,
-                               "/fc1/MatMul:fp16,/fc*:fp32,/fc1/MatMull:fp32,/soft/Softmax:fp16",
-                               &wishes, &error),
-              error);
+    ck_ulp_ok(
+        ulp_engine_map_wishes(&subject.built, NULL,
+                              "/fc1/MatMul:fp16,/fc*:fp32,/fc1/MatMull:fp32,/soft/Softmax:fp16",
+                              &wishes, &error),
+        error);
     ck_assert_uint_eq(wishes.count, 4);
     check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
     check_wish(&wishes.items[1], ULP_WISH_DISOBEYED, "fp16", "");
@@ -111,7 +113,8 @@ START_TEST(layer_precisions)
     check_wish(&wishes.items[2], ULP_WISH_NO_MATCH, "", "did you mean \"/fc1/MatMul\"");
     check_wish(&wishes.items[3], ULP_WISH_OBEYED, "fp16", "");
     ulp_wishes_free(&wishes);
-    ck_assert_int_eq(ulp_built_wishes(&subject.built, NULL, "a", &wishes, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_engine_map_wishes(&subject.built, NULL, "a", &wishes, &error),
+                     ULP_ERROR_USAGE);
     end(&subject);
 }
 END_TEST
@@ -142,18 +145,18 @@ START_TEST(settings_of_a_log)
     free(log);
     ulp_free(bytes);
     ck_ulp_ok(ulp_engine_read(test_folder("set.log"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_built_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error), error);
     ck_assert_uint_eq(subject.engine.setting_count, 4);
     ck_assert_str_eq(subject.engine.settings[1].type, "fp16");
     ck_assert_str_eq(subject.engine.settings[3].layer, "a to precision b");
-    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_ulp_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
     ck_assert_uint_eq(wishes.count, 3);
     check_wish(&wishes.items[0], ULP_WISH_DISOBEYED, "fp16", "");
     check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "");
     check_wish(&wishes.items[2], ULP_WISH_UNKNOWABLE, "", "no node of the model");
     ulp_wishes_free(&wishes);
-    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, "/fc1/*:fp16,/act/Relu:fp16,/fc1/Add:fp32",
-                               &wishes, &error),
+    ck_ulp_ok(ulp_engine_map_wishes(&subject.built, NULL,
+                                    "/fc1/*:fp16,/act/Relu:fp16,/fc1/Add:fp32", &wishes, &error),
               error);
     check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
     check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "did not apply");
@@ -162,7 +165,7 @@ START_TEST(settings_of_a_log)
     end(&subject);
     /* without such lines there is nothing to judge */
     begin(&subject, "verbose.log");
-    ck_ulp_ok(ulp_built_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_ulp_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
     ck_assert_uint_eq(wishes.count, 0);
     ulp_wishes_free(&wishes);
     end(&subject);
@@ -175,14 +178,14 @@ START_TEST(false_claim)
     struct subject subject;
     char *verdict;
     begin(&subject, "trt10_fp16_claimed.json");
-    ck_ulp_ok(ulp_built_verdict(&subject.built, &verdict, &error), error);
+    ck_ulp_ok(ulp_engine_map_verdict(&subject.built, &verdict, &error), error);
     ck_assert_str_eq(verdict,
                      "Called FP16 (by its file's name), but none of its 2 products runs in "
                      "FP16: 2 in TF32.\n");
     free(verdict);
     end(&subject);
     begin(&subject, "trt10_half.json");
-    ck_ulp_ok(ulp_built_verdict(&subject.built, &verdict, &error), error);
+    ck_ulp_ok(ulp_engine_map_verdict(&subject.built, &verdict, &error), error);
     ck_assert_str_eq(verdict, "This engine accumulates 1 of 2 products in FP16, 1 in FP32; it "
                               "multiplies 2 in FP16.\n");
     free(verdict);

@@ -50,12 +50,12 @@ static void teardown(void)
     test_folder_remove();
 }
 
-void begin_with(struct subject *out, const char *file, const struct ulp_built_options *options)
+void begin_with(struct subject *out, const char *file, const struct ulp_engine_map_options *options)
 {
     char path[256];
     snprintf(path, sizeof path, "engine/%s", file);
     ck_ulp_ok(ulp_engine_read(test_data(path), NULL, &out->engine, &error), error);
-    ck_ulp_ok(ulp_built_make(&out->engine, plan, options, &out->built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&out->engine, plan, options, &out->built, &error), error);
 }
 
 void begin(struct subject *out, const char *file)
@@ -65,12 +65,12 @@ void begin(struct subject *out, const char *file)
 
 void end(struct subject *subject)
 {
-    ulp_built_free(&subject->built);
+    ulp_engine_map_free(&subject->built);
     ulp_engine_free(&subject->engine);
 }
 
 /* The layer that computes a node. */
-const struct ulp_built_layer *layer_of(const struct subject *subject, size_t node)
+const struct ulp_engine_map_layer *layer_of(const struct subject *subject, size_t node)
 {
     ck_assert_int_ge(subject->built.nodes[node].layer, 0);
     return &subject->built.layers[subject->built.nodes[node].layer];
@@ -108,10 +108,11 @@ struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,
 
 struct ulp_tensor_set run_built(const struct subject *subject)
 {
-    struct ulp_built_lane lane;
-    ck_ulp_ok(ulp_built_lane_make(&subject->built, "engine", NULL, NULL, &lane, &error), error);
+    struct ulp_engine_map_lane lane;
+    ck_ulp_ok(ulp_engine_map_lane_make(&subject->built, "engine", NULL, NULL, &lane, &error),
+              error);
     struct ulp_tensor_set out = run_lane(&lane.arithmetic, &lane.keeps, &lane.groups, lane.name);
-    ulp_built_lane_free(&lane);
+    ulp_engine_map_lane_free(&lane);
     return out;
 }
 

@@ -18,13 +18,14 @@ extern struct ulp_error error;
 /* An engine, mapped. */
 struct subject {
     struct ulp_engine engine;
-    struct ulp_built built;
+    struct ulp_engine_map built;
 };
 void begin(struct subject *out, const char *file);
-void begin_with(struct subject *out, const char *file, const struct ulp_built_options *options);
+void begin_with(struct subject *out, const char *file,
+                const struct ulp_engine_map_options *options);
 void end(struct subject *subject);
 /* The layer that computes a node. */
-const struct ulp_built_layer *layer_of(const struct subject *subject, size_t node);
+const struct ulp_engine_map_layer *layer_of(const struct subject *subject, size_t node);
 
 struct ulp_plan *make_plan(struct ulp_model *of);
 void write_file(const char *name, const char *content);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analysis/compare/cause/change.h"
+#include "analysis/compare/cause/cause_change.h"
 #include "base/random.h"
 #include "base/text/text.h"
 #include "load/load.h"
@@ -223,7 +223,8 @@ static struct ulp_input_change plain(double scale)
     return change;
 }
 
-static struct ulp_input_change placed(enum ulp_layout layout, int down, int right, bool mirrored)
+static struct ulp_input_change placed(enum ulp_axis_order layout, int down, int right,
+                                      bool mirrored)
 {
     struct ulp_input_change change = ulp_change_none();
     change.layout = layout;

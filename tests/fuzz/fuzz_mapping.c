@@ -57,7 +57,7 @@ static struct ulp_plan *make_plan(const struct ulp_model *model)
 /* It may have nothing to do with the model. */
 #define MAPPING (FUZZ_ALLOW(ULP_ERROR_INPUT) | FUZZ_ALLOW(ULP_ERROR_USAGE))
 
-static const char *check_built(const struct ulp_built *built)
+static const char *check_built(const struct ulp_engine_map *built)
 {
     size_t kinds = 0, layers = 0, named = 0;
     for (size_t k = 0; k <= ULP_BUILT_LOST; k++)
@@ -65,7 +65,7 @@ static const char *check_built(const struct ulp_built *built)
     if (kinds != built->node_count)
         return "nodes that are counted twice or not at all";
     for (size_t l = 0; l < built->layer_count; l++) {
-        const struct ulp_built_layer *layer = &built->layers[l];
+        const struct ulp_engine_map_layer *layer = &built->layers[l];
         for (size_t i = 0; i < layer->node_count; i++)
             if (layer->nodes[i] >= built->node_count ||
                 (i && layer->nodes[i] <= layer->nodes[i - 1]))
@@ -84,36 +84,37 @@ static const char *check_built(const struct ulp_built *built)
     return layers == named ? NULL : "layers and nodes that do not agree";
 }
 
-static const char *check_text(const struct ulp_built *built)
+static const char *check_text(const struct ulp_engine_map *built)
 {
     struct ulp_error error;
     char *text;
-    if (ulp_built_summary(built, NULL, 5, 100, false, &text, &error) != ULP_OK)
+    if (ulp_engine_map_summary(built, NULL, 5, 100, false, &text, &error) != ULP_OK)
         return "what was built cannot be said";
     const bool clean = ulp_is_utf8(text) && !strchr(text, 0x1b);
     free(text);
     return clean ? NULL : "a summary that is no text";
 }
 
-static const char *check_lane(const struct ulp_built *built)
+static const char *check_lane(const struct ulp_engine_map *built)
 {
-    struct ulp_built_lane lane;
+    struct ulp_engine_map_lane lane;
     struct ulp_error error = {0};
-    const enum ulp_status status = ulp_built_lane_make(built, "engine", NULL, NULL, &lane, &error);
+    const enum ulp_status status =
+        ulp_engine_map_lane_make(built, "engine", NULL, NULL, &lane, &error);
     if (status != ULP_OK)
         return fuzz_failure(status, MAPPING, &error);
-    ulp_built_lane_free(&lane);
+    ulp_engine_map_lane_free(&lane);
     return NULL;
 }
 
 static const char *check_mapping(const struct ulp_engine *engine)
 {
     static const struct ulp_plan *plan; /* made once */
-    struct ulp_built built;
+    struct ulp_engine_map built;
     struct ulp_error error = {0};
     if (!plan)
         plan = make_plan(make_model());
-    const enum ulp_status status = ulp_built_make(engine, plan, NULL, &built, &error);
+    const enum ulp_status status = ulp_engine_map_make(engine, plan, NULL, &built, &error);
     const char *wrong =
         status == ULP_OK ? check_built(&built) : fuzz_failure(status, MAPPING, &error);
     if (status == ULP_OK && !wrong)
@@ -121,7 +122,7 @@ static const char *check_mapping(const struct ulp_engine *engine)
     if (status == ULP_OK && !wrong)
         wrong = check_lane(&built);
     if (status == ULP_OK)
-        ulp_built_free(&built);
+        ulp_engine_map_free(&built);
     return wrong;
 }
 

@@ -69,7 +69,7 @@ class Page(html.parser.HTMLParser):
 
 
 def unpack_column(column, count):
-    """The format of analysis/html/pack.h, written again from its description."""
+    """The format of analysis/html/html_pack.h, written again from its description."""
     if column is None:
         return [None] * count
     if isinstance(column, list):

@@ -4,7 +4,7 @@
 #include <check.h>
 
 #include "instance.h"
-#include "kernels/operand/special.h"
+#include "kernels/operand/operand_special.h"
 #include "number/mpfr_record.h"
 #include "tests/support/test.h"
 

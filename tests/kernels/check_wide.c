@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "exact/world.h"
-#include "kernels/digit/tile.h"
+#include "kernels/digit/digit_tile.h"
 
 static const int precisions[] = {2, 24, 53, 64, 113, 128, 256, 500, 1024, 4096};
 

@@ -7,7 +7,7 @@
 #include "number/function/function.h"
 #include "number/mpfr_record.h"
 #include "number/fixed/batch.h"
-#include "number/fixed/function.h"
+#include "number/fixed/fixed_function.h"
 #include "number/fixed/series.h"
 #include "strip_oracle.h"
 #include "tests/support/test.h"

@@ -1,9 +1,9 @@
 /* The bounds of every operator that has a case: walks the table, puts intervals around a case's
- * inputs, bounds the results through the row's own gates (ops/trace/enclose.h), and compares them
- * with results that lanes compute from inputs inside: no value may lie outside its interval, and
- * none be NaN or infinite where it is bounded, no joint have a larger norm than it says, no value
- * be farther from what its affine form says for these inputs than the form's rest. What the oracle
- * is: the lanes' own arithmetic, which check_operators compares with MPFR. */
+ * inputs, bounds the results through the row's own gates (ops/trace/trace_enclose.h), and compares
+ * them with results that lanes compute from inputs inside: no value may lie outside its interval,
+ * and none be NaN or infinite where it is bounded, no joint have a larger norm than it says, no
+ * value be farther from what its affine form says for these inputs than the form's rest. What the
+ * oracle is: the lanes' own arithmetic, which check_operators compares with MPFR. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "harness/rows.h"
-#include "ops/trace/enclose.h"
+#include "ops/trace/trace_enclose.h"
 #include "tests/support/test.h"
 
 #define OUTPUTS CASE_INPUTS

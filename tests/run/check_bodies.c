@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/measure/metrics.h"
-#include "analysis/schedules.h"
+#include "analysis/schedule/schedule.h"
 
 /* Every node of `flat` is in `nested` under its name after one of the prefixes, with the same
  * figures. */

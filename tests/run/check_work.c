@@ -12,7 +12,7 @@
 #include "load/load.h"
 #include "tests/support/proto.h"
 #include "tests/support/test.h"
-#include "analysis/schedules.h"
+#include "analysis/schedule/schedule.h"
 
 /* Inputs as words NAME:TYPE[dims], f FLOAT, u UINT8, i INT64; of a name that starts with x a value
  * of the caller's, else a constant. Attributes as words NAME=VALUE, a text if it starts with a

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/audit/auditor.h"
-#include "analysis/audit/pair.h"
+#include "analysis/audit/audit_pair.h"
 #include "analysis/measure/metrics.h"
 #include "ops/operator.h"
 #include "run/plan/plan.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/audit/divergence/divergence.h"
-#include "analysis/audit/pair.h"
+#include "analysis/audit/audit_pair.h"
 #include "ops/image/detect.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"

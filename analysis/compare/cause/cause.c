@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/compare/cause/change.h"
+#include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "base/text/text.h"

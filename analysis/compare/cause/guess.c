@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/compare/cause/change.h"
+#include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/metrics.h"
 #include "base/machine/environment.h"
@@ -84,7 +84,7 @@ static void add_places(struct changes *changes)
     struct ulp_input_change change;
     for (int layout = 1; layout < ULP_LAYOUT_COUNT; layout++) {
         change = ulp_change_none();
-        change.layout = (enum ulp_layout)layout;
+        change.layout = (enum ulp_axis_order)layout;
         add_change(changes, change);
     }
     for (int mirror = 1; mirror < 4; mirror++) {

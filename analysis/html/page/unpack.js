@@ -1,4 +1,4 @@
-// Lists of objects, which the page holds column by column (analysis/html/pack.h). An element is made when it is asked for.
+// Lists of objects, which the page holds column by column (analysis/html/html_pack.h). An element is made when it is asked for.
 
 // A function from an index to a value; count: of elements.
 function readColumn(column, count) {

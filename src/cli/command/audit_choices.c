@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text/text.h"
-#include "cli/command/audit.h"
+#include "cli/command/command_audit.h"
 
 static const struct row {
     const char *runtime, *arithmetic, *word, *other, *other_word, *question;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/command/audit.h"
+#include "cli/command/command_audit.h"
 
 #define LANE_NAME "engine"
 enum { COSTS_SHOWN = 12 };
@@ -52,34 +52,34 @@ enum ulp_status open_engine_lane(const struct audit_options *options, const stru
     if (status == ULP_OK)
         status = ulp_plan_create(model, &plain, 1, &plan_options, &out->plan, error);
     if (status == ULP_OK)
-        status = ulp_built_make(&out->engine, out->plan, &options->built, &out->built, error);
+        status = ulp_engine_map_make(&out->engine, out->plan, &options->built, &out->built, error);
     if (status == ULP_OK)
-        status = ulp_built_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error);
+        status = ulp_engine_map_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error);
     return status == ULP_OK ? add_lane(lanes, out, error) : status;
 }
 
 enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
                                    struct ulp_error *error)
 {
-    struct ulp_built_costs costs;
+    struct ulp_engine_map_costs costs;
     char *summary = NULL;
-    enum ulp_status status = ulp_built_costs(&lane->built, audit, LANE_NAME, &costs, error);
+    enum ulp_status status = ulp_engine_map_costs(&lane->built, audit, LANE_NAME, &costs, error);
     if (status != ULP_OK)
         return status;
-    status =
-        ulp_built_costs_summary(&lane->built, &costs, COSTS_SHOWN, terminal_width(STDOUT_FILENO),
-                                use_colour(STDOUT_FILENO), &summary, error);
+    status = ulp_engine_map_costs_summary(&lane->built, &costs, COSTS_SHOWN,
+                                          terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                                          &summary, error);
     if (status == ULP_OK)
         fputs(summary, stdout);
     free(summary);
-    ulp_built_costs_free(&costs);
+    ulp_engine_map_costs_free(&costs);
     return status;
 }
 
 enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error)
 {
     char *summary = NULL;
-    enum ulp_status status = ulp_built_verdict(&lane->built, &summary, error);
+    enum ulp_status status = ulp_engine_map_verdict(&lane->built, &summary, error);
     if (status == ULP_OK)
         fputs(summary, stdout);
     free(summary);
@@ -89,8 +89,8 @@ enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_
 void close_engine_lane(struct engine_lane *lane)
 {
     free_picked_lanes(&lane->lanes);
-    ulp_built_lane_free(&lane->lane);
-    ulp_built_free(&lane->built);
+    ulp_engine_map_lane_free(&lane->lane);
+    ulp_engine_map_free(&lane->built);
     ulp_engine_free(&lane->engine);
     ulp_plan_free(lane->plan);
     *lane = (struct engine_lane){0};

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command/audit.h"
+#include "cli/command/command_audit.h"
 
 enum {
     OPTION_FIRST = 511, /* beyond all letters */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text/text.h"
-#include "cli/command/audit.h"
+#include "cli/command/command_audit.h"
 #include "cli/ranks.h"
 
 /* What the library hands back to each function below. */

@@ -1,6 +1,6 @@
 /* ONNX's own test cases: a folder with model.onnx and test_data_set_i/{input,output}_j.pb is one
  * case. What is shared by the command (command/conformance.c), the run of one case
- * (case.c) and the written list of what is out of scope (scope.c, which
+ * (conformance_case.c) and the written list of what is out of scope (conformance_scope.c, which
  * `ulpscope ops` reads too). */
 #ifndef ULP_CLI_CONFORMANCE_H
 #define ULP_CLI_CONFORMANCE_H
@@ -49,8 +49,8 @@ struct case_result {
     char op[48]; /* the operator a case of one node tests; "(several)" */
     char message[1024];
 };
-/* Run the case in a process of its own, so that a crash or a hang is one failed case, as is one that
- * needs more than max_memory bytes. False: no process could be made. */
+/* Run the case in a process of its own, so that a crash or a hang is one failed case, as is one
+ * that needs more than max_memory bytes. False: no process could be made. */
 bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
                     const struct tolerance *tolerance, size_t max_memory,
                     struct case_result *result);

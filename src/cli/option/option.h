@@ -117,7 +117,7 @@ struct keep_options {
 extern const struct argp keep_argp;
 
 /* --accumulate and --gpu, a child parser of commands that read engines; its input is a struct
- * ulp_built_options of zeros. */
+ * ulp_engine_map_options of zeros. */
 extern const struct argp built_argp;
 
 /* The bytes that --max-memory names, or the command is refused. */

@@ -1,6 +1,6 @@
-/* Running a tape, inside formula/. A case is what a plan follows from (case.c); the plan (plan.c,
- * memory.c, fused.c) never changes; a run is one call with a plan (evaluate.c), in which each
- * worker has memory of its own (worker.c) and computes tiles (tile.c).
+/* Running a tape, inside formula/. A case is what a plan follows from (case.c); the plan
+ * (evaluate_plan.c, memory.c, evaluate_fused.c) never changes; a run is one call with a plan
+ * (evaluate.c), in which each worker has memory of its own (worker.c) and computes tiles (tile.c).
  *
  * Every value is constant for the run (ULP_REACH_RUN: constants, scalar operands and what depends
  * on them only), for a row, or for an element. A tile is a number of rows side by side, often one.

@@ -63,7 +63,7 @@ ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX
     return (VECTOR)((BITS)y | sign);
 }
 
-/* x + y rounded to odd at 53 bits: number/odd.h. */
+/* x + y rounded to odd at 53 bits: number/round/odd.h. */
 ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(add_odd, SUFFIX)(VECTOR x,
                                                                                     VECTOR y)
 {

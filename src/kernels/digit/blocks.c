@@ -3,7 +3,7 @@
  * needed, and each meets every column panel of the block. Threads that share a batch pack the side
  * with less together; each then packs for itself some panels of the other side, which its cache
  * holds, and they meet all that was packed. */
-#include "kernels/digit/form.h"
+#include "kernels/digit/digit_form.h"
 
 #include "base/memory/alloc.h"
 #include "base/tuning.h"

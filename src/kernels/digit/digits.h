@@ -13,7 +13,7 @@
 
 #include "kernels/exact/parts.h"
 #include "kernels/digit/scheme.h"
-#include "kernels/digit/tile.h"
+#include "kernels/digit/digit_tile.h"
 
 /* How a call is computed. */
 struct ulp_wide_plan {

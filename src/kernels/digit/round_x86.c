@@ -1,6 +1,6 @@
 /* ulp_wide_round for eight columns at a time, in AVX-512: precisions of whole limbs, to nearest
  * even. */
-#include "kernels/digit/tile.h"
+#include "kernels/digit/digit_tile.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -25,7 +25,7 @@ INLINE __m512i shift_pair(__m512i high, __m512i low, __m512i shift)
     return _mm512_or_si512(_mm512_sllv_epi64(high, shift), _mm512_srlv_epi64(low, back));
 }
 
-/* The lanes whose 64 bits after the kept ones decide the rounding: `is_decided` of exact/round.c.
+/* The lanes whose 64 bits after the kept ones decide the rounding: `is_decided` of exact/exact_round.c.
  * scale: how many bits the last of these lies above the sum's last. A tie is none of these. */
 INLINE __mmask8 find_decided(__m512i after, __m512i scale, uint64_t error)
 {

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/memory/alloc.h"
-#include "kernels/operand/special.h"
+#include "kernels/operand/operand_special.h"
 #include "kernels/digit/cut.h"
 
 #define ROWS_MAX 4 /* with more, written digits pay */

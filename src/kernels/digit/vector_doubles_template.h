@@ -10,7 +10,7 @@
 #define NAME(name) NAME_(name, SUFFIX)
 #define INLINE_TARGET static inline __attribute__((always_inline)) TARGET
 
-/* The lanes of a sum as integers: tile.c says how. */
+/* The lanes of a sum as integers: digit_tile.c says how. */
 INLINE_TARGET INTEGERS NAME(round_lanes)(VECTOR s)
 {
     const VECTOR coarse = s - s + 0x1.8p60, fine = s - s + 0x1.8p52;

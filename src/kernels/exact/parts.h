@@ -16,7 +16,7 @@ struct ulp_wide_call {
     struct ulp_wide_counts *counts;
     struct ulp_pool *pool;
     /* By side, a and b: it stays as it is after the call, and its digits that stay too
-     * (digit/form.h), NULL: none. */
+     * (digit/digit_form.h), NULL: none. */
     bool kept[2];
     /* no infinity or NaN is looked for: there is none, or its outputs are found one by one */
     bool regular;

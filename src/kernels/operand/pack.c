@@ -8,7 +8,7 @@
 
 #include "base/machine/cpu.h"
 #include "kernels/operand/pack_panel.h"
-#include "kernels/operand/special.h"
+#include "kernels/operand/operand_special.h"
 #include "number/mpfr_record.h"
 #include "number/round/round.h"
 

@@ -1,4 +1,4 @@
-/* Declarations shared by the methods of a contraction on a matrix unit: unit/contract.c chooses
+/* Declarations shared by the methods of a contraction on a matrix unit: unit/unit_contract.c chooses
  * between unit/panels.c and unit/inplace.c; unit/sums.c forms the sums of both. */
 #ifndef ULP_KERNELS_UNIT_WORK_H
 #define ULP_KERNELS_UNIT_WORK_H
@@ -24,7 +24,7 @@ struct ulp_unit_work {
     struct ulp_unit_layout layout;
     const struct ulp_unit_instance *instance;
     struct ulp_unit_side rows, columns;
-    /* decoded rows [0] and columns [1] from earlier calls (form.c); NULL: none */
+    /* decoded rows [0] and columns [1] from earlier calls (unit_form.c); NULL: none */
     struct ulp_unit_form *forms[2];
     bool padding;      /* may meet NaN or Inf */
     bool special_rows; /* there may be NaN or Inf among the rows */
@@ -48,7 +48,7 @@ size_t ulp_unit_lay_rows(struct ulp_unit_rows *rows, const struct ulp_unit_layou
 size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
                           char *memory);
 
-/* form.c. Is the side a factor that stays as it is, and worth keeping? */
+/* unit_form.c. Is the side a factor that stays as it is, and worth keeping? */
 bool ulp_unit_form_serves(const struct ulp_unit_work *work, bool columns);
 /* Sets work->forms to what earlier calls have left, or makes it where there is memory. The sides
  * and the layout are set. */

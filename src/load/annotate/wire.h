@@ -108,7 +108,7 @@ struct wire_external {
 enum ulp_status wire_annotate(struct wire_bytes model, const struct ulp_annotator *annotator,
                               struct ulp_arena *arena, struct wire_edits *edits,
                               struct wire_external *external, struct ulp_error *error);
-/* strip.c: the changes that take all annotations out of a model. */
+/* annotate_strip.c: the changes that take all annotations out of a model. */
 enum ulp_status wire_strip(struct wire_bytes model, struct wire_edits *out,
                            struct ulp_error *error);
 /* Whether any change is one. */

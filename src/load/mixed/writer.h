@@ -121,7 +121,7 @@ enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *e
 enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
                                 int32_t type, Ulp__AttributeProto **out, struct ulp_error *error);
 
-/* tensor.c: *proto with the elements in that type; its name and dims are set. */
+/* mixed_tensor.c: *proto with the elements in that type; its name and dims are set. */
 enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
                               const struct ulp_tensor *tensor, enum ulp_type type,
                               struct ulp_error *error);

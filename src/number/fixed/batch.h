@@ -3,7 +3,7 @@
 #ifndef ULP_NUMBER_FIXED_BATCH_H
 #define ULP_NUMBER_FIXED_BATCH_H
 
-#include "number/fixed/function.h"
+#include "number/fixed/fixed_function.h"
 
 /* NULL: not one of them, or not on this processor. */
 ulp_wide_fn *ulp_wide_batch(enum ulp_primitive primitive, int precision);

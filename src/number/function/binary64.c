@@ -1,7 +1,7 @@
 /* Elementary functions in 53 bits, rounded to nearest or to odd. A pair of doubles with a bound
  * (function/pair.h) decides all but about one element in a thousand; those are computed in fixed
  * point where it has the function, and by MPFR. */
-#include "number/fixed/function.h"
+#include "number/fixed/fixed_function.h"
 #include "number/function/pair.h"
 #include "number/mpfr_record.h"
 #include "number/round/odd.h"
@@ -51,7 +51,7 @@ static bool take_binary64(double *out, const struct ulp_record *x)
     return true;
 }
 
-/* In place; the elements that the reference's fast path does not decide (fixed/function.h) are
+/* In place; the elements that the reference's fast path does not decide (fixed/fixed_function.h) are
  * MPFR's. */
 static void compute_by_records(enum ulp_primitive primitive, ulp_wide_fn *quick, double *x,
                                size_t n)

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ops/attention/mask.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
 static bool fits_past(const struct ulp_tensor *past, const struct ulp_heads *h, int64_t length)

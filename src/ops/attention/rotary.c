@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/infer.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 const struct ulp_formula ulp_rotate_pairs = {
     "x1 x2 cos sin", "real imaginary", "imaginary = sin * x1 + cos * x2; cos * x1 - sin * x2"};

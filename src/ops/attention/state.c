@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 /* ---- LinearAttention: per step the state's update is a formula over rows of keys, and its reading
  * another ---- */

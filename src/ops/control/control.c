@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/control/parts.h"
+#include "ops/control/control_parts.h"
 
 /* Nothing is known before a body has run. */
 static enum ulp_status infer_nothing(struct ulp_call *call, struct ulp_error *error)

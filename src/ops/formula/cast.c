@@ -4,7 +4,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "number/round/round.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 static enum ulp_status describe_cast(struct ulp_call *call, int64_t type, struct ulp_error *error)
 {

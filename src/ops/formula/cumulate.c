@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/combine.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
 /* Values of the input's type as sums hold them, and the arithmetic that rounds to that. */

@@ -1,7 +1,7 @@
 /* Det: elimination with partial pivoting, each step a formula over the rows below the pivot. */
 #include "base/error.h"
 #include "ops/compare.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 static enum ulp_status infer_det(struct ulp_call *call, struct ulp_error *error)
 {

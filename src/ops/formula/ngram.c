@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 struct pool {
     const struct ulp_attribute_value *tokens, *counts, *indexes, *weights;

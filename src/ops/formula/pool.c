@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/compare.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
 static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error)

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "ops/compare.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 struct selection {
     size_t count, room;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "ops/spatial/interpolate.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
 /* ---- GridSample ---- */

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 struct packed {
     int64_t n, k, bits, block, blocks;

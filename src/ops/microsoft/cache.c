@@ -3,7 +3,7 @@
 #include "ops/microsoft/cache.h"
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 int64_t ulp_cache_size(enum ulp_type codes, int64_t size)
 {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 enum conv { FUSED, NHWC, QUANTIZED };
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/microsoft/bits.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
 struct table {
@@ -102,7 +102,7 @@ static int64_t scale_offset(const struct table *t, int first, int last, int64_t 
     return offset;
 }
 
-/* Bounds of packed integers (ops/trace/enclose.h) say nothing of the values inside. */
+/* Bounds of packed integers (ops/trace/trace_enclose.h) say nothing of the values inside. */
 static bool is_packed(const struct ulp_tensor *integers)
 {
     return !ulp_element_is_float(integers->element);

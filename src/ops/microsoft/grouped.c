@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/microsoft/attention.h"
+#include "ops/microsoft/microsoft_attention.h"
 #include "ops/microsoft/cache.h"
 
 struct grouped {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 /* ---- normalisations along the axes from `axis` on, the last one without that attribute ---- */
 

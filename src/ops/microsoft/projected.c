@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
-#include "ops/microsoft/attention.h"
-#include "ops/move.h"
+#include "ops/microsoft/microsoft_attention.h"
+#include "ops/ops_move.h"
 
 struct projected {
     /* the features of query (and of key), and of value */

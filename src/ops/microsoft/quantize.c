@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
 /* ---- scales and zero points: one for the tensor ---- */

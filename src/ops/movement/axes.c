@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 /* ---- tables: one per axis of input 0 ---- */
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 /* The type an attribute names, `fallback` when it is absent or 0. */
 static enum ulp_status read_type(const struct ulp_call *call, const char *name,

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "ops/compare.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 /* ---- ArgMax, ArgMin (parameter 1, -1) and Hardmax ---- */
 

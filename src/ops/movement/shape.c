@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 static enum ulp_status run_copy(struct ulp_call *call, struct ulp_error *error)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
 /* 1 where an axis' table says ULP_NOWHERE, for every element of dims: one channel, then copies of

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/product/conv_layout.h"
 #include "ops/spatial/window.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 /* Letters by their code - 32, then the axes of "..." from the last one: ELLIPSIS + 0, 1, ... */
 #define LABELS 96

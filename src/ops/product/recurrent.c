@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "kernels/operand/packed.h"
 #include "ops/contraction.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 #include "ops/product/recurrent_cell.h"
 #include "ops/product/recurrent_codes.h"
 

@@ -1,7 +1,7 @@
 #include "ops/product/recurrent_codes.h"
 
 #include "base/error.h"
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 const struct ulp_formula ulp_coded_scaled = {"acc a_scale scale", "y", "acc * (a_scale * scale)"};
 

@@ -6,7 +6,7 @@
 #ifndef ULP_OPS_INTERPOLATE_H
 #define ULP_OPS_INTERPOLATE_H
 
-#include "ops/move.h"
+#include "ops/ops_move.h"
 
 /* The arithmetic of coordinates; values are kept in its storage format. */
 enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ulp_arithmetic *out,

@@ -2,7 +2,7 @@
 #ifndef ULP_OPS_TRACE_ENCLOSING_H
 #define ULP_OPS_TRACE_ENCLOSING_H
 
-#include "ops/trace/enclose.h"
+#include "ops/trace/trace_enclose.h"
 #include "ops/trace/gate.h"
 
 struct ulp_enclosing {

@@ -69,7 +69,7 @@ struct ulp_trace_gate {
     size_t *order;
 };
 
-/* What a trace does at the gates instead of recording (ops/trace/enclose.h). */
+/* What a trace does at the gates instead of recording (ops/trace/trace_enclose.h). */
 struct ulp_trace_gates {
     enum ulp_status (*tape)(struct ulp_trace *, const struct ulp_tape_call *, struct ulp_error *);
     enum ulp_status (*contract)(struct ulp_trace *, const struct ulp_arithmetic *,
@@ -93,7 +93,7 @@ struct ulp_trace {
     struct ulp_trace_kept_adjoint *kept;
 };
 
-/* names.c: room for `count` more numbers; memory until the trace is cleared, zeroed. */
+/* trace_names.c: room for `count` more numbers; memory until the trace is cleared, zeroed. */
 enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct ulp_error *error);
 enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
                                struct ulp_error *error);
@@ -101,7 +101,7 @@ enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t byt
 enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *out,
                               const struct ulp_tensor *tensor, int64_t low, int64_t high,
                               struct ulp_error *error);
-/* adjoint.c: the tape's adjoint; bit o of spread: output o lies at every position. */
+/* trace_adjoint.c: the tape's adjoint; bit o of spread: output o lies at every position. */
 enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape *tape,
                                   uint64_t spread, const struct ulp_tape **out,
                                   struct ulp_error *error);

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/enclose/enclosed.h"
-#include "run/idiom/read.h"
+#include "run/idiom/idiom_read.h"
 
 /* Sums of rows that are tried, times their length. */
 #define TRIES_MAX ((double)(1 << 28))

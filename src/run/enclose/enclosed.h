@@ -2,7 +2,7 @@
 #ifndef ULP_RUN_ENCLOSE_ENCLOSED_H
 #define ULP_RUN_ENCLOSE_ENCLOSED_H
 
-#include "run/enclose/enclose.h"
+#include "run/enclose/enclose_graph.h"
 #include "run/lane.h"
 
 /* Rows of numbers, of the value's last dimension. */
@@ -60,7 +60,7 @@ static inline const struct ulp_arithmetic *ulp_enclose_computes(const struct ulp
                                           : w->arithmetic;
 }
 
-/* enclose.c: a walk over a block, with the trace of the caller. */
+/* enclose_graph.c: a walk over a block, with the trace of the caller. */
 enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *walk, const struct ulp_enclose *from,
                                  const struct ulp_block *block, const struct ulp_mix *mix,
                                  struct ulp_trace *trace, struct ulp_error *error);
@@ -73,13 +73,13 @@ enum ulp_status ulp_enclose_give_symbols(const struct ulp_enclosing_walk *walk,
 enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *walk, const struct ulp_block *block,
                                    struct ulp_error *error);
 
-/* bodies.c: the outputs of an If, Loop or Scan. *assumed: set when they follow from a value inside
- * that may be too large. ULP_ERROR_UNSUPPORTED: they are not followed. */
+/* enclose_bodies.c: the outputs of an If, Loop or Scan. *assumed: set when they follow from a value
+ * inside that may be too large. ULP_ERROR_UNSUPPORTED: they are not followed. */
 enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
                                    bool *assumed, struct ulp_error *error);
 
-/* step.c: the outputs of any other step; what is known of those of one that cannot be followed;
- * a constant as the lane has it, in doubles, which *wide may own. */
+/* enclose_step.c: the outputs of any other step; what is known of those of one that cannot be
+ * followed; a constant as the lane has it, in doubles, which *wide may own. */
 enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
                                      struct ulp_error *error);
 /* Of a step inside a kernel: what is computed in the inner format is read there, and stored,

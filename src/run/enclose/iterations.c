@@ -2,7 +2,7 @@
  * or they are many, what is carried becomes all that any iteration can be given: joined with the
  * results until these add nothing, what still grows then being anything at all. */
 #include "base/error.h"
-#include "run/enclose/bodies.h"
+#include "run/enclose/enclose_bodies.h"
 
 /* Iterations that are followed one by one, times the nodes of the body. */
 #define STEPS_MAX 20000

@@ -7,7 +7,7 @@
 #include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 #include "run/idiom/idiom.h"
-#include "run/idiom/read.h"
+#include "run/idiom/idiom_read.h"
 
 enum part { BELOW_MOST, SUM, SHARE, PARTS };
 

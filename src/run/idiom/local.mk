@@ -1,2 +1,2 @@
 libcore_la_SOURCES += \
-	%D%/expression.c %D%/find.c %D%/idiom.def %D%/idiom.h %D%/match.c %D%/read.c %D%/read.h
+	%D%/expression.c %D%/idiom_find.c %D%/idiom.def %D%/idiom.h %D%/match.c %D%/idiom_read.c %D%/idiom_read.h

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "run/idiom/idiom.h"
-#include "run/idiom/read.h"
+#include "run/idiom/idiom_read.h"
 
 /* Goals that one match may try, and that may be open at once: far more than any idiom needs, and a
  * bound of time and stack for hostile graphs. */
@@ -192,7 +192,7 @@ static bool has_reshape(const struct match *m)
 }
 
 /* A reduction over the same axes as the others of the formula; its result has their rank, by
- * keepdims, an Unsqueeze behind it, or a Reshape later (keeps_ranks in find.c). */
+ * keepdims, an Unsqueeze behind it, or a Reshape later (keeps_ranks in idiom_find.c). */
 static bool match_reduction(struct match *m, const struct ulp_idiom_part *part, int slot,
                             const struct goal *next)
 {

@@ -39,7 +39,7 @@ struct ulp_plan_slot {
     int last_use;
 };
 
-/* What a step computes in arithmetics with qdq=integer instead: a row of ops/integer.c. */
+/* What a step computes in arithmetics with qdq=integer instead: a row of ops/product/product_integer.c. */
 struct ulp_integer_form {
     struct ulp_bound bound;
     int product; /* the step whose sums these are */
@@ -370,8 +370,8 @@ enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *
  */
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
                                  struct ulp_error *error);
-/* memory.c: ULP_ERROR_MEMORY when the model, the plan and the values known to be alive at one step
- * exceed the limit of the model's budget. A lower bound of the run's need: inputs as they were
+/* plan_memory.c: ULP_ERROR_MEMORY when the model, the plan and the values known to be alive at one
+ * step exceed the limit of the model's budget. A lower bound of the run's need: inputs as they were
  * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error);

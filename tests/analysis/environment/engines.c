@@ -25,11 +25,11 @@ void digest_engine(struct digest *digest)
     static const char *const names[] = {"first.json", "second.json"};
     struct ulp_arithmetic lanes[LANE_COUNT];
     struct ulp_engine engines[2];
-    struct ulp_built built[2];
-    struct ulp_built_lane lane;
-    struct ulp_built_changes changes;
+    struct ulp_engine_map built[2];
+    struct ulp_engine_map_lane lane;
+    struct ulp_engine_map_changes changes;
     struct ulp_wishes wishes;
-    struct ulp_built_costs costs;
+    struct ulp_engine_map_costs costs;
     struct ulp_audit audit = {0};
     struct ulp_plan *plan;
     char *text;
@@ -40,34 +40,34 @@ void digest_engine(struct digest *digest)
     CALL(ulp_plan_create(model, lanes, 1, &(struct ulp_plan_options){.inputs = &inputs}, &plan, e));
     for (int i = 0; i < 2; i++) {
         CALL(ulp_engine_read(test_folder(names[i]), NULL, &engines[i], e));
-        CALL(ulp_built_make(&engines[i], plan, NULL, &built[i], e));
+        CALL(ulp_engine_map_make(&engines[i], plan, NULL, &built[i], e));
     }
-    CALL(ulp_built_lane_make(&built[0], "engine", NULL, NULL, &lane, e));
-    CALL(ulp_built_wishes(&built[1], NULL, "product:fp32", &wishes, e));
-    CALL(ulp_built_changes_find(&built[0], &built[1], &changes, e));
-    CALL(ulp_built_changes_explain(&changes, model, &inputs, &lanes[0], &run, NULL, e));
+    CALL(ulp_engine_map_lane_make(&built[0], "engine", NULL, NULL, &lane, e));
+    CALL(ulp_engine_map_wishes(&built[1], NULL, "product:fp32", &wishes, e));
+    CALL(ulp_engine_map_changes_find(&built[0], &built[1], &changes, e));
+    CALL(ulp_engine_map_changes_explain(&changes, model, &inputs, &lanes[0], &run, NULL, e));
     ck_assert_uint_eq(changes.count, 1);
     add_bytes(digest, &changes.items[0].without, sizeof(double));
     add_bytes(digest, &changes.second, sizeof(double));
-    CALL(ulp_built_summary(&built[1], &wishes, 0, 0, false, &text, e));
+    CALL(ulp_engine_map_summary(&built[1], &wishes, 0, 0, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);
-    CALL(ulp_built_verdict(&built[1], &text, e));
+    CALL(ulp_engine_map_verdict(&built[1], &text, e));
     free(text);
-    CALL(ulp_built_changes_summary(&changes, 0, 0, false, &text, e));
+    CALL(ulp_engine_map_changes_summary(&changes, 0, 0, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);
-    CALL(ulp_built_costs(&built[0], &audit, "engine", &costs, e));
-    CALL(ulp_built_costs_summary(&built[0], &costs, 0, 0, false, &text, e));
+    CALL(ulp_engine_map_costs(&built[0], &audit, "engine", &costs, e));
+    CALL(ulp_engine_map_costs_summary(&built[0], &costs, 0, 0, false, &text, e));
     free(text);
-    CALL(ulp_built_write(&built[1], &wishes, &changes, test_folder("engine"), e));
-    CALL(ulp_built_html(&built[1], &wishes, &changes, test_folder("engine/page.html"), e));
-    ulp_built_costs_free(&costs);
+    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, test_folder("engine"), e));
+    CALL(ulp_engine_map_html(&built[1], &wishes, &changes, test_folder("engine/page.html"), e));
+    ulp_engine_map_costs_free(&costs);
     ulp_wishes_free(&wishes);
-    ulp_built_changes_free(&changes);
-    ulp_built_lane_free(&lane);
+    ulp_engine_map_changes_free(&changes);
+    ulp_engine_map_lane_free(&lane);
     for (int i = 0; i < 2; i++) {
-        ulp_built_free(&built[i]);
+        ulp_engine_map_free(&built[i]);
         ulp_engine_free(&engines[i]);
     }
     ulp_plan_free(plan);

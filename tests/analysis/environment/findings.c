@@ -8,8 +8,8 @@ void digest_forecast(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
     struct ulp_plan *plan;
-    struct ulp_forecaster *forecaster;
-    struct ulp_forecast forecast;
+    struct ulp_overflow_meter *meter;
+    struct ulp_overflow_forecast forecast;
     size_t told = 0;
     char *text;
     const struct ulp_observer observer = {.context = &told,
@@ -18,24 +18,24 @@ void digest_forecast(struct digest *digest)
     const struct ulp_plan_options options = {.inputs = &inputs};
     find_lanes(lanes);
     CALL(ulp_plan_create(model, lanes, LANE_COUNT, &options, &plan, e));
-    CALL(ulp_forecaster_create(plan, 2, &forecaster, e));
-    CALL(ulp_forecaster_sample(forecaster, "sample", &inputs, &observer, e));
-    CALL(ulp_forecaster_scan(forecaster, "again", &inputs, &observer, e));
+    CALL(ulp_overflow_meter_create(plan, 2, &meter, e));
+    CALL(ulp_overflow_meter_sample(meter, "sample", &inputs, &observer, e));
+    CALL(ulp_overflow_meter_scan(meter, "again", &inputs, &observer, e));
     const double largest[] = {1, 2, 3, 4, 3, 5, 2, 3, 4, 4.5};
     struct ulp_extreme unseen;
     CALL(ulp_extreme_estimate(largest, 10, 6, 1, &unseen, e));
     add_bytes(digest, &unseen.chance, sizeof unseen.chance);
-    CALL(ulp_forecaster_finish(forecaster, &forecast, e));
+    CALL(ulp_overflow_meter_finish(meter, &forecast, e));
     ck_assert_uint_ge(told, 5);
     const struct ulp_run_options run = {.thread_count = 1};
-    CALL(ulp_forecast_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
-    CALL(ulp_forecast_summary(&forecast, 0, false, &text, e));
-    CALL(ulp_forecast_write(&forecast, test_folder("forecast"), e));
-    CALL(ulp_forecast_html(&forecast, test_folder("forecast/page.html"), e));
+    CALL(ulp_overflow_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
+    CALL(ulp_overflow_summary(&forecast, 0, false, &text, e));
+    CALL(ulp_overflow_write(&forecast, test_folder("forecast"), e));
+    CALL(ulp_overflow_html(&forecast, test_folder("forecast/page.html"), e));
     add_bytes(digest, text, strlen(text));
     free(text);
-    ulp_forecast_free(&forecast);
-    ulp_forecaster_free(forecaster);
+    ulp_overflow_free(&forecast);
+    ulp_overflow_meter_free(meter);
     ulp_plan_free(plan);
 }
 

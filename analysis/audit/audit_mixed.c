@@ -1,0 +1,78 @@
+/* Lanes with kept nodes: their arithmetics and borders in the audit. */
+#include "analysis/audit/audit_mixed.h"
+
+#include <string.h>
+
+#include "analysis/audit/auditor.h"
+#include "run/plan/plan.h"
+
+const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,
+                                                       const struct ulp_audit_node *node)
+{
+    return node->kept < 0 ? &lane->arithmetic : &lane->kept[node->kept];
+}
+
+struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
+                                   const struct ulp_audit_node *node,
+                                   const struct ulp_audit_output *output)
+{
+    const struct ulp_arithmetic *arithmetic = ulp_audit_node_arithmetic(lane, node);
+    struct ulp_format format = node->kernel.unstored ? arithmetic->inner : arithmetic->storage;
+    if (arithmetic->as_declared && ulp_type_is_float(output->type))
+        ulp_format_find(ulp_type_format(arithmetic, output->type), &format, NULL);
+    return format;
+}
+
+/* The name that lives with the lane. */
+static const char *find_name(const struct ulp_audit_lane *lane, const struct ulp_mix *mix,
+                             const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic == mix->items ? lane->arithmetic.name
+                                    : lane->kept[arithmetic - mix->items - 1].name;
+}
+
+static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ulp_mix *mix,
+                                    const struct ulp_border *borders, size_t count,
+                                    struct ulp_arena *memory, struct ulp_error *error)
+{
+    lane->borders = ulp_arena_take(memory, count + 1, sizeof *lane->borders);
+    if (!lane->borders)
+        return ulp_auditor_memory(error);
+    for (size_t b = 0; b < count; b++) {
+        const struct ulp_border *from = &borders[b];
+        lane->borders[b] = (struct ulp_audit_border){.value = ulp_arena_text(memory, from->value,
+                                                                             strlen(from->value)),
+                                                     .from = find_name(lane, mix, from->from),
+                                                     .to = find_name(lane, mix, from->to),
+                                                     .producer = from->producer,
+                                                     .first_reader = from->first_reader,
+                                                     .reader_count = from->reader_count,
+                                                     .elements = from->elements};
+        if (!lane->borders[b].value)
+            return ulp_auditor_memory(error);
+    }
+    lane->border_count = count;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
+                                  size_t index, struct ulp_arena *memory, struct ulp_error *error)
+{
+    const struct ulp_mix *mix = &plan->mixes[index];
+    const char *name = ulp_plan_lane_name(plan, index);
+    struct ulp_border *borders;
+    size_t count;
+    lane->name = ulp_arena_text(memory, name, strlen(name));
+    lane->kept_count = mix->count - 1;
+    lane->kept = ulp_arena_take(memory, mix->count, sizeof *lane->kept);
+    if (!lane->name || !lane->kept)
+        return ulp_auditor_memory(error);
+    memcpy(lane->kept, mix->items + 1, lane->kept_count * sizeof *lane->kept);
+    for (size_t n = 0; n < lane->node_count; n++)
+        lane->nodes[n].kept = (ptrdiff_t)ulp_mix_index(mix, n) - 1;
+    enum ulp_status status = ulp_plan_borders(plan, index, &borders, &count, error);
+    if (status == ULP_OK)
+        status = keep_borders(lane, mix, borders, count, memory, error);
+    ulp_borders_free(borders);
+    return status;
+}

@@ -1,0 +1,129 @@
+#include "analysis/audit/audit_shares.h"
+
+#include <math.h>
+#include <string.h>
+
+const char ulp_attribution_nonfinite[] = "a value is not finite";
+
+const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_output *worst = NULL;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        if (!ulp_type_is_float(output->type) || output->entire.diverged ||
+            (!output->entire.count && !output->entire.nonfinite))
+            continue;
+        if (!worst || output->entire.nonfinite > worst->entire.nonfinite ||
+            (output->entire.nonfinite == worst->entire.nonfinite &&
+             output->entire.sqnr_db < worst->entire.sqnr_db))
+            worst = output;
+    }
+    return worst;
+}
+
+void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count)
+{
+    const double count = (double)shares->sample_count;
+    if (!shares->sample_count)
+        return;
+    shares->sum /= count;
+    shares->inputs /= count;
+    shares->decisions /= count;
+    for (size_t n = 0; n < node_count; n++) {
+        struct ulp_node_shares *node = &shares->nodes[n];
+        node->share /= count;
+        node->gain /= count;
+        node->decision /= count;
+        node->missing /= count;
+        node->condition /= count;
+        for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+            node->causes[c] /= count;
+    }
+}
+
+static void add_node(struct ulp_node_shares *to, const struct ulp_node_shares *from)
+{
+    to->share += from->share;
+    to->gain += from->gain;
+    to->decision += from->decision;
+    to->missing += from->missing;
+    to->condition += from->condition;
+    for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+        to->causes[c] += from->causes[c];
+    if (fabs(from->share_worst) > fabs(to->share_worst))
+        to->share_worst = from->share_worst;
+    to->stops |= from->stops;
+}
+
+void ulp_shares_add(struct ulp_output_shares *sums, const struct ulp_output_shares *sample,
+                    size_t node_count)
+{
+    if (!sample->sample_count)
+        return;
+    for (size_t n = 0; n < node_count; n++)
+        if (sums->sample_count)
+            add_node(&sums->nodes[n], &sample->nodes[n]);
+        else
+            sums->nodes[n] = sample->nodes[n];
+    sums->sum += sample->sum;
+    sums->inputs += sample->inputs;
+    sums->decisions += sample->decisions;
+    if (!sums->sample_count || fabs(sample->worst) > fabs(sums->worst))
+        sums->worst = sample->worst;
+    sums->sample_count += sample->sample_count;
+}
+
+struct ulp_node_shares ulp_shares_of(const struct ulp_audit_node *node)
+{
+    struct ulp_node_shares out = {.share = node->share,
+                                  .gain = node->gain,
+                                  .condition = node->condition,
+                                  .share_worst = node->share_worst,
+                                  .decision = node->decision,
+                                  .missing = node->missing,
+                                  .stops = node->stops};
+    memcpy(out.causes, node->causes, sizeof out.causes);
+    return out;
+}
+
+void ulp_shares_give(struct ulp_audit_node *node, struct ulp_node_shares shares)
+{
+    node->share = shares.share;
+    node->gain = shares.gain;
+    node->condition = shares.condition;
+    node->share_worst = shares.share_worst;
+    node->decision = shares.decision;
+    node->missing = shares.missing;
+    node->stops = shares.stops;
+    memcpy(node->causes, shares.causes, sizeof node->causes);
+}
+
+void ulp_shares_take(struct ulp_audit_lane *lane, const struct ulp_output_shares *shares)
+{
+    struct ulp_attribution *to = &lane->attribution;
+    to->given = shares->sample_count > 0;
+    to->sample_count = shares->sample_count;
+    to->sum = shares->sum;
+    to->residual = 1 - shares->sum;
+    to->worst = shares->worst;
+    to->inputs = shares->inputs;
+    to->decisions = shares->decisions;
+    for (size_t n = 0; n < lane->node_count && to->given; n++)
+        ulp_shares_give(&lane->nodes[n], shares->nodes[n]);
+}
+
+void ulp_shares_name(struct ulp_audit_lane *lane)
+{
+    struct ulp_attribution *attribution = &lane->attribution;
+    const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
+    const struct ulp_output_shares *named = NULL;
+    for (size_t o = 0; o < attribution->output_count; o++) {
+        const struct ulp_output_shares *shares = &attribution->outputs[o];
+        if (shares->sample_count && (!named || (worst && strcmp(shares->output, worst->name) == 0)))
+            named = shares;
+    }
+    if (!named)
+        return;
+    attribution->output = named->output;
+    ulp_shares_take(lane, named);
+}

@@ -1,0 +1,386 @@
+/* The run on the inputs: the reference and every arithmetic under several schedules of its sums,
+ * side by side. Recorded values are measured when the run reaches them. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "analysis/measure/metrics.h"
+#include "analysis/schedule/schedule.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "number/function/math.h"
+#include "run/lane.h"
+#include "run/plan/plan.h"
+#include "tensor/tensor.h"
+
+struct collecting {
+    struct ulp_comparing *comparing;
+    const size_t *lanes; /* first lane of each arithmetic, and one more: the end */
+};
+
+static struct ulp_error_size size_of(const struct ulp_metrics *metrics)
+{
+    return (struct ulp_error_size){metrics->count ? metrics->rms : 0,
+                                   metrics->count ? metrics->max_abs : 0, metrics->nonfinite};
+}
+
+static void take_worse(struct ulp_error_size *all, const struct ulp_error_size *one)
+{
+    all->rms = ulp_math_max(all->rms, one->rms);
+    all->max_abs = ulp_math_max(all->max_abs, one->max_abs);
+    all->nonfinite = one->nonfinite > all->nonfinite ? one->nonfinite : all->nonfinite;
+}
+
+/* The error of each element of `reference` rounded to the format. */
+static struct ulp_error_size rounding_error(const double *reference, size_t count,
+                                            const struct ulp_format *format)
+{
+    struct ulp_error_size size = {0};
+    double sum = 0;
+    size_t finite = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double rounded = ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, reference[i], 0, 0);
+        const double d = rounded - reference[i];
+        if (!isfinite(d)) {
+            size.nonfinite += isfinite(reference[i]) != 0;
+            continue;
+        }
+        sum += d * d;
+        size.max_abs = ulp_math_max(size.max_abs, fabs(d));
+        finite++;
+    }
+    size.rms = finite ? sqrt(sum / (double)finite) : 0;
+    return size;
+}
+
+enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
+                                       const struct ulp_compared_work *work,
+                                       struct ulp_members *members, const struct ulp_tensor *value,
+                                       struct ulp_error *error)
+{
+    if (!members->kinds)
+        members->kinds = ulp_arena_take(comparing->arena, work->count, sizeof *members->kinds);
+    if (!members->kinds)
+        return ulp_comparing_memory(error);
+    for (size_t i = 0; i < work->count; i++) {
+        const unsigned kind = ulp_value_kind(ulp_tensor_get(value, i));
+        if (kind != ULP_VALUE_FINITE || !isfinite(work->reference[i]))
+            members->kinds[i] |= (unsigned char)kind;
+    }
+    return ULP_OK;
+}
+
+static bool is_same_but_for_ones(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    int i = 0, j = 0;
+    for (;;) {
+        while (i < a->rank && a->dims[i] == 1)
+            i++;
+        while (j < b->rank && b->dims[j] == 1)
+            j++;
+        if (i == a->rank || j == b->rank)
+            return i == a->rank && j == b->rank;
+        if (a->dims[i++] != b->dims[j++])
+            return false;
+    }
+}
+
+/* The recorded tensor as one of like's shape, and of floats where that is: a view, or converted.
+ * False (*out has no data): it has another shape. */
+static enum ulp_status liken(struct ulp_tensor *out, const struct ulp_tensor *recorded,
+                             const struct ulp_tensor *like, struct ulp_error *error)
+{
+    *out = (struct ulp_tensor){0};
+    if (!is_same_but_for_ones(recorded, like))
+        return ULP_OK;
+    if (ulp_element_is_float(recorded->element) == ulp_element_is_float(like->element)) {
+        *out = ulp_tensor_view(recorded);
+        out->rank = like->rank;
+        memcpy(out->dims, like->dims, sizeof out->dims);
+        return ULP_OK;
+    }
+    enum ulp_status status =
+        ulp_tensor_create(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, like->rank, like->dims, error);
+    for (size_t i = 0; i < recorded->count && status == ULP_OK; i++)
+        ((double *)out->data)[i] = ulp_tensor_get(recorded, i);
+    return status;
+}
+
+/* The largest scale of a DequantizeLinear, when it is a constant; else 0. */
+static double find_scale(const struct ulp_plan_node *node)
+{
+    const int slot = node->step->input_count > 1 ? node->step->inputs[1] : -1;
+    const struct ulp_tensor *scale = slot < 0 ? NULL : node->block->slots[slot].constant;
+    double most = 0;
+    for (size_t i = 0; scale && i < scale->count; i++)
+        most = ulp_math_max(most, fabs(ulp_tensor_get(scale, i)));
+    return most;
+}
+
+/* What may lie between two libraries whatever the arithmetic. Functions between -1 and 1 are
+ * approximated in parts of 1, not of the value: ONNX Runtime's Sigmoid is 0.5 + p/q (and 0 below
+ * -18), where p/q near 0.5 has three roundings of 2^-24, its error being up to 1.5 * 2^-24; integer
+ * kernels scale by fixed-point numbers, so that they round to the other of two steps now and then.
+ */
+static double find_floor(const struct ulp_comparing *comparing, const struct ulp_event *event)
+{
+    static const char *const bounded[] = {"Sigmoid", "Tanh", "Erf", "Softmax"};
+    if (event->quantizes)
+        return 1;
+    if (strcmp(event->op, "DequantizeLinear") == 0)
+        return find_scale(&comparing->plan->nodes[event->index]);
+    for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++)
+        if (strcmp(event->op, bounded[i]) == 0)
+            return 0x1p-23;
+    return 0;
+}
+
+static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
+                                const struct ulp_event *event, const struct ulp_tensor *reference,
+                                struct ulp_error *error)
+{
+    struct ulp_compared_tensor *tensor = &comparing->out->tensors[number];
+    struct ulp_compared_work *work = &comparing->work[number];
+    tensor->type = reference->type;
+    tensor->rank = reference->rank;
+    memcpy(tensor->dims, reference->dims, sizeof tensor->dims);
+    work->order = comparing->told++;
+    work->count = reference->count;
+    void *values;
+    enum ulp_status status =
+        ulp_allocate(&values, reference->count, sizeof *work->reference,
+                     ulp_comparing_budget(comparing), "the reference's values", error);
+    if (status != ULP_OK)
+        return status;
+    work->reference = values;
+    if (event) {
+        work->floor = find_floor(comparing, event);
+        tensor->index = (ptrdiff_t)event->index;
+        tensor->node = ulp_comparing_text(comparing, event->name);
+        tensor->op = ulp_comparing_text(comparing, event->op);
+        if (!tensor->node || !tensor->op)
+            return ulp_comparing_memory(error);
+    }
+    for (size_t i = 0; i < reference->count; i++)
+        work->reference[i] = ulp_tensor_get(reference, i);
+    ulp_range_measure(reference, &comparing->options->arithmetics[0].storage, comparing->pool,
+                      &tensor->range);
+    return ULP_OK;
+}
+
+/* Recorded - reference, and recorded - what each arithmetic gives; given[a] may be NULL. */
+static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t number, size_t file,
+                                        const struct ulp_tensor *recorded,
+                                        const struct ulp_tensor *reference,
+                                        const struct ulp_tensor *const *given,
+                                        struct ulp_error *error)
+{
+    struct ulp_compared_value *value = &comparing->out->tensors[number].values[file];
+    struct ulp_format format = comparing->options->arithmetics[0].storage;
+    enum ulp_status status = ULP_OK;
+    if (ulp_type_is_float(reference->type))
+        status =
+            ulp_lane_format(&comparing->options->arithmetics[0], reference->type, &format, error);
+    if (status == ULP_OK)
+        status = ulp_metrics_measure_on(recorded, reference, &format, comparing->pool,
+                                        &value->truth, error);
+    for (size_t a = 0; a < comparing->out->arithmetic_count && status == ULP_OK; a++)
+        if (given[a] && ulp_tensor_same_shape(given[a], reference))
+            status = ulp_metrics_measure_on(recorded, given[a], &format, comparing->pool,
+                                            &value->arithmetics[a], error);
+    if (status != ULP_OK || !ulp_element_is_float(recorded->element) ||
+        ulp_type_rows[recorded->type].format == NULL)
+        return status;
+    status = ulp_format_find(ulp_type_rows[recorded->type].format, &format, error);
+    if (status != ULP_OK || !ulp_element_is_float(reference->element))
+        return status;
+    struct ulp_compared_work *work = &comparing->work[number];
+    struct ulp_metrics wide;
+    struct ulp_tensor doubles;
+    status = ulp_tensor_wrap(&doubles, ULP_TYPE_DOUBLE, reference->rank, reference->dims,
+                             work->reference, error);
+    if (status == ULP_OK)
+        status =
+            ulp_metrics_measure_on(&doubles, reference, &format, comparing->pool, &wide, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_error_size of_doubles = size_of(&wide); /* no recording has more bits */
+    work->stored[file] = rounding_error(work->reference, work->count, &format);
+    work->stored[file].rms = ulp_math_hypot(work->stored[file].rms, of_doubles.rms);
+    work->stored[file].max_abs += of_doubles.max_abs;
+    return status;
+}
+
+static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t number,
+                                     const struct ulp_tensor *reference,
+                                     const struct ulp_tensor *const *given, struct ulp_error *error)
+{
+    const size_t files = comparing->recording_count;
+    struct ulp_compared_tensor *tensor = &comparing->out->tensors[number];
+    struct ulp_tensor *alike = ulp_arena_take(comparing->arena, files, sizeof *alike);
+    enum ulp_status status = alike ? ULP_OK : ulp_comparing_memory(error);
+    for (size_t f = 0; f < files && status == ULP_OK; f++) {
+        const struct ulp_tensor *recorded = comparing->work[number].recorded[f];
+        if (!recorded)
+            continue;
+        status = ulp_layout_turn(&comparing->work[number].turned[f], recorded, reference,
+                                 ulp_comparing_budget(comparing), error);
+        tensor->values[f].turned = comparing->work[number].turned[f].data;
+        if (status == ULP_OK)
+            status = liken(&alike[f], ulp_recorded(&comparing->work[number], f), reference, error);
+        tensor->values[f].recorded = true;
+        tensor->values[f].reshaped = !alike[f].data;
+        if (status == ULP_OK && alike[f].data)
+            status = measure_recorded(comparing, number, f, &alike[f], reference, given, error);
+        for (size_t other = 0; other < f && status == ULP_OK; other++) {
+            struct ulp_metrics *between = &tensor->values[f].others[other];
+            if (alike[f].data && alike[other].data &&
+                ulp_element_is_float(alike[f].element) ==
+                    ulp_element_is_float(alike[other].element))
+                status = ulp_metrics_measure_on(&alike[f], &alike[other],
+                                                &comparing->options->arithmetics[0].storage,
+                                                comparing->pool, between, error);
+        }
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s: '%s'", comparing->recordings[f].name, tensor->name);
+    }
+    for (size_t f = 0; alike && f < files; f++)
+        ulp_tensor_free(&alike[f]);
+    return status;
+}
+
+static enum ulp_status measure_output(const struct collecting *collecting,
+                                      const struct ulp_event *event, size_t o,
+                                      struct ulp_error *error)
+{
+    struct ulp_comparing *comparing = collecting->comparing;
+    const size_t lanes = comparing->out->arithmetic_count;
+    const struct ulp_tensor *reference = event->values[o].entire;
+    const ptrdiff_t number = ulp_compared_find(comparing, event->output_names[o], event->execution);
+    if (number < 0)
+        return ULP_OK;
+    struct ulp_compared_work *work = &comparing->work[number];
+    const struct ulp_tensor **given = ulp_arena_take(comparing->arena, lanes, sizeof *given);
+    enum ulp_status status = given ? describe(comparing, (size_t)number, event, reference, error)
+                                   : ulp_comparing_memory(error);
+    for (size_t a = 0; a < lanes && status == ULP_OK; a++) {
+        given[a] = event->values[collecting->lanes[a] * event->output_count + o].entire;
+        for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1] && status == ULP_OK;
+             l++) {
+            const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
+            struct ulp_metrics metrics;
+            if (!value || !ulp_tensor_same_shape(value, reference)) {
+                work->members[a].shapeless = true;
+                continue;
+            }
+            status = ulp_metrics_measure_on(value, reference, &event->arithmetics[l].storage,
+                                            comparing->pool, &metrics, error);
+            const struct ulp_error_size size = size_of(&metrics);
+            if (status == ULP_OK)
+                take_worse(&work->members[a].actual, &size);
+            if (status == ULP_OK && ulp_element_is_float(value->element) && metrics.nonfinite)
+                status = ulp_compare_note_kinds(comparing, work, &work->members[a], value, error);
+        }
+    }
+    if (status == ULP_OK)
+        status = measure_files(comparing, (size_t)number, reference, given, error);
+    for (size_t a = 0; a < lanes; a++)
+        work->members[a].open |= ulp_is_open(comparing, a, event->output_names[o]);
+    return status;
+}
+
+static enum ulp_status collect_node(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct collecting *collecting = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t a = 0; a < collecting->comparing->out->arithmetic_count && status == ULP_OK; a++)
+        status = ulp_decisions_follow(collecting->comparing, a, event, collecting->lanes[a],
+                                      collecting->lanes[a + 1], a == 0, error);
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
+        status = measure_output(collecting, event, o, error);
+    return status;
+}
+
+/* An input: its reference is what was given, and an arithmetic's error is that of rounding it. */
+static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t number,
+                                     const struct ulp_tensor *given, struct ulp_error *error)
+{
+    const size_t lanes = comparing->out->arithmetic_count;
+    const struct ulp_tensor **none = ulp_arena_take(comparing->arena, lanes, sizeof *none);
+    enum ulp_status status =
+        none ? describe(comparing, number, NULL, given, error) : ulp_comparing_memory(error);
+    struct ulp_compared_work *work = &comparing->work[number];
+    for (size_t a = 0; a < lanes && ulp_type_is_float(given->type) && status == ULP_OK; a++) {
+        struct ulp_format format;
+        status = ulp_lane_format(&comparing->options->arithmetics[a], given->type, &format, error);
+        if (status == ULP_OK && format.carrier != ULP_CARRIER_MPFR)
+            work->members[a].actual = rounding_error(work->reference, work->count, &format);
+    }
+    if (status == ULP_OK)
+        status = measure_files(comparing, number, given, none, error);
+    return status;
+}
+
+static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    const struct ulp_block *block = comparing->plan->main;
+    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
+        const char *name = block->slots[block->inputs[i]].name;
+        const ptrdiff_t number = ulp_compared_find(comparing, name, 0);
+        const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, name);
+        if (number >= 0 && given)
+            status = collect_input(comparing, (size_t)number, given, error);
+    }
+    return status;
+}
+
+/* Reference, then of each arithmetic itself and its schedules; first[a] is where a's begin. */
+static size_t make_lanes(const struct ulp_compare_options *options, struct ulp_arithmetic *lanes,
+                         struct ulp_keeps *keeps, size_t *first)
+{
+    size_t count = 0;
+    lanes[count++] = options->reference;
+    for (size_t a = 0; a < options->arithmetic_count; a++) {
+        ptrdiff_t ignored;
+        first[a] = count;
+        count += ulp_schedules_make(&options->arithmetics[a], lanes + count, &ignored);
+        for (size_t l = first[a]; options->keeps && l < count; l++)
+            keeps[l] = options->keeps[a];
+    }
+    first[options->arithmetic_count] = count;
+    return count;
+}
+
+enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    const struct ulp_compare_options *options = comparing->options;
+    const size_t arithmetics = options->arithmetic_count,
+                 lanes_max = 1 + arithmetics * ULP_SCHEDULES_MAX;
+    struct ulp_arithmetic *lanes = ulp_arena_take(comparing->arena, lanes_max, sizeof *lanes);
+    struct ulp_keeps *keeps = ulp_arena_take(comparing->arena, lanes_max, sizeof *keeps);
+    size_t *first = ulp_arena_take(comparing->arena, arithmetics + 1, sizeof *first);
+    struct collecting collecting = {comparing, first};
+    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs, .keeps = keeps};
+    enum ulp_status status = lanes && keeps && first ? ULP_OK : ulp_comparing_memory(error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(comparing->model, lanes, make_lanes(options, lanes, keeps, first),
+                                 &plan_options, &comparing->plan, error);
+    if (status == ULP_OK)
+        status = ulp_compare_match(comparing, error);
+    if (status == ULP_OK)
+        status = collect_inputs(comparing, error);
+    if (status == ULP_OK) {
+        const struct ulp_observer observers[] = {{.context = &collecting,
+                                                  .node_done = collect_node},
+                                                 options->progress ? *options->progress
+                                                                   : (struct ulp_observer){0}};
+        ulp_comparing_begins(comparing);
+        status = ulp_plan_run(comparing->plan, comparing->inputs, &options->run, observers,
+                              options->progress ? 2 : 1, NULL, NULL, error);
+    }
+    return status;
+}

@@ -1,0 +1,194 @@
+/* The result of a lint as JSON (doc/lint.md) and as SARIF 2.1.0 (OASIS standard). */
+#include <stdlib.h>
+#include <ulpscope.h>
+
+#include "analysis/lint/lint.h"
+#include "analysis/html/html.h"
+#include "analysis/writing/json_value.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "base/machine/file.h"
+
+static json_t *optional(const char *text)
+{
+    return text ? ulp_json_text(text) : json_null();
+}
+
+static json_t *make_counts(const struct ulp_lint_result *result)
+{
+    json_t *counts = json_object();
+    for (int s = ULP_SEVERITY_COUNT - 1; s >= 0; s--)
+        ulp_json_set(&counts, ulp_severity_name((enum ulp_severity)s),
+                     json_integer((json_int_t)result->counts[s]));
+    return counts;
+}
+
+static json_t *make_runtimes(unsigned runtimes)
+{
+    json_t *names = json_array();
+    for (unsigned bit = 1; bit <= ULP_LINT_ALL; bit <<= 1)
+        if (runtimes & bit)
+            ulp_json_append(&names, json_string(ulp_lint_runtime_name(bit)));
+    return names;
+}
+
+static json_t *make_finding(const struct ulp_finding *finding)
+{
+    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->rule].rule;
+    json_t *object = json_object();
+    ulp_json_set(&object, "rule", json_string(rule->id));
+    ulp_json_set(&object, "severity", json_string(ulp_severity_name(rule->severity)));
+    ulp_json_set(&object, "node", optional(finding->node));
+    ulp_json_set(&object, "op", optional(finding->op));
+    ulp_json_set(&object, "value", optional(finding->value));
+    ulp_json_set(&object, "text", ulp_json_text(finding->text));
+    ulp_json_set(&object, "what", json_string(rule->what));
+    ulp_json_set(&object, "fix", json_string(rule->fix));
+    return object;
+}
+
+static json_t *make_verdict(const struct ulp_lint_result *result)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_lint_summary(result, 1, 0, false, &text, &ignored);
+    return ulp_json_paragraph(text);
+}
+
+static json_t *make_json(const struct ulp_lint_result *result)
+{
+    json_t *root = json_object(), *findings = json_array();
+    ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
+    ulp_json_set(&root, "verdict", make_verdict(result));
+    ulp_json_set(&root, "model", ulp_json_text(result->model_path));
+    ulp_json_set(&root, "for", make_runtimes(result->runtimes));
+    ulp_json_set(&root, "nodes", json_integer((json_int_t)result->node_count));
+    ulp_json_set(&root, "counts", make_counts(result));
+    for (size_t f = 0; f < result->finding_count; f++)
+        ulp_json_append(&findings, make_finding(&result->findings[f]));
+    ulp_json_set(&root, "assumed", optional(result->assumed));
+    ulp_json_set(&root, "unplanned", optional(result->unplanned));
+    ulp_json_set(&root, "findings", findings);
+    return root;
+}
+
+/* ---- SARIF ---- */
+
+/* {"text": ...} */
+static json_t *make_message(const char *text)
+{
+    json_t *message = json_object();
+    ulp_json_set(&message, "text", ulp_json_text(text));
+    return message;
+}
+
+/* A path as a URI reference: RFC 3986 allows these characters in a path. */
+static json_t *make_uri(const char *path)
+{
+    struct ulp_text uri = {0};
+    for (const char *c = path; *c; c++) {
+        const bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                           (*c >= '0' && *c <= '9') || strchr("-._~/!$&'()*+,;=@", *c);
+        ulp_text_add(&uri, plain ? "%c" : "%%%02X", plain ? *c : (unsigned char)*c);
+    }
+    json_t *value = uri.failed ? NULL : json_string(uri.data ? uri.data : "");
+    ulp_text_free(&uri);
+    return value;
+}
+
+static json_t *make_rule(const struct ulp_lint_rule *rule)
+{
+    json_t *object = json_object(), *level = json_object(), *properties = json_object();
+    ulp_json_set(&object, "id", json_string(rule->id));
+    ulp_json_set(&object, "shortDescription", make_message(rule->what));
+    ulp_json_set(&object, "fullDescription", make_message(rule->why));
+    ulp_json_set(&object, "help", make_message(rule->fix));
+    ulp_json_set(&level, "level", json_string(ulp_severity_name(rule->severity)));
+    ulp_json_set(&object, "defaultConfiguration", level);
+    ulp_json_set(&properties, "source", json_string(rule->source));
+    ulp_json_set(&properties, "runtimes", make_runtimes(rule->runtimes));
+    ulp_json_set(&object, "properties", properties);
+    return object;
+}
+
+static json_t *make_location(const struct ulp_lint_result *result,
+                             const struct ulp_finding *finding)
+{
+    json_t *location = json_object(), *physical = json_object(), *artifact = json_object();
+    ulp_json_set(&artifact, "uri", make_uri(result->model_path));
+    ulp_json_set(&physical, "artifactLocation", artifact);
+    ulp_json_set(&location, "physicalLocation", physical);
+    if (finding->node) {
+        json_t *logical = json_object(), *list = json_array();
+        ulp_json_set(&logical, "name", ulp_json_text(finding->node));
+        ulp_json_set(&logical, "kind", json_string("element"));
+        ulp_json_append(&list, logical);
+        ulp_json_set(&location, "logicalLocations", list);
+    }
+    return location;
+}
+
+static json_t *make_result(const struct ulp_lint_result *result, const struct ulp_finding *finding)
+{
+    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->rule].rule;
+    json_t *object = json_object(), *locations = json_array();
+    struct ulp_text text = {0};
+    if (finding->node)
+        ulp_text_show(&text, "%s (%s): ", finding->node, finding->op);
+    ulp_text_add(&text, "%s", finding->text);
+    ulp_json_set(&object, "ruleId", json_string(rule->id));
+    ulp_json_set(&object, "ruleIndex", json_integer((json_int_t)finding->rule));
+    ulp_json_set(&object, "level", json_string(ulp_severity_name(rule->severity)));
+    ulp_json_set(&object, "message", text.failed ? NULL : make_message(text.data));
+    ulp_json_append(&locations, make_location(result, finding));
+    ulp_json_set(&object, "locations", locations);
+    ulp_text_free(&text);
+    return object;
+}
+
+static json_t *make_sarif(const struct ulp_lint_result *result)
+{
+    json_t *root = json_object(), *runs = json_array(), *run = json_object(), *tool = json_object(),
+           *driver = json_object(), *rules = json_array(), *results = json_array();
+    for (size_t r = 0; r < ulp_lint_row_count; r++)
+        ulp_json_append(&rules, make_rule(&ulp_lint_rows[r].rule));
+    for (size_t f = 0; f < result->finding_count; f++)
+        ulp_json_append(&results, make_result(result, &result->findings[f]));
+    ulp_json_set(&driver, "name", json_string("ulpscope"));
+    ulp_json_set(&driver, "version", json_string(ulp_version()));
+    ulp_json_set(&driver, "rules", rules);
+    ulp_json_set(&tool, "driver", driver);
+    ulp_json_set(&run, "tool", tool);
+    ulp_json_set(&run, "results", results);
+    ulp_json_append(&runs, run);
+    ulp_json_set(&root, "$schema",
+                 json_string("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
+                             "sarif-schema-2.1.0.json"));
+    ulp_json_set(&root, "version", json_string("2.1.0"));
+    ulp_json_set(&root, "runs", runs);
+    return root;
+}
+
+enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_json_write(make_json(result), path, error);
+}
+
+enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
+                                     struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_json_write(make_sarif(result), path, error);
+}
+
+enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *path,
+                              struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("lint", make_json(result), path, error);
+}

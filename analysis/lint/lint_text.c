@@ -1,0 +1,132 @@
+/* The result of a lint as text: the verdict, then the findings of each rule, the most severe first.
+ */
+#include "analysis/lint/lint.h"
+
+#include "analysis/writing/columns.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+
+/* Findings come by rule: the end of those of the first one's rule. */
+static size_t find_end(const struct ulp_lint_result *result, size_t first)
+{
+    size_t end = first;
+    while (end < result->finding_count &&
+           result->findings[end].rule == result->findings[first].rule)
+        end++;
+    return end;
+}
+
+/* The most severe rule, of those the one with most findings: its first finding. */
+static size_t find_worst(const struct ulp_lint_result *result)
+{
+    size_t worst = 0, most = 0;
+    enum ulp_severity severity = ULP_SEVERITY_NOTE;
+    for (size_t f = 0, end; f < result->finding_count; f = end) {
+        end = find_end(result, f);
+        const enum ulp_severity here = ulp_lint_rows[result->findings[f].rule].rule.severity;
+        if (here > severity || (here == severity && end - f > most)) {
+            worst = f;
+            most = end - f;
+            severity = here;
+        }
+    }
+    return worst;
+}
+
+static void add_counts(struct ulp_text *out, const struct ulp_lint_result *result)
+{
+    bool any = false;
+    for (int s = ULP_SEVERITY_COUNT - 1; s >= 0; s--) {
+        if (!result->counts[s])
+            continue;
+        ulp_text_add(out, "%s%zu %s%s", any ? ", " : "", result->counts[s],
+                     ulp_severity_name((enum ulp_severity)s), result->counts[s] == 1 ? "" : "s");
+        any = true;
+    }
+}
+
+static void add_verdict(struct ulp_text *out, const struct ulp_lint_result *result)
+{
+    ulp_text_show(out, "%s: ", result->model_path);
+    if (!result->finding_count) {
+        ulp_text_add(out, "nothing found in %zu nodes.\n", result->node_count);
+        return;
+    }
+    const size_t worst = find_worst(result);
+    const struct ulp_finding *finding = &result->findings[worst];
+    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->rule].rule;
+    add_counts(out, result);
+    ulp_text_add(out, " in %zu nodes. Begin with %s: %s", result->node_count, rule->id, rule->what);
+    if (finding->node)
+        ulp_text_show(out, " (%s)", finding->node);
+    ulp_text_add(out, ". %s\n", rule->fix);
+}
+
+/* A paragraph after a word. */
+static void add_paragraph(const struct ulp_page *page, const char *word, const char *text)
+{
+    ulp_text_add(page->out, "  %-5s ", word);
+    ulp_page_wrapped(page, text, 8, 8);
+}
+
+static void add_finding(const struct ulp_page *page, const struct ulp_finding *finding)
+{
+    ulp_text_add(page->out, "  ");
+    if (finding->node) {
+        ulp_text_show(page->out, "%s (%s): ", finding->node, finding->op);
+    }
+    ulp_text_add(page->out, "%s\n", finding->text);
+}
+
+static void add_rule(const struct ulp_page *page, const struct ulp_lint_result *result,
+                     size_t first, size_t end, size_t shown)
+{
+    const struct ulp_lint_rule *rule = &ulp_lint_rows[result->findings[first].rule].rule;
+    const char *colour = rule->severity == ULP_SEVERITY_ERROR     ? page->red
+                         : rule->severity == ULP_SEVERITY_WARNING ? page->yellow
+                                                                  : page->dim;
+    ulp_text_add(page->out, "\n%s%s%s %s%s%s: %s\n", colour, ulp_severity_name(rule->severity),
+                 page->off, page->bold, rule->id, page->off, rule->what);
+    for (size_t f = first; f < end; f++) {
+        if (shown && f - first == shown && end - f > 1) {
+            ulp_text_add(page->out, "  ... and %zu more\n", end - f);
+            break;
+        }
+        add_finding(page, &result->findings[f]);
+    }
+    add_paragraph(page, "why", rule->why);
+    add_paragraph(page, "do", rule->fix);
+}
+
+/* What was not known of shapes. */
+static void add_shapes(const struct ulp_page *page, const struct ulp_lint_result *result)
+{
+    if (result->unplanned)
+        ulp_text_show(page->out,
+                      "\nOperators that are written out as several nodes were not looked for: %s\n",
+                      result->unplanned);
+    if (result->assumed)
+        ulp_text_show(
+            page->out,
+            "\nTaken as 1, so that findings may be hidden: %s (--dim, --shape or --inputs "
+            "says what they are).\n",
+            result->assumed);
+}
+
+enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t shown, int width,
+                                 bool colour, char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    add_verdict(&text, result);
+    for (int severity = ULP_SEVERITY_ERROR; severity >= ULP_SEVERITY_NOTE; severity--)
+        for (size_t f = 0, end; f < result->finding_count; f = end) {
+            end = find_end(result, f);
+            if ((int)ulp_lint_rows[result->findings[f].rule].rule.severity == severity)
+                add_rule(&page, result, f, end, shown);
+        }
+    add_shapes(&page, result);
+    return ulp_page_take(&text, out, error);
+}

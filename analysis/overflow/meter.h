@@ -1,0 +1,120 @@
+/* What the forecast's files share. */
+#ifndef ULP_ANALYSIS_OVERFLOW_METER_H
+#define ULP_ANALYSIS_OVERFLOW_METER_H
+
+#include <ulpscope/overflow.h>
+
+#include "ops/probe.h"
+#include "run/pass/forward.h"
+
+/* One lane while samples are added. */
+struct ulp_overflow_course {
+    struct ulp_overflow_node **nodes; /* by number; NULL: not computed yet */
+    size_t *hidden_capacity;          /* by number */
+    /* what becomes of overflows, as an audit follows them (audit/audit_overflow.h) */
+    struct ulp_audit_lane audit;
+    /* by slot of the main graph, in the current sample: what the lane has where it comes from an
+     * overflow and is not finite; type UNDEFINED: nothing of that kind */
+    struct ulp_tensor *poisoned;
+    ptrdiff_t *overflow; /* by slot: which one */
+    /* the arithmetic makes constants that are too large finite, as a mask of -3.4e38: then by slot
+     * what the lane has where the reference's value would be infinite in it */
+    bool saturates;
+    struct ulp_tensor *held;
+    double ratio;   /* largest in the sample, over all outputs, of value / limit */
+    double *ratios; /* by sample */
+    size_t ratio_capacity;
+    size_t evaluated, computed; /* nodes, and those in the lane's own arithmetic */
+};
+
+struct ulp_overflow_meter {
+    struct ulp_forward forward;
+    struct ulp_overflow_forecast forecast;
+    struct ulp_arena *memory; /* of what only collecting needs */
+    struct ulp_overflow_course *lanes;
+    size_t sample, sample_capacity;
+    struct ulp_plan *fast; /* FP32, of ulp_overflow_meter_scan; NULL until it is needed */
+    int thread_count;
+    struct ulp_probe probe;
+    /* of the node that runs now, in one lane */
+    size_t lane;
+    bool near_inside; /* a hidden value comes near the end of what it is computed in */
+    struct inside_overflow {
+        bool any, sum;
+        char words[160];
+    } inside; /* the first that is beyond it */
+};
+
+/* One node in one lane and sample. */
+struct ulp_overflow_view {
+    const struct ulp_step *step;
+    size_t lane;                             /* of the plan */
+    const struct ulp_tensor *const *rounded; /* its inputs: the reference's, as the lane has them */
+    const struct ulp_tensor *const *widened; /* the same in FP64 */
+    const struct ulp_tensor *exact;          /* results in FP64 on those */
+    const struct ulp_tensor *stored;         /* by the lane: rounded, or computed by itself */
+    struct ulp_arena *arena;
+};
+
+static inline enum ulp_status ulp_overflow_memory(struct ulp_error *error)
+{
+    return ulp_fail_memory(error, "out of memory for the forecast");
+}
+static inline const struct ulp_tensor *ulp_overflow_truth(const struct ulp_overflow_meter *meter,
+                                                          int slot)
+{
+    return &meter->forward.lanes[0].values[slot];
+}
+/* Elements of a float tensor that are infinite where the truth's are finite, or NaN where these are
+ * numbers (also where a format has no infinity); *first: the first. */
+size_t ulp_overflow_nonfinite(const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                              size_t *first);
+
+/* hidden.c: the node's entry, made when it is new; what is told of its inside; the verdicts. */
+enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane, size_t number,
+                                  struct ulp_overflow_node **out, struct ulp_error *error);
+enum ulp_status ulp_overflow_tell(void *meter, size_t node, const struct ulp_hidden *hidden,
+                                  bool result, struct ulp_error *error);
+void ulp_overflow_judge_hidden(struct ulp_overflow_node *node);
+
+/* overflow.c: a sample's beginning and end. */
+enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char *name,
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error);
+/* An output of the model in the reference: is there anything to judge? */
+enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
+                                          const struct ulp_tensor *value, struct ulp_error *error);
+enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error);
+
+/* look.c: an output's range with that of one more sample, which fits the format unless one before
+ * did not. */
+enum ulp_status ulp_overflow_add(struct ulp_overflow_meter *meter, size_t lane,
+                                 struct ulp_overflow_output *output, const struct ulp_tensor *value,
+                                 struct ulp_error *error);
+/* look.c: does some value come so near the format's largest that rounding inside the node could
+ * decide? */
+bool ulp_overflow_is_near(const struct ulp_tensor *exact, const struct ulp_format *format);
+/* The node's figures with this sample's; *born: it overflows by itself. */
+enum ulp_status ulp_overflow_look(struct ulp_overflow_meter *meter, struct ulp_overflow_node *node,
+                                  const struct ulp_overflow_view *view, bool *born,
+                                  struct ulp_error *error);
+
+/* look.c: the results of a node in a body, as a probe gives them. */
+enum ulp_status ulp_overflow_give(void *meter, size_t node, const struct ulp_tensor *const *inputs,
+                                  size_t input_count, const struct ulp_tensor *outputs,
+                                  struct ulp_error *error);
+
+/* fate.c: what the node does with what its inputs bear, and with what is born in it. */
+enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,
+                                    const struct ulp_overflow_view *view, bool born,
+                                    struct ulp_error *error);
+/* A sample is over: which overflows its outputs bear. */
+void ulp_overflow_reach(struct ulp_overflow_meter *meter, size_t lane);
+/* What comes of constants that the lane has made finite stays the lane's own. */
+enum ulp_status ulp_overflow_hold(struct ulp_overflow_meter *meter,
+                                  const struct ulp_overflow_view *view, struct ulp_error *error);
+void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *step);
+/* After all samples. */
+void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
+                        struct ulp_overflow_lane *to);
+
+#endif

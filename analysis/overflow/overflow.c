@@ -1,0 +1,533 @@
+/* A forecast from its start to its end. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/audit/place.h"
+#include "analysis/audit/audit_overflow.h"
+#include "analysis/overflow/meter.h"
+#include "analysis/measure/judge.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+
+static char *copy_text(struct ulp_overflow_meter *meter, const char *text)
+{
+    return ulp_arena_text(meter->forecast.memory, text, strlen(text));
+}
+
+static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
+                                    struct ulp_error *error)
+{
+    const struct ulp_plan *plan = meter->forward.plan;
+    struct ulp_overflow_lane *lane = &meter->forecast.lanes[l];
+    struct ulp_overflow_course *own = &meter->lanes[l];
+    struct ulp_audit_lane *audit = &own->audit;
+    lane->name = copy_text(meter, ulp_plan_lane_name(plan, l + 1));
+    lane->arithmetic = plan->lanes[l + 1];
+    own->nodes = ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *own->nodes);
+    own->hidden_capacity =
+        ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *own->hidden_capacity);
+    own->poisoned =
+        ulp_arena_take(meter->memory, plan->main->slot_count + 1, sizeof *own->poisoned);
+    own->held = ulp_arena_take(meter->memory, plan->main->slot_count + 1, sizeof *own->held);
+    own->overflow =
+        ulp_arena_take(meter->memory, plan->main->slot_count + 1, sizeof *own->overflow);
+    *audit = (struct ulp_audit_lane){.node_count = plan->node_count};
+    audit->nodes = ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *audit->nodes);
+    if (!lane->name || !own->nodes || !own->hidden_capacity || !own->poisoned || !own->held ||
+        !own->overflow || !audit->nodes)
+        return ulp_overflow_memory(error);
+    for (size_t n = 0; n < plan->node_count; n++) {
+        audit->nodes[n].index = n;
+        ulp_plan_node_types(plan, l + 1, n, &audit->nodes[n].types);
+    }
+    const enum ulp_status status =
+        ulp_audit_overflow_prepare(audit, plan, l + 1, meter->memory, error);
+    for (size_t c = 0; c < audit->constant_count && status == ULP_OK; c++)
+        own->saturates |=
+            audit->constants[c].overflowed && lane->arithmetic.constants != ULP_CONSTANTS_IEEE;
+    return status;
+}
+
+static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ulp_plan *plan,
+                               int thread_count, struct ulp_error *error)
+{
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    enum ulp_status status = ulp_forward_open(&meter->forward, plan, thread_count, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&meter->memory, budget, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&forecast->memory, budget, error);
+    if (status != ULP_OK)
+        return status;
+    forecast->lane_count = plan->lane_count - 1;
+    forecast->model_path = copy_text(meter, ulp_model_path(plan->model));
+    forecast->reference = copy_text(meter, plan->lanes[0].name);
+    forecast->lanes =
+        ulp_arena_take(forecast->memory, forecast->lane_count, sizeof *forecast->lanes);
+    meter->lanes = ulp_arena_take(meter->memory, forecast->lane_count, sizeof *meter->lanes);
+    if (!forecast->model_path || !forecast->reference || !forecast->lanes || !meter->lanes)
+        return ulp_overflow_memory(error);
+    status = ulp_places_make(plan, forecast->memory, &forecast->places, error);
+    if (status != ULP_OK)
+        return status;
+    forecast->place_count = ulp_plan_node_count(plan);
+    meter->thread_count = thread_count;
+    meter->probe = (struct ulp_probe){.tell = ulp_overflow_tell,
+                                      .give = ulp_overflow_give,
+                                      .context = meter,
+                                      .budget = budget};
+    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
+        status = prepare_lane(meter, l, error);
+    return status;
+}
+
+enum ulp_status ulp_overflow_meter_create(const struct ulp_plan *plan, int thread_count,
+                                          struct ulp_overflow_meter **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    *out = NULL;
+    if (plan->lane_count < 2)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a forecast needs a reference and at least one arithmetic");
+    struct ulp_overflow_meter *meter = calloc(1, sizeof *meter);
+    if (!meter)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the forecast");
+    const enum ulp_status status = prepare(meter, plan, thread_count, error);
+    if (status == ULP_OK)
+        *out = meter;
+    else
+        ulp_overflow_meter_free(meter);
+    return status;
+}
+
+static void forget_values(struct ulp_overflow_meter *meter)
+{
+    for (size_t l = 0; meter->lanes && l < meter->forecast.lane_count; l++) {
+        const struct ulp_overflow_course *lane = &meter->lanes[l];
+        const struct ulp_plan *plan = meter->forward.plan; /* NULL: it could not be opened */
+        const size_t slots = plan && lane->poisoned && lane->held ? plan->main->slot_count : 0;
+        for (size_t v = 0; v < slots; v++) {
+            ulp_tensor_free(&lane->poisoned[v]);
+            ulp_tensor_free(&lane->held[v]);
+        }
+    }
+}
+
+void ulp_overflow_meter_free(struct ulp_overflow_meter *meter)
+{
+    if (!meter)
+        return;
+    forget_values(meter);
+    ulp_plan_free(meter->fast);
+    ulp_forward_close(&meter->forward);
+    ulp_arena_free(meter->memory);
+    ulp_arena_free(meter->forecast.memory);
+    free(meter);
+}
+
+enum ulp_status ulp_overflow_meter_reshape(struct ulp_overflow_meter *meter,
+                                           const struct ulp_plan *plan, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    if (!ulp_plan_same_nodes(meter->forward.plan, plan))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "its shapes leave other nodes to compute than the first sample's");
+    ulp_plan_free(meter->fast);
+    meter->fast = NULL;
+    ulp_forward_close(&meter->forward);
+    return ulp_forward_open(&meter->forward, plan, meter->thread_count, error);
+}
+
+/* ---- nodes ---- */
+
+static enum ulp_status make_outputs(struct ulp_overflow_meter *meter,
+                                    struct ulp_overflow_node *node,
+                                    const struct ulp_overflow_view *view, struct ulp_error *error)
+{
+    const struct ulp_block *block = meter->forward.plan->main;
+    const struct ulp_step *step = view->step;
+    enum ulp_status status = ULP_OK;
+    if (node->outputs)
+        return ULP_OK;
+    node->outputs =
+        ulp_arena_take(meter->forecast.memory, step->output_count + 1, sizeof *node->outputs);
+    if (!node->outputs)
+        return ulp_overflow_memory(error);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+        const int slot = step->outputs[o];
+        if (slot < 0 || !ulp_type_is_float(view->exact[o].type))
+            continue;
+        struct ulp_overflow_output *output = &node->outputs[node->output_count++];
+        output->name = copy_text(meter, block->slots[slot].name);
+        status = output->name ? ulp_forward_format(&meter->forward, view->lane, step,
+                                                   view->exact[o].type, &output->format, error)
+                              : ulp_overflow_memory(error);
+    }
+    return status;
+}
+
+/* Must the lane's own arithmetic decide? */
+static bool is_undecided(struct ulp_overflow_meter *meter, const struct ulp_overflow_view *view)
+{
+    const struct ulp_step *step = view->step;
+    struct ulp_format format;
+    if (meter->near_inside)
+        return true;
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0 && ulp_element_is_float(view->exact[o].element) &&
+            ulp_forward_format(&meter->forward, view->lane, step, view->exact[o].type, &format,
+                               NULL) == ULP_OK &&
+            ulp_overflow_is_near(&view->exact[o], &format))
+            return true;
+    return false;
+}
+
+/* The results as the lane has them: of its own arithmetic where that must decide, else the exact
+ * ones rounded. */
+static enum ulp_status store_results(struct ulp_overflow_meter *meter,
+                                     const struct ulp_overflow_view *view,
+                                     struct ulp_tensor *stored, struct ulp_error *error)
+{
+    struct ulp_forward *forward = &meter->forward;
+    struct ulp_overflow_course *lane = &meter->lanes[view->lane - 1];
+    lane->evaluated++;
+    if (is_undecided(meter, view)) {
+        lane->computed++;
+        return ulp_step_run(view->step, &forward->lanes[view->lane], view->rounded, stored, error);
+    }
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++)
+        if (view->step->outputs[o] >= 0)
+            status = ulp_forward_store(forward, view->lane, view->step, &view->exact[o], &stored[o],
+                                       error);
+    return status;
+}
+
+static void free_tensors(struct ulp_tensor *tensors, size_t count)
+{
+    for (size_t i = 0; tensors && i < count; i++)
+        ulp_tensor_free(&tensors[i]);
+}
+
+/* The step in FP64, looked into. */
+static enum ulp_status run_probed(struct ulp_overflow_meter *meter, size_t l,
+                                  const struct ulp_step *step,
+                                  const struct ulp_tensor *const *inputs, struct ulp_tensor *exact,
+                                  struct ulp_error *error)
+{
+    struct ulp_forward *forward = &meter->forward;
+    enum ulp_status status =
+        ulp_forward_format(forward, l, step, ULP_TYPE_FLOAT, &meter->probe.format, error);
+    if (status != ULP_OK)
+        return status;
+    meter->lane = l - 1;
+    meter->near_inside = false;
+    meter->inside = (struct inside_overflow){0};
+    forward->wide.probe = &meter->probe;
+    status = ulp_step_run(step, &forward->wide, inputs, exact, error);
+    forward->wide.probe = NULL;
+    return status;
+}
+
+static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
+                                    const struct ulp_step *step, struct ulp_arena *arena,
+                                    struct ulp_error *error)
+{
+    struct ulp_forward *forward = &meter->forward;
+    struct ulp_forward_inputs rounded = {0}, widened = {0};
+    const struct ulp_tensor *held = meter->lanes[l - 1].held;
+    struct ulp_overflow_node *node;
+    bool born = false;
+    struct ulp_tensor *exact = ulp_arena_take(arena, step->output_count + 1, sizeof *exact),
+                      *stored = ulp_arena_take(arena, step->output_count + 1, sizeof *stored);
+    if (!exact || !stored)
+        return ulp_overflow_memory(error);
+    enum ulp_status status = ulp_forward_rounded(forward, l, step, arena, &rounded, error);
+    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+        if (step->inputs[i] >= 0 && held[step->inputs[i]].type != ULP_TYPE_UNDEFINED)
+            rounded.at[i] = &held[step->inputs[i]];
+    if (status == ULP_OK)
+        status = ulp_forward_widened(forward, l, step, rounded.at, NULL, arena, &widened, error);
+    if (status == ULP_OK)
+        status = run_probed(meter, l, step, widened.at, exact, error);
+    const struct ulp_overflow_view view = {.step = step,
+                                           .lane = l,
+                                           .rounded = rounded.at,
+                                           .widened = widened.at,
+                                           .exact = exact,
+                                           .stored = stored,
+                                           .arena = arena};
+    if (status == ULP_OK)
+        status = store_results(meter, &view, stored, error);
+    if (status == ULP_OK)
+        status = ulp_overflow_node(meter, l - 1, step->number, &node, error);
+    if (status == ULP_OK)
+        status = make_outputs(meter, node, &view, error);
+    if (status == ULP_OK)
+        status = ulp_overflow_look(meter, node, &view, &born, error);
+    if (status == ULP_OK)
+        status = ulp_overflow_follow(meter, &view, born, error);
+    if (status == ULP_OK)
+        status = ulp_overflow_hold(meter, &view, error);
+    free_tensors(stored, step->output_count); /* views of exact among them */
+    free_tensors(exact, step->output_count);
+    ulp_forward_inputs_free(&widened);
+    ulp_forward_inputs_free(&rounded);
+    return status;
+}
+
+/* ---- samples ---- */
+
+static enum ulp_status ask(const struct ulp_observer *observer, const struct ulp_step *step,
+                           struct ulp_error *error)
+{
+    if (!observer || !observer->cancelled)
+        return ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const bool cancelled = observer->cancelled(observer->context);
+    ulp_environment_resume(paused);
+    return cancelled
+               ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name)
+               : ULP_OK;
+}
+
+static enum ulp_status tell(const struct ulp_observer *observer, const struct ulp_plan *plan,
+                            const struct ulp_step *step, const struct ulp_lane_seconds *seconds,
+                            double done, struct ulp_error *error)
+{
+    struct ulp_event event = {.index = step->number,
+                              .node_count = plan->node_count,
+                              .name = step->name,
+                              .op = step->bound.node->op_type,
+                              .lane_count = plan->lane_count,
+                              .lane_seconds = seconds,
+                              .progress = plan->main->cost > 0 ? done / plan->main->cost : 1};
+    if (!observer || !observer->node_done)
+        return ULP_OK;
+    for (size_t l = 0; l < plan->lane_count; l++)
+        event.seconds += seconds[l].own;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const enum ulp_status status = observer->node_done(observer->context, &event, error);
+    ulp_environment_resume(paused);
+    return status;
+}
+
+/* ---- may it be judged? ---- */
+
+static const struct ulp_tensor *find_value(const struct ulp_overflow_meter *meter, int slot)
+{
+    const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[slot];
+    return planned->constant ? planned->constant : ulp_overflow_truth(meter, slot);
+}
+
+/* Does the reference itself overflow here? Its infinity may be exact (1 / 0); which of the two, a
+ * reference of more range says. */
+static enum ulp_status look_at_reference(struct ulp_overflow_meter *meter,
+                                         const struct ulp_step *step, struct ulp_error *error)
+{
+    bool infinite = false, finite = true;
+    if (meter->forecast.beyond_reference ||
+        meter->forward.plan->lanes[0].storage.carrier == ULP_CARRIER_MPFR)
+        return ULP_OK;
+    for (size_t o = 0; o < step->output_count && !infinite; o++) {
+        const int slot = step->outputs[o];
+        const struct ulp_tensor *value = slot < 0 ? NULL : ulp_overflow_truth(meter, slot);
+        for (size_t i = 0; value && ulp_element_is_float(value->element) && i < value->count; i++)
+            infinite |= isinf(ulp_tensor_get(value, i)) != 0;
+    }
+    for (size_t i = 0; i < step->input_count && infinite && finite; i++)
+        finite =
+            step->inputs[i] < 0 || !ulp_judge_count_nonfinite(find_value(meter, step->inputs[i]));
+    if (!infinite || !finite)
+        return ULP_OK;
+    meter->forecast.beyond_reference = copy_text(meter, step->name);
+    return meter->forecast.beyond_reference ? ULP_OK : ulp_overflow_memory(error);
+}
+
+enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
+                                          const struct ulp_tensor *value, struct ulp_error *error)
+{
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    const enum ulp_crossing_kind kind = ulp_judge_reference(value);
+    return kind == ULP_CROSSED_VALUE ||
+                   ulp_unjudged_add(forecast->memory, &forecast->unjudged,
+                                    (struct ulp_unjudged){.name = name,
+                                                          .sample =
+                                                              forecast->sample_names[meter->sample],
+                                                          .reason = ulp_judge_reason(kind)})
+               ? ULP_OK
+               : ulp_overflow_memory(error);
+}
+
+static enum ulp_status judge_outputs(struct ulp_overflow_meter *meter, struct ulp_error *error)
+{
+    const struct ulp_block *block = meter->forward.plan->main;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < block->output_count && status == ULP_OK; o++)
+        status = ulp_overflow_judge_output(meter, block->slots[block->outputs[o]].name,
+                                           find_value(meter, block->outputs[o]), error);
+    return status;
+}
+
+/* `done`: of the plan's cost, with this step. */
+static enum ulp_status run_step(struct ulp_overflow_meter *meter, const struct ulp_step *step,
+                                const struct ulp_observer *observer, double done,
+                                struct ulp_error *error)
+{
+    const struct ulp_plan *plan = meter->forward.plan;
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, meter->forward.budget, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_lane_seconds *seconds = ulp_arena_take(arena, plan->lane_count, sizeof *seconds);
+    double before = ulp_seconds_now();
+    status = seconds ? ulp_forward_step(&meter->forward, step, arena, error)
+                     : ulp_overflow_memory(error);
+    if (status == ULP_OK)
+        status = look_at_reference(meter, step, error);
+    for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {
+        if (l > 0)
+            status = look_at_step(meter, l, step, arena, error);
+        const double now = ulp_seconds_now();
+        seconds[l].own = now - before;
+        before = now;
+    }
+    if (status == ULP_OK)
+        status = tell(observer, plan, step, seconds, done, error);
+    ulp_arena_free(arena);
+    return status;
+}
+
+static enum ulp_status run_sample(struct ulp_overflow_meter *meter,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_observer *observer, struct ulp_error *error)
+{
+    struct ulp_forward *forward = &meter->forward;
+    const struct ulp_block *block = forward->plan->main;
+    double done = 0;
+    enum ulp_status status = ulp_forward_begin(forward, inputs, error);
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        done += step->cost;
+        status = ask(observer, step, error);
+        if (status == ULP_OK && !step->folded)
+            status = run_step(meter, step, observer, done, error);
+        ulp_forward_drop(forward, step);
+        for (size_t l = 0; l < meter->forecast.lane_count; l++)
+            ulp_overflow_drop(&meter->lanes[l], step);
+    }
+    for (size_t l = 0; l < meter->forecast.lane_count && status == ULP_OK; l++)
+        ulp_overflow_reach(meter, l);
+    if (status == ULP_OK)
+        status = judge_outputs(meter, error);
+    forget_values(meter);
+    ulp_forward_end(forward);
+    return status;
+}
+
+enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char *name,
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
+                       &meter->sample_capacity, sizeof *forecast->sample_names) ||
+        !(forecast->sample_names[forecast->sample_count] = copy_text(meter, name)))
+        return ulp_overflow_memory(error);
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        meter->lanes[l].ratio = 0;
+    meter->sample = forecast->sample_count++;
+    const bool added =
+        ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
+        (meter->forward.plan->main->output_count || forecast->sample_count > 1 ||
+         ulp_unjudged_add(forecast->memory, &forecast->unjudged,
+                          (struct ulp_unjudged){.reason =
+                                                    ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
+    return added ? ULP_OK : ulp_overflow_memory(error);
+}
+
+enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error)
+{
+    for (size_t l = 0; l < meter->forecast.lane_count; l++) {
+        struct ulp_overflow_course *lane = &meter->lanes[l];
+        if (!ulp_plan_grow(meter->memory, &lane->ratios, meter->sample, &lane->ratio_capacity,
+                           sizeof *lane->ratios))
+            return ulp_overflow_memory(error);
+        lane->ratios[meter->sample] = lane->ratio;
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *meter, const char *name,
+                                          const struct ulp_tensor_set *inputs,
+                                          const struct ulp_observer *observer,
+                                          struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    static const struct ulp_tensor_set no_inputs;
+    const double started = ulp_seconds_now();
+    enum ulp_status status = ulp_overflow_begin(meter, name, inputs, error);
+    if (status == ULP_OK)
+        status = run_sample(meter, inputs ? inputs : &no_inputs, observer, error);
+    meter->forecast.seconds += ulp_seconds_now() - started;
+    return status == ULP_OK ? ulp_overflow_end(meter, error) : status;
+}
+
+/* ---- the end ---- */
+
+/* Outputs with more headroom than this are not asked for the chance of an overflow. */
+#define FAR_BITS 4
+
+/* What the samples say of unseen ones. */
+static enum ulp_status estimate(const struct ulp_overflow_meter *meter,
+                                const struct ulp_overflow_course *from,
+                                struct ulp_overflow_lane *lane, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_extreme_estimate(from->ratios, meter->forecast.sample_count, 1, 0,
+                                                  &lane->unseen, error);
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count && status == ULP_OK; o++) {
+            struct ulp_overflow_output *output = &lane->nodes[n].outputs[o];
+            if (output->headroom_bits < FAR_BITS)
+                status = ulp_extreme_estimate(output->sample_largest, output->sample_count,
+                                              output->format.max_finite, lane->nodes[n].index,
+                                              &output->unseen, error);
+        }
+    return status;
+}
+
+enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
+                                          struct ulp_overflow_forecast *out,
+                                          struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct ulp_plan *plan = meter->forward.plan;
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    for (size_t l = 0; l < forecast->lane_count; l++) {
+        struct ulp_overflow_lane *lane = &forecast->lanes[l];
+        const struct ulp_overflow_course *from = &meter->lanes[l];
+        lane->nodes = ulp_arena_take(forecast->memory, plan->node_count + 1, sizeof *lane->nodes);
+        if (!lane->nodes)
+            return ulp_overflow_memory(error);
+        lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
+        ulp_overflow_judge(plan, from, lane);
+        const enum ulp_status status = estimate(meter, from, lane, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    *out = *forecast;
+    *forecast = (struct ulp_overflow_forecast){0};
+    return ULP_OK;
+}
+
+void ulp_overflow_free(struct ulp_overflow_forecast *forecast)
+{
+    ulp_arena_free(forecast->memory);
+    *forecast = (struct ulp_overflow_forecast){0};
+}

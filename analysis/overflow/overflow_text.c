@@ -1,0 +1,505 @@
+/* The forecast on the terminal: a verdict on each arithmetic, then the nodes it is about. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/overflow.h>
+
+#include "analysis/measure/judge.h"
+#include "analysis/writing/columns.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+
+enum { LISTED = 12, NAMED = 3, KEEPS = 8, KEEPS_COLUMNS = 160, INSIDE = 6 };
+
+/* Nothing where that is all there is to say of an estimate. */
+static double show_percent(double chance)
+{
+    return chance < 1e-6 ? 0 : 100 * chance;
+}
+
+/* In tenths, and without a sign where that is nothing. */
+static double show_bits(double bits)
+{
+    return fabs(bits) < 0.05 ? 0 : bits;
+}
+
+static void add_node(const struct ulp_page *page, const struct ulp_overflow_node *node, int used)
+{
+    ulp_text_add(page->out, "node %zu ", node->index);
+    ulp_page_name(page, node->name, used + 13 + (int)strlen(node->op));
+    ulp_text_add(page->out, " (%s)", node->op);
+}
+
+static const struct ulp_overflow_node *find_node(const struct ulp_overflow_lane *lane,
+                                                 ptrdiff_t index)
+{
+    for (size_t n = 0; n < lane->node_count; n++)
+        if ((ptrdiff_t)lane->nodes[n].index == index)
+            return &lane->nodes[n];
+    return NULL;
+}
+
+/* The output that is worst, of those the one nearest to the format's largest. */
+static const struct ulp_overflow_output *find_worst(const struct ulp_overflow_node *node)
+{
+    const struct ulp_overflow_output *worst = NULL;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_overflow_output *output = &node->outputs[o];
+        if (!worst || output->verdict > worst->verdict ||
+            (output->verdict == worst->verdict && output->headroom_bits < worst->headroom_bits))
+            worst = output;
+    }
+    return worst;
+}
+
+static const struct ulp_overflow_node *find_nearest(const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_node *nearest = NULL;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_overflow_output *output = find_worst(&lane->nodes[n]);
+        if (output && (!nearest || output->headroom_bits < find_worst(nearest)->headroom_bits))
+            nearest = &lane->nodes[n];
+    }
+    return nearest;
+}
+
+/* ---- the verdict ---- */
+
+/* Do values inside operators have no more range than results? */
+static bool computes_narrow(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->compute.max_finite <= arithmetic->storage.max_finite;
+}
+
+static bool can_be_typed(const char *name)
+{
+    struct ulp_text shown = {0};
+    ulp_text_show(&shown, "%s", name);
+    const bool same =
+        !shown.failed && *name && strcmp(shown.data, name) == 0 && !strpbrk(name, "'*?:#");
+    ulp_text_free(&shown);
+    return same;
+}
+
+/* " --keep 'NAME=fp32'" for each, while they fit on a line; else by ranges of indexes. */
+static void add_keeps(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    size_t listed = 0, first = 0, last = 0, left = lane->keep_count;
+    const size_t most = page->width > 0 ? (size_t)page->width : KEEPS_COLUMNS;
+    struct ulp_text names = {0};
+    bool typed = lane->keep_count <= NAMED, open = false;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        typed &= !lane->nodes[n].keep || can_be_typed(lane->nodes[n].name);
+        if (lane->nodes[n].keep)
+            ulp_text_show(&names, " --keep '%s=fp32'", lane->nodes[n].name);
+    }
+    typed &= !names.failed && names.length < most;
+    if (typed)
+        ulp_text_add(page->out, "%s", names.data);
+    ulp_text_free(&names);
+    for (size_t n = 0; n <= lane->node_count && !typed; n++) {
+        const struct ulp_overflow_node *node = n < lane->node_count ? &lane->nodes[n] : NULL;
+        if (open && (!node || !node->keep || node->index != last + 1)) {
+            if (listed++ < KEEPS) {
+                ulp_text_add(page->out,
+                             last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
+                             first, last);
+                left -= last - first + 1;
+            }
+            open = false;
+        }
+        if (node && node->keep) {
+            first = open ? first : node->index;
+            last = node->index;
+            open = true;
+        }
+    }
+    if (!typed && left)
+        ulp_text_add(page->out, " and %zu node%s more", left, left == 1 ? "" : "s");
+}
+
+/* Does all that begins there come from a divisor, or the like, that has become zero? */
+static bool is_by_zero(const struct ulp_overflow_node *node)
+{
+    bool zero = false, other = false;
+    for (size_t o = 0; o < node->output_count; o++) {
+        zero |= node->outputs[o].overflowed > 0 && node->outputs[o].cause == ULP_OVERFLOW_ZERO;
+        other |= node->outputs[o].overflowed > 0 && node->outputs[o].cause != ULP_OVERFLOW_ZERO;
+    }
+    return zero && !other;
+}
+
+/* "overflows at 3 of 40 nodes": where overflows begin that do harm, or where any does if none does
+ * harm. It is the count of the verdict and of the table. */
+static size_t add_count(struct ulp_text *text, const struct ulp_overflow_lane *lane)
+{
+    bool zeros = true;
+    for (size_t n = 0; n < lane->node_count; n++)
+        zeros &= !lane->nodes[n].born || is_by_zero(&lane->nodes[n]);
+    const bool harmful = lane->harmful_count > 0;
+    const size_t count = harmful ? lane->harmful_count : lane->born_count;
+    ulp_text_add(text, "%s at %zu of %zu nodes%s", zeros ? "is not finite" : "overflows", count,
+                 lane->node_count, harmful ? "" : ", without harm");
+    return count;
+}
+
+/* "overflows at 3 of 40 nodes: NAME (OP) and 2 more" */
+static void add_born(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    const bool harmful = lane->harmful_count > 0;
+    const size_t count = add_count(page->out, lane);
+    ulp_text_add(page->out, ": ");
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_overflow_node *node = &lane->nodes[n];
+        if (!node->born || (harmful && node->effect != ULP_OVERFLOW_POISONS &&
+                            node->effect != ULP_OVERFLOW_SPOILS))
+            continue;
+        ulp_page_name(page, node->name, 60 + (int)strlen(node->op));
+        ulp_text_add(page->out, " (%s)", node->op);
+        break;
+    }
+    if (count > 1)
+        ulp_text_add(page->out, " and %zu more", count - 1);
+}
+
+/* Remedies whose outputs are this near are equally good: the first of them. */
+#define AS_GOOD_DB 0.5
+
+/* The best remedy, and what came of it beside what is without any. */
+static void add_best_remedy(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_remedy *as_it_is = lane->remedies, *best = as_it_is;
+    for (size_t r = 1; r < lane->remedy_count; r++) {
+        const struct ulp_overflow_remedy *other = &lane->remedies[r];
+        if (other->nonfinite < best->nonfinite ||
+            (other->nonfinite == best->nonfinite &&
+             (other->sqnr_db > best->sqnr_db + AS_GOOD_DB || isnan(best->sqnr_db))))
+            best = other;
+    }
+    if (lane->remedy_count < 2)
+        return;
+    if (best == as_it_is) {
+        ulp_text_add(page->out, "; nothing that was tried helps");
+        return;
+    }
+    ulp_text_show(page->out, "; %s: ", best->what);
+    if (!best->output || isnan(best->sqnr_db))
+        ulp_text_add(page->out, "no output can be compared");
+    else
+        ulp_text_show(page->out, "output %s is at %.1f dB", best->output, best->sqnr_db);
+    if (best->nonfinite)
+        ulp_text_add(page->out, ", %zu elements are not finite", best->nonfinite);
+    if (as_it_is->nonfinite)
+        ulp_text_add(page->out, ", as it is %zu elements are not finite", as_it_is->nonfinite);
+    else if (isnan(as_it_is->sqnr_db))
+        ulp_text_add(page->out, ", as it is nothing can be compared");
+    else
+        ulp_text_add(page->out, ", as it is %.1f dB", as_it_is->sqnr_db);
+}
+
+/* A page of the same kind, whose text is broken into lines later: names are whole. */
+static struct ulp_page make_inner(struct ulp_text *text)
+{
+    return ulp_page_make(text, 0, false);
+}
+
+static void add_broken(const struct ulp_page *page, struct ulp_text *text, size_t indent,
+                       size_t used)
+{
+    if (text->data)
+        ulp_page_wrapped(page, text->data, indent, used);
+    page->out->failed |= text->failed;
+    ulp_text_free(text);
+}
+
+static size_t count_masked(const struct ulp_overflow_lane *lane)
+{
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        bool masked = false;
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            masked |= lane->nodes[n].outputs[o].masked;
+        count += masked;
+    }
+    return count;
+}
+
+static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_node *nearest = find_nearest(lane);
+    const size_t masked = count_masked(lane);
+    struct ulp_text text = {0};
+    const struct ulp_page inner = make_inner(&text);
+    ulp_text_add(page->out, "%s", lane->harmful_count ? page->red : "");
+    ulp_text_add(&text, "%s: ", lane->name);
+    if (lane->born_count) {
+        add_born(&inner, lane);
+        add_best_remedy(&inner, lane);
+    } else if (nearest && isinf(find_worst(nearest)->headroom_bits)) {
+        ulp_text_add(&text, "nothing overflows at %zu nodes; all values are zero%s",
+                     lane->node_count, masked ? " or masks" : "");
+    } else if (nearest) {
+        ulp_text_add(&text, "nothing overflows at %zu nodes; ", lane->node_count);
+        ulp_text_show(&text, "the nearest, %s (%s), is %.1f bits below the largest number",
+                      nearest->name, nearest->op, show_bits(find_worst(nearest)->headroom_bits));
+    } else {
+        ulp_text_add(&text, "no float is computed");
+    }
+    add_broken(page, &text, 6, 0);
+    if (lane->harmful_count && lane->keep_count) { /* on one line however long, to be copied */
+        ulp_text_add(page->out, "  %zu node%s in FP32:", lane->keep_count,
+                     lane->keep_count == 1 ? "" : "s");
+        add_keeps(page, lane);
+        ulp_text_add(page->out, "\n");
+    }
+    ulp_text_add(page->out, "%s", lane->harmful_count ? page->off : "");
+    if (lane->narrow_counts[ULP_OVERFLOW_HAPPENS] && !computes_narrow(&lane->arithmetic))
+        ulp_text_add(page->out,
+                     "  In kernels that compute or accumulate in %s, values inside %zu node%s "
+                     "overflow\n",
+                     lane->arithmetic.storage.name, lane->narrow_counts[ULP_OVERFLOW_HAPPENS],
+                     lane->narrow_counts[ULP_OVERFLOW_HAPPENS] == 1 ? "" : "s");
+    if (masked)
+        ulp_text_add(page->out,
+                     "  Masks, beyond %s and made finite by it, are left out at %zu node%s\n",
+                     lane->arithmetic.storage.name, masked, masked == 1 ? "" : "s");
+    if (isfinite(lane->unseen.chance))
+        ulp_text_add(
+            page->out,
+            "  An unseen sample exceeds the largest number with a chance of %.2g %% (90 %%: %.2g "
+            "to %.2g %%),\n  an estimate from %zu samples\n",
+            show_percent(lane->unseen.chance), show_percent(lane->unseen.low),
+            show_percent(lane->unseen.high), lane->unseen.count);
+}
+
+/* ---- the table ---- */
+
+static void add_why(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast,
+                    const struct ulp_overflow_lane *lane, const struct ulp_overflow_node *node)
+{
+    const struct ulp_overflow_output *output = find_worst(node);
+    const struct ulp_overflow_node *end = find_node(lane, node->effect_node);
+    struct ulp_text text = {0};
+    const struct ulp_page inner = make_inner(&text);
+    ulp_text_add(&text, "by %s", ulp_overflow_cause_name(output->cause));
+    if (output->culprit)
+        ulp_text_show(&text, " %s", output->culprit);
+    ulp_text_add(&text, ", at element %zu", output->index);
+    if (forecast->sample_count > 1)
+        ulp_text_show(&text, " of sample %s", forecast->sample_names[output->sample]);
+    if (node->born)
+        ulp_text_add(&text, "; %s", ulp_overflow_effect_name(node->effect));
+    if (node->born && end) {
+        ulp_text_add(&text, "%s", node->effect == ULP_OVERFLOW_ABSORBED ? " by " : " at ");
+        add_node(&inner, end, 0);
+    }
+    ulp_text_add(page->out, "      ");
+    add_broken(page, &text, 8, 6);
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct ulp_overflow_node *x = *(const struct ulp_overflow_node *const *)a,
+                                   *y = *(const struct ulp_overflow_node *const *)b;
+    const double p = find_worst(x)->headroom_bits, q = find_worst(y)->headroom_bits;
+    if (x->born != y->born)
+        return x->born ? -1 : 1;
+    if (x->verdict != y->verdict)
+        return x->verdict > y->verdict ? -1 : 1;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static void add_row(const struct ulp_page *page, const struct ulp_overflow_node *node)
+{
+    const struct ulp_overflow_output *output = find_worst(node);
+    ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %9.2e  %6.2f %%  ",
+                 ulp_overflow_verdict_name(node->verdict), show_bits(output->headroom_bits),
+                 output->largest, output->smallest,
+                 output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
+    add_node(page, node, 58);
+    ulp_text_add(page->out, "\n");
+}
+
+/* Those that are not safe: the births first, then the nearest. */
+static enum ulp_status add_table(const struct ulp_page *page,
+                                 const struct ulp_overflow_forecast *forecast,
+                                 const struct ulp_overflow_lane *lane, struct ulp_error *error)
+{
+    size_t count = 0;
+    const struct ulp_overflow_node **rows = calloc(lane->node_count + 1, sizeof *rows);
+    if (!rows)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].verdict != ULP_OVERFLOW_SAFE)
+            rows[count++] = &lane->nodes[n];
+    qsort(rows, count, sizeof *rows, compare_nodes);
+    if (count)
+        ulp_text_add(page->out, "  %sverdict        headroom    largest   smallest     tiny  %s\n",
+                     page->dim, page->off);
+    for (size_t n = 0; n < count && n < LISTED; n++) {
+        add_row(page, rows[n]);
+        if (rows[n]->verdict == ULP_OVERFLOW_HAPPENS)
+            add_why(page, forecast, lane, rows[n]);
+    }
+    if (count > LISTED)
+        ulp_text_add(page->out, "  %s%zu more in overflow.json (--out FOLDER)%s\n", page->dim,
+                     count - LISTED, page->off);
+    free(rows);
+    return ULP_OK;
+}
+
+/* ---- what is inside ---- */
+
+static const struct ulp_overflow_hidden *find_worst_hidden(const struct ulp_overflow_node *node)
+{
+    const struct ulp_overflow_hidden *worst = NULL;
+    for (size_t h = 0; h < node->hidden_count; h++) {
+        const struct ulp_overflow_hidden *hidden = &node->hidden[h];
+        if (!worst || hidden->narrow.verdict > worst->narrow.verdict ||
+            (hidden->narrow.verdict == worst->narrow.verdict &&
+             hidden->narrow.headroom_bits < worst->narrow.headroom_bits))
+            worst = hidden;
+    }
+    return worst;
+}
+
+static void add_hidden(const struct ulp_page *page, const struct ulp_overflow_node *node)
+{
+    const struct ulp_overflow_hidden *hidden = find_worst_hidden(node);
+    ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %s%s",
+                 ulp_overflow_verdict_name(hidden->narrow.verdict),
+                 show_bits(hidden->narrow.headroom_bits), hidden->largest,
+                 hidden->sum && strncmp(hidden->words, "sum", 3) ? "sum of " : "", hidden->words);
+    if (hidden->first >= 0)
+        ulp_text_add(page->out, ", from k = %td on", hidden->first);
+    ulp_text_add(page->out, "\n      in ");
+    add_node(page, node, 9);
+    ulp_text_add(page->out, "\n");
+}
+
+/* Values that no output shows, were they computed in the format of the outputs. */
+static void add_inside(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_arithmetic *arithmetic = &lane->arithmetic;
+    const bool own = computes_narrow(arithmetic);
+    size_t listed = 0;
+    if (!lane->narrow_counts[ULP_OVERFLOW_HAPPENS] && !lane->narrow_counts[ULP_OVERFLOW_1_BIT])
+        return;
+    ulp_text_add(page->out, "  inside operators");
+    if (!own)
+        ulp_text_add(page->out, ", were it computed in %s (here it is %s)",
+                     arithmetic->storage.name, arithmetic->compute.name);
+    ulp_text_add(page->out, ": %zu node%s %zu within 1 bit\n",
+                 lane->narrow_counts[ULP_OVERFLOW_HAPPENS],
+                 lane->narrow_counts[ULP_OVERFLOW_HAPPENS] == 1 ? " overflows," : "s overflow,",
+                 lane->narrow_counts[ULP_OVERFLOW_1_BIT]);
+    for (int v = ULP_OVERFLOW_HAPPENS; v >= ULP_OVERFLOW_1_BIT; v--)
+        for (size_t n = 0; n < lane->node_count && listed < INSIDE; n++)
+            if ((int)lane->nodes[n].narrow == v && ++listed)
+                add_hidden(page, &lane->nodes[n]);
+}
+
+/* Additions whose smaller term is lost, were they rounded to the format of the outputs. */
+static void add_absorbed(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_node *most = NULL;
+    double additions = 0, absorbed = 0;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_overflow_node *node = &lane->nodes[n];
+        additions += node->additions;
+        absorbed += node->absorbed;
+        if (node->absorbed > 0 && (!most || node->absorbed > most->absorbed))
+            most = node;
+    }
+    if (!most)
+        return;
+    struct ulp_text text = {0};
+    const struct ulp_page inner = make_inner(&text);
+    ulp_text_add(&text, "of additions rounded to %s %.1f %% lose their smaller term, most in ",
+                 lane->arithmetic.storage.name, 100 * absorbed / additions);
+    add_node(&inner, most, 0);
+    ulp_text_add(&text, ", %.1f %%", 100 * most->absorbed / most->additions);
+    ulp_text_add(page->out, "  ");
+    add_broken(page, &text, 6, 2);
+}
+
+static void add_remedies(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    if (lane->remedy_count)
+        ulp_text_add(page->out, "  %stried          worst output  nonfinite  casts%s\n", page->dim,
+                     page->off);
+    for (size_t r = 0; r < lane->remedy_count; r++) {
+        const struct ulp_overflow_remedy *remedy = &lane->remedies[r];
+        ulp_text_add(page->out, "  %22s dB %10zu %6zu  ", ULP_FIGURE("%.1f", remedy->sqnr_db),
+                     remedy->nonfinite, remedy->cast_count);
+        struct ulp_text what = {0};
+        ulp_text_show(&what, "%s", remedy->what);
+        add_broken(page, &what, 47, 47);
+    }
+}
+
+static enum ulp_status add_lane(const struct ulp_page *page,
+                                const struct ulp_overflow_forecast *forecast,
+                                const struct ulp_overflow_lane *lane, struct ulp_error *error)
+{
+    const size_t overflow = lane->counts[ULP_OVERFLOW_HAPPENS];
+    ulp_text_add(page->out, "\n%s%s%s: ", page->bold, lane->name, page->off);
+    if (lane->born_count) {
+        const size_t named = add_count(page->out, lane), rest = lane->born_count - named;
+        if (rest)
+            ulp_text_add(page->out, ", at %zu without harm", rest);
+        if (overflow > lane->born_count)
+            ulp_text_add(page->out, ", %zu more only hand%s on", overflow - lane->born_count,
+                         overflow - lane->born_count == 1 ? "s it" : " them");
+    } else {
+        ulp_text_add(page->out, "0 of %zu nodes overflow", lane->node_count);
+    }
+    ulp_text_add(page->out, "; %zu within 1 bit, %zu within 3 bits\n",
+                 lane->counts[ULP_OVERFLOW_1_BIT], lane->counts[ULP_OVERFLOW_3_BITS]);
+    const enum ulp_status status = add_table(page, forecast, lane, error);
+    add_remedies(page, lane);
+    add_inside(page, lane);
+    add_absorbed(page, lane);
+    return status;
+}
+
+/* What the verdicts below say nothing of. */
+static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast)
+{
+    for (size_t u = 0; u < forecast->unjudged.count && u < NAMED; u++) {
+        ulp_text_add(page->out, "%scannot be judged: ", page->red);
+        ulp_unjudged_say(page->out, &forecast->unjudged.items[u]);
+        ulp_text_add(page->out, "%s\n", page->off);
+    }
+    if (forecast->unjudged.count > NAMED)
+        ulp_text_add(page->out, "  and %zu more (overflow.json has them)\n",
+                     forecast->unjudged.count - NAMED);
+    if (forecast->beyond_reference)
+        ulp_text_show(page->out,
+                      "cannot be judged: node %s is infinite in the reference %s, and finite in "
+                      "what it reads: --reference mpfr:128 says what its value is\n",
+                      forecast->beyond_reference, forecast->reference);
+}
+
+enum ulp_status ulp_overflow_summary(const struct ulp_overflow_forecast *forecast, int width,
+                                     bool colour, char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    enum ulp_status status = ULP_OK;
+    *out = NULL;
+    add_unjudged(&page, forecast);
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        add_verdict(&page, &forecast->lanes[l]);
+    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
+        status = add_lane(&page, forecast, &forecast->lanes[l], error);
+    if (status == ULP_OK)
+        return ulp_page_take(&text, out, error);
+    ulp_text_free(&text);
+    return status;
+}

@@ -1,0 +1,342 @@
+/* Remedies against an overflow, each tried: all of them are lanes of one run, beside the reference
+ * and the arithmetic as it is. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/overflow/meter.h"
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "base/text/text.h"
+#include "run/idiom/idiom.h"
+#include "number/function/math.h"
+
+enum { CANDIDATES = 8, KEEPS = 16 };
+
+/* One remedy before it is tried. */
+struct candidate {
+    struct ulp_text what;
+    struct ulp_arithmetic arithmetic; /* of the lane */
+    struct ulp_keep keeps[KEEPS];
+    size_t keep_count, node_count;
+};
+
+struct trying {
+    const struct ulp_plan *plan;
+    const struct ulp_overflow_lane *lane;
+    size_t index; /* of the lane in the plan */
+    struct ulp_arena *memory;
+    size_t *nodes; /* those to keep */
+    size_t node_count;
+    struct candidate items[CANDIDATES];
+    size_t count;
+};
+
+/* The nodes that the lane keeps already. */
+static enum ulp_status keep_before(struct trying *trying, struct candidate *candidate,
+                                   struct ulp_error *error)
+{
+    const struct ulp_mix *mix = &trying->plan->mixes[trying->index];
+    for (size_t i = 1; i < mix->count && candidate->keep_count + 2 < KEEPS; i++) {
+        size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count, sizeof *nodes);
+        size_t count = 0;
+        if (!nodes)
+            return ulp_overflow_memory(error);
+        for (size_t n = 0; n < trying->plan->node_count; n++)
+            if (ulp_mix_index(mix, n) == i)
+                nodes[count++] = n;
+        candidate->keeps[candidate->keep_count++] =
+            (struct ulp_keep){.nodes = nodes, .node_count = count, .arithmetic = mix->items[i]};
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status add_candidate(struct trying *trying, const size_t *nodes, size_t count,
+                                     const struct ulp_arithmetic *arithmetic,
+                                     struct candidate **out, struct ulp_error *error)
+{
+    struct candidate *candidate = &trying->items[trying->count];
+    *candidate =
+        (struct candidate){.arithmetic = trying->plan->lanes[trying->index], .node_count = count};
+    *out = candidate;
+    const enum ulp_status status = keep_before(trying, candidate, error);
+    if (count)
+        candidate->keeps[candidate->keep_count++] =
+            (struct ulp_keep){.nodes = nodes, .node_count = count, .arithmetic = *arithmetic};
+    trying->count += status == ULP_OK;
+    return status;
+}
+
+/* ---- which there are ---- */
+
+static enum ulp_status add_kept(struct trying *trying, const char *name, const char *shown,
+                                struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic;
+    struct candidate *candidate;
+    enum ulp_status status = ulp_arithmetic_find(name, &arithmetic, error);
+    if (status != ULP_OK ||
+        arithmetic.storage.max_finite <= trying->lane->arithmetic.storage.max_finite)
+        return status;
+    status =
+        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error);
+    if (status == ULP_OK)
+        ulp_text_add(&candidate->what, "keep %zu node%s in %s", trying->node_count,
+                     trying->node_count == 1 ? "" : "s", shown);
+    return status;
+}
+
+/* Of decomposed normalisations: all their nodes in FP32, the result rounded once, as the operator's
+ * own kernel computes. */
+static enum ulp_status add_normalizations(struct trying *trying, struct ulp_error *error)
+{
+    const struct ulp_block *block = trying->plan->main;
+    struct ulp_arithmetic arithmetic;
+    struct ulp_idiom *idioms;
+    struct candidate *candidate;
+    size_t count, found = 0, kept = 0, rms = 0;
+    bool *keep = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *keep);
+    size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *nodes);
+    enum ulp_status status = keep && nodes ? ulp_arithmetic_find("fp32", &arithmetic, error)
+                                           : ulp_overflow_memory(error);
+    if (status == ULP_OK)
+        status = ulp_idioms_find(block, trying->memory, &idioms, &count, error);
+    if (status != ULP_OK)
+        return status;
+    for (size_t n = 0; n < trying->node_count; n++)
+        keep[trying->nodes[n]] = true;
+    for (size_t i = 0; i < count; i++) {
+        bool wanted = false;
+        if (idioms[i].kind != ULP_IDIOM_LAYER_NORM && idioms[i].kind != ULP_IDIOM_RMS_NORM)
+            continue;
+        for (size_t s = 0; s < idioms[i].step_count; s++)
+            for (size_t n = 0; n < trying->node_count; n++)
+                wanted |= block->steps[idioms[i].steps[s]].number == trying->nodes[n];
+        for (size_t s = 0; wanted && s < idioms[i].step_count; s++)
+            keep[block->steps[idioms[i].steps[s]].number] = true;
+        found += wanted;
+        rms += wanted && idioms[i].kind == ULP_IDIOM_RMS_NORM;
+    }
+    for (size_t n = 0; n < trying->plan->node_count; n++)
+        if (keep[n])
+            nodes[kept++] = n;
+    if (!found)
+        return ULP_OK;
+    status = add_candidate(trying, nodes, kept, &arithmetic, &candidate, error);
+    if (status == ULP_OK)
+        ulp_text_add(&candidate->what, "%zu real %s for the decomposed ones (%s)", found,
+                     rms == found ? "RMSNormalization"
+                     : rms        ? "LayerNormalization and RMSNormalization"
+                                  : "LayerNormalization",
+                     rms ? "opset 23" : "opset 17");
+    return status;
+}
+
+/* Does scaling what the operator reads (of a product one factor) scale what it gives? */
+static bool is_homogeneous(const struct ulp_step *step)
+{
+    static const char *const names[] = {"Mul",           "MatMul",    "Conv",       "Gemm",
+                                        "ConvTranspose", "Add",       "Sub",        "Sum",
+                                        "Div",           "Neg",       "Abs",        "Relu",
+                                        "LeakyRelu",     "ReduceSum", "ReduceMean", "ReduceMax",
+                                        "ReduceMin",     "MaxPool",   "PRelu",      "AveragePool"};
+    const char *op = step->bound.node->op_type;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(op, names[i]) == 0)
+            return true;
+    return step->bound.op->work == ULP_WORK_MOVE;
+}
+
+/* Halving ranges: values of a format times 2^-s, exactly, are those of the same format with both
+ * its ends moved by s. Nothing is added where a product would read what is scaled, or where an
+ * operator does not hand a scale on. */
+static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic = trying->lane->arithmetic;
+    const struct ulp_format *format = &trying->lane->arithmetic.storage;
+    struct candidate *candidate;
+    double largest = 0;
+    const struct ulp_overflow_node *first = NULL, *last = NULL;
+    for (size_t n = 0; n < trying->lane->node_count; n++) {
+        const struct ulp_overflow_node *node = &trying->lane->nodes[n];
+        const struct ulp_step *step = trying->plan->nodes[node->index].step;
+        if (!node->keep)
+            continue;
+        if (!is_homogeneous(step) ||
+            (node->reads_overflow && step->bound.op->work == ULP_WORK_CONTRACTION))
+            return ULP_OK;
+        for (size_t o = 0; o < node->output_count; o++)
+            largest = ulp_math_max(largest, node->outputs[o].largest);
+        first = first ? first : node;
+        last = node;
+    }
+    if (!first || format->max_finite >= 1e38 || !(largest > 0) || !isfinite(largest))
+        return ULP_OK;
+    const int bits = 1 + (int)ulp_math_max(0, ceil(ulp_math_log2(largest / format->max_finite)));
+    arithmetic.storage.emax += bits;
+    arithmetic.storage.emin += bits;
+    arithmetic.storage.max_finite = ldexp(format->max_finite, bits);
+    snprintf(arithmetic.storage.name, sizeof arithmetic.storage.name, "%.8s*2^%d", format->name,
+             bits);
+    snprintf(arithmetic.name, sizeof arithmetic.name, "%s", arithmetic.storage.name);
+    enum ulp_status status =
+        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error);
+    if (status == ULP_OK)
+        ulp_text_show(&candidate->what, "scale by 2^-%d before %s, and by 2^%d after %s", bits,
+                      first->name, bits, last->name);
+    return status;
+}
+
+/* Masks of the largest number, and of -1e4, for lanes that make them infinite. */
+static enum ulp_status add_masks(struct trying *trying, struct ulp_error *error)
+{
+    const struct {
+        enum ulp_constants rule;
+        double most;
+    } rules[] = {{ULP_CONSTANTS_SATURATED, trying->lane->arithmetic.storage.max_finite},
+                 {ULP_CONSTANTS_ONNXCONVERTER, 1e4}};
+    enum ulp_status status = ULP_OK;
+    bool any = false;
+    for (size_t n = 0; n < trying->lane->node_count; n++)
+        for (size_t o = 0; o < trying->lane->nodes[n].output_count; o++) {
+            const struct ulp_overflow_output *output = &trying->lane->nodes[n].outputs[o];
+            any |= output->overflowed > 0 &&
+                   (output->cause == ULP_OVERFLOW_CONSTANT || output->cause == ULP_OVERFLOW_WEIGHT);
+        }
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && any && status == ULP_OK; i++) {
+        struct candidate *candidate;
+        if (rules[i].rule == ULP_CONSTANTS_ONNXCONVERTER &&
+            strcmp(trying->lane->arithmetic.storage.name, "fp16") != 0)
+            continue;
+        status = add_candidate(trying, NULL, 0, NULL, &candidate, error);
+        candidate->arithmetic.constants = rules[i].rule;
+        if (status == ULP_OK)
+            ulp_text_add(&candidate->what, "constants (masks) of at most %.5g", rules[i].most);
+    }
+    return status;
+}
+
+static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *error)
+{
+    struct candidate *candidate;
+    trying->nodes =
+        ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *trying->nodes);
+    if (!trying->nodes)
+        return ulp_overflow_memory(error);
+    for (size_t n = 0; n < trying->lane->node_count; n++)
+        if (trying->lane->nodes[n].keep)
+            trying->nodes[trying->node_count++] = trying->lane->nodes[n].index;
+    enum ulp_status status = add_candidate(trying, NULL, 0, NULL, &candidate, error);
+    if (status == ULP_OK)
+        ulp_text_add(&candidate->what, "as it is");
+    if (status == ULP_OK && trying->node_count)
+        status = add_kept(trying, "fp32", "FP32", error);
+    if (status == ULP_OK && trying->node_count)
+        status = add_kept(trying, "bf16", "BF16", error);
+    if (status == ULP_OK && trying->node_count)
+        status = add_normalizations(trying, error);
+    if (status == ULP_OK && trying->node_count)
+        status = add_scale(trying, error);
+    return status == ULP_OK ? add_masks(trying, error) : status;
+}
+
+/* ---- trying them ---- */
+
+/* The worst float output of a lane against the reference. */
+static enum ulp_status measure(const struct ulp_tensor_set *outputs,
+                               const struct ulp_tensor_set *reference,
+                               const struct ulp_format *format, struct ulp_arena *memory,
+                               struct ulp_overflow_remedy *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    out->sqnr_db = INFINITY;
+    for (size_t i = 0; i < outputs->count && status == ULP_OK; i++) {
+        const struct ulp_tensor *value = &outputs->items[i].tensor;
+        struct ulp_metrics metrics;
+        if (!ulp_element_is_float(value->element))
+            continue;
+        status = ulp_metrics_measure(value, &reference->items[i].tensor, format, &metrics, error);
+        if (status != ULP_OK || metrics.diverged)
+            continue;
+        out->nonfinite += metrics.nonfinite;
+        if (!out->output || metrics.nonfinite || metrics.sqnr_db < out->sqnr_db) {
+            out->sqnr_db = metrics.count ? metrics.sqnr_db : NAN;
+            out->output =
+                ulp_arena_text(memory, outputs->items[i].name, strlen(outputs->items[i].name));
+            if (!out->output)
+                return ulp_overflow_memory(error);
+        }
+    }
+    return status;
+}
+
+static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_set *inputs,
+                               const struct ulp_run_options *run,
+                               const struct ulp_observer *observer, struct ulp_arena *memory,
+                               struct ulp_overflow_remedy *out, struct ulp_error *error)
+{
+    struct ulp_arithmetic lanes[CANDIDATES + 1];
+    struct ulp_keeps keeps[CANDIDATES + 1] = {0};
+    struct ulp_tensor_set outputs[CANDIDATES + 1] = {0};
+    struct ulp_plan *plan;
+    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    lanes[0] = trying->plan->lanes[0];
+    for (size_t c = 0; c < trying->count; c++) {
+        lanes[c + 1] = trying->items[c].arithmetic;
+        keeps[c + 1] = (struct ulp_keeps){trying->items[c].keep_count, trying->items[c].keeps,
+                                          trying->items[c].what.data};
+    }
+    enum ulp_status status =
+        ulp_plan_create(trying->plan->model, lanes, trying->count + 1, &options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, inputs, run, observer, observer != NULL, outputs, NULL, error);
+    for (size_t c = 0; c < trying->count && status == ULP_OK; c++) {
+        struct ulp_border *borders;
+        const struct ulp_text *what = &trying->items[c].what;
+        out[c].what = ulp_arena_text(memory, what->data, what->length);
+        out[c].node_count = trying->items[c].node_count;
+        status = out[c].what ? ulp_plan_borders(plan, c + 1, &borders, &out[c].cast_count, error)
+                             : ulp_overflow_memory(error);
+        if (status == ULP_OK) {
+            ulp_borders_free(borders);
+            status = measure(&outputs[c + 1], &outputs[0], &lanes[c + 1].storage, memory, &out[c],
+                             error);
+        }
+    }
+    for (size_t c = 0; c <= trying->count; c++)
+        ulp_tensor_set_free(&outputs[c]);
+    ulp_plan_free(plan);
+    return status;
+}
+
+enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
+                                      const struct ulp_plan *plan, size_t lane,
+                                      const struct ulp_tensor_set *inputs,
+                                      const struct ulp_run_options *run,
+                                      const struct ulp_observer *observer, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_overflow_lane *own = &forecast->lanes[lane];
+    struct trying trying = {.plan = plan, .lane = own, .index = lane + 1};
+    bool any = false;
+    enum ulp_status status = ulp_arena_create(&trying.memory, ulp_model_budget(plan->model), error);
+    if (status == ULP_OK)
+        status = list_candidates(&trying, error);
+    for (size_t c = 0; c < trying.count; c++)
+        any |= trying.items[c].what.failed;
+    if (status == ULP_OK && any)
+        status = ulp_overflow_memory(error);
+    own->remedies = status == ULP_OK
+                        ? ulp_arena_take(forecast->memory, trying.count + 1, sizeof *own->remedies)
+                        : NULL;
+    if (status == ULP_OK && !own->remedies)
+        status = ulp_overflow_memory(error);
+    if (status == ULP_OK && trying.count > 1)
+        status = try_all(&trying, inputs, run, observer, forecast->memory, own->remedies, error);
+    own->remedy_count = status == ULP_OK && trying.count > 1 ? trying.count : 0;
+    for (size_t c = 0; c < trying.count; c++)
+        ulp_text_free(&trying.items[c].what);
+    ulp_arena_free(trying.memory);
+    return status;
+}

@@ -1,0 +1,313 @@
+/* A proof on the terminal: the verdict, the box, then what is not proven and why. */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include <ulpscope/prove.h>
+
+#include "analysis/writing/columns.h"
+#include "base/machine/environment.h"
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+enum { LISTED = 16, NEAREST = 5 };
+
+static void add_name(const struct ulp_page *page, size_t index, const char *name, const char *op,
+                     int used)
+{
+    ulp_text_add(page->out, "node %zu ", index);
+    ulp_page_name(page, name, used + 13 + (int)strlen(op));
+    ulp_text_add(page->out, " (%s)", op);
+}
+
+static const struct ulp_proof_node *find_node(const struct ulp_proof *proof, ptrdiff_t index)
+{
+    for (size_t n = 0; n < proof->node_count; n++)
+        if ((ptrdiff_t)proof->nodes[n].index == index)
+            return &proof->nodes[n];
+    return NULL;
+}
+
+static enum ulp_proof_verdict verdict_of(const struct ulp_proof_node *node)
+{
+    enum ulp_proof_verdict worst = ULP_PROOF_PROVEN;
+    for (size_t o = 0; o < node->output_count; o++)
+        if (node->outputs[o].verdict > worst)
+            worst = node->outputs[o].verdict;
+    return worst;
+}
+
+static double bound_of(const struct ulp_proof_node *node)
+{
+    double bound = 0;
+    for (size_t o = 0; o < node->output_count; o++)
+        bound = ulp_math_max(bound, node->outputs[o].bound);
+    return bound;
+}
+
+static const struct ulp_proof_node *first_unproven(const struct ulp_proof *proof)
+{
+    for (size_t n = 0; n < proof->node_count; n++)
+        if (verdict_of(&proof->nodes[n]) == ULP_PROOF_NOT_PROVEN)
+            return &proof->nodes[n];
+    return NULL;
+}
+
+/* Does it index a table, so that its range is no assumption? */
+static bool is_index(const struct ulp_proof_input *input)
+{
+    return !input->given && strstr(input->why, "picks one of");
+}
+
+/* The range of an input, and where it is from. */
+static void add_range(struct ulp_text *out, const struct ulp_proof_input *input)
+{
+    if (input->low == input->high)
+        ulp_text_add(out, " = %g", input->low);
+    else
+        ulp_text_add(out, " in [%g, %g]", input->low, input->high);
+}
+
+/* For which inputs the sentence holds: the first one's range in full. */
+static void add_quantifier(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    const struct ulp_proof_input *first = NULL;
+    size_t others = 0, indexes = 0;
+    for (size_t i = 0; i < proof->input_count; i++) {
+        const struct ulp_proof_input *input = &proof->inputs[i];
+        indexes += is_index(input);
+        others += first && !is_index(input);
+        first = first || is_index(input) ? first : input;
+    }
+    if (!first) {
+        ulp_text_add(page->out, indexes ? "any indexes" : "its constants");
+        return;
+    }
+    ulp_text_add(page->out, "every ");
+    ulp_page_name(page, first->name, 60);
+    add_range(page->out, first);
+    ulp_text_add(page->out, "%s",
+                 first->given     ? ""
+                 : first->sampled ? " (from the samples)"
+                                  : " (assumed)");
+    if (others)
+        ulp_text_add(page->out, ", %zu other input%s as below", others, others == 1 ? "" : "s");
+    if (indexes)
+        ulp_text_add(page->out, " and any indexes");
+}
+
+static void add_upper(struct ulp_text *out, const char *text)
+{
+    for (; *text; text++)
+        ulp_text_add(out, "%c", toupper((unsigned char)*text));
+}
+
+/* Why, and where the bound grew. */
+static void add_cause(const struct ulp_page *page, const struct ulp_proof *proof,
+                      const struct ulp_proof_node *node)
+{
+    const struct ulp_proof_node *grew = find_node(proof, node->grew);
+    if (node->reason) {
+        ulp_text_show(page->out, "because %s", node->reason);
+        return;
+    }
+    if (isfinite(bound_of(node)))
+        ulp_text_add(page->out, "because its bound is %.3g", bound_of(node));
+    else
+        ulp_text_add(page->out, "because nothing bounds it");
+    if (grew && grew != node) {
+        ulp_text_add(page->out, "; the bound grew at ");
+        add_name(page, grew->index, grew->name, grew->op, 24);
+        ulp_text_add(page->out, ", from %.3g to %.3g", node->grew_from, bound_of(grew));
+    } else if (grew && isfinite(bound_of(node))) {
+        ulp_text_add(page->out, ", that of its inputs %.3g", node->inputs);
+    }
+}
+
+/* What to do next. */
+static void add_advice(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    const struct ulp_proof_input *assumed = NULL;
+    for (size_t i = 0; i < proof->input_count; i++)
+        if (!proof->inputs[i].given && !proof->inputs[i].sampled && !is_index(&proof->inputs[i]))
+            assumed = &proof->inputs[i];
+    if (proof->counts[ULP_PROOF_PROVEN] == proof->output_count && !proof->hidden_unproven) {
+        ulp_text_add(page->out, "%s",
+                     !proof->output_count
+                         ? "  No node has a float output that depends on the inputs.\n"
+                         : "  Nothing has to be kept in a wider format because of its range; what "
+                           "rounding does, ulpscope audit measures.\n");
+        return;
+    }
+    ulp_text_show(
+        page->out,
+        "  Next: ulpscope overflow %s --format %s -i INPUTS measures how near to %.5g your "
+        "samples come there",
+        proof->model_path, proof->arithmetic, proof->format.max_finite);
+    if (assumed)
+        ulp_text_show(page->out,
+                      "; --input-range '%s=LO,HI' with what that input really is may prove more "
+                      "(assumed: [%g, %g])",
+                      assumed->name, assumed->low, assumed->high);
+    ulp_text_add(page->out, ".\n");
+}
+
+static void add_verdict(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    const struct ulp_proof_node *first = first_unproven(proof);
+    const size_t proven = proof->counts[ULP_PROOF_PROVEN],
+                 conditional = proof->counts[ULP_PROOF_CONDITIONAL];
+    ulp_text_add(page->out, "%s", first ? page->yellow : page->bold);
+    add_upper(page->out, proof->arithmetic);
+    if (!proof->output_count)
+        ulp_text_add(page->out, ": there is nothing to prove for ");
+    else if (proven == proof->output_count)
+        ulp_text_add(page->out, ": none of the %zu node outputs can overflow for ",
+                     proof->output_count);
+    else
+        ulp_text_add(page->out, ": %zu of %zu node outputs cannot overflow for ", proven,
+                     proof->output_count);
+    add_quantifier(page, proof);
+    ulp_text_add(page->out, ".%s\n", page->off);
+    for (size_t i = 0; i < proof->input_count; i++)
+        if (proof->inputs[i].beyond) {
+            ulp_text_add(page->out, "  Not proven: input ");
+            ulp_page_name(page, proof->inputs[i].name, 60);
+            const double most =
+                ulp_math_max(fabs(proof->inputs[i].low), fabs(proof->inputs[i].high));
+            ulp_text_add(page->out, " itself, which may be %.5g: ", most);
+            if (most > proof->format.max_finite)
+                ulp_text_add(page->out, "the largest number is %.5g.\n", proof->format.max_finite);
+            else
+                ulp_text_add(page->out, "its type in the model ends before.\n");
+        }
+    if (first) {
+        ulp_text_add(page->out, "  Not proven: ");
+        add_name(page, first->index, first->name, first->op, 14);
+        ulp_text_add(page->out, ", ");
+        add_cause(page, proof, first);
+        ulp_text_add(page->out, ".\n");
+    }
+    if (conditional)
+        ulp_text_add(page->out,
+                     "  %zu more cannot unless one of those that are not proven overflows first.\n",
+                     conditional);
+    if (proof->hidden_unproven)
+        ulp_text_add(
+            page->out,
+            "  Inside nodes %zu value%s may be too large for the format of that step, or sum "
+            "(listed below).\n",
+            proof->hidden_unproven, proof->hidden_unproven == 1 ? "" : "s");
+    if (proof->short_of_memory)
+        ulp_text_add(page->out,
+                     "  Affine forms did not fit into memory, and bounds are wider without "
+                     "them: --max-memory allows more.\n");
+    add_advice(page, proof);
+}
+
+static void add_box(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    if (proof->input_count)
+        ulp_text_add(page->out, "\nfor every\n");
+    for (size_t i = 0; i < proof->input_count; i++) {
+        const struct ulp_proof_input *input = &proof->inputs[i];
+        ulp_text_add(page->out, "  ");
+        ulp_page_name(page, input->name, 60);
+        add_range(page->out, input);
+        if (is_index(input))
+            ulp_text_show(page->out, ": any index (%s)", input->why);
+        else if (input->sampled)
+            ulp_text_show(page->out, " (%s; --input-range sets it)", input->why);
+        else if (!input->given && *input->why)
+            ulp_text_show(page->out, " (assumed: %s; --input-range sets it)", input->why);
+        else if (!input->given)
+            ulp_text_add(page->out, " (assumed: --input-range sets it)");
+        ulp_text_add(page->out, "\n");
+    }
+}
+
+static void add_unproven(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    size_t listed = 0;
+    if (!proof->counts[ULP_PROOF_NOT_PROVEN])
+        return;
+    ulp_text_add(page->out, "\nnot proven\n");
+    for (size_t n = 0; n < proof->node_count; n++) {
+        const struct ulp_proof_node *node = &proof->nodes[n];
+        if (verdict_of(node) != ULP_PROOF_NOT_PROVEN || listed++ >= LISTED)
+            continue;
+        ulp_text_add(page->out, "  ");
+        add_name(page, node->index, node->name, node->op, 2);
+        ulp_text_add(page->out, "\n      ");
+        add_cause(page, proof, node);
+        ulp_text_add(page->out, "\n");
+    }
+    if (listed > LISTED)
+        ulp_text_add(page->out, "  ... and %zu more (proof.json lists them)\n", listed - LISTED);
+}
+
+/* The proven outputs that come nearest to the format's largest. */
+static void add_nearest(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    double below = INFINITY;
+    if (!proof->counts[ULP_PROOF_PROVEN] || isinf(proof->format.max_finite))
+        return;
+    ulp_text_add(page->out, "\nproven, nearest to %.5g\n       bound   bits  node\n",
+                 proof->format.max_finite);
+    for (int r = 0; r < NEAREST; r++) {
+        const struct ulp_proof_node *best = NULL;
+        for (size_t n = 0; n < proof->node_count; n++) {
+            const struct ulp_proof_node *node = &proof->nodes[n];
+            if (verdict_of(node) == ULP_PROOF_PROVEN && bound_of(node) < below &&
+                (!best || bound_of(node) > bound_of(best)))
+                best = node;
+        }
+        if (!best)
+            return;
+        below = bound_of(best);
+        ulp_text_add(page->out, "  %10.3g %6.1f  ", below,
+                     ulp_math_log2(proof->format.max_finite / ulp_math_max(below, 0x1p-1000)));
+        add_name(page, best->index, best->name, best->op, 21);
+        ulp_text_add(page->out, "\n");
+    }
+}
+
+static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    size_t listed = 0;
+    if (!proof->hidden_unproven) {
+        if (proof->output_count)
+            ulp_text_add(page->out, "\nNo value inside a node can overflow either.\n");
+        return;
+    }
+    ulp_text_add(page->out, "\nnot proven inside nodes\n");
+    for (size_t n = 0; n < proof->node_count; n++)
+        for (size_t h = 0; h < proof->nodes[n].hidden_count; h++) {
+            const struct ulp_proof_hidden *hidden = &proof->nodes[n].hidden[h];
+            if (hidden->proven || listed++ >= LISTED)
+                continue;
+            ulp_text_add(page->out, "  ");
+            add_name(page, proof->nodes[n].index, proof->nodes[n].name, proof->nodes[n].op, 2);
+            ulp_text_show(page->out,
+                          isinf(hidden->bound) ? ": %s, not bounded\n" : ": %s, at most %.3g\n",
+                          hidden->what, hidden->bound);
+        }
+    if (listed > LISTED)
+        ulp_text_add(page->out, "  ... and %zu more\n", listed - LISTED);
+}
+
+enum ulp_status ulp_proof_summary(const struct ulp_proof *proof, int width, bool colour, char **out,
+                                  struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    add_verdict(&page, proof);
+    add_box(&page, proof);
+    add_unproven(&page, proof);
+    add_nearest(&page, proof);
+    add_hidden(&page, proof);
+    return ulp_page_take(&text, out, error);
+}

@@ -1,0 +1,366 @@
+/* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
+#include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_overflow.h"
+#include "analysis/report/report.h"
+#include "number/function/math.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_float(const struct ulp_audit_output *output)
+{
+    return ulp_type_is_float(output->type);
+}
+
+static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++)
+        if (node->outputs[o].entire.diverged)
+            return &node->outputs[o];
+    return NULL;
+}
+
+/* The node that introduces most against its reference's rms, and how much; NULL: none introduces
+ * anything. */
+static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane, double *most)
+{
+    const struct ulp_audit_node *source = NULL;
+    *most = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            const double relative = output->introduced.rms / output->range.ref_rms;
+            if (is_float(output) && !output->introduced.diverged && relative > *most &&
+                isfinite(relative) && !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
+                *most = relative;
+                source = &lane->nodes[n];
+            }
+        }
+    return source;
+}
+
+/* Beyond this much that they do not explain, shares are no answer (doc/attribution.md). */
+#define RESIDUAL_MAX 0.25
+
+static double largest_part(const struct ulp_audit_node *node)
+{
+    return ulp_math_max(node->share, node->decision);
+}
+
+/* The node of the largest share in the error of the outputs, or of the largest decision; NULL: they
+ * are not known. */
+static const struct ulp_audit_node *find_cause(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *cause = NULL;
+    if (!lane->attribution.given || !(fabs(lane->attribution.residual) <= RESIDUAL_MAX))
+        return NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (largest_part(&lane->nodes[n]) > (cause ? largest_part(cause) : 0))
+            cause = &lane->nodes[n];
+    return cause;
+}
+
+/* From these parts of a node's share, and of all shares, a cause is named. */
+#define CAUSE_NAMED 0.2
+#define CAUSE_OF_ALL 0.5
+
+/* The causes that have most of the share, at most two: *first, and *second or -1. */
+static void find_causes(const double *causes, double share, int *first, int *second)
+{
+    *first = *second = -1;
+    for (int c = 0; c < ULP_SHARE_CAUSES; c++) {
+        if (!(causes[c] >= CAUSE_NAMED * share))
+            continue;
+        if (*first < 0 || causes[c] > causes[*first]) {
+            *second = *first;
+            *first = c;
+        } else if (*second < 0 || causes[c] > causes[*second]) {
+            *second = c;
+        }
+    }
+}
+
+static const char *name_cause(int cause, bool of_all)
+{
+    const char *all, *node;
+    ulp_share_cause_name((enum ulp_share_cause)cause, &all, &node);
+    return of_all ? all : node;
+}
+
+/* Parts of a share that are so many times as large as it cancel each other, and are no answer. */
+#define MANY 1.5
+
+/* Is one of the parts many times the whole? *most, *least: the parts that cancel. */
+static bool find_cancelling(const double *causes, double whole, int *most, int *least)
+{
+    *most = *least = 0;
+    for (int c = 1; c < ULP_SHARE_CAUSES; c++) {
+        if (causes[c] > causes[*most])
+            *most = c;
+        if (causes[c] < causes[*least])
+            *least = c;
+    }
+    return causes[*most] > MANY * whole;
+}
+
+/* ", by the rounding of its weights (51 %) and the rounding of its inputs (48 %)" */
+static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
+{
+    int first, second;
+    if (find_cancelling(node->causes, node->share, &first, &second)) {
+        ulp_text_show(out, ", left of %s and %s, which cancel each other", name_cause(first, false),
+                      name_cause(second, false));
+        return;
+    }
+    find_causes(node->causes, node->share, &first, &second);
+    if (first < 0)
+        return;
+    ulp_text_show(out, ", by %s", name_cause(first, false));
+    if (second >= 0)
+        ulp_text_show(out, " (%.0f %%) and %s (%.0f %%)", 100 * node->causes[first],
+                      name_cause(second, false), 100 * node->causes[second]);
+}
+
+/* Where no node causes most of it: what all of them have in common. */
+static void add_common_cause(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    double causes[ULP_SHARE_CAUSES] = {0};
+    int first, second;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (int c = 0; c < ULP_SHARE_CAUSES; c++)
+            causes[c] += lane->nodes[n].causes[c];
+    if (find_cancelling(causes, 1, &first, &second)) {
+        ulp_text_show(out, "; over all nodes the %s and the %s cancel each other",
+                      name_cause(first, true), name_cause(second, true));
+        return;
+    }
+    find_causes(causes, 1, &first, &second);
+    if (first >= 0 && first != ULP_SHARE_INSIDE && causes[first] >= CAUSE_OF_ALL)
+        ulp_text_show(out, "; over all nodes %.0f %% is the %s", 100 * causes[first],
+                      name_cause(first, true));
+}
+
+/* The node whose share takes most away from the others', where one takes half of what is too much;
+ * NULL: many do. */
+static const struct ulp_audit_node *find_canceller(const struct ulp_audit_lane *lane, double excess)
+{
+    const struct ulp_audit_node *least = NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].share <= -excess / 2 && (!least || lane->nodes[n].share < least->share))
+            least = &lane->nodes[n];
+    return least;
+}
+
+/* "node 4 fc (Gemm) causes 150 % of it, of which node 5 b (Mul) cancels a part": of a share that
+ * is many times the whole there is no figure. */
+static void add_part(struct ulp_text *out, const struct ulp_audit_lane *lane, double part)
+{
+    const struct ulp_audit_node *canceller = part > 1.005 ? find_canceller(lane, part - 1) : NULL;
+    if (canceller)
+        ulp_text_show(out, ", of which node %zu %s (%s) cancels %s", canceller->index,
+                      canceller->name, canceller->op, part > MANY ? "most" : "a part");
+    else if (part > 1.005)
+        ulp_text_add(out, ", of which others cancel %s", part > MANY ? "most" : "a part");
+}
+
+/* ", by constant v, which reaches 7.2e+07 beyond the largest fp16" */
+static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_constant *constant = ulp_audit_spoiling(lane, node);
+    if (constant)
+        ulp_text_show(out, ", by constant %s, which reaches %.3g: %s has no more than %.6g",
+                      constant->name, constant->largest,
+                      ulp_audit_node_arithmetic(lane, node)->storage.name,
+                      ulp_audit_node_arithmetic(lane, node)->storage.max_finite);
+    return constant != NULL;
+}
+
+/* "; node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained,
+ * which --output may have asked for. `what` it is of the output that the sentence began with. */
+static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *cause, const char *output, const char *what)
+{
+    const double part = largest_part(cause);
+    const bool decides = cause->decision > cause->share;
+    const char *explained = lane->attribution.output;
+    const bool other = explained && strcmp(explained, output) != 0;
+    ulp_text_show(out, "; node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
+    if (part <= MANY)
+        ulp_text_show(out, "%.0f %% of ", 100 * part);
+    else
+        ulp_text_add(out, "more than ");
+    ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? explained : "");
+    if (decides)
+        ulp_text_add(out, ", by deciding otherwise");
+    else if (!add_constant(out, lane, cause))
+        add_causes(out, cause);
+    add_part(out, lane, part);
+    if (part <= 1.005 && !decides && part < CAUSE_OF_ALL)
+        add_common_cause(out, lane);
+}
+
+/* A part of the worst output's relative error from which a node is as far off, and one below which
+ * what nodes introduce is not the reason. */
+#define AS_FAR 0.5
+#define OWN_PART 0.1
+
+/* Beside the original of a converted model, and where no node introduces as much: the first node
+ * that is as far off as the worst output. NULL: there is none. */
+static const struct ulp_audit_node *find_change(const struct ulp_audit_lane *lane,
+                                                const struct ulp_audit_output *worst,
+                                                double introduced)
+{
+    const double relative = worst->entire.rms / worst->range.ref_rms;
+    const struct ulp_audit_node *change = NULL;
+    bool converted = false;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            converted |= output->unpaired; /* the original has no such value */
+            if (!change && !output->unpaired && is_float(output) && !output->entire.diverged &&
+                output->entire.rms >= AS_FAR * relative * output->range.ref_rms)
+                change = &lane->nodes[n];
+        }
+    return converted && introduced < OWN_PART * relative ? change : NULL;
+}
+
+static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                       const struct ulp_audit_output *worst)
+{
+    double most;
+    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane, &most),
+                                *change = cause ? NULL : find_change(lane, worst, most);
+    if (cause)
+        add_cause(out, lane, cause, worst->name, "it");
+    else if (change)
+        ulp_text_show(
+            out,
+            ", by the graph and not by the arithmetic; node %zu %s (%s) is the first that "
+            "is as far off",
+            change->index, change->name, change->op);
+    else if (source)
+        ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
+                      source->op);
+}
+
+/* "logits is off by 1.2 % of its rms (38.4 dB)" */
+static void add_error(struct ulp_text *out, const struct ulp_audit_output *output)
+{
+    const double relative = output->entire.rms / output->range.ref_rms;
+    if (!(output->entire.rms > 0))
+        ulp_text_show(out, "%s equals the reference", output->name);
+    else if (isfinite(relative))
+        ulp_text_show(out, "%s is off by %.2g of its rms (%.1f dB)", output->name, relative,
+                      output->entire.sqnr_db);
+    else
+        ulp_text_show(out, "%s is off by %.2g (rms) where the reference is 0", output->name,
+                      output->entire.rms);
+}
+
+static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_output *worst)
+{
+    const struct ulp_audit_node *born = &lane->nodes[lane->first_born];
+    double most = 0;
+    bool fits = true;
+    for (size_t o = 0; o < born->output_count; o++) {
+        most = ulp_math_max(most, born->outputs[o].range.ref_max);
+        fits &= !(born->outputs[o].range.headroom_bits < 0);
+    }
+    const struct ulp_audit_overflow *overflow = ulp_audit_overflow_root(lane, born->overflow);
+    ulp_text_show(out, "%s at node %zu %s (%s), ", fits ? "is not finite" : "overflows",
+                  born->index, born->name, born->op);
+    if (born->zeroed)
+        ulp_text_show(out, "whose input %s has become 0", born->zeroed);
+    else
+        ulp_text_show(out, "whose exact values reach %s%.3g", fits ? "only " : "", most);
+    if (overflow && overflow->constant >= 0)
+        ulp_text_show(out, ", by constant %s", lane->constants[overflow->constant].name);
+    ulp_text_add(out, ". ");
+    if (worst && worst->entire.nonfinite)
+        ulp_text_show(out, "Output %s is not finite", worst->name);
+    else if (worst)
+        add_error(out, worst);
+    else
+        ulp_text_add(out, "No output can be compared");
+}
+
+/* Of outputs that have diverged the one that is worst with the reference's decisions. */
+static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outputs)
+{
+    const struct ulp_metrics *worst = NULL;
+    const char *name = NULL;
+    for (size_t o = 0; o < outputs->output_count; o++) {
+        const struct ulp_divergence *divergence = outputs->outputs[o].divergence;
+        if (!divergence || !divergence->followed.given || divergence->followed.metrics.diverged ||
+            (worst && !(divergence->followed.metrics.sqnr_db < worst->sqnr_db)))
+            continue;
+        worst = &divergence->followed.metrics;
+        name = outputs->outputs[o].name;
+    }
+    if (!worst)
+        return;
+    if (worst->rms > 0)
+        ulp_text_show(out, "; with the reference's decisions %s is at %.1f dB", name,
+                      worst->sqnr_db);
+    else if (worst->count && !worst->nonfinite)
+        ulp_text_add(out, "; with the reference's decisions they are equal");
+}
+
+/* ". With 2 nodes in FP32 y is at 44.4 dB; node 52 sum (ReduceSum) causes 48 % of it" */
+static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_attribution *attribution = &lane->attribution;
+    const struct ulp_audit_node *cause = find_cause(lane);
+    if (!attribution->kept_count || !attribution->kept_output)
+        return;
+    ulp_text_show(out, ". With %zu node%s in FP32 %s is at %.1f dB", attribution->kept_count,
+                  attribution->kept_count == 1 ? "" : "s", attribution->kept_output,
+                  attribution->kept_sqnr_db);
+    if (cause)
+        add_cause(out, lane, cause, attribution->kept_output, "what is left");
+}
+
+/* ". Input x has 3 values that are not finite" */
+static void add_inputs(struct ulp_text *out, const struct ulp_audit *audit)
+{
+    const struct ulp_audit_input *first = audit->nonfinite_inputs;
+    if (!audit->nonfinite_input_count)
+        return;
+    ulp_text_show(out, ". Input %s has %zu value%s not finite", first->name, first->count,
+                  first->count == 1 ? " that is" : "s that are");
+    if (audit->sample_count > 1)
+        ulp_text_show(out, " in sample %s", audit->sample_names[first->sample]);
+    if (audit->nonfinite_input_count > 1)
+        ulp_text_show(out, ", and so have %zu more", audit->nonfinite_input_count - 1);
+}
+
+void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                        struct ulp_text *out)
+{
+    const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs),
+                                  *diverged = find_diverged(&lane->outputs);
+    if (lane->first_born >= 0) {
+        add_overflow(out, lane, worst);
+        add_fixed(out, lane);
+    } else if (diverged && lane->first_decided >= 0) {
+        const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
+        ulp_text_show(out,
+                      "diverges from the reference at node %zu %s (%s): output %s "
+                      "follows other indices or branches",
+                      decided->index, decided->name, decided->op, diverged->name);
+        add_followed(out, &lane->outputs);
+        if (worst) {
+            ulp_text_add(out, "; ");
+            add_error(out, worst);
+        }
+    } else if (!worst) {
+        ulp_text_add(out, "no output can be compared");
+    } else {
+        add_error(out, worst);
+        if (worst->entire.rms > 0)
+            add_source(out, lane, worst);
+    }
+    add_inputs(out, audit);
+}

@@ -1,0 +1,174 @@
+/* Values of JSON reports. */
+#include "analysis/writing/json_value.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/machine/file.h"
+#include "base/text/shown.h"
+#include "base/text/text.h"
+#include "data/json_file.h"
+
+json_t *ulp_json_number(double value)
+{
+    return isfinite(value) ? json_real(value + 0.0) : json_null(); /* no -0.0 */
+}
+
+json_t *ulp_json_text(const char *text)
+{
+    if (ulp_is_utf8(text))
+        return json_string_nocheck(text);
+    struct ulp_text clean = {0};
+    struct ulp_shown shown;
+    for (const char *end = text + strlen(text); text < end;) {
+        text = ulp_show_character(&shown, text, end);
+        ulp_text_add(&clean, "%s", shown.text);
+    }
+    json_t *value = clean.failed ? NULL : json_string_nocheck(clean.data);
+    ulp_text_free(&clean);
+    return value;
+}
+
+/* Of a character of UTF-8 of that many bytes. */
+static unsigned long code_point(const char *at, size_t bytes)
+{
+    unsigned long code = (unsigned char)at[0];
+    if (bytes > 1)
+        code &= 0x7ful >> bytes;
+    for (size_t i = 1; i < bytes; i++)
+        code = code << 6 | ((unsigned char)at[i] & 0x3f);
+    return code;
+}
+
+static void put_escape(struct ulp_text *out, unsigned long code, bool python)
+{
+    if (code < 0x10000)
+        ulp_text_add(out, "\\u%04lx", code);
+    else if (python)
+        ulp_text_add(out, "\\U%08lx", code);
+    else
+        ulp_text_add(out, "\\u%04lx\\u%04lx", 0xd800 + ((code - 0x10000) >> 10),
+                     0xdc00 + ((code - 0x10000) & 0x3ff));
+}
+
+void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, bool python)
+{
+    const char *end = text + count, *plain = text;
+    while (text < end) {
+        struct ulp_shown shown;
+        if ((unsigned char)*text < 0x7f) { /* jansson has escaped what is below a space */
+            text++;
+            continue;
+        }
+        const char *next = ulp_show_character(&shown, text, end);
+        const size_t bytes = (size_t)(next - text);
+        if (shown.length != bytes || memcmp(shown.text, text, bytes) != 0) {
+            ulp_text_put(out, plain, (size_t)(text - plain));
+            put_escape(out, code_point(text, bytes), python);
+            plain = next;
+        }
+        text = next;
+    }
+    ulp_text_put(out, plain, (size_t)(end - plain));
+}
+
+void ulp_json_set(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) == 0)
+        return;
+    json_decref(*object);
+    *object = NULL;
+}
+
+void ulp_json_append(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) == 0)
+        return;
+    json_decref(*array);
+    *array = NULL;
+}
+
+json_t *ulp_json_paragraph(char *summary)
+{
+    if (!summary)
+        return NULL;
+    char *end = strstr(summary, "\n\n");
+    if (!end && (end = summary + strlen(summary)) > summary && end[-1] == '\n')
+        end--;
+    *end = '\0';
+    json_t *paragraph = ulp_json_text(summary);
+    free(summary);
+    return paragraph;
+}
+
+json_t *ulp_json_unjudged(const struct ulp_unjudged_list *list)
+{
+    json_t *array = json_array();
+    for (size_t u = 0; u < list->count; u++) {
+        const struct ulp_unjudged *item = &list->items[u];
+        json_t *object = json_object();
+        ulp_json_set(&object, "kind", json_string(item->is_input ? "input" : "output"));
+        ulp_json_set(&object, "name", item->name ? ulp_json_text(item->name) : json_null());
+        ulp_json_set(&object, "sample", item->sample ? ulp_json_text(item->sample) : json_null());
+        ulp_json_set(&object, "reason", ulp_json_text(item->reason));
+        ulp_json_append(&array, object);
+    }
+    return array;
+}
+
+json_t *ulp_json_lines(struct ulp_text *lines)
+{
+    for (size_t i = 0; i < lines->length; i++)
+        lines->data[i] = lines->data[i] == '\n' ? ' ' : lines->data[i];
+    if (!lines->failed && lines->length && lines->data[lines->length - 1] == ' ')
+        lines->data[lines->length - 1] = '\0';
+    json_t *value = lines->failed ? NULL : ulp_json_text(lines->length ? lines->data : "");
+    ulp_text_free(lines);
+    return value;
+}
+
+void ulp_json_keep(json_t **keep, const char *pattern, const char *arithmetic)
+{
+    const size_t count = json_array_size(*keep);
+    json_t *last = count ? json_array_get(*keep, count - 1) : NULL;
+    const char *same = last ? json_string_value(json_object_get(last, "arithmetic")) : NULL;
+    if (!same || strcmp(same, arithmetic) != 0) {
+        json_t *entry = json_object();
+        ulp_json_set(&entry, "nodes", json_array());
+        ulp_json_set(&entry, "arithmetic", ulp_json_text(arithmetic));
+        ulp_json_append(keep, entry);
+        last = *keep ? json_array_get(*keep, count) : NULL;
+    }
+    if (last && json_array_append_new(json_object_get(last, "nodes"), ulp_json_text(pattern)) == 0)
+        return;
+    json_decref(*keep);
+    *keep = NULL;
+}
+
+enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,
+                                      struct ulp_error *error)
+{
+    char *text = root ? ulp_json_dump(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(root);
+    if (!text)
+        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", what);
+    ulp_json_put_escaped(out, text, strlen(text), false);
+    ulp_text_put(out, "\n", 1);
+    free(text);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_json_write(json_t *root, const char *path, struct ulp_error *error)
+{
+    struct ulp_text out;
+    enum ulp_status status = ulp_text_open(&out, path, error);
+    if (status != ULP_OK) {
+        json_decref(root);
+        return status;
+    }
+    status = ulp_json_put_document(root, &out, path, error);
+    const enum ulp_status closed = ulp_text_close(&out, status == ULP_OK, error);
+    return status == ULP_OK ? closed : status;
+}

@@ -1,0 +1,57 @@
+/* See json_writer.h. */
+#include "analysis/writing/json_writer.h"
+
+#include <string.h>
+
+#include "analysis/writing/json_value.h"
+
+/* A new line, and the key when it is in an object. */
+static void start_value(struct ulp_json_writer *writer, const char *key)
+{
+    if (writer->depth)
+        ulp_text_add(writer->out, "%s\n%*s", writer->empty ? "" : ",", writer->depth, "");
+    if (key)
+        ulp_text_add(writer->out, "\"%s\": ", key);
+    writer->empty = false;
+}
+
+void ulp_json_open(struct ulp_json_writer *writer, const char *key, char bracket)
+{
+    start_value(writer, key);
+    ulp_text_add(writer->out, "%c", bracket);
+    writer->depth++;
+    writer->empty = true;
+}
+
+void ulp_json_close(struct ulp_json_writer *writer, char bracket)
+{
+    writer->depth--;
+    if (!writer->empty)
+        ulp_text_add(writer->out, "\n%*s", writer->depth, "");
+    ulp_text_add(writer->out, "%c", bracket);
+    writer->empty = false;
+}
+
+/* A piece of the text as jansson writes it, moved in to the writer's depth: jansson writes line
+ * ends only between values. */
+static int add_piece(const char *piece, size_t size, void *context)
+{
+    const struct ulp_json_writer *writer = context;
+    for (const char *end = piece + size, *line; piece < end; piece = line) {
+        const char *newline = memchr(piece, '\n', (size_t)(end - piece));
+        line = newline ? newline + 1 : end;
+        ulp_json_put_escaped(writer->out, piece, (size_t)(line - piece), false);
+        for (int i = 0; newline && i < writer->depth; i++)
+            ulp_text_put(writer->out, " ", 1);
+    }
+    return writer->out->failed ? -1 : 0;
+}
+
+void ulp_json_put(struct ulp_json_writer *writer, const char *key, json_t *value)
+{
+    start_value(writer, key);
+    if (!value || json_dump_callback(value, add_piece, writer,
+                                     JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) != 0)
+        writer->failed = true;
+    json_decref(value);
+}

@@ -1,0 +1,215 @@
+/* ulpscope audit: each shape, its report, the limits. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text/text.h"
+#include "cli/command/command_audit.h"
+#include "cli/ranks.h"
+
+static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    const int code = say_crossings(stdout, audit, options->limits, options->limit_count,
+                                   options->common.allow_nonfinite_inputs);
+    if (code != ULP_OK && code != ULP_ERROR_LIMIT)
+        return code;
+    if (options->junit &&
+        ulp_report_junit(audit, options->limits, options->limit_count,
+                         options->common.allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
+        return fail(&error);
+    return code;
+}
+
+static int write_report(const struct audit_options *options, const struct audit_choices *choices,
+                        const char *folder, const struct engine_lane *engine,
+                        struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    char *summary;
+    if (ulp_audit_keep_limits(audit, options->limits, options->limit_count,
+                              options->common.allow_nonfinite_inputs, &error) != ULP_OK)
+        return fail(&error);
+    if (options->engine && print_engine_verdict(engine, &error) != ULP_OK)
+        return fail(&error);
+    if (ulp_report_summary(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                           &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->engine && print_engine_costs(engine, audit, &error) != ULP_OK)
+        return fail(&error);
+    if (folder && options->engine &&
+        ulp_engine_map_write(&engine->built, NULL, NULL, folder, &error) != ULP_OK)
+        return fail(&error);
+    if (print_choices(choices, audit, &error) != ULP_OK)
+        return fail(&error);
+    watch_done("all samples were finished, and the report was being written");
+    if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
+        return fail(&error);
+    if (folder)
+        say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
+    if (options->html && ulp_report_html(audit, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
+    return check_limits(options, audit);
+}
+
+static int report(const struct audit_options *options, const struct audit_choices *choices,
+                  const char *folder, const struct engine_lane *engine, struct ulp_audit *audit)
+{
+    struct ulp_error error;
+    struct ulp_timings timings = {0};
+    enum ulp_status status = ulp_timings_read(options->timer, &timings, &error);
+    ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
+    if (status == ULP_OK && options->timer)
+        audit->timings = &timings;
+    const int code =
+        status == ULP_OK ? write_report(options, choices, folder, engine, audit) : fail(&error);
+    audit->timings = NULL;
+    ulp_timings_free(&timings);
+    if (code == ULP_OK || code == ULP_ERROR_LIMIT)
+        status = print_timings(options->timer, 1, &error);
+    return status == ULP_OK ? code : fail(&error);
+}
+
+/* The n-th of several shapes has a folder of its own. */
+static enum ulp_status choose_folder(const struct audit_options *options, size_t n, char **out,
+                                     struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    *out = NULL;
+    if (!options->out)
+        return ULP_OK;
+    ulp_text_add(&text, "%s", options->out);
+    if (count_shapes(&options->common) > 1)
+        ulp_text_add(&text, "/shape-%zu", n + 1);
+    *out = text.data;
+    return text.failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory") : ULP_OK;
+}
+
+/* The reports of several shapes, whose folders are not among the options. */
+static enum ulp_status claim_folders(const struct audit_options *options, struct ulp_error *error)
+{
+    const size_t shapes = count_shapes(&options->common);
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < shapes && shapes > 1 && status == ULP_OK; n++) {
+        char *folder;
+        status = choose_folder(options, n, &folder, error);
+        if (status == ULP_OK && folder)
+            status = claim_report("--out", folder, "audit", error);
+        free(folder);
+    }
+    return status;
+}
+
+/* The audit with the n-th shape; returns an exit code. */
+static int audit_shape(const struct audit_options *options, struct ulp_model *model,
+                       const struct lane_list *lanes, const struct audit_choices *choices, size_t n,
+                       struct shape_results *results)
+{
+    struct ulp_error error = {0};
+    struct sample_list samples = {0};
+    struct ulp_audit audit = {0};
+    struct engine_lane engine = {0};
+    char *shape = NULL, *folder = NULL;
+    bool whole = false;
+    if (n > 0)
+        ulp_timer_restart(options->timer);
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
+    enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
+    if (status == ULP_OK)
+        status = choose_folder(options, n, &folder, &error);
+    if (status == ULP_OK)
+        status = open_samples(model, &options->common, !options->merge, &samples, &error);
+    if (status == ULP_OK) {
+        if (!options->common.quiet)
+            note_choices(model, &samples);
+        if (options->engine)
+            status = open_engine_lane(options, model, &samples, lanes, &engine, &error);
+        if (status == ULP_OK)
+            status = audit_samples(options, model, options->engine ? &engine.lanes : lanes,
+                                   &samples, &audit, &whole, &error);
+    }
+    if (status == ULP_OK && options->common.shape_count && ranks_self() == 0)
+        say(stdout, n ? "\nshape %s\n" : "shape %s\n", shape);
+    if (status == ULP_OK && whole && count_shapes(&options->common) > 1)
+        status = add_shape_result(results, shape, &audit, &error);
+    if (status != ULP_OK && count_shapes(&options->common) > 1)
+        ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
+    if (status == ULP_OK && !whole && ranks_self() == 0) /* a shard */
+        status = print_timings(options->timer, 1, &error);
+    const int code = status != ULP_OK ? fail(&error)
+                     : whole          ? report(options, choices, folder, &engine, &audit)
+                                      : ULP_OK;
+    ulp_audit_free(&audit);
+    close_engine_lane(&engine);
+    free_samples(&samples);
+    free(shape);
+    free(folder);
+    return code;
+}
+
+int run_audit(const struct audit_options *options)
+{
+    struct ulp_error error = {0};
+    struct lane_list lanes = {0};
+    struct ulp_model *model = NULL;
+    struct shape_results results = {0};
+    struct audit_choices choices;
+    enum ulp_status status = choose_arithmetics(options, &choices, &error);
+    if (status == ULP_OK)
+        status = make_lanes(choices.list, options->engine ? "fp16,fp32" : "fp16,tf32",
+                            &options->keep, options->common.budget, &lanes, &error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
+    if (status == ULP_OK)
+        status = claim_folders(options, &error);
+    if (status == ULP_OK && options->out)
+        status = ulp_report_prepare(options->out, &error);
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
+    if (status == ULP_OK)
+        status = load_model(options->common.model, options->common.budget, &model, &error);
+    int code = status == ULP_OK ? ULP_OK : fail(&error);
+    for (size_t n = 0;
+         n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
+        const int one = audit_shape(options, model, &lanes, &choices, n, &results);
+        code = one == ULP_OK ? code : one;
+    }
+    if (code == ULP_OK || code == ULP_ERROR_LIMIT)
+        print_shape_results(&results, lanes.count - 1 + (options->engine != NULL));
+    free_shape_results(&results);
+    free(choices.list);
+    ulp_model_free(model);
+    free_lanes(&lanes);
+    return code;
+}
+
+/* Without MPI processes do not know of each other. */
+static void note_ranks(const struct audit_options *options)
+{
+    if (ranks_started() > 1 && ranks_own_start() == 0 && !ranks_are_possible() && !options->shard &&
+        !options->common.quiet)
+        say(stderr,
+            "ulpscope: mpirun or srun started %zu processes, and this ulpscope was built without "
+            "MPI (./configure --with-mpi): each of them does all of the audit; --shard K/%zu gives "
+            "each a part\n",
+            ranks_started(), ranks_started());
+}
+
+int command_audit(int argc, char **argv)
+{
+    struct audit_options options;
+    int code = parse_audit_options(argc, argv, &options);
+    if (code == ULP_OK) {
+        ranks_join();
+        options.common.quiet |= ranks_self() > 0;
+        note_ranks(&options);
+        code = run_audit(&options);
+    }
+    free_audit_options(&options);
+    return ranks_leave(code);
+}

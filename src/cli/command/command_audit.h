@@ -1,0 +1,85 @@
+/* What the files of `ulpscope audit` share. */
+#ifndef ULP_CLI_COMMAND_AUDIT_H
+#define ULP_CLI_COMMAND_AUDIT_H
+
+#include "cli/command.h"
+
+struct audit_options {
+    struct common_options common;
+    struct keep_options keep;
+    const char *arithmetics, *reference, *out, *reference_model, *junit, *html;
+    char **pairs; /* "NAME=ORIGINAL" */
+    size_t pair_count;
+    bool certify, quick, schedules;
+    /* by default within memory, if the reference is the model's own; asked for: also by a file */
+    enum { ATTRIBUTE_DEFAULT, ATTRIBUTE_YES, ATTRIBUTE_NO } attribute;
+    const char *output; /* that is attributed; NULL: all */
+    const char *group;  /* shares by groups; NULL: no groups */
+    size_t verify;      /* so many of the largest, and random ones */
+    const char **limits;
+    size_t limit_count;
+    const char *engine; /* description of an engine, which is computed, too; NULL: none */
+    struct ulp_engine_map_options built;
+    const char *runtime; /* --for; NULL: not given */
+    bool fuse_compare;
+    /* many samples: folders of finished ones, the first of which takes new ones */
+    char **checkpoints;
+    size_t checkpoint_count;
+    size_t shard, shard_count; /* from 1; 0: all samples */
+    bool merge;                /* every sample is finished: ulpscope merge */
+    bool timings;
+    struct ulp_timer *timer; /* NULL: no --timings */
+    int argc;                /* as they were given, for ulpscope merge */
+    char **argv;
+};
+
+/* audit_choices.c: what --for and --fuse-compare ask of an audit. */
+enum { AUDIT_CHOICES_MAX = 8 };
+struct audit_choices {
+    char *list; /* of arithmetics, freed by the caller; NULL: the default's */
+    size_t count, lane_count;
+    struct audit_choice {
+        const char *question, *words[3];
+        size_t lanes[3], count; /* indexes of the audit's */
+        bool nodes;
+    } items[AUDIT_CHOICES_MAX];
+    char lanes[2 * AUDIT_CHOICES_MAX][320];
+};
+enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,
+                                   struct ulp_error *error);
+enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,
+                              struct ulp_error *error);
+
+/* audit_options.c. Returns an exit code; usage errors do not return. */
+int parse_audit_options(int argc, char **argv, struct audit_options *out);
+void free_audit_options(struct audit_options *options);
+
+/* command_audit.c: audits and reports; returns an exit code. */
+int run_audit(const struct audit_options *options);
+
+/* audit_samples.c: what the options ask of the library. The audit is freed also after a failure.
+ * *whole: it is of all samples; else others have the rest (a
+ * shard, a rank that is not the first). */
+enum ulp_status audit_samples(const struct audit_options *options, const struct ulp_model *model,
+                              const struct lane_list *lanes, const struct sample_list *samples,
+                              struct ulp_audit *audit, bool *whole, struct ulp_error *error);
+
+/* audit_engine.c: the lanes, and behind them that of --engine. Closed also after a failure. */
+struct engine_lane {
+    struct lane_list lanes; /* its own arrays; what they point to is others' */
+    struct ulp_engine engine;
+    struct ulp_plan *plan;
+    struct ulp_engine_map built;
+    struct ulp_engine_map_lane lane;
+};
+enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
+                                 const struct sample_list *samples, const struct lane_list *lanes,
+                                 struct engine_lane *out, struct ulp_error *error);
+void close_engine_lane(struct engine_lane *lane);
+/* What was built, in a sentence; and what its kernels cost, when there is a plain lane beside it.
+ */
+enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error);
+enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
+                                   struct ulp_error *error);
+
+#endif

@@ -1,0 +1,284 @@
+/* ulpscope engine: what a runtime built of a model, whether wishes were obeyed, what differs
+ * between two engines. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_PLAN = 512,
+    OPTION_PRECISIONS,
+    OPTION_FAIL,
+    OPTION_SHOW,
+    OPTION_REFERENCE,
+    OPTION_HTML
+};
+
+struct engine_options {
+    struct common_options common;
+    struct ulp_engine_map_options built;
+    const char *paths[2]; /* of the descriptions */
+    size_t path_count;
+    const char *plan, *layer_precisions, *out, *html, *reference;
+    bool fail_on_disobeyed;
+    size_t shown;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"plan", OPTION_PLAN, "PLAN.json", OPTION_READS,
+     "Was each kept entry of this plan (ulpscope plan) obeyed?", 0},
+    {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
+     "Was each entry of trtexec's --layerPrecisions=TEXT obeyed? NAME:TYPE,...", 0},
+    {"fail-on", OPTION_FAIL, "disobeyed", 0,
+     "Exit with code 1 when a constraint was not obeyed in full (disobeyed)", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "With two engines: what their errors are measured against (default mpfr:128)", 0},
+    {"show", OPTION_SHOW, "N", 0, "Rows to print of each table (default 12; 0: all)", 0},
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write engine.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {0},
+};
+/* clang-format on */
+
+/* The model first, which common options take; then one description or two. */
+static error_t add_path(struct argp_state *state, struct engine_options *options, char *path)
+{
+    if (!options->common.model)
+        return ARGP_ERR_UNKNOWN;
+    if (options->path_count == 2)
+        refuse(state, "two engines at most: '%s' and '%s', then '%s'", options->paths[0],
+               options->paths[1], path);
+    options->paths[options->path_count++] = path;
+    return 0;
+}
+
+static void check_options(const struct argp_state *state, const struct engine_options *options)
+{
+    if (options->common.model && !options->path_count)
+        refuse(state, "no engine: give the path of its layer information (trtexec "
+                      "--exportLayerInfo=FILE)");
+    if (options->path_count == 2 && (options->plan || options->layer_precisions))
+        refuse(state, "--plan and --layer-precisions are of one engine: leave one out");
+    if (options->path_count == 2 && options->fail_on_disobeyed)
+        refuse(state, "--fail-on disobeyed is of one engine: leave one out");
+    if (count_shapes(&options->common) > 1)
+        refuse(state, "engine takes one --shape of each input");
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct engine_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->built;
+        return 0;
+    case ARGP_KEY_ARG: return add_path(state, options, argument);
+    case ARGP_KEY_END: check_options(state, options); return 0;
+    case OPTION_PLAN: options->plan = argument; return 0;
+    case OPTION_PRECISIONS: options->layer_precisions = argument; return 0;
+    case OPTION_FAIL:
+        if (strcmp(argument, "disobeyed") != 0)
+            refuse(state, "--fail-on %s: expected disobeyed", argument);
+        options->fail_on_disobeyed = true;
+        return 0;
+    case OPTION_HTML: options->html = argument; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_SHOW: options->shown = read_count(state, "--show", argument, 0); return 0;
+    case 'o': options->out = argument; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say what a runtime built of MODEL: which kernel computes which nodes, in which types, with "
+    "which accumulator and how sure that is; whether a plan or --layerPrecisions was obeyed; and, "
+    "of "
+    "two engines of one model, what differs and how much of the second one's error each difference "
+    "explains. ENGINE is TensorRT's layer information of any version, or a log that holds it "
+    "(trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed, or --verbose); the .onnx that "
+    "ONNX Runtime optimised (optimized_model_filepath); or OpenVINO's execution graph (.xml)."
+    "\vWords of the report:\n"
+    "  accumulate   the format that products are added in\n"
+    "  sure         documented by NVIDIA, observed in every known engine, inferred from names and\n"
+    "               machine code, or unknown (doc/engine.md)\n"
+    "  mapped by    what says which nodes a layer computes: metadata, its name, the tensors "
+    "around\n"
+    "               it; bounded: somewhere among these nodes\n\n"
+    "ulpscope audit MODEL --engine ENGINE.json computes exactly that, beside other arithmetics.\n\n"
+    "Examples:\n"
+    "  ulpscope engine model.onnx layers.json\n"
+    "      which precision ran, and with which accumulators?\n"
+    "  ulpscope engine model.onnx layers.json --plan plan/plan.json --fail-on disobeyed\n"
+    "      in CI: was the plan obeyed?\n"
+    "  ulpscope engine model.onnx good.json bad.json --inputs inputs.npz\n"
+    "      two builds of one model: why is the second worse?";
+
+/* What the run holds. */
+struct session {
+    const struct engine_options *options;
+    struct ulp_model *model;
+    struct sample_list samples;
+    struct ulp_plan *plan;
+    struct ulp_engine engines[2];
+    struct ulp_engine_map built[2];
+    struct ulp_wishes wishes;
+    struct ulp_engine_map_changes changes;
+};
+
+static enum ulp_status open_model(struct session *session, struct ulp_error *error)
+{
+    const struct common_options *common = &session->options->common;
+    struct ulp_arithmetic plain;
+    char *shape = NULL;
+    enum ulp_status status = ulp_arithmetic_find("fp32", &plain, error);
+    if (status == ULP_OK && session->options->out)
+        status = ulp_report_prepare(session->options->out, error);
+    if (status == ULP_OK)
+        status = load_model(common->model, common->budget, &session->model, error);
+    if (status == ULP_OK)
+        status = set_shapes(session->model, common, 0, &shape, error);
+    if (status == ULP_OK)
+        status = read_samples(session->model, common, false, &session->samples, error);
+    if (status == ULP_OK) {
+        const struct ulp_plan_options options = {.dims = common->dims,
+                                                 .dim_count = common->dim_count,
+                                                 .inputs = &session->samples.items[0].inputs};
+        status = ulp_plan_create(session->model, &plain, 1, &options, &session->plan, error);
+    }
+    free(shape);
+    return status;
+}
+
+static enum ulp_status judge_wishes(struct session *session, struct ulp_error *error)
+{
+    const struct engine_options *options = session->options;
+    struct ulp_precision_plan plan = {0};
+    enum ulp_status status = ULP_OK;
+    const bool given = options->plan || options->layer_precisions;
+    if (options->plan)
+        status = ulp_precision_plan_read(options->plan, options->common.budget, &plan, error);
+    if (status == ULP_OK && (given || session->engines[0].setting_count))
+        status = ulp_engine_map_wishes(&session->built[0], options->plan ? &plan : NULL,
+                                       options->layer_precisions, &session->wishes, error);
+    ulp_precision_plan_free(&plan);
+    if (status == ULP_OK && options->fail_on_disobeyed && !session->wishes.count)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          given ? "--fail-on disobeyed: nothing to obey: what was given keeps no "
+                                  "node"
+                                : "--fail-on disobeyed: nothing to obey: give --plan or "
+                                  "--layer-precisions, or a log of trtexec that says \"Set layer "
+                                  "NAME to precision TYPE\"");
+    return status;
+}
+
+static enum ulp_status compare_engines(struct session *session, struct ulp_error *error)
+{
+    const struct engine_options *options = session->options;
+    const struct ulp_run_options run = {.thread_count = options->common.threads};
+    struct ulp_arithmetic reference;
+    struct progress progress;
+    progress_init(&progress, options->common.quiet, 1);
+    const struct ulp_observer observer = progress_observer(&progress);
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &reference, error);
+    if (status == ULP_OK)
+        status = ulp_engine_map_changes_find(&session->built[0], &session->built[1],
+                                             &session->changes, error);
+    if (status == ULP_OK && session->changes.count && !options->common.quiet)
+        note_choices(session->model, &session->samples);
+    if (status == ULP_OK && session->changes.count)
+        status = ulp_engine_map_changes_explain(&session->changes, session->model,
+                                                &session->samples.items[0].inputs, &reference, &run,
+                                                &observer, error);
+    progress_clear(&progress);
+    return status;
+}
+
+static enum ulp_status run_engine(struct session *session, struct ulp_error *error)
+{
+    const struct engine_options *options = session->options;
+    enum ulp_status status = open_model(session, error);
+    for (size_t e = 0; e < options->path_count && status == ULP_OK; e++) {
+        status =
+            ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e], error);
+        if (status == ULP_OK)
+            status = ulp_engine_map_make(&session->engines[e], session->plan, &options->built,
+                                         &session->built[e], error);
+    }
+    if (status == ULP_OK && options->path_count == 2)
+        return compare_engines(session, error);
+    return status == ULP_OK ? judge_wishes(session, error) : status;
+}
+
+static enum ulp_status print_engine(const struct session *session, struct ulp_error *error)
+{
+    const struct engine_options *options = session->options;
+    const int width = terminal_width(STDOUT_FILENO);
+    const bool colour = use_colour(STDOUT_FILENO);
+    char *summary;
+    enum ulp_status status =
+        options->path_count == 2
+            ? ulp_engine_map_changes_summary(&session->changes, options->shown, width, colour,
+                                             &summary, error)
+            : ulp_engine_map_summary(&session->built[0], &session->wishes, options->shown, width,
+                                     colour, &summary, error);
+    if (status != ULP_OK)
+        return status;
+    fputs(summary, stdout);
+    free(summary);
+    const size_t last = options->path_count - 1;
+    const struct ulp_engine_map_changes *changes = last ? &session->changes : NULL;
+    if (options->out)
+        status = ulp_engine_map_write(&session->built[last], &session->wishes, changes,
+                                      options->out, error);
+    if (status == ULP_OK && options->out)
+        say(stdout, "report: %s/engine.json\n", options->out);
+    if (status == ULP_OK && options->html)
+        status = ulp_engine_map_html(&session->built[last], &session->wishes, changes,
+                                     options->html, error);
+    if (status == ULP_OK && options->html)
+        say(stdout, "page: %s\n", options->html);
+    return status;
+}
+
+static void close_session(struct session *session)
+{
+    ulp_engine_map_changes_free(&session->changes);
+    ulp_wishes_free(&session->wishes);
+    for (int e = 0; e < 2; e++) {
+        ulp_engine_map_free(&session->built[e]);
+        ulp_engine_free(&session->engines[e]);
+    }
+    ulp_plan_free(session->plan);
+    free_samples(&session->samples);
+    ulp_model_free(session->model);
+}
+
+int command_engine(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&built_argp, 0, "What is not told:", 1},
+                                                 {0}};
+    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx ENGINE [SECOND]",
+                                     documentation, children,     NULL,
+                                     NULL};
+    struct engine_options options = {.reference = "mpfr:128", .shown = 12};
+    struct session session = {.options = &options};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run_engine(&session, &error) == ULP_OK && print_engine(&session, &error) == ULP_OK
+                   ? ULP_OK
+                   : fail(&error);
+    if (code == ULP_OK && options.fail_on_disobeyed &&
+        session.wishes.counts[ULP_WISH_OBEYED] < session.wishes.count)
+        code = ULP_ERROR_LIMIT;
+    close_session(&session);
+    common_free(&options.common);
+    return code;
+}

@@ -1,0 +1,385 @@
+/* ulpscope overflow: options, samples, the forecast. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_REFERENCE = 512,
+    OPTION_FAIL,
+    OPTION_NO_REMEDIES,
+    OPTION_SAMPLES,
+    OPTION_HTML,
+    OPTION_TIMINGS
+};
+
+struct overflow_options {
+    struct common_options common;
+    struct keep_options keep;
+    const char *formats, *reference, *out, *html, *samples_from;
+    bool no_remedies, timings;
+    int fail_on;             /* the least verdict that fails; 0: none */
+    struct ulp_timer *timer; /* NULL: no --timings */
+};
+
+/* The default: fast, and the one of more range behind it. */
+#define FIRST_REFERENCE "fp64"
+#define SECOND_REFERENCE "mpfr:128"
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"format", 'f', "LIST", 0,
+     "Formats, or any arithmetics, separated by commas (default fp16; ulpscope arith explains them); "
+     "may be repeated. fp16-strict computes in FP16 inside operators, too", 0},
+    {"arith", 'a', "LIST", OPTION_ALIAS, 0, 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "The arithmetic of the walk that the forecast is made from (default fp64, and once more "
+     "mpfr:128 where a value may be beyond fp64 itself)", 0},
+    {"fail-on", OPTION_FAIL, "overflows|1bit|3bits", 0,
+     "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
+     "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
+     "last two only. What cannot be judged fails: NaN or infinity in an input, an output that is "
+     "empty or has no finite element, a node that is infinite in the given --reference", 0},
+    {"samples-from", OPTION_SAMPLES, "FOLDER", OPTION_READS,
+     "Any number of samples (a folder of files or of test_data_set folders, or a .txt with a path on each line), read one after another at FP32 "
+     "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
+     "10 samples on the chance that an unseen one overflows is estimated", 0},
+    {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
+     "Do not try remedies where something overflows (each costs a run of the model)", 0},
+    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, the walk, looking at each format, "
+                                      "by kind of operator and of the slowest nodes", 0},
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write overflow.json into FOLDER", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {0},
+};
+/* clang-format on */
+
+static int read_limit(struct argp_state *state, const char *text)
+{
+    static const struct {
+        const char *name;
+        enum ulp_overflow_verdict verdict;
+    } limits[] = {{"overflows", ULP_OVERFLOW_HAPPENS},
+                  {"1bit", ULP_OVERFLOW_1_BIT},
+                  {"3bits", ULP_OVERFLOW_3_BITS}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (strcmp(text, limits[i].name) == 0)
+            return (int)limits[i].verdict;
+    refuse(state, "--fail-on %s: expected overflows, 1bit or 3bits", text);
+    return 0;
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct overflow_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->keep;
+        state->child_inputs[2] = &options->common.allow_nonfinite_inputs;
+        return 0;
+    case ARGP_KEY_END:
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "overflow runs one --shape of each input");
+        return 0;
+    case 'f':
+    case 'a': options->formats = add_arithmetics(state, &options->common, argument); return 0;
+    case 'o': options->out = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_SAMPLES: options->samples_from = argument; return 0;
+    case OPTION_NO_REMEDIES: options->no_remedies = true; return 0;
+    case OPTION_TIMINGS: options->timings = true; return 0;
+    case OPTION_FAIL: options->fail_on = read_limit(state, argument); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say what will overflow in a format, from the values of an exact run alone: for every node how "
+    "far its values are below the format's largest number, which node overflows first and why, "
+    "what "
+    "becomes of it, and what to keep in FP32."
+    "\vWords of the report:\n"
+    "  headroom    log2 of the format's largest number over the largest magnitude\n"
+    "  tiny        share of elements below the format's normal numbers, or that become zero\n"
+    "  upstream    the node only passes on a value that did not fit before it\n"
+    "  absorbed    no result depends on the overflow, as a Softmax ignores a mask of -Inf\n\n"
+    "Examples:\n"
+    "  ulpscope overflow model.onnx -i inputs.npz\n"
+    "      FP16, as GPU kernels compute it: FP32 inside an operator\n"
+    "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
+    "      three formats from one walk, all figures in report/overflow.json\n"
+    "  ulpscope overflow model.onnx --samples-from calibration/ --format fp16\n"
+    "      many samples, and the chance that an unseen one overflows\n"
+    "  ulpscope overflow model.onnx -i in.npz --format fp16 --keep '/norm/Pow=fp32'\n"
+    "      what is left when a node is kept in FP32\n"
+    "  ulpscope overflow model.onnx -i in.npz --format fp16,constants=ieee --fail-on 1bit\n"
+    "      in CI: weights are rounded to infinity, as PyTorch's half() does";
+
+/* One forecast while it is made. */
+struct making {
+    const struct overflow_options *options;
+    struct ulp_plans plans;
+    struct ulp_plan *plan; /* of the current sample's shapes */
+    struct ulp_overflow_meter *meter;
+    struct ulp_overflow_forecast *forecast;
+    struct ulp_observer observers[2]; /* progress, timings */
+    struct ulp_observer observer;     /* both */
+    const char *wanted;               /* the sample that remedies of `lane` are tried on */
+    size_t lane;
+};
+
+/* A forecast takes one observer. */
+static enum ulp_status tell_both(void *context, const struct ulp_event *event,
+                                 struct ulp_error *error)
+{
+    const struct making *making = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < 2 && status == ULP_OK; o++)
+        if (making->observers[o].node_done)
+            status = making->observers[o].node_done(making->observers[o].context, event, error);
+    return status;
+}
+
+/* A plan of the sample's shapes, and the meter made for it. */
+static enum ulp_status prepare(struct making *making, const struct sample *sample,
+                               struct ulp_error *error)
+{
+    const struct ulp_plan *before = making->plan;
+    struct ulp_timer *timer = making->options->timer;
+    ulp_timer_phase(timer, ULP_TIMED_PLANNING);
+    enum ulp_status status =
+        ulp_plans_choose(&making->plans, &sample->inputs, &making->plan, error);
+    if (status == ULP_OK && making->plan != before) {
+        making->observers[1] = ulp_timer_observer(timer, making->plan);
+        status = making->meter
+                     ? ulp_overflow_meter_reshape(making->meter, making->plan, error)
+                     : ulp_overflow_meter_create(making->plan, making->options->common.threads,
+                                                 &making->meter, error);
+    }
+    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
+    return status;
+}
+
+static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
+{
+    struct making *making = context;
+    const enum ulp_status status = prepare(making, sample, error);
+    return status == ULP_OK ? ulp_overflow_meter_scan(making->meter, sample->name,
+                                                      &sample->inputs, &making->observer, error)
+                            : status;
+}
+
+static bool is_wanted(const struct making *making, const struct sample *sample)
+{
+    return strcmp(sample->name, making->wanted) == 0 &&
+           !making->forecast->lanes[making->lane].remedy_count;
+}
+
+static enum ulp_status try_sample(void *context, const struct sample *sample,
+                                  struct ulp_error *error)
+{
+    const struct making *making = context;
+    const struct ulp_run_options run = {.thread_count = making->options->common.threads};
+    return is_wanted(making, sample)
+               ? ulp_overflow_remedies(making->forecast, making->plans.first, making->lane,
+                                       &sample->inputs, &run, NULL, error)
+               : ULP_OK;
+}
+
+/* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
+static enum ulp_status try_remedies(struct making *making, const struct sample_list *samples,
+                                    struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < making->forecast->lane_count && status == ULP_OK; l++) {
+        const struct ulp_overflow_lane *lane = &making->forecast->lanes[l];
+        size_t sample = 0;
+        for (size_t n = lane->node_count; n-- > 0;)
+            if (lane->nodes[n].born && lane->nodes[n].output_count)
+                sample = lane->nodes[n].outputs[0].sample;
+        making->lane = l;
+        making->wanted = making->forecast->sample_names[sample];
+        if (!lane->harmful_count)
+            continue;
+        for (size_t s = 0; s < samples->count && status == ULP_OK; s++)
+            if (is_wanted(making, &samples->items[s]) &&
+                (status = load_sample(making->plans.model, &samples->items[s], error)) == ULP_OK)
+                status = try_sample(making, &samples->items[s], error);
+        if (status == ULP_OK && making->options->samples_from)
+            status = stream_samples(making->plans.model, making->options->samples_from, try_sample,
+                                    making, error);
+    }
+    return status;
+}
+
+/* What is infinite in the default reference may be beyond its range: a reference of more range is
+ * asked. */
+static bool is_again(const struct overflow_options *options,
+                     const struct ulp_overflow_forecast *forecast)
+{
+    return !options->reference && forecast->beyond_reference &&
+           strcmp(forecast->reference, FIRST_REFERENCE) == 0;
+}
+
+static enum ulp_status run_samples(struct making *making, const struct sample_list *samples,
+                                   struct ulp_error *error)
+{
+    const struct overflow_options *options = making->options;
+    struct progress progress;
+    enum ulp_status status = ULP_OK;
+    progress_init(&progress, options->common.quiet, samples->count ? samples->count : 1);
+    progress.sample_count = samples->count;
+    making->observers[0] = progress_observer(&progress);
+    making->observer = (struct ulp_observer){.context = making, .node_done = tell_both};
+    for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
+        struct sample *sample = &samples->items[s];
+        progress.sample = s + 1;
+        ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
+        status = load_sample(making->plans.model, sample, error);
+        if (status == ULP_OK)
+            status = prepare(making, sample, error);
+        if (status == ULP_OK)
+            status = ulp_overflow_meter_sample(making->meter, sample->name, &sample->inputs,
+                                               &making->observer, error);
+        if (status != ULP_OK)
+            ulp_fail_at(error, status, "%s", sample->name);
+        drop_sample(sample);
+    }
+    progress.part = 0;
+    if (status == ULP_OK && options->samples_from)
+        status = stream_samples(making->plans.model, options->samples_from, scan, making, error);
+    progress_clear(&progress);
+    if (status == ULP_OK)
+        status = ulp_overflow_meter_finish(making->meter, making->forecast, error);
+    if (status == ULP_OK && !options->no_remedies && !is_again(options, making->forecast))
+        status = try_remedies(making, samples, error);
+    ulp_overflow_meter_free(making->meter);
+    ulp_plans_free(&making->plans);
+    return status;
+}
+
+/* --fail-on: is some node as bad as that? */
+static bool fails(const struct overflow_options *options, const struct ulp_overflow_lane *lane)
+{
+    if (options->fail_on == ULP_OVERFLOW_HAPPENS)
+        return lane->harmful_count > 0;
+    for (int verdict = options->fail_on; verdict && verdict <= ULP_OVERFLOW_HAPPENS; verdict++)
+        if (lane->counts[verdict])
+            return true;
+    return false;
+}
+
+/* --fail-on: what was not shown not to overflow. */
+static int check_judged(const struct overflow_options *options,
+                        const struct ulp_overflow_forecast *forecast)
+{
+    const int code = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged,
+                                  options->common.allow_nonfinite_inputs);
+    if (!forecast->beyond_reference)
+        return code;
+    say(stdout, "FAIL --fail-on: cannot be judged: node %s is infinite in the reference %s\n",
+        forecast->beyond_reference, forecast->reference);
+    return ULP_ERROR_LIMIT;
+}
+
+static int report(const struct overflow_options *options,
+                  const struct ulp_overflow_forecast *forecast)
+{
+    struct ulp_error error;
+    char *summary;
+    ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
+    if (ulp_overflow_summary(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                             &summary, &error) != ULP_OK)
+        return fail(&error);
+    fputs(summary, stdout);
+    free(summary);
+    if (options->out && ulp_overflow_write(forecast, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (options->out)
+        say(stdout, "report: %s/overflow.json\n", options->out);
+    if (options->html && ulp_overflow_html(forecast, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
+    if (print_timings(options->timer, 1, &error) != ULP_OK)
+        return fail(&error);
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        if (fails(options, &forecast->lanes[l]))
+            return ULP_ERROR_LIMIT;
+    return options->fail_on ? check_judged(options, forecast) : ULP_OK;
+}
+
+static enum ulp_status run_overflow(const struct overflow_options *options,
+                                    struct ulp_overflow_forecast *forecast, struct ulp_error *error)
+{
+    struct lane_list lanes;
+    struct ulp_model *model = NULL;
+    struct sample_list samples = {0};
+    char *shape = NULL;
+    enum ulp_status status =
+        make_lanes(options->formats, "fp16", &options->keep, options->common.budget, &lanes, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
+                                     &lanes.arithmetics[0], error);
+    if (status == ULP_OK && options->out)
+        status = ulp_report_prepare(options->out, error);
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
+    if (status == ULP_OK)
+        status = load_model(options->common.model, options->common.budget, &model, error);
+    if (status == ULP_OK)
+        status = set_shapes(model, &options->common, 0, &shape, error);
+    if (status == ULP_OK && (options->common.input_count || !options->samples_from))
+        status = open_samples(model, &options->common, true, &samples, error);
+    if (status == ULP_OK) {
+        struct making making = {.options = options,
+                                .plans = lane_plans(&lanes, model),
+                                .forecast = forecast};
+        if (!options->common.quiet && samples.count)
+            note_choices(model, &samples);
+        status = run_samples(&making, &samples, error);
+        if (status == ULP_OK && is_again(options, forecast)) {
+            ulp_overflow_free(forecast);
+            status = ulp_arithmetic_find(SECOND_REFERENCE, &lanes.arithmetics[0], error);
+            making = (struct making){.options = options,
+                                     .plans = lane_plans(&lanes, model),
+                                     .forecast = forecast};
+            if (status == ULP_OK)
+                status = run_samples(&making, &samples, error);
+        }
+    }
+    free(shape);
+    free_samples(&samples);
+    ulp_model_free(model);
+    free_lanes(&lanes);
+    return status;
+}
+
+int command_overflow(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct overflow_options options = {0};
+    struct ulp_overflow_forecast forecast = {0};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK && options.timings && ulp_timer_create(&options.timer, &error) != ULP_OK)
+        code = fail(&error);
+    if (code == ULP_OK)
+        code = run_overflow(&options, &forecast, &error) == ULP_OK ? report(&options, &forecast)
+                                                                   : fail(&error);
+    ulp_timer_free(options.timer);
+    ulp_overflow_free(&forecast);
+    common_free(&options.common);
+    free(options.keep.rules);
+    return code;
+}

@@ -1,0 +1,105 @@
+/* Parts of tensors that bodies take and make: see parts.h. */
+#include "ops/control/control_parts.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/ops_move.h"
+
+void ulp_parts_free(struct ulp_tensor *tensors, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ulp_tensor_free(&tensors[i]);
+}
+
+enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gathered,
+                                struct ulp_tensor *part, struct ulp_error *error)
+{
+    if (gathered->count == gathered->room) {
+        struct ulp_tensor *parts;
+        size_t room = gathered->room ? 2 * gathered->room : 16;
+        enum ulp_status status = ulp_call_take(call, room, sizeof *parts, &parts, error);
+        if (status != ULP_OK)
+            return status;
+        if (gathered->count)
+            memcpy(parts, gathered->parts, gathered->count * sizeof *parts);
+        gathered->parts = parts;
+        gathered->room = room;
+    }
+    gathered->parts[gathered->count++] = *part;
+    *part = (struct ulp_tensor){0};
+    return ULP_OK;
+}
+
+enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
+                                const struct ulp_gathered *gathered, int64_t axis, bool reverse,
+                                const struct ulp_value_info *declared, struct ulp_error *error)
+{
+    const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
+    int64_t dims[ULP_RANK_MAX + 1];
+    int at, rank = first ? first->rank : declared->rank < 0 ? 0 : declared->rank;
+    enum ulp_status status = rank < ULP_RANK_MAX
+                                 ? ulp_call_axis(axis, rank + 1, &at, error)
+                                 : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                            "at most %d dimensions are supported", ULP_RANK_MAX);
+    if (status != ULP_OK)
+        return status;
+    for (int d = 0, from = 0; d <= rank; d++) {
+        dims[d] = d == at                    ? (int64_t)gathered->count
+                  : first                    ? first->dims[from]
+                  : declared->dims[from] < 0 ? 0
+                                             : declared->dims[from];
+        from += d != at;
+    }
+    status = ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1,
+                                      dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, call->budget, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_split split = ulp_split_at(out, at);
+    for (size_t i = 0; i < gathered->count; i++) {
+        const struct ulp_tensor *part = &gathered->parts[reverse ? gathered->count - 1 - i : i];
+        if (part->element_bytes != out->element_bytes || !ulp_tensor_same_shape(part, first)) {
+            ulp_tensor_free(out);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "a scan output changes its shape between iterations");
+        }
+        for (size_t o = 0; o < split.outer; o++)
+            ulp_move_run(out, (o * split.size + i) * split.inner, part, o * split.inner,
+                         split.inner);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_part_slice(struct ulp_call *call, struct ulp_tensor *out,
+                               const struct ulp_tensor *in, int axis, size_t at,
+                               struct ulp_error *error)
+{
+    const struct ulp_split split = ulp_split_at(in, axis);
+    if (!out->data) {
+        *out = *in;
+        out->rank--;
+        memmove(out->dims + axis, in->dims + axis + 1,
+                (size_t)(in->rank - axis - 1) * sizeof *out->dims);
+        out->count = split.outer * split.inner;
+        enum ulp_status status = ulp_call_temporary(call, out, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    for (size_t o = 0; o < split.outer && split.inner; o++)
+        memcpy(ulp_element_at(out, o * split.inner),
+               ulp_element_at(in, (o * split.size + at) * split.inner),
+               split.inner * in->element_bytes);
+    return ULP_OK;
+}
+
+struct ulp_tensor ulp_part_item(const struct ulp_tensor *in, size_t b)
+{
+    struct ulp_tensor item = ulp_tensor_view(in);
+    item.rank--;
+    memmove(item.dims, in->dims + 1, (size_t)item.rank * sizeof *item.dims);
+    item.count = in->dims[0] ? in->count / (size_t)in->dims[0] : 0;
+    item.data = ulp_element_at(in, b * item.count);
+    return item;
+}

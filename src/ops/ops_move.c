@@ -1,0 +1,271 @@
+/* Moving elements as bytes. */
+#include "ops/ops_move.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/tuning.h"
+
+void ulp_move_run(struct ulp_tensor *out, size_t to, const struct ulp_tensor *in, size_t from,
+                  size_t count)
+{
+    if (count)
+        memcpy(ulp_element_at(out, to), ulp_element_at(in, from), count * out->element_bytes);
+}
+
+void ulp_move_all(struct ulp_tensor *out, const struct ulp_tensor *in)
+{
+    ulp_move_run(out, 0, in, 0, out->count);
+}
+
+void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const void *element)
+{
+    /* By copying what is there already, in pieces that stay in the first-level cache. */
+    const size_t piece = 8192 / out->element_bytes + 1;
+    char *to = ulp_element_at(out, first);
+    if (out->element_bytes == sizeof(uint32_t) && count <= 16) { /* around a row of an image */
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * sizeof(uint32_t), element, sizeof(uint32_t));
+        return;
+    }
+    if (count)
+        memcpy(to, element, out->element_bytes);
+    for (size_t done = 1, next; done < count; done += next) {
+        next = done < piece ? done : piece;
+        next = next < count - done ? next : count - done;
+        memcpy(to + done * out->element_bytes, to, next * out->element_bytes);
+    }
+}
+
+enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count,
+                               int64_t start, int64_t step, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_call_take(call, count, sizeof **table, table, error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++)
+        (*table)[i] = start + (int64_t)i * step;
+    return status;
+}
+
+/* Elements of these sizes, whatever their type. */
+typedef uint32_t __attribute__((may_alias)) word32;
+typedef uint64_t __attribute__((may_alias)) word64;
+
+struct axes_job {
+    struct ulp_tensor *out;
+    const struct ulp_tensor *in;
+    const int64_t *const *tables;
+    const void *fill;
+    size_t row; /* of out's last axis */
+    /* a row is one block, at [first, last), with places that do not exist before and behind it */
+    bool contiguous;
+    size_t first, last;
+};
+
+/* out[i] = in[base + table[i]], i < count, specialised for the sizes that matter. */
+static void move_row(char *out, const char *in, int64_t base, const int64_t *table, size_t count,
+                     size_t bytes, const void *fill)
+{
+#define MOVE(type)                     \
+    for (size_t i = 0; i < count; i++) \
+    ((type *)out)[i] =                 \
+        table[i] == ULP_NOWHERE ? *(const type *)fill : ((const type *)in)[base + table[i]]
+    switch (bytes) {
+    case 1: MOVE(uint8_t); return;
+    case 4: MOVE(word32); return;
+    case 8: MOVE(word64); return;
+    default:
+        for (size_t i = 0; i < count; i++)
+            memcpy(out + i * bytes,
+                   table[i] == ULP_NOWHERE ? fill
+                                           : (const void *)(in + (size_t)(base + table[i]) * bytes),
+                   bytes);
+    }
+#undef MOVE
+}
+
+static enum ulp_status move_rows(void *context, size_t first, size_t last, int worker,
+                                 struct ulp_error *error)
+{
+    const struct axes_job *job = context;
+    const struct ulp_tensor *out = job->out;
+    const int64_t *last_table = out->rank ? job->tables[out->rank - 1] : NULL;
+    (void)worker;
+    (void)error;
+    int64_t index[ULP_RANK_MAX] = {0};
+    size_t rest = first;
+    for (int d = out->rank - 2; d >= 0; d--) {
+        index[d] = (int64_t)(rest % (size_t)out->dims[d]);
+        rest /= (size_t)out->dims[d];
+    }
+    for (size_t r = first; r < last; r++) {
+        int64_t base = 0;
+        bool exists = true;
+        for (int d = 0; d < out->rank - 1; d++) {
+            int64_t offset = job->tables[d] ? job->tables[d][index[d]] : 0;
+            exists = exists && offset != ULP_NOWHERE;
+            base += exists ? offset : 0;
+        }
+        for (int d = out->rank - 2; d >= 0 && ++index[d] == out->dims[d]; d--)
+            index[d] = 0;
+        char *to = ulp_element_at(out, r * job->row);
+        if (!exists)
+            ulp_move_fill(job->out, r * job->row, job->row, job->fill);
+        else if (job->contiguous) {
+            ulp_move_fill(job->out, r * job->row, job->first, job->fill);
+            memcpy(to + job->first * out->element_bytes,
+                   ulp_element_at(job->in,
+                                  (size_t)(base + (last_table ? last_table[job->first] : 0))),
+                   (job->last - job->first) * out->element_bytes);
+            ulp_move_fill(job->out, r * job->row + job->last, job->row - job->last, job->fill);
+        } else if (!last_table)
+            ulp_move_fill(job->out, r * job->row, job->row, ulp_element_at(job->in, (size_t)base));
+        else
+            move_row(to, job->in->data, base, last_table, job->row, out->element_bytes, job->fill);
+    }
+    return ULP_OK;
+}
+
+/* Does the table count up by one, but for places that do not exist at its ends? */
+static bool find_block(struct axes_job *job, const int64_t *table)
+{
+    job->last = job->row;
+    if (!table)
+        return job->row == 1;
+    while (job->first < job->last && table[job->first] == ULP_NOWHERE)
+        job->first++;
+    while (job->last > job->first && table[job->last - 1] == ULP_NOWHERE)
+        job->last--;
+    for (size_t i = job->first + 1; i < job->last; i++)
+        if (table[i] == ULP_NOWHERE || table[i] != table[i - 1] + 1)
+            return false;
+    return job->first < job->last;
+}
+
+enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in,
+                              const int64_t *const *tables, const void *fill, struct ulp_pool *pool,
+                              struct ulp_error *error)
+{
+    if (out->count == 0)
+        return ULP_OK;
+    size_t row = out->rank ? (size_t)out->dims[out->rank - 1] : 1;
+    struct axes_job job = {.out = out, .in = in, .tables = tables, .fill = fill, .row = row};
+    job.contiguous = find_block(&job, out->rank ? tables[out->rank - 1] : NULL);
+    return ulp_parallel_for(pool, out->count / row, ULP_TUNE_MOVE_GRAIN / row + 1, move_rows, &job,
+                            error);
+}
+
+enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
+                                  const struct ulp_tensor *in, int rank, const int64_t *dims,
+                                  const int *perm, struct ulp_error *error)
+{
+    struct ulp_tensor from = ulp_tensor_view(in), to = ulp_tensor_view(out);
+    int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
+    enum ulp_status status = ULP_OK;
+    from.rank = to.rank = rank;
+    memcpy(from.dims, dims, (size_t)rank * sizeof *dims);
+    ulp_strides(&from, strides);
+    for (int d = 0; status == ULP_OK && d < rank; d++) {
+        to.dims[d] = dims[perm[d]];
+        status = ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]], error);
+    }
+    return status == ULP_OK
+               ? ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error)
+               : status;
+}
+
+enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *out,
+                                    const struct ulp_tensor *in, const int *perm, bool shape_only,
+                                    struct ulp_error *error)
+{
+    int64_t dims[ULP_RANK_MAX];
+    for (int d = 0; d < in->rank; d++)
+        dims[d] = in->dims[perm[d]];
+    enum ulp_status status =
+        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error);
+    if (status == ULP_OK && !shape_only)
+        status = ulp_call_temporary(call, out, error);
+    return status == ULP_OK && !shape_only
+               ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error)
+               : status;
+}
+
+struct blocks_job {
+    struct ulp_tensor *out;
+    const struct ulp_tensor *in;
+    const int64_t *from;
+    size_t run;
+    const void *fill;
+};
+
+static enum ulp_status move_blocks(void *context, size_t first, size_t last, int worker,
+                                   struct ulp_error *error)
+{
+    const struct blocks_job *job = context;
+    size_t bytes = job->out->element_bytes;
+    (void)worker;
+    (void)error;
+    if (job->run == 1) {
+        move_row(ulp_element_at(job->out, first), job->in->data, 0, job->from + first, last - first,
+                 bytes, job->fill);
+        return ULP_OK;
+    }
+    for (size_t b = first; b < last; b++) {
+        if (job->from[b] == ULP_NOWHERE)
+            ulp_move_fill(job->out, b * job->run, job->run, job->fill);
+        else
+            memcpy(ulp_element_at(job->out, b * job->run),
+                   ulp_element_at(job->in, (size_t)job->from[b]), job->run * bytes);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor *in,
+                                const int64_t *from, size_t run, const void *fill,
+                                struct ulp_pool *pool, struct ulp_error *error)
+{
+    if (out->count == 0 || run == 0)
+        return ULP_OK;
+    struct blocks_job job = {out, in, from, run, fill};
+    return ulp_parallel_for(pool, out->count / run, ULP_TUNE_MOVE_GRAIN / run + 1, move_blocks,
+                            &job, error);
+}
+
+int64_t ulp_pad_constant(int64_t i, int64_t n)
+{
+    return i >= 0 && i < n ? i : ULP_NOWHERE;
+}
+
+int64_t ulp_pad_edge(int64_t i, int64_t n)
+{
+    return ulp_clamp(i, 0, n - 1);
+}
+
+int64_t ulp_pad_reflect(int64_t i, int64_t n)
+{
+    int64_t j = n == 1 ? 0 : ulp_pad_wrap(i, 2 * (n - 1));
+    return j < n ? j : 2 * (n - 1) - j;
+}
+
+int64_t ulp_pad_symmetric(int64_t i, int64_t n)
+{
+    int64_t j = ulp_pad_wrap(i, 2 * n);
+    return j < n ? j : 2 * n - 1 - j;
+}
+
+int64_t ulp_pad_wrap(int64_t i, int64_t n)
+{
+    int64_t rest = i % n;
+    return rest < 0 ? rest + n : rest;
+}
+
+enum ulp_status ulp_read_index(const struct ulp_tensor *indices, size_t i, int64_t size,
+                               int64_t *out, struct ulp_error *error)
+{
+    int64_t index = ulp_tensor_get_int(indices, i);
+    if (index < -size || index >= size)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "index %lld at position %zu is outside an axis of %lld elements",
+                        (long long)index, i, (long long)size);
+    *out = index < 0 ? index + size : index;
+    return ULP_OK;
+}

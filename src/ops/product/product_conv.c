@@ -1,0 +1,147 @@
+/* Convolution: only which elements multiply which. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/contraction.h"
+#include "ops/ops_move.h"
+#include "ops/product/conv_layout.h"
+#include "ops/spatial/window.h"
+
+static enum ulp_status read_conv(const struct ulp_call *call, const struct ulp_tensor *x,
+                                 const struct ulp_tensor *w, struct ulp_conv_groups *g,
+                                 struct ulp_windows *windows, struct ulp_error *error)
+{
+    const struct ulp_tensor *bias = ulp_call_input(call, "bias");
+    enum ulp_status status = ulp_windows_read(call, x, w, windows, error);
+    if (status != ULP_OK)
+        return status;
+    int64_t group = ulp_call_int(call, "group"), out = w->dims[0];
+    char a[200], b[200];
+    if (group < 1 || group > x->dims[1] || x->dims[1] % group != 0 ||
+        x->dims[1] / group != w->dims[1] || out % group != 0 ||
+        (bias && bias->count != (size_t)out))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "weights %s, %lld groups and bias do not fit input %s",
+                        ulp_tensor_describe_text(w, a, sizeof a), (long long)group,
+                        ulp_tensor_describe_text(x, b, sizeof b));
+    *g = (struct ulp_conv_groups){x->dims[0], group, w->dims[1], out / group};
+    return ULP_OK;
+}
+
+enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x,
+                               const struct ulp_tensor *w, enum ulp_type type,
+                               struct ulp_error *error)
+{
+    struct ulp_conv_groups g = {0};
+    struct ulp_windows windows;
+    enum ulp_status status = read_conv(call, x, w, &g, &windows, error);
+    return status == ULP_OK ? ulp_conv_describe(call, type, &g, windows.out, windows.rank, error)
+                            : status;
+}
+
+/* The order in which a matrix unit meets k, as implicit GEMM over channels-last data does: blocks
+ * of channels as deep as the kernel's tile, in each the kernel positions, in each of these the
+ * block's channels. Scalar chains keep the weight tensor's order, channel then position. Measured
+ * (cuDNN 9.19 on an H200, tests/data/unit/h200_conv_channels.npz): the tile is 32 deep, for FP16
+ * and BF16 64 where that divides the channels; every bit is equal for 16 to 256 channels whose tail
+ * is whole blocks of the unit (a shorter tail the kernels fill up with zeros, which is not done
+ * here). Of FP8 nothing is known: one block. */
+static int64_t count_tile_channels(const struct ulp_arithmetic *arithmetic, int64_t channels)
+{
+    const int bits = arithmetic->factor.storage_bits;
+    return bits == 8 ? channels : bits == 16 && channels % 64 == 0 ? 64 : 32;
+}
+
+static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_t channels,
+                                  int64_t positions, struct ulp_error *error)
+{
+    if (!*call->arithmetic->schedule.unit_class || channels == 1 || positions == 1)
+        return ULP_OK;
+    int64_t *ordered;
+    enum ulp_status status =
+        ulp_move_table(call, &ordered, (size_t)(channels * positions), 0, 0, error);
+    const int64_t tile = count_tile_channels(call->arithmetic, channels);
+    for (int64_t first = 0, at = 0; first < channels && status == ULP_OK; first += tile)
+        for (int64_t p = 0; p < positions; p++)
+            for (int64_t c = first; c < channels && c < first + tile; c++)
+                ordered[at++] = (*table)[c * positions + p];
+    if (status == ULP_OK)
+        *table = ordered;
+    return status;
+}
+
+static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_conv_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+}
+
+enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in,
+                              const struct ulp_tensor *weights, struct ulp_sums *sums,
+                              struct ulp_error *error)
+{
+    static const int64_t zeros[ULP_RANK_MAX];
+    struct ulp_conv_groups g = {0};
+    struct ulp_windows w;
+    struct ulp_padded x;
+    int64_t size[ULP_RANK_MAX], *batch[3], *w_line, *w_k, *taps, *x_k, *x_line, *row, *column;
+    enum ulp_status status = read_conv(call, in, weights, &g, &w, error);
+    if (status != ULP_OK || call->out[0].count == 0)
+        return status;
+    for (int d = 0; d < w.rank; d++)
+        size[d] = w.in[d] + w.pads[d] + w.pads_end[d];
+    int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank),
+            k = g.in * positions;
+    if ((status = ulp_pad_input(call, in, w.rank, w.pads, size, &x, error)) != ULP_OK ||
+        (status = ulp_conv_group_tables(call, &g, g.out * k, x.channel, pixels, batch, error)) !=
+            ULP_OK ||
+        (status = ulp_move_table(call, &w_line, (size_t)g.out, 0, k, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &w_k, (size_t)k, 0, 1, error)) != ULP_OK ||
+        (status = ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps,
+                                error)) != ULP_OK ||
+        (status = ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error)) !=
+            ULP_OK ||
+        (status = order_taps(call, &w_k, g.in, positions, error)) != ULP_OK ||
+        (status = order_taps(call, &x_k, g.in, positions, error)) != ULP_OK ||
+        (status = ulp_box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line,
+                                error)) != ULP_OK ||
+        (status = ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &column, (size_t)pixels, 0, 1, error)) != ULP_OK)
+        return status;
+    struct ulp_contraction problem = {
+        .batch_count = (size_t)(g.batch * g.count),
+        .m = (size_t)g.out,
+        .n = (size_t)pixels,
+        .k = (size_t)k,
+        .a = {.tensor = weights, .batch_offset = batch[0], .line_offset = w_line, .k_offset = w_k},
+        .b = {.tensor = &x.tensor,
+              .batch_offset = batch[1],
+              .line_offset = x_line,
+              .k_offset = x_k,
+              .padding = x.padding},
+        .out_batch_offset = batch[2],
+        .out_row_offset = row,
+        .out_column_offset = column,
+    };
+    return ulp_sums_add(call, sums, &problem, error);
+}
+
+static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_sums sums;
+    enum ulp_status status =
+        ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error);
+    if (status == ULP_OK)
+        status = ulp_conv_sums(call, call->in[0], call->in[1], &sums, error);
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
+}
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_conv[] = {
+    {.name = "Conv", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
+     .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; "
+                   "pads:ints; strides:ints",
+     .infer = infer_conv, .run = run_conv, .work = ULP_WORK_CONTRACTION, .weights = "w",
+     .mixed = true, .epilogue = "acc + bias"},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,215 @@
+/* Products of matrices. */
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/contraction.h"
+#include "ops/ops_move.h"
+#include "ops/spatial/window.h"
+
+/* ---- MatMul: numpy.matmul ---- */
+
+struct matmul {
+    int64_t m, n, k;
+    int batch_rank;
+    int64_t batch[ULP_RANK_MAX];
+    bool a_is_vector, b_is_vector;
+};
+
+static enum ulp_status read_matmul(const struct ulp_tensor *a, const struct ulp_tensor *b,
+                                   struct matmul *out, struct ulp_error *error)
+{
+    if (a->rank == 0 || b->rank == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT, "a scalar is not a matrix");
+    *out = (struct matmul){.a_is_vector = a->rank == 1, .b_is_vector = b->rank == 1};
+    out->m = out->a_is_vector ? 1 : a->dims[a->rank - 2];
+    out->k = a->dims[a->rank - 1];
+    out->n = out->b_is_vector ? 1 : b->dims[b->rank - 1];
+    int64_t b_k = b->dims[out->b_is_vector ? 0 : b->rank - 2];
+    char first[200], second[200];
+    if (out->k != b_k)
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s times %s: %lld columns meet %lld rows",
+                        ulp_tensor_describe_text(a, first, sizeof first),
+                        ulp_tensor_describe_text(b, second, sizeof second), (long long)out->k,
+                        (long long)b_k);
+    struct ulp_tensor outer_a = *a, outer_b = *b;
+    outer_a.rank = out->a_is_vector ? 0 : a->rank - 2;
+    outer_b.rank = out->b_is_vector ? 0 : b->rank - 2;
+    return ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&outer_a, &outer_b},
+                               &out->batch_rank, out->batch, error);
+}
+
+enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor *a,
+                                 const struct ulp_tensor *b, enum ulp_type type,
+                                 struct ulp_error *error)
+{
+    struct matmul shape;
+    enum ulp_status status = read_matmul(a, b, &shape, error);
+    if (status != ULP_OK)
+        return status;
+    int rank = shape.batch_rank;
+    if (!shape.a_is_vector)
+        shape.batch[rank++] = shape.m;
+    if (!shape.b_is_vector)
+        shape.batch[rank++] = shape.n;
+    return ulp_call_describe(call, 0, type, rank, shape.batch, error);
+}
+
+static enum ulp_status infer_matmul(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_matmul_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+}
+
+/* Offsets of the factor's matrices over the broadcast batch. */
+static enum ulp_status batch_offsets(const struct ulp_call *call, const struct matmul *shape,
+                                     const struct ulp_tensor *factor, int64_t **out,
+                                     struct ulp_error *error)
+{
+    int64_t strides[ULP_RANK_MAX], count = ulp_product(shape->batch, shape->batch_rank);
+    int shift = shape->batch_rank - (factor->rank - 2);
+    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **out, out, error);
+    ulp_strides(factor, strides);
+    for (int64_t i = 0; status == ULP_OK && i < count && factor->rank > 2; i++) {
+        int64_t rest = i;
+        for (int d = shape->batch_rank - 1; d >= 0; d--) {
+            if (d >= shift && factor->dims[d - shift] != 1)
+                (*out)[i] += rest % shape->batch[d] * strides[d - shift];
+            rest /= shape->batch[d];
+        }
+    }
+    return status;
+}
+
+enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a,
+                                const struct ulp_tensor *b, struct ulp_sums *sums,
+                                struct ulp_error *error)
+{
+    struct matmul s;
+    int64_t *a_batch, *b_batch, *o_batch, *a_line, *b_line, *o_row, *a_k, *b_k, *o_column;
+    enum ulp_status status = read_matmul(a, b, &s, error);
+    if (status != ULP_OK || call->out[0].count == 0)
+        return status;
+    int64_t batches = ulp_product(s.batch, s.batch_rank);
+    if (b->rank <= 2) { /* one matrix for all: the batch becomes rows */
+        s.m *= batches;
+        s.batch_rank = 0;
+        batches = 1;
+    }
+    if ((status = batch_offsets(call, &s, a, &a_batch, error)) != ULP_OK ||
+        (status = batch_offsets(call, &s, b, &b_batch, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &a_line, (size_t)s.m, 0, s.k, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &a_k, (size_t)s.k, 0, 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &b_line, (size_t)s.n, 0, 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &b_k, (size_t)s.k, 0, s.n, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &o_row, (size_t)s.m, 0, s.n, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &o_column, (size_t)s.n, 0, 1, error)) != ULP_OK)
+        return status;
+    struct ulp_contraction problem = {
+        .batch_count = (size_t)batches,
+        .m = (size_t)s.m,
+        .n = (size_t)s.n,
+        .k = (size_t)s.k,
+        .a = {.tensor = a, .batch_offset = a_batch, .line_offset = a_line, .k_offset = a_k},
+        .b = {.tensor = b, .batch_offset = b_batch, .line_offset = b_line, .k_offset = b_k},
+        .out_batch_offset = o_batch,
+        .out_row_offset = o_row,
+        .out_column_offset = o_column,
+    };
+    return ulp_sums_add(call, sums, &problem, error);
+}
+
+static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_sums sums;
+    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, false, &sums, error);
+    return status == ULP_OK ? ulp_matmul_sums(call, call->in[0], call->in[1], &sums, error)
+                            : status;
+}
+
+/* ---- Gemm ---- */
+
+static enum ulp_status read_gemm(const struct ulp_call *call, const struct ulp_tensor *a,
+                                 const struct ulp_tensor *b, int64_t *m, int64_t *n, int64_t *k,
+                                 struct ulp_error *error)
+{
+    bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
+    if (a->rank != 2 || b->rank != 2)
+        return ulp_fail(error, ULP_ERROR_INPUT, "A and B have ranks %d and %d: expected 2", a->rank,
+                        b->rank);
+    *m = a->dims[turn_a];
+    *k = a->dims[!turn_a];
+    *n = b->dims[!turn_b];
+    if (*k != b->dims[turn_b])
+        return ulp_fail(error, ULP_ERROR_INPUT, "A has %lld columns where B has %lld rows",
+                        (long long)*k, (long long)b->dims[turn_b]);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a,
+                               const struct ulp_tensor *b, enum ulp_type type,
+                               struct ulp_error *error)
+{
+    int64_t m = 0, n = 0, k = 0;
+    enum ulp_status status = read_gemm(call, a, b, &m, &n, &k, error);
+    return status == ULP_OK ? ulp_call_describe(call, 0, type, 2, (int64_t[]){m, n}, error)
+                            : status;
+}
+
+static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
+{
+    return ulp_gemm_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
+}
+
+enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
+                              const struct ulp_tensor *b, struct ulp_sums *sums,
+                              struct ulp_error *error)
+{
+    bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
+    int64_t m = 0, n = 0, k = 0, *a_line, *a_k, *b_line, *b_k, *row, *column;
+    enum ulp_status status = read_gemm(call, a, b, &m, &n, &k, error);
+    if (status != ULP_OK || call->out[0].count == 0 ||
+        (status = ulp_move_table(call, &a_line, (size_t)m, 0, turn_a ? 1 : k, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &a_k, (size_t)k, 0, turn_a ? m : 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &b_line, (size_t)n, 0, turn_b ? k : 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &b_k, (size_t)k, 0, turn_b ? 1 : n, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &row, (size_t)m, 0, n, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &column, (size_t)n, 0, 1, error)) != ULP_OK)
+        return status;
+    struct ulp_contraction problem = {
+        .batch_count = 1,
+        .m = (size_t)m,
+        .n = (size_t)n,
+        .k = (size_t)k,
+        .a = {.tensor = a, .line_offset = a_line, .k_offset = a_k},
+        .b = {.tensor = b, .line_offset = b_line, .k_offset = b_k},
+        .out_row_offset = row,
+        .out_column_offset = column,
+    };
+    return ulp_sums_add(call, sums, &problem, error);
+}
+
+static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_sums sums;
+    bool plain = !ulp_call_in(call, 2) && ulp_call_attribute(call, "alpha")->f == 1;
+    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error);
+    if (status == ULP_OK)
+        status = ulp_gemm_sums(call, call->in[0], call->in[1], &sums, error);
+    return status == ULP_OK ? ulp_sums_end(call, &sums, "--b", error) : status;
+}
+
+#define GEMM                                                                                 \
+    .outputs = "y", .attributes = "alpha:float=1; beta:float=1; transA:int=0; transB:int=0", \
+    .infer = infer_gemm, .run = run_gemm, .work = ULP_WORK_CONTRACTION, .weights = "b",      \
+    .mixed = true, .blocks = true, .epilogue = "alpha * acc + beta * c"
+
+/* clang-format off */
+const struct ulp_operator ulp_ops_matmul[] = {
+    {.name = "Gemm", .since = 7, .inputs = "a b c", GEMM},
+    {.name = "Gemm", .since = 11, .inputs = "a b c?=-0", GEMM},
+    {.name = "MatMul", .since = 1, .inputs = "a b", .outputs = "y", .infer = infer_matmul,
+     .run = run_matmul, .work = ULP_WORK_CONTRACTION, .weights = "b",
+     .mixed = true, .blocks = true},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,154 @@
+/* The body of an If, Loop or Scan: a walk of its own through it, for what it is given. */
+#include <string.h>
+
+#include "base/error.h"
+#include "run/enclose/enclose_bodies.h"
+
+const struct ulp_attribute_value *ulp_bodies_attribute(const struct ulp_step *step,
+                                                       const char *name)
+{
+    for (size_t i = 0; i < step->bound.attribute_count; i++)
+        if (strcmp(step->bound.attribute_slots[i].name, name) == 0)
+            return &step->bound.attributes[i];
+    return NULL;
+}
+
+const struct ulp_block *ulp_bodies_find(const struct ulp_step *step, const char *name)
+{
+    const struct ulp_attribute_value *value = ulp_bodies_attribute(step, name);
+    return value ? step->bound.blocks[value - step->bound.attributes] : NULL;
+}
+
+/* ---- values of the step ---- */
+
+enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_bounds *out,
+                                struct ulp_error *error)
+{
+    const int slot = b->step->inputs[i];
+    *out = (struct ulp_slot_bounds){0};
+    if (slot < 0)
+        return ULP_OK;
+    if (b->outer->block->slots[slot].constant) {
+        struct ulp_tensor wide = {0};
+        const struct ulp_tensor *value;
+        enum ulp_status status = ulp_enclose_constant(b->outer, b->step, i, &wide, &value, error);
+        if (status == ULP_OK)
+            status = ulp_bounds_set_tensor(b->outer, out, value, error);
+        ulp_tensor_free(&wide);
+        return status;
+    }
+    const struct ulp_slot_bounds *value = &b->outer->values[slot];
+    if (!value->is_numbers && !value->is_range)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shape of '%s' is not known",
+                        b->outer->block->slots[slot].name);
+    return ulp_bounds_copy(b->outer, out, value, error);
+}
+
+/* The step's input i, one integer or truth value: is it known? Without it `otherwise`. */
+bool ulp_bodies_know(const struct bodies *b, size_t i, int64_t otherwise, int64_t *out)
+{
+    const int slot = i < b->step->own_input_count ? b->step->inputs[i] : -1;
+    const struct ulp_tensor *value = slot < 0 ? NULL : b->outer->block->slots[slot].constant;
+    *out = otherwise;
+    if (slot < 0)
+        return true;
+    if (!value && b->outer->values[slot].is_numbers)
+        value = &b->outer->values[slot].numbers;
+    if (!value || value->count != 1)
+        return false;
+    *out = ulp_tensor_get_int(value, 0);
+    return true;
+}
+
+/* ---- one run of the body ---- */
+
+enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
+                                struct ulp_error *error)
+{
+    b->body = body;
+    b->results = ulp_arena_take(b->arena, body->output_count + 1, sizeof *b->results);
+    if (!b->results)
+        return ulp_fail_memory(error, "out of memory");
+    const enum ulp_status status =
+        ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error);
+    b->inner.lane.keeps_constants = b->inner.lane.repeats = true;
+    return status;
+}
+
+/* What the body captures: as in ulp_body_enter, after the node's own inputs. */
+static enum ulp_status set_captured(struct bodies *b, struct ulp_error *error)
+{
+    size_t i = b->step->bound.node->input_count;
+    enum ulp_status status = ULP_OK;
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
+        const struct ulp_block *other = b->step->bound.blocks[a];
+        for (size_t c = 0; other && c < other->captured_count && status == ULP_OK; c++, i++) {
+            const int slot = other->captured[c];
+            if (other == b->body && !b->body->slots[slot].constant)
+                status = ulp_bodies_read(b, i, &b->inner.values[slot], error);
+        }
+    }
+    return status;
+}
+
+/* A result of the body, a copy. */
+static enum ulp_status take_result(struct bodies *b, size_t r, struct ulp_error *error)
+{
+    const int slot = b->body->outputs[r];
+    struct ulp_slot_bounds *value = &b->inner.values[slot];
+    if (!b->body->slots[slot].constant) {
+        if (!value->is_numbers && !value->is_range)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "the shape of its body's result '%s' is not known",
+                            b->body->slots[slot].name);
+        b->assumed = b->assumed || value->assumed;
+        return ulp_bounds_copy(b->outer, &b->results[r], value, error);
+    }
+    struct ulp_tensor wide = {0}, converted = {0};
+    const struct ulp_tensor *constant;
+    enum ulp_status status =
+        ulp_lane_value(&b->inner.lane, slot, (struct ulp_reader){0}, &converted, &constant, error);
+    if (status == ULP_OK)
+        status = ulp_enclose_widen(b->outer, &wide, &constant, error);
+    if (status == ULP_OK)
+        status = ulp_bounds_set_tensor(b->outer, &b->results[r], constant, error);
+    ulp_tensor_free(&wide);
+    ulp_tensor_free(&converted);
+    return status;
+}
+
+void ulp_bodies_free_results(struct bodies *b)
+{
+    for (size_t r = 0; b->body && b->results && r < b->body->output_count; r++)
+        ulp_bounds_free(&b->results[r]);
+}
+
+/* The body on inputs, which become its own; results are then those. */
+enum ulp_status ulp_bodies_run(struct bodies *b, struct ulp_slot_bounds *inputs, size_t count,
+                               struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    struct ulp_enclosing_walk *inner = &b->inner;
+    ulp_bodies_free_results(b);
+    for (size_t v = 0; v < b->body->slot_count; v++)
+        ulp_bounds_free(&inner->values[v]);
+    if (count != b->body->input_count)
+        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its body takes %zu values, not %zu",
+                          b->body->input_count, count);
+    for (size_t i = 0; i < count; i++)
+        if (status == ULP_OK) {
+            inner->values[b->body->inputs[i]] = inputs[i];
+            status = ulp_enclose_give_symbols(inner, &inner->values[b->body->inputs[i]], error);
+        } else {
+            ulp_bounds_free(&inputs[i]);
+        }
+    if (status == ULP_OK)
+        status = set_captured(b, error);
+    for (size_t r = 0; r < b->body->output_count; r++)
+        inner->keep[b->body->outputs[r]] = true;
+    if (status == ULP_OK)
+        status = ulp_enclose_steps(inner, error);
+    for (size_t r = 0; r < b->body->output_count && status == ULP_OK; r++)
+        status = take_result(b, r, error);
+    return status;
+}

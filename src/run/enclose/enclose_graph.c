@@ -1,0 +1,362 @@
+#include "run/enclose/enclose_graph.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "number/function/math.h"
+#include "run/enclose/enclosed.h"
+
+/* Where a value is unknown it is taken as finite from here on, so that what follows from this node
+ * alone is told apart from what is wrong by itself. */
+static void assume_finite(const struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value)
+{
+    const double most = w->arithmetic->storage.max_finite;
+    for (size_t i = 0; value->is_range && i < value->range.count; i++)
+        if (value->range.at.may[i] & ULP_MAY_BE_ANYTHING) {
+            ulp_interval_set(&value->range.at, i, -most, most, 0);
+            value->assumed = true;
+        }
+}
+
+/* A value whose type is not known either is taken for a float: it must not be left out. */
+static bool may_be_float(const struct ulp_plan_slot *slot)
+{
+    const enum ulp_type type = slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
+                               : slot->info                           ? slot->info->type
+                                                                      : ULP_TYPE_UNDEFINED;
+    return type == ULP_TYPE_UNDEFINED || ulp_type_is_float(type);
+}
+
+static void describe_value(const struct ulp_enclosing_walk *w, int slot, struct ulp_enclosed *out)
+{
+    const struct ulp_slot_bounds *value = &w->values[slot];
+    const struct ulp_intervals *at = &value->range.at;
+    const enum ulp_type type = value->shape.type;
+    *out = (struct ulp_enclosed){.name = w->block->slots[slot].name,
+                                 .slot = slot,
+                                 .low = INFINITY,
+                                 .high = -INFINITY,
+                                 .is_float = ulp_type_is_float(type),
+                                 .assumed = value->assumed,
+                                 .count = value->shape.count};
+    if (type == ULP_TYPE_UNDEFINED) {
+        out->is_float = may_be_float(&w->block->slots[slot]);
+        out->unknown = 1;
+        out->reached = INFINITY;
+    }
+    if (!value->is_range)
+        return;
+    out->range = &value->range;
+    for (size_t i = 0; i < value->range.count; i++) {
+        if (at->may[i] & ULP_MAY_BE_ANYTHING)
+            out->unknown++;
+        else
+            out->bound = ulp_math_max(out->bound, ulp_interval_magnitude(at, i));
+        if (!(at->may[i] & ULP_MAY_BE_ANYTHING)) {
+            out->low = ulp_math_min(out->low, at->lo[i]);
+            out->high = ulp_math_max(out->high, at->hi[i]);
+        }
+        out->infinite += at->may[i] && !(at->may[i] & ULP_MAY_BE_ANYTHING);
+    }
+}
+
+/* What an output that is too large would have reached: the last thing that its formula computes, or
+ * its sums. */
+static double find_reached(const struct ulp_step *step, const struct ulp_hidden_bound *hidden,
+                           size_t count, double most)
+{
+    double reached = 0;
+    for (size_t h = 0; h < count; h++) {
+        bool output = !hidden[h].tape;
+        for (int o = 0; hidden[h].tape && o < hidden[h].tape->output_count; o++)
+            output |= hidden[h].tape->outputs[o] == hidden[h].instruction;
+        if (output)
+            reached = ulp_math_max(reached, hidden[h].largest);
+    }
+    (void)step;
+    return reached > most ? reached : INFINITY;
+}
+
+static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                            const char *normalised, const char *reason, bool assumed,
+                            struct ulp_error *error)
+{
+    struct ulp_enclosed_node node = {.node = step->number,
+                                     .block = w->block,
+                                     .step = step,
+                                     .normalised = normalised,
+                                     .reason = reason};
+    void *memory;
+    enum ulp_status status =
+        ulp_allocate_zero(&memory, step->output_count + 1, sizeof *node.outputs, w->from->budget,
+                          "bounds of a node", error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_enclosed *outputs = memory;
+    node.hidden = ulp_trace_hidden(w->trace, &node.hidden_count);
+    for (size_t i = 0; i < step->own_input_count; i++) {
+        struct ulp_enclosed input;
+        if (step->inputs[i] < 0 || w->block->slots[step->inputs[i]].constant)
+            continue;
+        describe_value(w, step->inputs[i], &input);
+        if (input.is_float)
+            node.inputs = ulp_math_max(node.inputs, input.unknown ? INFINITY : input.bound);
+    }
+    for (size_t o = 0; o < step->output_count; o++) {
+        if (step->outputs[o] < 0 || w->block->slots[step->outputs[o]].constant)
+            continue;
+        struct ulp_slot_bounds *value = &w->values[step->outputs[o]];
+        value->assumed = assumed;
+        struct ulp_enclosed *out = &outputs[node.output_count++];
+        describe_value(w, step->outputs[o], out);
+        if (out->unknown)
+            out->reached = find_reached(step, node.hidden, node.hidden_count,
+                                        w->arithmetic->storage.max_finite);
+    }
+    node.outputs = outputs;
+    if (node.output_count)
+        status = w->from->node(w->from->context, &node, error);
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0)
+            assume_finite(w, &w->values[step->outputs[o]]);
+    ulp_free(memory);
+    return status;
+}
+
+static bool follows_assumption(const struct ulp_enclosing_walk *w, const struct ulp_step *step)
+{
+    for (size_t i = 0; i < step->input_count; i++)
+        if (step->inputs[i] >= 0 && w->values[step->inputs[i]].assumed)
+            return true;
+    return false;
+}
+
+enum ulp_status ulp_enclose_give_symbols(const struct ulp_enclosing_walk *w,
+                                         struct ulp_slot_bounds *value, struct ulp_error *error)
+{
+    return w->from->symbols && value->is_range && ulp_type_is_float(value->shape.type)
+               ? ulp_trace_give_symbols(w->trace, &value->range, error)
+               : ULP_OK;
+}
+
+static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, struct ulp_error *error)
+{
+    const struct ulp_step *step = &w->block->steps[s];
+    const char *normalised = NULL, *reason = NULL;
+    struct ulp_error own = {0};
+    bool done = false, assumed = follows_assumption(w, step);
+    enum ulp_status status =
+        ulp_trace_enclose(w->trace, ulp_enclose_computes(w, step), w->from->symbols, error);
+    if (status == ULP_OK)
+        status = ulp_enclose_special(w, step, &done, error);
+    if (status != ULP_OK)
+        return status;
+    if (done && ulp_enclose_is_inside(w, step) && w->values[step->outputs[0]].is_range)
+        ulp_enclose_store_kernel(w, &w->values[step->outputs[0]].range);
+    if (!done) {
+        const enum ulp_status run = step->bound.blocks ? ulp_enclose_bodies(w, step, &assumed, &own)
+                                                       : ulp_enclose_run_step(w, step, &own);
+        if (run == ULP_ERROR_MEMORY) {
+            *error = own;
+            return run;
+        }
+        if (run != ULP_OK) {
+            reason = own.message;
+            status = ulp_enclose_give_up(w, step, error);
+        }
+    }
+    if (status == ULP_OK && step->output_count && !reason)
+        ulp_enclose_deviation(w, step);
+    if (status == ULP_OK && !reason)
+        status = ulp_enclose_shares(w, s, error);
+    if (status == ULP_OK)
+        normalised = ulp_enclose_normalised(w, s, &assumed, own.message, sizeof own.message);
+    if (status == ULP_OK && w->starved)
+        status = ulp_fail_memory(error, "out of memory for the bounds of a node");
+    if (!reason && !normalised && *own.message && !done)
+        reason = own.message;
+    if (status == ULP_OK)
+        status = tell(w, step, normalised, reason, assumed, error);
+    ulp_trace_enclose_clear(w->trace);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+        if (step->outputs[o] >= 0)
+            status = ulp_enclose_give_symbols(w, &w->values[step->outputs[o]], error);
+    ulp_lane_clear(&w->names);
+    for (size_t d = 0; d < step->dead_count; d++)
+        if (!w->keep[step->dead[d]])
+            ulp_bounds_free(&w->values[step->dead[d]]);
+    ulp_lane_drop(&w->lane, step);
+    return status;
+}
+
+/* An integer of which one value is possible is a known number. */
+static bool is_number(const struct ulp_tensor *shape, const struct ulp_input_range *range)
+{
+    return !ulp_type_is_float(shape->type) && range->low == range->high &&
+           range->low == floor(range->low) && fabs(range->low) < 0x1p53;
+}
+
+static enum ulp_status set_number(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value,
+                                  int64_t number, struct ulp_error *error)
+{
+    const struct ulp_tensor *shape = &value->shape;
+    enum ulp_status status = ulp_tensor_describe(&value->numbers, shape->type, ULP_ELEMENT_COUNT, 0,
+                                                 shape->rank, shape->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(&value->numbers, w->from->budget, error);
+    for (size_t i = 0; i < value->numbers.count && status == ULP_OK; i++)
+        ulp_tensor_set_int(&value->numbers, i, number);
+    value->is_numbers = status == ULP_OK;
+    return status;
+}
+
+static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error *error)
+{
+    struct ulp_format declared;
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < w->block->input_count && status == ULP_OK; i++) {
+        const int slot = w->block->inputs[i];
+        const struct ulp_input_range *range = &w->from->ranges[i];
+        struct ulp_slot_bounds *value = &w->values[slot];
+        if (w->block->slots[slot].constant)
+            continue;
+        value->shape = w->block->slots[slot].shape;
+        value->shape.data = NULL;
+        if (value->shape.type == ULP_TYPE_UNDEFINED)
+            continue;
+        if (is_number(&value->shape, range)) {
+            status = set_number(w, value, (int64_t)range->low, error);
+            continue;
+        }
+        status = ulp_bounds_set_hull(w, value, range->low, range->high, 0, error);
+        for (size_t e = 0; status == ULP_OK && e < value->range.count; e++)
+            if (ulp_type_is_float(value->shape.type)) {
+                /* rounded to what the model declares first */
+                if (ulp_format_find(ulp_type_rows[value->shape.type].format, &declared, error) ==
+                    ULP_OK)
+                    ulp_interval_store(w->arithmetic, &declared, &value->range.at, e);
+                ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
+            }
+        assume_finite(w, value); /* what a range beyond the format gives is conditional */
+        if (status == ULP_OK)
+            status = ulp_enclose_give_symbols(w, value, error);
+    }
+    return status;
+}
+
+enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ulp_block *block,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        struct ulp_enclosed *outputs =
+            ulp_arena_take(w->arena, step->output_count + 1, sizeof *outputs);
+        struct ulp_enclosed_node node = {.node = step->number,
+                                         .block = block,
+                                         .step = step,
+                                         .outputs = outputs,
+                                         .inputs = INFINITY,
+                                         .reason = "the node it is inside of is not followed"};
+        if (!outputs)
+            return ulp_fail_memory(error, "out of memory");
+        if (step->folded)
+            continue;
+        for (size_t o = 0; o < step->output_count; o++) {
+            const int slot = step->outputs[o];
+            if (slot < 0 || block->slots[slot].constant)
+                continue;
+            const struct ulp_plan_slot *of = &block->slots[slot];
+            outputs[node.output_count++] = (struct ulp_enclosed){.name = of->name,
+                                                                 .slot = slot,
+                                                                 .is_float = may_be_float(of),
+                                                                 .unknown = 1,
+                                                                 .low = INFINITY,
+                                                                 .high = -INFINITY,
+                                                                 .reached = INFINITY};
+        }
+        if (node.output_count)
+            status = w->from->node(w->from->context, &node, error);
+        for (int a = 0; step->bound.blocks && a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++)
+            if (step->bound.blocks[a])
+                status = ulp_enclose_disown(w, step->bound.blocks[a], error);
+    }
+    return status;
+}
+
+enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_enclose *from,
+                                 const struct ulp_block *block, const struct ulp_mix *mix,
+                                 struct ulp_trace *trace, struct ulp_error *error)
+{
+    const size_t slots = block->slot_count + 1;
+    void *values;
+    *w = (struct ulp_enclosing_walk){.from = from,
+                                     .block = block,
+                                     .mix = mix,
+                                     .arithmetic = &from->plan->lanes[0],
+                                     .trace = trace};
+    enum ulp_status status = ulp_arena_create(&w->arena, from->budget, error);
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&values, slots, sizeof *w->values, from->budget,
+                                   "bounds of values", error);
+    if (status != ULP_OK)
+        return status;
+    w->values = values;
+    w->keep = ulp_arena_take(w->arena, slots, sizeof *w->keep);
+    if (!w->keep)
+        return ulp_fail_memory(error, "out of memory");
+    status = ulp_enclose_find_normalised(w, error);
+    if (status == ULP_OK)
+        status = ulp_enclose_find_shares(w, error);
+    if (status == ULP_OK)
+        status = ulp_lane_create(&w->lane, &from->plan->mixes[0], block, from->budget, from->pool,
+                                 error);
+    if (status == ULP_OK)
+        status = ulp_lane_create(&w->names, mix, block, from->budget, from->pool, error);
+    w->names.trace = trace;
+    w->lane.converts_tables = w->names.converts_tables = true;
+    return status;
+}
+
+void ulp_enclose_close(struct ulp_enclosing_walk *w)
+{
+    for (size_t v = 0; w->values && v < w->block->slot_count; v++)
+        ulp_bounds_free(&w->values[v]);
+    ulp_free(w->values);
+    if (w->lane.values)
+        ulp_lane_free(&w->lane);
+    if (w->names.values)
+        ulp_lane_free(&w->names);
+    ulp_arena_free(w->arena);
+}
+
+enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *w, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < w->block->step_count && status == ULP_OK; s++)
+        if (!w->block->steps[s].folded)
+            status = enclose_step(w, s, error);
+    return status;
+}
+
+enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = enclose->plan;
+    struct ulp_arithmetic names = ulp_enclosing_names(&plan->lanes[0]);
+    const struct ulp_mix names_mix = {.count = 1, .items = &names};
+    struct ulp_enclosing_walk w = {0};
+    struct ulp_trace *trace = NULL;
+    enum ulp_status status = ulp_trace_create(&trace, enclose->budget, enclose->pool, error);
+    if (status == ULP_OK)
+        status = ulp_trace_enclose(trace, &plan->lanes[0], enclose->symbols, error);
+    if (status == ULP_OK)
+        status = ulp_enclose_open(&w, enclose, plan->main, &names_mix, trace, error);
+    if (status == ULP_OK)
+        status = set_inputs(&w, error);
+    if (status == ULP_OK)
+        status = ulp_enclose_steps(&w, error);
+    if (w.from)
+        ulp_enclose_close(&w);
+    ulp_trace_free(trace);
+    return status;
+}

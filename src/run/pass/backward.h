@@ -1,0 +1,46 @@
+/* The reverse sweep: from cotangents of some of the main graph's values to those of every node's
+ * outputs, each node's derivative taken from its own gates (ops/trace/trace.h) in FP64. Nodes
+ * inside If, Loop and Scan are gone through with the node whose bodies they are in. */
+#ifndef ULP_RUN_PASS_SWEEP_H
+#define ULP_RUN_PASS_SWEEP_H
+
+#include "run/plan/plan.h"
+
+/* The cotangents of one output of a node, the execution-th time that it ran. *introduced: what they
+ * make of the error that the node introduces there. */
+typedef enum ulp_status ulp_reverse_fn(void *context, size_t node, size_t execution, int position,
+                                       const double *cotangents, size_t count, double *introduced,
+                                       struct ulp_error *error);
+
+struct ulp_reverse {
+    const struct ulp_plan *plan;
+    /* by slot of the main graph: where derivatives are taken. Floats of any element; data NULL:
+     * constants, and what no node needs */
+    const struct ulp_tensor *values;
+    /* by slot: the values' errors, `values` being the middle between both ends. NULL: derivatives
+     * are taken at `values` alone, and there are no remainders */
+    const float **errors;
+    /* by slot: seeded by the caller (ulp_reverse_cotangents), who frees what is left, those of the
+     * model's inputs: the others are freed on the way */
+    double **cotangents;
+    bool *stopped; /* by node: something is owed to it and it hands nothing on */
+    bool *passed;  /* by node: it hands something on */
+    /* by node of the main graph: what its results' errors make of the outputs' less what it
+     * introduces and what its derivatives make of its inputs' errors: of second order, or where
+     * derivatives stop */
+    double *remainders;
+    struct ulp_budget *budget;
+    struct ulp_pool *pool;
+    ulp_reverse_fn *node;
+    /* Before a step is gone back over, and after: its values are brought into memory, and may leave
+     * it. Their shapes are always there. */
+    enum ulp_status (*open)(void *context, const struct ulp_step *step, struct ulp_error *error);
+    void (*close)(void *context, const struct ulp_step *step);
+    void *context;
+};
+/* The cotangents of a slot of `count` elements, zero when they are new. */
+enum ulp_status ulp_reverse_cotangents(const struct ulp_reverse *sweep, int slot, size_t count,
+                                       double **out, struct ulp_error *error);
+enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweep, struct ulp_error *error);
+
+#endif

@@ -1,0 +1,171 @@
+/* Which type each node of a lane gets in a graph with types, and why some stay FLOAT. */
+#include "run/plan/plan_mixed.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "ops/wide.h"
+
+enum ulp_type ulp_mixed_type(const struct ulp_arithmetic *arithmetic)
+{
+    static const enum ulp_type types[] = {ULP_TYPE_FLOAT, ULP_TYPE_FLOAT16, ULP_TYPE_BFLOAT16};
+    for (size_t t = 0; t < sizeof types / sizeof *types && !arithmetic->as_declared; t++)
+        if (strcmp(arithmetic->storage.name, ulp_type_rows[types[t]].format) == 0)
+            return types[t];
+    return ULP_TYPE_UNDEFINED;
+}
+
+static bool is_work(const struct ulp_step *step)
+{
+    return !step->folded && !step->constant;
+}
+
+/* ---- lengths ---- */
+
+/* Planning has computed the integers that come of these floats in FP32. */
+static void mark_length(const struct ulp_plan *plan, const struct ulp_block *block, int slot,
+                        struct ulp_mixed_types *types)
+{
+    if (slot < 0 || block->slots[slot].constant)
+        return;
+    for (; block->slots[slot].outer >= 0; block = block->parent)
+        slot = block->slots[slot].outer;
+    const struct ulp_step *step = ulp_block_producer(block, slot);
+    if (!step || !is_work(step) || !block->slots[slot].known ||
+        types->widened[step->number] == ULP_WIDENED_LENGTH)
+        return;
+    types->widened[step->number] = ULP_WIDENED_LENGTH;
+    for (size_t i = 0; i < step->own_input_count; i++)
+        mark_length(plan, block, step->inputs[i], types);
+}
+
+static void find_lengths(const struct ulp_plan *plan, struct ulp_mixed_types *types)
+{
+    for (size_t n = 0; n < plan->node_count; n++) {
+        const struct ulp_step *step = plan->nodes[n].step;
+        for (size_t i = 0; i < step->own_input_count && step->folded; i++)
+            mark_length(plan, plan->nodes[n].block, step->inputs[i], types);
+    }
+}
+
+/* ---- types ---- */
+
+static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t n,
+                                struct ulp_mixed_types *types, struct ulp_error *error)
+{
+    const struct ulp_step *step = plan->nodes[n].step;
+    const struct ulp_arithmetic *arithmetic = ulp_mix_arithmetic(&plan->mixes[lane], n);
+    enum ulp_type *type = &types->node[n];
+    if (!is_work(step))
+        return ULP_OK;
+    *type = ulp_mixed_type(arithmetic);
+    if (*type == ULP_TYPE_UNDEFINED)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "%s stores in %s, which is no type of a graph: FLOAT, FLOAT16 and BFLOAT16 "
+                        "are",
+                        arithmetic->name, arithmetic->storage.name);
+    if (*type == ULP_TYPE_FLOAT)
+        types->widened[n] = ULP_WIDENED_NOT;
+    else if (types->widened[n] == ULP_WIDENED_NOT && ulp_op_is_wide(step->node, step->opset, *type))
+        types->widened[n] = ULP_WIDENED_OPERATOR;
+    if (types->widened[n] != ULP_WIDENED_NOT)
+        *type = ULP_TYPE_FLOAT;
+    return ULP_OK;
+}
+
+static enum ulp_status set_outputs(const struct ulp_plan *plan, size_t n,
+                                   struct ulp_mixed_types *types, struct ulp_arena *arena,
+                                   struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->nodes[n].block;
+    const struct ulp_step *step = plan->nodes[n].step;
+    enum ulp_type *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
+    if (!outputs)
+        return ulp_out_of_memory(error);
+    for (size_t o = 0; o < step->output_count; o++) {
+        const struct ulp_plan_slot *slot =
+            step->outputs[o] >= 0 ? &block->slots[step->outputs[o]] : NULL;
+        outputs[o] = !slot                                    ? ULP_TYPE_UNDEFINED
+                     : slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
+                                                              : slot->info->type;
+    }
+    types->outputs[n] = outputs;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
+                                     struct ulp_mixed_types *out, struct ulp_arena *arena,
+                                     struct ulp_error *error)
+{
+    const size_t count = plan->node_count + 1;
+    enum ulp_type first = ULP_TYPE_UNDEFINED;
+    enum ulp_status status = ULP_OK;
+    *out = (struct ulp_mixed_types){.node = ulp_arena_take(arena, count, sizeof *out->node),
+                                    .widened = ulp_arena_take(arena, count, sizeof *out->widened),
+                                    .outputs = ulp_arena_take(arena, count, sizeof *out->outputs)};
+    if (!out->node || !out->widened || !out->outputs)
+        return ulp_out_of_memory(error);
+    out->low = ulp_mixed_type(&plan->lanes[lane]);
+    out->constants = plan->lanes[lane].constants;
+    find_lengths(plan, out);
+    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
+        status = set_type(plan, lane, n, out, error);
+        if (status == ULP_OK)
+            status = set_outputs(plan, n, out, arena, error);
+        if (first == ULP_TYPE_UNDEFINED)
+            first = out->node[n];
+        out->mixes |= out->node[n] != ULP_TYPE_UNDEFINED && out->node[n] != first;
+    }
+    return status;
+}
+
+/* ---- the file ---- */
+
+static uint64_t find_fixed(const struct ulp_step *step)
+{
+    uint64_t fixed = 0;
+    for (size_t i = 0; i < step->own_input_count && i < 64; i++)
+        if (ulp_is_parameter(step, i))
+            fixed |= UINT64_C(1) << i;
+    return fixed;
+}
+
+enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
+                                      const struct ulp_mixed_types *types, enum ulp_type io,
+                                      const char *path, struct ulp_mixed_written *out,
+                                      struct ulp_error *error)
+{
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, ulp_model_budget(plan->model), error);
+    if (status != ULP_OK)
+        return status;
+    const size_t count = plan->node_count + plan->inlined_count;
+    struct ulp_mixed_node *nodes = ulp_arena_take(arena, count + 1, sizeof *nodes);
+    struct ulp_mixed_request request = {.model = plan->model,
+                                        .nodes = nodes,
+                                        .node_count = count,
+                                        .low = types->low,
+                                        .constants = types->constants,
+                                        .io = io,
+                                        .path = path};
+    for (size_t n = 0; nodes && n < plan->node_count; n++) {
+        const struct ulp_step *step = plan->nodes[n].step;
+        nodes[n] = (struct ulp_mixed_node){.node = step->node,
+                                           .call = step->call,
+                                           .type = types->node[n],
+                                           .fixed = find_fixed(step),
+                                           .outputs = types->outputs[n]};
+    }
+    for (size_t i = 0; nodes && i < plan->inlined_count; i++)
+        nodes[plan->node_count + i] = (struct ulp_mixed_node){.node = plan->inlined[i].node,
+                                                              .call = plan->inlined[i].call,
+                                                              .branch = plan->inlined[i].branch};
+    if (nodes) {
+        ulp_mixed_sort(nodes, count);
+        status = ulp_mixed_write_file(&request, out, error);
+    } else {
+        status = ulp_out_of_memory(error);
+    }
+    ulp_arena_free(arena);
+    return status;
+}

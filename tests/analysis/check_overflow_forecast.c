@@ -1,0 +1,474 @@
+/* Forecasts of small graphs: which nodes overflow, by what, and what becomes of it. Expected values
+ * follow from the graphs by hand. e4m20's largest value is 256 (1 - 2^-21); "big" is 300. */
+#include "tests/support/text_model.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void forecast(const struct text_graph *graph, const char *lane, const double *x0,
+                     size_t samples, struct ulp_overflow_forecast *out)
+{
+    struct ulp_arithmetic lanes[2];
+    struct ulp_error error;
+    struct ulp_plan *plan;
+    struct ulp_overflow_meter *meter;
+    struct ulp_model *model = text_load(graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, x0[0], true);
+    lanes[0] = test_arithmetic("fp64");
+    lanes[1] = test_arithmetic(lane);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_create(plan, 1, &meter, &error), error);
+    for (size_t s = 0; s < samples; s++) {
+        struct ulp_tensor_set sample = text_inputs(model, 3, x0[s], true);
+        ck_ulp_ok(ulp_overflow_meter_sample(meter, "sample", &sample, NULL, &error), error);
+        ulp_tensor_set_free(&sample);
+    }
+    ck_ulp_ok(ulp_overflow_meter_finish(meter, out, &error), error);
+    ulp_overflow_meter_free(meter);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+
+struct expected {
+    const char *node;
+    enum ulp_overflow_verdict verdict;
+    enum ulp_overflow_cause cause;
+    const char *culprit;
+    enum ulp_overflow_effect effect;
+    const char *effect_node;
+    bool keep;
+};
+
+static void expect_nodes(const struct text_graph *graph, const char *lane_name, double x0,
+                         const struct expected *expected, size_t count)
+{
+    struct ulp_overflow_forecast got;
+    forecast(graph, lane_name, &x0, 1, &got);
+    const struct ulp_overflow_lane *lane = &got.lanes[0];
+    ck_assert_uint_eq(lane->node_count, count);
+    for (size_t n = 0; n < count; n++) {
+        const struct ulp_overflow_node *node = &lane->nodes[n];
+        const struct ulp_overflow_output *output = &node->outputs[0];
+        const struct expected *e = &expected[n];
+        ck_assert_str_eq(node->name, e->node);
+        ck_assert_msg(node->verdict == e->verdict, "%s %s: %s, expected %s", lane_name, e->node,
+                      ulp_overflow_verdict_name(node->verdict),
+                      ulp_overflow_verdict_name(e->verdict));
+        ck_assert_int_eq(node->keep, e->keep);
+        ck_assert_msg(node->effect == e->effect, "%s %s: %s", lane_name, e->node,
+                      ulp_overflow_effect_name(node->effect));
+        ck_assert_str_eq(node->effect_node < 0 ? "-" : lane->nodes[node->effect_node].name,
+                         e->effect_node ? e->effect_node : "-");
+        if (e->verdict != ULP_OVERFLOW_HAPPENS)
+            continue;
+        ck_assert_msg(output->cause == e->cause, "%s %s: %s", lane_name, e->node,
+                      ulp_overflow_cause_name(output->cause));
+        ck_assert_str_eq(output->culprit ? output->culprit : "-", e->culprit ? e->culprit : "-");
+    }
+    ulp_overflow_free(&got);
+}
+#define EXPECT(graph, lane, x0, ...)                                      \
+    expect_nodes(graph, lane, x0, (const struct expected[]){__VA_ARGS__}, \
+                 sizeof(const struct expected[]){__VA_ARGS__} / sizeof(struct expected))
+
+/* 2 - 300: the mask saturates to -256 (2 - 256 fits), or becomes -Inf. */
+START_TEST(a_mask_is_absorbed)
+{
+    const struct text_graph graph = {
+        "x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Tanh", "soft", "m", "s")}};
+    EXPECT(&graph, "e4m20", 2, {.node = "shift"}, {.node = "soft"});
+    EXPECT(&graph, "e4m20,constants=ieee", 2,
+           {.node = "shift",
+            .verdict = ULP_OVERFLOW_HAPPENS,
+            .cause = ULP_OVERFLOW_CONSTANT,
+            .culprit = "big",
+            .effect = ULP_OVERFLOW_ABSORBED,
+            .effect_node = "soft"},
+           {.node = "soft"});
+}
+END_TEST
+
+static void expect_summary(const struct ulp_overflow_forecast *got, const char *text, bool wanted)
+{
+    struct ulp_error error;
+    char *out;
+    ck_ulp_ok(ulp_overflow_summary(got, 0, false, &out, &error), error);
+    ck_assert_msg((strstr(out, text) != NULL) == wanted, "%s: %s", text, out);
+    free(out);
+}
+
+/* 300 where x is negative, else x, which is less than 2: the mask is made 256, and x has more than
+ * 7 bits to spare. */
+START_TEST(masks_hide_no_headroom)
+{
+    const struct text_graph graph = {"x",
+                                     "s",
+                                     {NODE("Neg", "minus", "x", "n"),
+                                      NODE("Less", "negative", "x n", "b_negative"),
+                                      NODE("Where", "mask", "b_negative big x", "m"),
+                                      NODE("Tanh", "soft", "m", "s")}};
+    struct ulp_overflow_forecast got;
+    forecast(&graph, "e4m20", &(double){0}, 1, &got);
+    const struct ulp_overflow_lane *lane = &got.lanes[0];
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_overflow_output *output = lane->nodes[n].outputs;
+        ck_assert_int_eq(lane->nodes[n].verdict, ULP_OVERFLOW_SAFE);
+        if (strcmp(lane->nodes[n].name, "mask") == 0)
+            ck_assert(output->largest < 2 && output->headroom_bits > 7);
+    }
+    expect_summary(&got, " 0.0 bits below", false);
+    expect_summary(&got, "Masks, beyond e4m20 and made finite by it, are left out at 1 node\n",
+                   true);
+    ulp_overflow_free(&got);
+}
+END_TEST
+
+/* One overflow, which one more node hands on: one count where it is told. */
+START_TEST(an_overflow_is_counted_once)
+{
+    const struct text_graph graph = {"x",
+                                     "r",
+                                     {NODE("Mul", "square", "x x", "a"),
+                                      NODE("Sqrt", "root", "a", "b"),
+                                      NODE("Reciprocal", "inverse", "b", "r")}};
+    struct ulp_overflow_forecast got;
+    forecast(&graph, "e4m20", &(double){20}, 1, &got);
+    expect_summary(&got, "e4m20: overflows at 1 of 3 nodes: square", true);
+    expect_summary(&got,
+                   "e4m20: overflows at 1 of 3 nodes, 1 more only hands it on; 0 within 1 bit",
+                   true);
+    expect_summary(&got, "2 of 3", false);
+    ulp_overflow_free(&got);
+}
+END_TEST
+
+/* x * x is 400; 1 / Inf is 0, not 1/20. The root reads what has overflowed. */
+START_TEST(a_result_spoils)
+{
+    const struct text_graph graph = {"x",
+                                     "r",
+                                     {NODE("Mul", "square", "x x", "a"),
+                                      NODE("Sqrt", "root", "a", "b"),
+                                      NODE("Reciprocal", "inverse", "b", "r")}};
+    EXPECT(&graph, "e4m20", 20,
+           {.node = "square",
+            .verdict = ULP_OVERFLOW_HAPPENS,
+            .cause = ULP_OVERFLOW_RESULT,
+            .effect = ULP_OVERFLOW_SPOILS,
+            .effect_node = "inverse",
+            .keep = true},
+           {.node = "root",
+            .verdict = ULP_OVERFLOW_HAPPENS,
+            .cause = ULP_OVERFLOW_UPSTREAM,
+            .culprit = "a",
+            .keep = true},
+           {.node = "inverse"});
+    EXPECT(&graph, "fp16", 20, {.node = "square"}, {.node = "root"}, {.node = "inverse"});
+}
+END_TEST
+
+/* 300 as an input; it reaches the output. */
+START_TEST(an_input_does_not_fit)
+{
+    const struct text_graph graph = {"x", "y", {NODE("Identity", "same", "x", "y")}};
+    EXPECT(&graph, "e4m20", 300,
+           {.node = "same",
+            .verdict = ULP_OVERFLOW_HAPPENS,
+            .cause = ULP_OVERFLOW_INPUT,
+            .culprit = "x",
+            .effect = ULP_OVERFLOW_POISONS,
+            .keep = true});
+}
+END_TEST
+
+/* 2^-20 is zero in e4m3 (least 2^-9), and 1 / 0 is infinite where 2^20 would only be too large: in
+ * e8m3, whose largest is 2^128, 2^-140 is (least 2^-129). */
+START_TEST(a_divisor_becomes_zero)
+{
+    const struct text_graph graph = {"x", "y", {NODE("Reciprocal", "inverse", "x", "y")}};
+    EXPECT(&graph, "e4m3,result-only", 0x1p-20,
+           {.node = "inverse",
+            .verdict = ULP_OVERFLOW_HAPPENS,
+            .cause = ULP_OVERFLOW_ZERO,
+            .culprit = "x",
+            .effect = ULP_OVERFLOW_POISONS,
+            .keep = true});
+}
+END_TEST
+
+/* Verdicts by headroom: 240 is the largest of e4m3; 240 / 2 is one bit below, 240 / 8 three. */
+START_TEST(verdicts_follow_headroom)
+{
+    static const struct {
+        double x;
+        enum ulp_overflow_verdict verdict;
+    } rows[] = {{240, ULP_OVERFLOW_1_BIT}, {128, ULP_OVERFLOW_1_BIT},  {120, ULP_OVERFLOW_3_BITS},
+                {31, ULP_OVERFLOW_3_BITS}, {30, ULP_OVERFLOW_SAFE},    {0, ULP_OVERFLOW_SAFE},
+                {247, ULP_OVERFLOW_1_BIT}, {248, ULP_OVERFLOW_HAPPENS}};
+    const struct text_graph graph = {"x", "y", {NODE("Identity", "same", "x", "y")}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ulp_overflow_forecast got;
+        forecast(&graph, "e4m3", &rows[i].x, 1, &got);
+        const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
+        ck_assert_msg(output->verdict == rows[i].verdict, "%g: %s", rows[i].x,
+                      ulp_overflow_verdict_name(output->verdict));
+        ulp_overflow_free(&got);
+    }
+}
+END_TEST
+
+/* Samples of 3, 100 and 2^-10: figures of all, the place in the second. */
+START_TEST(samples_come_together)
+{
+    static const double x[] = {3, 100, 0x1p-10};
+    const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
+    struct ulp_overflow_forecast got;
+    forecast(&graph, "fp16", x, 3, &got);
+    const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
+    ck_assert_uint_eq(got.sample_count, 3);
+    ck_assert(output->largest == 10000 && output->smallest == 0x1p-20);
+    ck_assert(output->count == 72 && output->subnormal == 24 && output->zero == 0);
+    ck_assert(fabs(output->headroom_bits - log2(65504.0 / 10000)) < 1e-12);
+    ck_assert_uint_eq(output->sample, 1);
+    ck_assert_int_eq(output->verdict, ULP_OVERFLOW_3_BITS);
+    ulp_overflow_free(&got);
+}
+END_TEST
+
+/* OCP's E4M3 saturating: 500 becomes 448. */
+START_TEST(saturation_is_an_overflow)
+{
+    const struct text_graph graph = {"x", "y", {NODE("Add", "sum", "x x", "y")}};
+    EXPECT(&graph, "fp8-e4m3,overflow=saturate", 250,
+           {.node = "sum",
+            .verdict = ULP_OVERFLOW_HAPPENS,
+            .cause = ULP_OVERFLOW_RESULT,
+            .effect = ULP_OVERFLOW_SPOILS,
+            .effect_node = "sum",
+            .keep = true});
+}
+END_TEST
+
+START_TEST(summary_and_refusal)
+{
+    const struct text_graph graph = {
+        "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "y")}};
+    const double x = 20;
+    struct ulp_overflow_forecast got;
+    struct ulp_error error;
+    char *text;
+    forecast(&graph, "e4m20", &x, 1, &got);
+    ck_ulp_ok(ulp_overflow_summary(&got, 0, false, &text, &error), error);
+    ck_assert_msg(strncmp(text,
+                          "e4m20: overflows at 1 of 2 nodes: square (Mul)\n"
+                          "  2 nodes in FP32: --keep 'square=fp32' --keep 'root=fp32'\n",
+                          106) == 0,
+                  "%s", text);
+    free(text);
+    ulp_overflow_free(&got);
+}
+END_TEST
+
+/* In a Loop, 2 * 300 overflows; what is divided by 300 again is small in exact arithmetic, and
+ * infinite in the format's. */
+START_TEST(bodies_have_verdicts)
+{
+    static const struct text_graph body = {"i_n b_c s",
+                                           "b_d t",
+                                           {NODE("Mul", "up", "s big", "m"),
+                                            NODE("Div", "down", "m big", "t"),
+                                            NODE("Identity", "go", "b_c", "b_d")}};
+    static const struct text_graph graph = {
+        "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &body)}};
+    static const struct {
+        const char *name;
+        enum ulp_overflow_cause cause;
+        const char *culprit;
+    } expected[] = {{"up", ULP_OVERFLOW_RESULT, NULL}, {"loop", ULP_OVERFLOW_HIDDEN, "loop/m"}};
+    const double x = 2;
+    struct ulp_overflow_forecast got;
+    forecast(&graph, "e4m20", &x, 1, &got);
+    const struct ulp_overflow_lane *lane = &got.lanes[0];
+    ck_assert_uint_eq(lane->counts[ULP_OVERFLOW_HAPPENS], 2);
+    for (size_t e = 0; e < 2; e++) {
+        const struct ulp_overflow_node *node = NULL;
+        for (size_t n = 0; n < lane->node_count; n++)
+            if (strcmp(strrchr(lane->nodes[n].name, '/') ? strrchr(lane->nodes[n].name, '/') + 1
+                                                         : lane->nodes[n].name,
+                       expected[e].name) == 0)
+                node = &lane->nodes[n];
+        ck_assert_msg(node && node->output_count == 1, "%s has no output", expected[e].name);
+        const struct ulp_overflow_output *output = &node->outputs[0];
+        ck_assert_int_eq(output->verdict, ULP_OVERFLOW_HAPPENS);
+        ck_assert_msg(output->cause == expected[e].cause, "%s: %s", expected[e].name,
+                      ulp_overflow_cause_name(output->cause));
+        ck_assert_str_eq(output->culprit ? output->culprit : "-",
+                         expected[e].culprit ? expected[e].culprit : "-");
+        ck_assert(node->born == (e == 1));
+    }
+    const struct ulp_overflow_output *up = &lane->nodes[0].outputs[0];
+    ck_assert_double_eq(up->largest, 600); /* all elements in each of 3 iterations */
+    ck_assert_double_eq(up->count, 3 * 24);
+    ck_assert_double_eq(up->overflowed, 3 * 24);
+    ulp_overflow_free(&got);
+}
+END_TEST
+
+/* e5m2 has 3 bits: additions of a product's terms that it rounds to the larger of both, counted by
+ * hand. All 24 sums of 8 terms are looked at. */
+START_TEST(products_lose_terms)
+{
+    static const struct text_graph graph = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
+    const double random = 0;
+    struct ulp_error error;
+    struct ulp_overflow_forecast got;
+    struct ulp_format format;
+    struct ulp_model *model = text_load(&graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
+    size_t additions = 0, absorbed = 0;
+    ck_ulp_ok(ulp_format_find("e5m2", &format, &error), error);
+    for (size_t e = 0; e < 24; e++) {
+        double sum = 0;
+        for (size_t k = 0; k < 8; k++) {
+            const double x = ulp_tensor_get(&inputs.items[0].tensor, e / 8 * 8 + k),
+                         w = (double)(float)(ulp_random_uniform(7, 8 * k + e % 8) - 0.5),
+                         term = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) *
+                                ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, w, 0, 0),
+                         larger = fabs(sum) < fabs(term) ? term : sum;
+            if (sum != 0 && term != 0) {
+                additions++;
+                absorbed += ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, sum + term, 0, 0) ==
+                            ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, larger, 0, 0);
+            }
+            sum += term;
+        }
+    }
+    forecast(&graph, "e5m2", &random, 1, &got);
+    ck_assert_double_eq(got.lanes[0].nodes[0].additions, (double)additions);
+    ck_assert_double_eq(got.lanes[0].nodes[0].absorbed, (double)absorbed);
+    ck_assert(absorbed > 0 && absorbed < additions);
+    ulp_overflow_free(&got);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Squares in e4m20, whose largest is 256: up to 32 is more than three bits below. The reference
+ * runs for the first sample, for 36 the first time, and for 400. */
+START_TEST(scanned_samples_count)
+{
+    static const double x[] = {1, 6, 5, 4, 6, 3, 2, 20};
+    const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
+    struct ulp_arithmetic lanes[2];
+    struct ulp_error error;
+    struct ulp_plan *plan;
+    struct ulp_overflow_meter *meter;
+    struct ulp_overflow_forecast got;
+    struct ulp_model *model = text_load(&graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, x[0], true);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    lanes[0] = test_arithmetic("fp64");
+    lanes[1] = test_arithmetic("e4m20");
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_create(plan, 1, &meter, &error), error);
+    for (size_t s = 0; s < sizeof x / sizeof *x; s++) {
+        struct ulp_tensor_set sample = text_inputs(model, 3, x[s], true);
+        ck_ulp_ok(ulp_overflow_meter_scan(meter, "sample", &sample, NULL, &error), error);
+        ulp_tensor_set_free(&sample);
+    }
+    ck_ulp_ok(ulp_overflow_meter_finish(meter, &got, &error), error);
+    const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
+    ck_assert_uint_eq(got.sample_count, 8);
+    ck_assert_uint_eq(got.scanned_count, 5);
+    ck_assert(output->largest == 400 && output->smallest == 1 && output->count == 8 * 24);
+    ck_assert_uint_eq(output->sample, 7);
+    ck_assert_int_eq(output->verdict, ULP_OVERFLOW_HAPPENS);
+    ck_assert_uint_eq(output->sample_count, 8);
+    for (size_t s = 0; s < 8; s++)
+        ck_assert(output->sample_largest[s] == x[s] * x[s]);
+    ulp_overflow_free(&got);
+    ulp_overflow_meter_free(meter);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+static const struct ulp_overflow_remedy *find_remedy(const struct ulp_overflow_lane *lane,
+                                                     const char *what)
+{
+    for (size_t r = 0; r < lane->remedy_count; r++)
+        if (strncmp(lane->remedies[r].what, what, strlen(what)) == 0)
+            return &lane->remedies[r];
+    return NULL;
+}
+
+/* 20 * 20 / 300 in e4m20: Inf as it is. Kept in FP32 or scaled by 2^-2 (400 has to fit with a bit
+ * to spare) it is right up to roundings: of FP32 or of 21 bits, at most two of half an ulp each,
+ * and 20 log10(2^20) is 120 dB. In BF16, 8 bits, it is above 20 log10(2^7) = 42 dB less 6. */
+START_TEST(remedies_are_tried)
+{
+    const struct text_graph graph = {
+        "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Div", "ratio", "a two", "y")}};
+    struct ulp_arithmetic lanes[2];
+    struct ulp_error error;
+    struct ulp_plan *plan;
+    struct ulp_overflow_meter *meter;
+    struct ulp_overflow_forecast got;
+    struct ulp_model *model = text_load(&graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 3, 20.3, true);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1};
+    lanes[0] = test_arithmetic("fp64");
+    lanes[1] = test_arithmetic("e4m20,result-only");
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_create(plan, 1, &meter, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_sample(meter, "sample", &inputs, NULL, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_finish(meter, &got, &error), error);
+    ck_ulp_ok(ulp_overflow_remedies(&got, plan, 0, &inputs, &run, NULL, &error), error);
+    const struct ulp_overflow_lane *lane = &got.lanes[0];
+    const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),
+                                     *wide = find_remedy(lane, "keep 2 nodes in FP32"),
+                                     *bf16 = find_remedy(lane, "keep 2 nodes in BF16"),
+                                     *scaled = find_remedy(lane, "scale by 2^-2 before square");
+    ck_assert(as_is && wide && bf16 && scaled && lane->remedy_count == 4);
+    ck_assert_uint_eq(as_is->nonfinite, 24);
+    ck_assert_uint_eq(wide->nonfinite + bf16->nonfinite + scaled->nonfinite, 0);
+    ck_assert_msg(wide->sqnr_db >= 114, "%g dB", wide->sqnr_db);
+    ck_assert_msg(scaled->sqnr_db >= 114, "%g dB", scaled->sqnr_db);
+    ck_assert_msg(bf16->sqnr_db >= 36 && bf16->sqnr_db < 70, "%g dB", bf16->sqnr_db);
+    ck_assert_str_eq(scaled->output, "y");
+    ulp_overflow_free(&got);
+    ulp_overflow_meter_free(meter);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("forecast");
+    TCase *tests = tcase_create("outputs");
+    tcase_add_test(tests, a_mask_is_absorbed);
+    tcase_add_test(tests, masks_hide_no_headroom);
+    tcase_add_test(tests, an_overflow_is_counted_once);
+    tcase_add_test(tests, a_result_spoils);
+    tcase_add_test(tests, an_input_does_not_fit);
+    tcase_add_test(tests, a_divisor_becomes_zero);
+    tcase_add_test(tests, verdicts_follow_headroom);
+    tcase_add_test(tests, samples_come_together);
+    tcase_add_test(tests, saturation_is_an_overflow);
+    tcase_add_test(tests, summary_and_refusal);
+    tcase_add_test(tests, bodies_have_verdicts);
+    tcase_add_test(tests, products_lose_terms);
+    tcase_add_test(tests, remedies_are_tried);
+    tcase_add_test(tests, scanned_samples_count);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
