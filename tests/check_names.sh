@@ -6,7 +6,7 @@ bad=0
 twice=$(find src analysis -name '*.c' -printf '%f\n' | sort | uniq -d)
 [ -z "$twice" ] || { echo "files of one name:" $twice; bad=1; }
 # what is of others, or made while building
-others='config.h|math.h|search.h|zlib.h|NvInfer.h|onnx.pb-c.h|load.c|dump.c|samples/common/sampleUtils.h'
+others='config.h|math.h|search.h|zlib.h|NvInfer.h|onnx.pb-c.h|page.c|load.c|dump.c|samples/common/sampleUtils.h'
 mentioned=0
 while IFS=: read -r file line name; do
     mentioned=$((mentioned + 1))

@@ -21,8 +21,8 @@ check_sandbox_SOURCES = %D%/check_sandbox.c src/cli/sandbox/landlock.c src/cli/s
 EXTRA_DIST += tests/support/program.sh
 
 # Scripts: those of the whole tree, then those of the program.
-dist_check_SCRIPTS += tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_names.sh
-TESTS += tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_names.sh
+dist_check_SCRIPTS += tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_commit_msg.sh tests/check_names.sh tests/check_sizes.sh
+TESTS += tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_commit_msg.sh tests/check_names.sh tests/check_sizes.sh
 dist_check_SCRIPTS += tests/check_dist.sh
 TESTS += tests/check_dist.sh
 dist_check_SCRIPTS += tests/check_doxygen.sh

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# scripts/sizes: its rooms add up to what is there, and the totals in NEWS.md are not older than 5 % of the lines.
+set -u
+export ULPSCOPE_BUILD=$PWD
+cd "${top_srcdir:-.}" || exit 99
+table=$(scripts/sizes) || { echo "scripts/sizes failed"; exit 1; }
+there=$(find src analysis include \( -name '*.c' -o -name '*.h' -o -name '*.def' \) -not -name '*.pb-c.*' -exec cat {} + | wc -l)
+[ "$there" -gt 10000 ] || { echo "only $there lines were found"; exit 1; }
+sum=$(awk '/^(src|analysis)\/|^include / { lines += $2 } END { print lines }' <<<"$table")
+said=$(awk '$1 == "product" { print $2 }' <<<"$table")
+[ "$sum" = "$there" ] && [ "$said" = "$there" ] || { echo "$there lines, but $sum in rooms and $said in sum"; exit 1; }
+[ "$(awk '/^src\/kernels/ { print $5 }' <<<"$table")" != 0 ] || { echo "no bytes of src/kernels"; exit 1; }
+[ "$(awk '/^tests\/kernels/ { print $2 }' <<<"$table")" -gt 1000 ] || { echo "no tests of kernels"; exit 1; }
+scripts/sizes --nonsense 2>/dev/null
+[ $? = 2 ] || { echo "an unknown option is no wrong usage"; exit 1; }
+news=$(grep -oE '[0-9,]+ product lines' NEWS.md | head -1 | tr -dc 0-9)
+[ -n "$news" ] || { echo "NEWS.md has no totals: scripts/sizes --totals"; exit 1; }
+[ $((20 * (news > there ? news - there : there - news))) -le "$there" ] ||
+    { echo "NEWS.md says $news product lines, there are $there: scripts/sizes --totals"; exit 1; }
