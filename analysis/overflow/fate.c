@@ -130,15 +130,17 @@ enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,
     return status;
 }
 
-/* Is some element finite in the lane, where the reference's is and would not be if it were rounded?
- */
+/* Is an element of the lane's no rounding of the reference's? Finite, where that is beyond the
+ * format; zero (zeros: by one that the node has read), where that is not. */
 static bool is_held(const struct ulp_tensor *stored, const struct ulp_tensor *truth,
-                    const struct ulp_format *format)
+                    const struct ulp_format *format, bool saturates, bool zeros)
 {
     for (size_t i = 0; i < stored->count && ulp_element_is_float(stored->element); i++) {
-        const double size = fabs(ulp_tensor_get(truth, i));
-        if (size > format->max_finite && isfinite(size) && isfinite(ulp_tensor_get(stored, i)) &&
-            isinf(ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, size, 0, 0)))
+        const double own = ulp_tensor_get(stored, i), t = ulp_tensor_get(truth, i);
+        if (saturates && isfinite(own) && isfinite(t) && ulp_overflow_is_beyond(format, t))
+            return true;
+        if (zeros && own == 0 && t != 0 &&
+            ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, t, 0, 0) != 0)
             return true;
     }
     return false;
@@ -148,16 +150,20 @@ enum ulp_status ulp_overflow_hold(struct ulp_overflow_meter *meter,
                                   const struct ulp_overflow_view *view, struct ulp_error *error)
 {
     struct ulp_overflow_course *lane = &meter->lanes[view->lane - 1];
+    const bool zeros = ulp_overflow_find_zero(meter, view) >= 0;
     enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < view->step->output_count && status == ULP_OK && lane->saturates; o++) {
+    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++) {
         const int slot = view->step->outputs[o];
         struct ulp_format format;
+        if (!lane->saturates && !zeros)
+            break;
         if (slot < 0 || !ulp_type_is_float(view->exact[o].type) ||
             view->stored[o].count != ulp_overflow_truth(meter, slot)->count)
             continue;
         status = ulp_forward_format(&meter->forward, view->lane, view->step, view->exact[o].type,
                                     &format, error);
-        if (status == ULP_OK && is_held(&view->stored[o], ulp_overflow_truth(meter, slot), &format))
+        if (status == ULP_OK && is_held(&view->stored[o], ulp_overflow_truth(meter, slot), &format,
+                                        lane->saturates, zeros))
             status =
                 ulp_tensor_copy(&lane->held[slot], &view->stored[o], meter->forward.budget, error);
     }
@@ -207,8 +213,32 @@ static bool does_harm(const struct ulp_overflow_node *node)
     return node->effect == ULP_OVERFLOW_POISONS || node->effect == ULP_OVERFLOW_SPOILS;
 }
 
-/* Of a divisor that became zero, also the node that computes it: else it is zero before it is read.
- */
+static bool vanishes(const struct ulp_overflow_node *node)
+{
+    for (size_t o = 0; o < node->output_count; o++)
+        if (node->outputs[o].vanishes)
+            return true;
+    return false;
+}
+
+/* The node that computes the slot, and in front of it those whose results round to zero: were one
+ * of them not kept, it would be zero before it is read. */
+static void keep_zeros(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
+                       int slot)
+{
+    const struct ulp_step *step = ulp_block_producer(plan->main, slot);
+    if (!step || !from->nodes[step->number] || from->nodes[step->number]->keep)
+        return;
+    from->nodes[step->number]->keep = true;
+    for (size_t i = 0; i < step->input_count; i++) {
+        const struct ulp_step *before =
+            step->inputs[i] < 0 ? NULL : ulp_block_producer(plan->main, step->inputs[i]);
+        if (before && from->nodes[before->number] && vanishes(from->nodes[before->number]))
+            keep_zeros(plan, from, step->inputs[i]);
+    }
+}
+
+/* What a node is divided by, or the like, that became zero. */
 static void keep_divisor(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
                          const struct ulp_overflow_node *node)
 {
@@ -216,12 +246,9 @@ static void keep_divisor(const struct ulp_plan *plan, const struct ulp_overflow_
     for (size_t o = 0; o < node->output_count; o++)
         for (size_t v = 0; node->outputs[o].cause == ULP_OVERFLOW_ZERO &&
                            node->outputs[o].culprit && v < block->slot_count;
-             v++) {
-            const struct ulp_step *step = ulp_block_producer(block, (int)v);
-            if (step && from->nodes[step->number] &&
-                strcmp(block->slots[v].name, node->outputs[o].culprit) == 0)
-                from->nodes[step->number]->keep = true;
-        }
+             v++)
+            if (strcmp(block->slots[v].name, node->outputs[o].culprit) == 0)
+                keep_zeros(plan, from, (int)v);
 }
 
 void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_course *from,

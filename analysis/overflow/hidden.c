@@ -70,7 +70,7 @@ static void look_inside(struct ulp_overflow_meter *meter, const struct ulp_hidde
 {
     meter->near_inside |= !(told->bound <= own->max_finite / 2) ||
                           (told->zero && own->emin >= meter->probe.format.emin);
-    if (told->largest > own->max_finite && !meter->inside.any) {
+    if (ulp_overflow_is_beyond(own, told->largest) && !meter->inside.any) {
         meter->inside.any = true;
         meter->inside.sum = told->sum;
         snprintf(meter->inside.words, sizeof meter->inside.words, "%s", told->words);
@@ -127,9 +127,10 @@ static void judge_inside(const struct ulp_overflow_hidden *hidden,
 {
     const double most = inside->format.max_finite;
     inside->headroom_bits = hidden->largest > 0 ? ulp_math_log2(most / hidden->largest) : INFINITY;
-    if (hidden->largest > most)
+    if (ulp_overflow_is_beyond(&inside->format, hidden->largest))
         inside->verdict = ULP_OVERFLOW_HAPPENS;
-    else if (hidden->bound > most || !(inside->headroom_bits >= 1))
+    else if (ulp_overflow_is_beyond(&inside->format, hidden->bound) ||
+             !(inside->headroom_bits >= 1))
         inside->verdict = ULP_OVERFLOW_1_BIT;
     else
         inside->verdict = inside->headroom_bits >= 3 ? ULP_OVERFLOW_SAFE : ULP_OVERFLOW_3_BITS;

@@ -37,22 +37,13 @@ bool ulp_overflow_is_near(const struct ulp_tensor *exact, const struct ulp_forma
     return false;
 }
 
-/* The format with infinity beyond its largest number. */
-static struct ulp_format open_format(const struct ulp_format *format)
-{
-    struct ulp_format open = *format;
-    open.overflow = ULP_OVERFLOW_INFINITY;
-    return open;
-}
-
 /* Those that round to more than the largest number, of a format that has nothing beyond it. */
 static size_t count_saturated(const struct ulp_tensor *exact, const struct ulp_format *format,
                               size_t *first)
 {
-    const struct ulp_format open = open_format(format);
     size_t count = 0;
     for (size_t i = 0; i < exact->count; i++)
-        if (isinf(ulp_format_round(&open, ULP_ROUND_NEAREST_EVEN, ulp_tensor_get(exact, i), 0, 0)))
+        if (ulp_overflow_is_beyond(format, ulp_tensor_get(exact, i)))
             if (!count++)
                 *first = i;
     return count;
@@ -73,19 +64,18 @@ static struct floors find_floors(const struct ulp_format *format)
 
 /* Does element i stand for a value beyond the format that the arithmetic made finite: a mask, which
  * says nothing of how near real values come? A result that overflows is none. */
-static bool is_mask(const struct ulp_format *open, double exact, double truth)
+static bool is_mask(const struct ulp_format *format, double exact, double truth)
 {
-    return isfinite(truth) && fabs(truth) > open->max_finite && isfinite(exact) &&
-           !isinf(ulp_format_round(open, ULP_ROUND_NEAREST_EVEN, exact, 0, 0));
+    return isfinite(truth) && fabs(truth) > format->max_finite && isfinite(exact) &&
+           !ulp_overflow_is_beyond(format, exact);
 }
 
-/* The range with this sample's; its largest magnitude. masks: they are left out. exact NULL: the
- * truth is all there is, and what is beyond the format is a mask. */
+/* The range with this sample's, masks left out; its largest magnitude. saturates: what is beyond
+ * the format is made finite. exact NULL: the truth is all there is. */
 static double add_range(struct ulp_overflow_output *output, const struct ulp_tensor *exact,
-                        const struct ulp_tensor *truth, size_t sample, bool masks)
+                        const struct ulp_tensor *truth, size_t sample, bool saturates)
 {
     const struct floors floors = find_floors(&output->format);
-    const struct ulp_format open = open_format(&output->format);
     double largest = 0;
     output->count += (double)truth->count;
     for (size_t i = 0; i < truth->count; i++) {
@@ -93,7 +83,7 @@ static double add_range(struct ulp_overflow_output *output, const struct ulp_ten
         double size = !exact             ? fabs(t)
                       : i < exact->count ? fabs(ulp_tensor_get(exact, i))
                                          : INFINITY;
-        if (masks && is_mask(&open, exact ? size : 0, t)) {
+        if (saturates && is_mask(&output->format, exact ? size : 0, t)) {
             output->masked = true;
             continue;
         }
@@ -267,29 +257,37 @@ static bool find_input_reason(const struct ulp_overflow_meter *meter,
     return true;
 }
 
-/* An input of which some element has become zero. */
-static int find_zero(const struct ulp_overflow_meter *meter, const struct ulp_overflow_view *view)
+static bool has_become_zero(const struct ulp_tensor *value, const struct ulp_tensor *truth)
+{
+    for (size_t e = 0;
+         ulp_element_is_float(value->element) && value->count == truth->count && e < value->count;
+         e++)
+        if (ulp_tensor_get(value, e) == 0 && ulp_tensor_get(truth, e) != 0)
+            return true;
+    return false;
+}
+
+int ulp_overflow_find_zero(const struct ulp_overflow_meter *meter,
+                           const struct ulp_overflow_view *view)
 {
     for (size_t i = 0; i < view->step->input_count; i++) {
         const int slot = view->step->inputs[i];
-        const struct ulp_tensor *value = view->rounded[i];
-        if (!value || !ulp_element_is_float(value->element))
+        if (!view->rounded[i])
             continue;
         const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[slot];
-        const struct ulp_tensor *truth =
-            planned->constant ? planned->constant : ulp_overflow_truth(meter, slot);
-        for (size_t e = 0; e < value->count && value->count == truth->count; e++)
-            if (ulp_tensor_get(value, e) == 0 && ulp_tensor_get(truth, e) != 0)
-                return slot;
+        if (has_become_zero(view->rounded[i], planned->constant ? planned->constant
+                                                                : ulp_overflow_truth(meter, slot)))
+            return slot;
     }
     return -1;
 }
 
-/* A constant that is finite in the lane although it lies beyond the format: it was clipped. -1:
- * there is none. */
+/* A constant that is finite in the lane although it lies beyond the lane's storage, also where a
+ * kernel reads it that computes in more: it was clipped. -1: there is none. */
 static int find_clipped(const struct ulp_overflow_meter *meter,
-                        const struct ulp_overflow_view *view, const struct ulp_format *format)
+                        const struct ulp_overflow_view *view)
 {
+    const struct ulp_format *format = &meter->forecast.lanes[view->lane - 1].arithmetic.storage;
     for (size_t i = 0; i < view->step->input_count; i++) {
         const int slot = view->step->inputs[i];
         const struct ulp_tensor *value = view->rounded[i];
@@ -319,7 +317,7 @@ static size_t count_spoiled(const struct ulp_overflow_meter *meter,
                             *truth = ulp_overflow_truth(meter, view->step->outputs[o]);
     double error = 0, size = 0;
     size_t count = 0;
-    if (value->count != truth->count || find_clipped(meter, view, format) < 0)
+    if (value->count != truth->count || find_clipped(meter, view) < 0)
         return 0;
     for (size_t i = 0; i < value->count; i++) {
         const double t = ulp_tensor_get(truth, i), d = ulp_tensor_get(value, i) - t;
@@ -335,8 +333,7 @@ static size_t count_spoiled(const struct ulp_overflow_meter *meter,
 
 /* What is read decides before what is computed: an infinite mask or weight, then an input. */
 static struct reason find_reason(const struct ulp_overflow_meter *meter,
-                                 const struct ulp_overflow_view *view, size_t o,
-                                 const struct ulp_format *format, bool spoiled)
+                                 const struct ulp_overflow_view *view, size_t o, bool spoiled)
 {
     struct reason found = {ULP_OVERFLOW_RESULT, -1, NULL}, reason;
     size_t first;
@@ -352,9 +349,9 @@ static struct reason find_reason(const struct ulp_overflow_meter *meter,
     if (beyond && isinf(ulp_tensor_get(truth, first)))
         return found; /* beyond FP64, in which the exact result was computed, too */
     if (beyond)
-        return (struct reason){ULP_OVERFLOW_ZERO, find_zero(meter, view), NULL};
+        return (struct reason){ULP_OVERFLOW_ZERO, ulp_overflow_find_zero(meter, view), NULL};
     if (spoiled)
-        return (struct reason){ULP_OVERFLOW_CONSTANT, find_clipped(meter, view, format), NULL};
+        return (struct reason){ULP_OVERFLOW_CONSTANT, find_clipped(meter, view), NULL};
     if (meter->inside.any)
         return (struct reason){meter->inside.sum ? ULP_OVERFLOW_SUM : ULP_OVERFLOW_HIDDEN, -1,
                                meter->inside.words};
@@ -366,7 +363,7 @@ static enum ulp_status add_overflow(struct ulp_overflow_meter *meter,
                                     const struct ulp_overflow_view *view, size_t o, size_t count,
                                     size_t first, bool spoiled, bool *born, struct ulp_error *error)
 {
-    const struct reason reason = find_reason(meter, view, o, &output->format, spoiled);
+    const struct reason reason = find_reason(meter, view, o, spoiled);
     *born |= reason.cause != ULP_OVERFLOW_UPSTREAM;
     if (!output->overflowed) {
         output->sample = meter->sample;
@@ -402,6 +399,7 @@ static enum ulp_status look_at_output(struct ulp_overflow_meter *meter,
     status = add_sample(meter, view->lane - 1, output, largest, error);
     if (count && status == ULP_OK)
         status = add_overflow(meter, output, view, o, count, first, spoiled > 0, born, error);
+    output->vanishes |= has_become_zero(&view->stored[o], truth);
     output->verdict = judge(output);
     return status;
 }

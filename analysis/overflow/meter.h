@@ -4,6 +4,8 @@
 
 #include <ulpscope/overflow.h>
 
+#include <math.h>
+
 #include "ops/probe.h"
 #include "run/pass/forward.h"
 
@@ -17,9 +19,9 @@ struct ulp_overflow_course {
      * overflow and is not finite; type UNDEFINED: nothing of that kind */
     struct ulp_tensor *poisoned;
     ptrdiff_t *overflow; /* by slot: which one */
-    /* the arithmetic makes constants that are too large finite, as a mask of -3.4e38: then by slot
-     * what the lane has where the reference's value would be infinite in it */
-    bool saturates;
+    bool saturates;      /* constants that are too large become finite, as a mask of -3.4e38 */
+    /* by slot what the lane has, where that is no rounding of the reference's value: finite, where
+     * that would be infinite; zero by a zero that it has read, where that would be none */
     struct ulp_tensor *held;
     double ratio;   /* largest in the sample, over all outputs, of value / limit */
     double *ratios; /* by sample */
@@ -60,6 +62,14 @@ static inline enum ulp_status ulp_overflow_memory(struct ulp_error *error)
 {
     return ulp_fail_memory(error, "out of memory for the forecast");
 }
+/* Does the value round to more than the largest number, were there an infinity? */
+static inline bool ulp_overflow_is_beyond(const struct ulp_format *format, double value)
+{
+    struct ulp_format open = *format;
+    open.overflow = ULP_OVERFLOW_INFINITY;
+    return fabs(value) > format->max_finite &&
+           isinf(ulp_format_round(&open, ULP_ROUND_NEAREST_EVEN, value, 0, 0));
+}
 static inline const struct ulp_tensor *ulp_overflow_truth(const struct ulp_overflow_meter *meter,
                                                           int slot)
 {
@@ -97,6 +107,10 @@ bool ulp_overflow_is_near(const struct ulp_tensor *exact, const struct ulp_forma
 enum ulp_status ulp_overflow_look(struct ulp_overflow_meter *meter, struct ulp_overflow_node *node,
                                   const struct ulp_overflow_view *view, bool *born,
                                   struct ulp_error *error);
+
+/* look.c: the slot of an input of which some element has become zero; -1: there is none. */
+int ulp_overflow_find_zero(const struct ulp_overflow_meter *meter,
+                           const struct ulp_overflow_view *view);
 
 /* look.c: the results of a node in a body, as a probe gives them. */
 enum ulp_status ulp_overflow_give(void *meter, size_t node, const struct ulp_tensor *const *inputs,

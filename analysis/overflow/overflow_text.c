@@ -166,17 +166,28 @@ static void add_born(const struct ulp_page *page, const struct ulp_overflow_lane
 /* Remedies whose outputs are this near are equally good: the first of them. */
 #define AS_GOOD_DB 0.5
 
+/* Does it help: fewer values that are not finite, or none before and a better output? */
+static bool is_better(const struct ulp_overflow_remedy *remedy,
+                      const struct ulp_overflow_remedy *than)
+{
+    return remedy->nonfinite != than->nonfinite
+               ? remedy->nonfinite < than->nonfinite
+               : !than->nonfinite &&
+                     (remedy->sqnr_db > than->sqnr_db + AS_GOOD_DB || isnan(than->sqnr_db));
+}
+
+static void add_nonfinite(struct ulp_text *out, size_t count)
+{
+    ulp_text_add(out, "%zu element%s not finite", count, count == 1 ? " is" : "s are");
+}
+
 /* The best remedy, and what came of it beside what is without any. */
 static void add_best_remedy(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
     const struct ulp_overflow_remedy *as_it_is = lane->remedies, *best = as_it_is;
-    for (size_t r = 1; r < lane->remedy_count; r++) {
-        const struct ulp_overflow_remedy *other = &lane->remedies[r];
-        if (other->nonfinite < best->nonfinite ||
-            (other->nonfinite == best->nonfinite &&
-             (other->sqnr_db > best->sqnr_db + AS_GOOD_DB || isnan(best->sqnr_db))))
-            best = other;
-    }
+    for (size_t r = 1; r < lane->remedy_count; r++)
+        if (is_better(&lane->remedies[r], best))
+            best = &lane->remedies[r];
     if (lane->remedy_count < 2)
         return;
     if (best == as_it_is) {
@@ -188,14 +199,26 @@ static void add_best_remedy(const struct ulp_page *page, const struct ulp_overfl
         ulp_text_add(page->out, "no output can be compared");
     else
         ulp_text_show(page->out, "output %s is at %.1f dB", best->output, best->sqnr_db);
-    if (best->nonfinite)
-        ulp_text_add(page->out, ", %zu elements are not finite", best->nonfinite);
+    if (best->nonfinite) {
+        ulp_text_add(page->out, ", ");
+        add_nonfinite(page->out, best->nonfinite);
+    }
+    ulp_text_add(page->out, ", as it is ");
     if (as_it_is->nonfinite)
-        ulp_text_add(page->out, ", as it is %zu elements are not finite", as_it_is->nonfinite);
+        add_nonfinite(page->out, as_it_is->nonfinite);
     else if (isnan(as_it_is->sqnr_db))
-        ulp_text_add(page->out, ", as it is nothing can be compared");
+        ulp_text_add(page->out, "nothing can be compared");
     else
-        ulp_text_add(page->out, ", as it is %.1f dB", as_it_is->sqnr_db);
+        ulp_text_add(page->out, "%.1f dB", as_it_is->sqnr_db);
+}
+
+/* May the nodes be kept to some good, as far as that was tried? */
+static bool keeping_helps(const struct ulp_overflow_lane *lane)
+{
+    bool helps = lane->remedy_count < 2;
+    for (size_t r = 1; r < lane->remedy_count; r++)
+        helps |= lane->remedies[r].node_count && is_better(&lane->remedies[r], lane->remedies);
+    return helps;
 }
 
 /* A page of the same kind, whose text is broken into lines later: names are whole. */
@@ -247,7 +270,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_l
         ulp_text_add(&text, "no float is computed");
     }
     add_broken(page, &text, 6, 0);
-    if (lane->harmful_count && lane->keep_count) { /* on one line however long, to be copied */
+    if (lane->harmful_count && lane->keep_count &&
+        keeping_helps(lane)) { /* on one line however long, to be copied */
         ulp_text_add(page->out, "  %zu node%s in FP32:", lane->keep_count,
                      lane->keep_count == 1 ? "" : "s");
         add_keeps(page, lane);
@@ -316,8 +340,9 @@ static void add_row(const struct ulp_page *page, const struct ulp_overflow_node 
 {
     const struct ulp_overflow_output *output = find_worst(node);
     ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %9.2e  %6.2f %%  ",
-                 ulp_overflow_verdict_name(node->verdict), show_bits(output->headroom_bits),
-                 output->largest, output->smallest,
+                 node->born && is_by_zero(node) ? "not finite"
+                                                : ulp_overflow_verdict_name(node->verdict),
+                 show_bits(output->headroom_bits), output->largest, output->smallest,
                  output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
     add_node(page, node, 58);
     ulp_text_add(page->out, "\n");

@@ -93,8 +93,10 @@ struct ulp_overflow_output {
     double *sample_largest; /* `largest` of each */
     struct ulp_extreme unseen; /* where the headroom is less than 4 bits */
     size_t capacity;           /* private: of sample_largest */
-    bool masked;               /* private: as large as a mask that the arithmetic made finite */
-    double scanned;            /* private: the largest of ulp_overflow_meter_scan */
+    /* private: values beyond the format that the arithmetic made finite are left out; an element is
+     * zero in the arithmetic and not in the reference */
+    bool masked, vanishes;
+    double scanned; /* private: the largest of ulp_overflow_meter_scan */
 };
 
 /* A value inside a node, which no output shows: what an instruction of its formula computes, or the
@@ -218,8 +220,7 @@ ULP_API enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *met
  * sample, and where a value in FP32 is larger than in all samples before and within 3 bits of a
  * format's largest number, or not finite. Of other samples the outputs' ranges are FP32's, and
  * hidden values are not seen. */
-ULP_API enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter,
-                                                const char *name,
+ULP_API enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const char *name,
                                                 const struct ulp_tensor_set *inputs,
                                                 const struct ulp_observer *observer,
                                                 struct ulp_error *error);

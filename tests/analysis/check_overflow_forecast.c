@@ -201,6 +201,31 @@ START_TEST(a_divisor_becomes_zero)
 }
 END_TEST
 
+/* 2^-11 is zero in e4m3 (least 2^-9), and so is its root, which would be 2^-5.5: 1 / 0. All three
+ * are kept. */
+START_TEST(a_zero_is_followed)
+{
+    const struct text_graph graph = {"x",
+                                     "y",
+                                     {NODE("Mul", "small", "x two", "a"),
+                                      NODE("Sqrt", "root", "a", "b"),
+                                      NODE("Reciprocal", "inverse", "b", "y")}};
+    struct ulp_overflow_forecast got;
+    EXPECT(&graph, "e4m3,result-only", 0x1p-12, {.node = "small", .keep = true},
+           {.node = "root", .keep = true},
+           {.node = "inverse",
+            .verdict = ULP_OVERFLOW_HAPPENS,
+            .cause = ULP_OVERFLOW_ZERO,
+            .culprit = "b",
+            .effect = ULP_OVERFLOW_POISONS,
+            .keep = true});
+    forecast(&graph, "e4m3,result-only", &(double){0x1p-12}, 1, &got);
+    expect_summary(&got, "is not finite at 1 of 3 nodes: inverse (Reciprocal)", true);
+    expect_summary(&got, "overflows", false);
+    ulp_overflow_free(&got);
+}
+END_TEST
+
 /* Verdicts by headroom: 240 is the largest of e4m3; 240 / 2 is one bit below, 240 / 8 three. */
 START_TEST(verdicts_follow_headroom)
 {
@@ -461,6 +486,7 @@ int main(void)
     tcase_add_test(tests, a_result_spoils);
     tcase_add_test(tests, an_input_does_not_fit);
     tcase_add_test(tests, a_divisor_becomes_zero);
+    tcase_add_test(tests, a_zero_is_followed);
     tcase_add_test(tests, verdicts_follow_headroom);
     tcase_add_test(tests, samples_come_together);
     tcase_add_test(tests, saturation_is_an_overflow);

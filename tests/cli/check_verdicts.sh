@@ -99,6 +99,8 @@ write_model("log.onnx", [node("Mul", "x x", "s", "square"), node("Add", "s e", "
             {"e": np.float32(1e-10)}, opset=13)
 write_model("root.onnx", [node("Mul", "x x", "s", "square"), node("Add", "s e", "a", "add_eps"), node("Sqrt", "a", "r", "root"), node("Div", "x1 r", "y", "divide")],
             {"x": (4, 8), "x1": (4, 8)}, ["y"], {"e": np.float32(1e-10)}, opset=13)
+write_model("mask.onnx", [node("Add", "x low", "m", "mask"), node("Softmax", "m", "y", "soft")], {"x": (1, 4)}, ["y"], {"low": np.array([0, -65504, 0, 0], "f4")}, opset=13)
+np.savez("mask.npz", x=np.array([[1, 0, 0, 1]], "f4"))
 x = turn.standard_normal((4, 8)).astype("f4")
 x[2] = 0
 np.savez("log.npz", x=x)
@@ -109,26 +111,33 @@ sys.exit(failures > 0)
 END
 PYTHONPATH=$source/examples "$python" walk.py "$program" || fail "a verdict blames a node that cannot be to blame"
 
-# one MODEL SENTENCE WORDS NODES...: audit and overflow name the cause (WORDS "": a forecast, which follows no rounding, has none); Try keeps these nodes and heals; plan keeps them, too
+# one MODEL ARITHMETIC SENTENCE WORDS NODES...: audit and overflow name the cause; Try keeps these nodes and heals, and is overflow's; plan keeps them, too
 one() {
-    local model=$1 sentence=$2 word=$3 keep
-    shift 3
-    expect 0 "audit $model" "$program" audit "$model.onnx" -i "$model.npz" -a fp16 -q -o "r_$model"
+    local model=$1 lane=$2 sentence=$3 word=$4 keep
+    shift 4
+    expect 0 "audit $model" "$program" audit "$model.onnx" -i "$model.npz" -a "$lane" -q -o "r_$model"
     tr -s ' \n' '  ' <out >flat
     shows flat "$sentence" "the verdict of $model"
     keep=$(sed -n 's/^  Try//p' out)
     for node in "$@"; do
         case $keep in *"'$node=fp32'"*) ;; *) fail "$model: Try does not keep $node:$keep" ;; esac
     done
-    eval "expect 0 'the Try of $model' \"\$program\" audit $model.onnx -i $model.npz -a fp16 -q $keep --fail-above sqnr_db=50"
-    expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a fp16 -q
-    [ -z "$word" ] || shows out "$word" "overflow names the cause of $model"
+    eval "expect 0 'the Try of $model' \"\$program\" audit $model.onnx -i $model.npz -a $lane -q $keep --fail-above sqnr_db=50"
+    expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a "$lane" -q
+    shows out "$word" "overflow names the cause of $model"
+    shows out " in FP32:$keep" "overflow keeps in $model what audit keeps"
     expect 0 "plan $model" "$program" plan "$model.onnx" -i "$model.npz" -a fp16 -q --tolerance sqnr_db=50 -o "p_$model"
 }
-one variance "by constant v, which reaches 7e+07" "constant v" bn
-one log "whose input a has become 0" "becomes zero a" add_eps log
-one root "whose input r has become 0" "" add_eps root divide
-grep -q "overflows" r_log/summary.txt && fail "a logarithm of 0 is called an overflow"
+one variance fp16 "by constant v, which reaches 7e+07" "constant v" bn
+one log fp16 "whose input a has become 0" "becomes zero a" add_eps log
+one variance trt:fp16 "by constant v, which reaches 7e+07" "constant v" bn
+one root fp16 "whose input r has become 0" "becomes zero r" add_eps root divide
+"$program" overflow root.onnx -i root.npz -a fp16 -q >out || fail "overflow of a divisor of 0"
+grep -q "overflows" r_log/summary.txt out && fail "a logarithm of 0 is called an overflow"
+
+# -65504 - 1 rounds to -65504: nothing overflows inside a Softmax whose mask is the least number
+expect 0 "overflow of a mask" "$program" overflow mask.onnx -i mask.npz -a fp16 -q
+grep -q "values inside .* overflow" out && fail "the least number, less 1, is called an overflow"
 
 expect 0 "an input with NaN" "$program" audit log.onnx -i nan.npz -a fp16 -q
 tr -s ' \n' '  ' <out >flat
