@@ -1,7 +1,7 @@
 /* Parsers fed with arbitrary bytes. Each function returns NULL, or what is wrong: a status that the
  * parser's header does not promise, a message that is not one clean line, a result that breaks a
  * promise. scripts/fuzz runs them under libFuzzer; what it found is kept in tests/fuzz/corpus,
- * which tests/load/check_corpus.c reads again. */
+ * which tests/fuzz/check_corpus.c reads again. */
 #ifndef ULP_TESTS_FUZZ_FUZZ_H
 #define ULP_TESTS_FUZZ_FUZZ_H
 
