@@ -1,5 +1,5 @@
-/* The page that shows reports: one file with everything in it. The data stand in it as JSON, and
- * the script in page/ makes the document of them, in the browser. */
+/* The page that shows reports: one file with everything in it. The data stand in it as JSON,
+ * deflated and in base64, and the script in page/ makes the document of them, in the browser. */
 #ifndef ULP_ANALYSIS_HTML_H
 #define ULP_ANALYSIS_HTML_H
 
@@ -8,16 +8,13 @@
 
 #include "base/text/text.h"
 
-/* One report. Of an audit, nodes are asked for one after the other, since there may be many. */
+/* One report. */
 struct ulp_html_report {
     const char *kind; /* "audit", "overflow", ...: the script's word for it */
-    json_t *root;     /* the caller's */
+    json_t *root;     /* the caller's; what is said where scripts are not run is taken from it */
+    /* NULL: the data are the root. Else puts them, as JSON, without all of it in memory. */
+    enum ulp_status (*put)(const void *context, struct ulp_text *out, struct ulp_error *error);
     const void *context;
-    size_t lane_count, place_count;
-    /* of the lane: how many, and one, which is freed; NULL: out of memory */
-    size_t (*count)(const void *context, size_t lane);
-    json_t *(*node)(const void *context, size_t lane, size_t n);
-    json_t *(*place)(const void *context, size_t n);
 };
 /* Write the page; the file is complete or unchanged. */
 enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t count,

@@ -1,14 +1,17 @@
 /* Writing the page: see html.h. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope.h>
+#include <zlib.h>
 
 #include "analysis/html/html.h"
-#include "analysis/html/html_pack.h"
-#include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/machine/file.h"
+#include "data/data.h"
+#include "data/json_file.h"
 
 /* Text between tags, or in an attribute between quotation marks: foreign characters as messages
  * show them, those of HTML as entities. */
@@ -80,66 +83,115 @@ static void put_whole(struct ulp_text *out, const char *text)
     ulp_text_put(out, text, strlen(text));
 }
 
+/* ---- the data: JSON, deflated, in base64 ---- */
+
+struct data {
+    struct ulp_text json; /* what is not deflated yet: the first member, for take_json */
+    z_stream stream;
+    struct ulp_text *out;
+    unsigned char bytes[3 << 14]; /* in threes, so that base64 has padding at its end alone */
+};
+
+/* What is deflated goes out, and deflating goes on in the same bytes. */
+static void put_bytes(struct data *data)
+{
+    const void *const bytes = data->bytes;
+    const size_t count = sizeof data->bytes - data->stream.avail_out;
+    char *text = ulp_base64_encode(&bytes, &count, 1, NULL);
+    data->out->failed |= !text;
+    ulp_text_add(data->out, "%s\n", text ? text : "");
+    ulp_free(text);
+    data->stream.next_out = data->bytes;
+    data->stream.avail_out = sizeof data->bytes;
+}
+
+static void deflate_json(struct data *data, int flush)
+{
+    size_t rest = data->json.length;
+    int code = Z_OK;
+    data->stream.next_in = (unsigned char *)data->json.data;
+    data->json.length = 0;
+    while (rest || data->stream.avail_in || (flush == Z_FINISH && code != Z_STREAM_END)) {
+        if (!data->stream.avail_in) {
+            data->stream.avail_in = rest < UINT_MAX ? (unsigned)rest : UINT_MAX;
+            rest -= data->stream.avail_in;
+        }
+        code = deflate(&data->stream, rest ? Z_NO_FLUSH : flush);
+        if (!data->stream.avail_out || code == Z_STREAM_END)
+            put_bytes(data);
+    }
+}
+
+static void take_json(struct ulp_text *text)
+{
+    struct data *data = (struct data *)(void *)text;
+    if (text->length >= sizeof data->bytes)
+        deflate_json(data, Z_NO_FLUSH);
+    text->failed |= data->out->failed;
+}
+
 /* The formats that pictures of ranges show. */
-static bool put_formats(struct ulp_text *out)
+static void put_formats(struct ulp_text *out)
 {
     const struct ulp_format *format;
-    bool whole = true;
-    ulp_text_add(out, "[");
-    for (size_t i = 0, shown = 0; (format = ulp_format_row(i)) != NULL; i++) {
+    const char *comma = "";
+    for (size_t i = 0; (format = ulp_format_row(i)) != NULL; i++) {
         if (format->carrier == ULP_CARRIER_MPFR)
             continue;
-        ulp_text_add(out, "%s{\"name\":", shown++ ? "," : "");
-        whole = whole && ulp_html_pack_string(format->name, out);
-        ulp_text_add(out, ",\"precision\":%d,\"emin\":%d,\"emax\":%d,\"largest\":%.9g}",
-                     format->precision, format->emin, format->emax, format->max_finite);
+        ulp_text_add(
+            out, "%s{\"name\":\"%s\",\"precision\":%d,\"emin\":%d,\"emax\":%d,\"largest\":%.9g}",
+            comma, format->name, format->precision, format->emin, format->emax, format->max_finite);
+        comma = ",";
     }
-    ulp_text_add(out, "]");
-    return whole;
 }
 
-static bool put_nodes(const struct ulp_html_report *report, size_t lane, struct ulp_text *out)
+static enum ulp_status put_reports(const struct ulp_html_report *reports, size_t count,
+                                   struct ulp_text *out, struct ulp_error *error)
 {
-    struct ulp_html_pack *pack = ulp_html_pack_create();
-    const size_t count = report->count(report->context, lane);
-    for (size_t n = 0; pack && n < count; n++)
-        ulp_html_pack_add(pack, report->node(report->context, lane, n));
-    const bool whole = pack && ulp_html_pack_put(pack, out);
-    ulp_html_pack_free(pack);
-    return whole;
-}
-
-static bool put_places(const struct ulp_html_report *report, struct ulp_text *out)
-{
-    struct ulp_html_pack *pack = ulp_html_pack_create();
-    for (size_t n = 0; pack && n < report->place_count; n++)
-        ulp_html_pack_add(pack, report->place(report->context, n));
-    const bool whole = pack && ulp_html_pack_put(pack, out);
-    ulp_html_pack_free(pack);
-    return whole;
-}
-
-static bool put_report(const struct ulp_html_report *report, struct ulp_text *out)
-{
-    ulp_text_add(out, "{\"kind\":\"%s\",\"root\":", report->kind);
-    bool whole = ulp_html_pack_value(report->root, out);
-    if (report->node) {
-        ulp_text_add(out, ",\n\"graph\":");
-        whole = whole && put_places(report, out);
-        ulp_text_add(out, ",\n\"nodes\":[");
-        for (size_t l = 0; l < report->lane_count && whole; l++) {
-            ulp_text_add(out, l ? ",\n" : "");
-            whole = put_nodes(report, l, out);
+    enum ulp_status status = ULP_OK;
+    ulp_text_add(out, "{\"version\":\"%s\",\"formats\":[", ulp_version());
+    put_formats(out);
+    ulp_text_add(out, "],\"reports\":[");
+    for (size_t r = 0; r < count && status == ULP_OK; r++) {
+        ulp_text_add(out, "%s{\"kind\":\"%s\",\"root\":", r ? "," : "", reports[r].kind);
+        if (reports[r].put) {
+            status = reports[r].put(reports[r].context, out, error);
+        } else {
+            char *text = ulp_json_dump(reports[r].root, JSON_COMPACT);
+            out->failed |= !text;
+            ulp_text_add(out, "%s", text ? text : "");
+            free(text);
         }
-        ulp_text_add(out, "]");
+        ulp_text_add(out, "}");
     }
-    ulp_text_add(out, "}");
-    return whole;
+    ulp_text_add(out, "]}");
+    return status;
 }
 
-static bool put_page(const struct ulp_html_report *reports, size_t count, struct ulp_text *out)
+static enum ulp_status put_data(const struct ulp_html_report *reports, size_t count,
+                                struct ulp_text *out, struct ulp_error *error)
 {
-    bool whole = true;
+    struct data *data = calloc(1, sizeof *data);
+    if (!data || deflateInit(&data->stream, Z_DEFAULT_COMPRESSION) != Z_OK) {
+        free(data);
+        return ulp_out_of_memory(error);
+    }
+    data->json.grown = take_json;
+    data->out = out;
+    data->stream.next_out = data->bytes;
+    data->stream.avail_out = sizeof data->bytes;
+    const enum ulp_status status = put_reports(reports, count, &data->json, error);
+    deflate_json(data, Z_FINISH);
+    out->failed |= data->json.failed;
+    deflateEnd(&data->stream);
+    ulp_text_free(&data->json);
+    free(data);
+    return status;
+}
+
+static enum ulp_status put_page(const struct ulp_html_report *reports, size_t count,
+                                struct ulp_text *out, struct ulp_error *error)
+{
     ulp_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(out);
     ulp_text_add(out,
@@ -152,19 +204,12 @@ static bool put_page(const struct ulp_html_report *reports, size_t count, struct
     ulp_text_add(out, "</style>\n</head>\n<body>\n");
     put_whole(out, ulp_html_body);
     put_verdicts(out, reports[0].root);
-    ulp_text_add(out, "<script type=\"application/json\" id=\"data\">\n{\"version\":");
-    whole = whole && ulp_html_pack_string(ulp_version(), out);
-    ulp_text_add(out, ",\"formats\":");
-    whole = whole && put_formats(out);
-    ulp_text_add(out, ",\"reports\":[");
-    for (size_t r = 0; r < count && whole; r++) {
-        ulp_text_add(out, r ? ",\n" : "");
-        whole = put_report(&reports[r], out);
-    }
-    ulp_text_add(out, "]}\n</script>\n<script>");
+    ulp_text_add(out, "<script type=\"application/octet-stream\" id=\"data\">\n");
+    const enum ulp_status status = put_data(reports, count, out, error);
+    ulp_text_add(out, "</script>\n<script>");
     put_whole(out, ulp_html_script);
     ulp_text_add(out, "</script>\n</body>\n</html>\n");
-    return whole;
+    return status;
 }
 
 enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t count,
@@ -174,8 +219,7 @@ enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t cou
     enum ulp_status status = ulp_text_open(&out, path, error);
     if (status != ULP_OK)
         return status;
-    if (!put_page(reports, count, &out) && !out.failed)
-        status = ulp_fail_memory(error, "out of memory for the page");
+    status = put_page(reports, count, &out, error);
     const enum ulp_status closed = ulp_text_close(&out, status == ULP_OK, error);
     return status == ULP_OK ? closed : status;
 }
@@ -184,8 +228,8 @@ enum ulp_status ulp_html_write_root(const char *kind, json_t *root, const char *
                                     struct ulp_error *error)
 {
     const struct ulp_html_report report = {.kind = kind, .root = root};
-    const enum ulp_status status = root ? ulp_html_write(&report, 1, path, error)
-                                        : ulp_fail_memory(error, "out of memory for the page");
+    const enum ulp_status status =
+        root ? ulp_html_write(&report, 1, path, error) : ulp_out_of_memory(error);
     json_decref(root);
     return status;
 }

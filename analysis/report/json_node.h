@@ -15,4 +15,7 @@ json_t *ulp_json_node(const struct ulp_audit *audit, const struct ulp_audit_lane
 /* What of a node is the same in every arithmetic: an entry of "graph". */
 json_t *ulp_json_place(const struct ulp_place *place);
 
+/* What the terminal says first of the arithmetic, and what to try next. */
+json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane);
+
 #endif

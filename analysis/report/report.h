@@ -10,9 +10,6 @@
 
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
                                 struct ulp_error *error);
-/* The same without what is of single nodes, in each arithmetic ("nodes") and of all ("graph"). */
-enum ulp_status ulp_report_json_head(const struct ulp_audit *audit, struct ulp_text *out,
-                                     struct ulp_error *error);
 enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,
                                struct ulp_error *error);
 /* width: of a terminal; 0: a file */

@@ -25,7 +25,7 @@ static json_t *make_node_name(const struct ulp_audit_lane *lane, ptrdiff_t node)
     return node < 0 ? json_null() : ulp_json_text(lane->nodes[node].name);
 }
 
-static json_t *make_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
     struct ulp_text text = {0};
     ulp_report_verdict(audit, lane, &text);
@@ -252,11 +252,11 @@ static void put_overflows(struct ulp_json_writer *writer, const struct ulp_audit
 }
 
 static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *audit,
-                     const struct ulp_audit_lane *lane, bool nodes)
+                     const struct ulp_audit_lane *lane)
 {
     ulp_json_open(writer, NULL, '{');
     ulp_json_put(writer, "name", ulp_json_text(lane->name));
-    ulp_json_put(writer, "verdict", make_verdict(audit, lane));
+    ulp_json_put(writer, "verdict", ulp_json_verdict(audit, lane));
     ulp_json_put(writer, "meaning", make_meaning(&lane->arithmetic));
     ulp_json_put(writer, "storage", make_format(&lane->arithmetic.storage));
     if (lane->kept_count)
@@ -269,12 +269,10 @@ static void put_lane(struct ulp_json_writer *writer, const struct ulp_audit *aud
     if (lane->attribution.given || lane->attribution.reason)
         ulp_json_put(writer, "attribution", make_attribution(lane));
     ulp_json_put(writer, "poisoned_nodes", json_integer((json_int_t)lane->poisoned_count));
-    if (nodes) {
-        ulp_json_open(writer, "nodes", '[');
-        for (size_t n = 0; n < lane->node_count; n++)
-            ulp_json_put(writer, NULL, ulp_json_node(audit, lane, &lane->nodes[n]));
-        ulp_json_close(writer, ']');
-    }
+    ulp_json_open(writer, "nodes", '[');
+    for (size_t n = 0; n < lane->node_count; n++)
+        ulp_json_put(writer, NULL, ulp_json_node(audit, lane, &lane->nodes[n]));
+    ulp_json_close(writer, ']');
     ulp_json_put(writer, "outputs", ulp_json_outputs(audit, lane, &lane->outputs));
     ulp_json_close(writer, '}');
 }
@@ -390,9 +388,8 @@ static void put_nonfinite_inputs(struct ulp_json_writer *writer, const struct ul
     ulp_json_close(writer, ']');
 }
 
-/* nodes false: without what is of single nodes. */
-static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, struct ulp_text *out,
-                                  struct ulp_error *error)
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
+                                struct ulp_error *error)
 {
     struct ulp_json_writer writer = {.out = out};
     ulp_json_open(&writer, NULL, '{');
@@ -424,14 +421,12 @@ static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, str
         ulp_json_put(&writer, "timings", ulp_timings_json(audit->timings));
     ulp_json_open(&writer, "arithmetics", '[');
     for (size_t l = 0; l < audit->lane_count; l++)
-        put_lane(&writer, audit, &audit->lanes[l], nodes);
+        put_lane(&writer, audit, &audit->lanes[l]);
     ulp_json_close(&writer, ']');
-    if (nodes) {
-        ulp_json_open(&writer, "graph", '[');
-        for (size_t n = 0; n < audit->place_count; n++)
-            ulp_json_put(&writer, NULL, ulp_json_place(&audit->places[n]));
-        ulp_json_close(&writer, ']');
-    }
+    ulp_json_open(&writer, "graph", '[');
+    for (size_t n = 0; n < audit->place_count; n++)
+        ulp_json_put(&writer, NULL, ulp_json_place(&audit->places[n]));
+    ulp_json_close(&writer, ']');
     if (audit->spread_count) {
         ulp_json_open(&writer, "schedules", '[');
         for (size_t i = 0; i < audit->spread_count; i++)
@@ -443,16 +438,4 @@ static enum ulp_status put_report(const struct ulp_audit *audit, bool nodes, str
     return writer.failed && !out->failed
                ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json")
                : ULP_OK;
-}
-
-enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
-                                struct ulp_error *error)
-{
-    return put_report(audit, true, out, error);
-}
-
-enum ulp_status ulp_report_json_head(const struct ulp_audit *audit, struct ulp_text *out,
-                                     struct ulp_error *error)
-{
-    return put_report(audit, false, out, error);
 }

@@ -18,12 +18,13 @@ expect 0 "a forecast" "$program" overflow gaps.onnx -i gaps.npz -f fp16,bf16 -q 
 expect 0 "a forecast afterwards" "$program" report report --html later.html
 expect 0 "an audit" "$program" audit gaps.onnx -i gaps.npz -a fp16,bf16 -q --html audit.html
 cat >views.js <<'END'
-const fs = require("fs"), vm = require("vm"), assert = require("assert").strict;
+const fs = require("fs"), vm = require("vm"), zlib = require("zlib"), assert = require("assert").strict;
 const [folder, ...pages] = process.argv.slice(2);
-const scripts = ["unpack", "text", "element", "adapt", "adapt_audit", "adapt_others", "adapt_study", "adapt_bits"];
+const scripts = ["text", "element", "adapt", "adapt_audit", "adapt_others", "adapt_study", "adapt_bits"];
 vm.runInThisContext(scripts.map((name) => fs.readFileSync(`${folder}/${name}.js`, "utf8")).join("\n") + "\nvar page = { viewOf, adapters };");
 for (const path of pages) {
-  const data = JSON.parse(/id="data">([^]*?)<\/script>/.exec(fs.readFileSync(path, "utf8"))[1]), { nodes } = page.viewOf(data);
+  const packed = /id="data">([^]*?)<\/script>/.exec(fs.readFileSync(path, "utf8"))[1];
+  const data = JSON.parse(zlib.inflateSync(Buffer.from(packed, "base64"))), { nodes } = page.viewOf(data);
   const edges = nodes.sources.map((from, i) => [nodes.numbers[i], [...from].map((n) => nodes.numbers[n]).filter((n) => n % 2).sort()]).filter(([to]) => [1, 3, 4].includes(to));
   assert.deepEqual(edges, [[1, []], [3, [1]], [4, [1, 3]]], `${path}: ${JSON.stringify(edges)}`);
   for (const number of [1, 3, 4]) assert.equal(nodes.names[nodes.at.get(number)], { 1: "first", 3: "second", 4: "third" }[number], path);

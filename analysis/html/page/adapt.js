@@ -13,8 +13,8 @@ const levels = {
 
 // The nodes of a report, with figures for each arithmetic.
 class NodeList {
-  // lists: for each arithmetic a Packed of {index, name, op, ...}, the same nodes in each; index is the node's number in the model, which
-  // the graph's links name (without one it is the place in the list); graph: a Packed of {formula, inputs, histograms} by that number, or
+  // lists: for each arithmetic nodes as {index, name, op, ...}, the same in each; index is the node's number in the model, which
+  // the graph's links name (without one it is the place in the list); graph: {formula, inputs, histograms} by that number, or
   // null; measures: rows as below; read(lane, node) puts a node's figures into an object by the measures' keys
   constructor({ lists, graph, measures, read }) {
     Object.assign(this, { lists, graph, measures, read });
@@ -24,7 +24,7 @@ class NodeList {
     this.numbers = [];
     this.at = new Map(); // the place in the lists of a number
     for (let i = 0; i < this.count; i++) {
-      const node = lists[0].get(i);
+      const node = lists[0][i];
       this.numbers.push(Number.isInteger(node.index) ? node.index : i);
       this.at.set(this.numbers[i], i);
       this.names.push(String(node.name ?? ""));
@@ -41,10 +41,10 @@ class NodeList {
     this.linked = this.sources.some((from) => from.length);
   }
   node(lane, i) {
-    return this.lists[lane].get(i) || {};
+    return this.lists[lane][i] || {};
   }
   place(i) {
-    return (this.graph && this.numbers[i] < this.graph.length && this.graph.get(this.numbers[i])) || {};
+    return this.graph?.[this.numbers[i]] || {};
   }
   title(i) {
     return this.names[i] || `node ${this.numbers[i]}`;
@@ -86,7 +86,7 @@ function scaleOf(m, values) {
 }
 
 function viewOf(data) {
-  const views = data.reports.map((report) => adapters[report.kind]({ ...report, root: unpack(report.root) }, data));
+  const views = data.reports.map((report) => adapters[report.kind](report, data));
   const all = views.find((view) => view.nodes) || views[0];
   for (const view of views) {
     if (view === all) continue;

@@ -171,8 +171,8 @@ adapters.audit = (report) => {
     });
   view.tables = root.arithmetics.filter((lane) => lane.overflows?.length).map(overflowTable).concat((root.schedules || []).map(scheduleTable));
   view.nodes = new NodeList({
-    lists: report.nodes.map((list) => new Packed(list)),
-    graph: report.graph && new Packed(report.graph),
+    lists: root.arithmetics.map((lane) => lane.nodes || []),
+    graph: root.graph,
     measures: auditMeasures,
     read: readAuditNode,
   });

@@ -15,7 +15,6 @@ const longTable = (title, note, columns, rows, section) => ({ title, section, no
 
 const nodeColumn = { title: "node", text: (r) => shown(r.name ?? "–"), class: () => "name" };
 const operatorColumn = { title: "operator", text: (r) => shown(r.op ?? "") };
-const listed = (rows) => ({ length: rows.length, get: (i) => rows[i] });
 const sharedHow = (root) => [
   ["Model", shown(root.model ?? "")],
   ...(root.reference ? [["Reference", shown(root.reference)]] : []),
@@ -45,9 +44,9 @@ adapters.overflow = (report, data) => {
   view.nodes = new NodeList({
     lists: formats.map((f) => {
       const own = new Map(f.nodes.map((node) => [node.index, node]));
-      return listed(rows.map((index) => own.get(index) ?? all.get(index)));
+      return rows.map((index) => own.get(index) ?? all.get(index));
     }),
-    graph: root.graph ? listed(root.graph) : null,
+    graph: root.graph,
     measures: overflowMeasures,
     read: (lane, node) => {
       const outputs = node.outputs || [], worst = outputs.reduce((a, o) => (!a || o.headroom_bits < a.headroom_bits ? o : a), null);
@@ -140,7 +139,7 @@ adapters.engine = (report) => {
   view.title = `Engine ${cut(String(root.engine ?? "").split("/").pop(), 60)}`;
   view.verdicts = lineVerdicts(root.verdict, () => (wishes.some((w) => w.verdict !== "obeyed") ? "bad" : "plain"));
   view.lanes = [{ name: "engine" }];
-  view.nodes = new NodeList({ lists: [listed(root.nodes || [])], graph: root.graph ? listed(root.graph) : null, measures: [], read: () => ({}) });
+  view.nodes = new NodeList({ lists: [root.nodes || []], graph: root.graph, measures: [], read: () => ({}) });
   view.nodes.more = (lane, i) => {
     const node = root.nodes[i] || {}, layer = layers[node.layer];
     return [{ title: "In the engine", content: element("dl", { class: "how" }, element("dt", { text: "fate" }), element("dd", { text: shown(node.fate ?? "–") }), layer ? [["layer", layer.name], ["kernel", layer.kernel], ["input", layer.input], ["weights", layer.weights], ["output", layer.output], ["accumulates in", layer.accumulate], ["sure", layer.certainty]].filter(([, text]) => text).map(([term, text]) => [element("dt", { text: term }), element("dd", { text: cut(text, 300) })]) : null) }];

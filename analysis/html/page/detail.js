@@ -22,7 +22,7 @@ function nodeRemark(node) {
 }
 
 function causesBlock(node) {
-  const causes = Object.entries(node.causes || {}).filter(([, part]) => part !== 0);
+  const causes = Object.entries(node.causes || {}).filter(([, part]) => part);
   if (!causes.length) return null;
   const most = Math.max(...causes.map(([, part]) => Math.abs(part)));
   causes.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));

@@ -30,8 +30,14 @@ class App {
   }
 }
 
-function start() {
-  const view = viewOf(JSON.parse(document.getElementById("data").textContent)), app = new App(view);
+// JSON, deflated, in base64.
+function readData() {
+  const bytes = Uint8Array.from(atob(document.getElementById("data").textContent), (c) => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
+async function start() {
+  const view = viewOf(await readData()), app = new App(view);
   const main = document.querySelector("main"), contents = document.querySelector("nav ul");
   const file = view.model.split("/").pop();
   document.querySelector("h1").textContent = cut(file || view.title, 120);
