@@ -49,5 +49,8 @@
 
 /* The library's version, "MAJOR.MINOR.PATCH". A constant string. */
 ULP_API const char *ulp_version(void);
+/* The instruction sets of this processor that it uses, as "avx2, f16c"; of ULPSCOPE_DISABLE_CPU
+ * (an environment variable, a list like this one) none are. A constant string. */
+ULP_API const char *ulp_instruction_sets(void);
 
 #endif

@@ -6,7 +6,7 @@ cd "${top_srcdir:-.}" || exit 99
 plain="ulp_arithmetic_part ulp_arithmetic_preset ulp_arithmetic_runtime ulp_arithmetic_unit ulp_attributor_causes ulp_attributor_observer ulp_attributor_verify ulp_share_cause_name
     ulp_audit_node_arithmetic ulp_audit_worst ulp_auditor_follower ulp_auditor_has_diverged ulp_auditor_observer
     ulp_auditor_truth ulp_budget_create ulp_budget_peak ulp_budget_used ulp_certify_check ulp_departure_create
-    ulp_format_row ulp_kernel_name_pattern ulp_kernel_name_read ulp_lint_rule ulp_lint_rule_find ulp_lint_runtime_find ulp_memory_available ulp_memory_reserve ulp_model_budget ulp_model_has_operator ulp_model_has_type
+    ulp_format_row ulp_instruction_sets ulp_kernel_name_pattern ulp_kernel_name_read ulp_lint_rule ulp_lint_rule_find ulp_lint_runtime_find ulp_memory_available ulp_memory_reserve ulp_model_budget ulp_model_has_operator ulp_model_has_type
     ulp_model_input ulp_model_ir_version ulp_model_is_read_from ulp_model_opset ulp_model_output
     ulp_model_path ulp_model_set_shape ulp_model_value_type ulp_operator_info
     ulp_operator_info_formula ulp_outputs_hold ulp_outputs_release ulp_plan_node_arithmetic

@@ -12,6 +12,7 @@ int command_bits(int argc, char **argv);
 int command_engine(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_fit(int argc, char **argv);
+int command_demo(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_overflow(int argc, char **argv);
 int command_prove(int argc, char **argv);
@@ -25,6 +26,7 @@ int command_ops(int argc, char **argv);
 int command_arith(int argc, char **argv);
 int command_mma(int argc, char **argv);
 int command_study(int argc, char **argv);
+int command_selftest(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);
 

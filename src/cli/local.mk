@@ -16,6 +16,7 @@ ulpscope_SOURCES += %D%/command/audit_samples.c
 ulpscope_SOURCES += %D%/command/command_bits.c
 ulpscope_SOURCES += %D%/command/command_compare.c
 ulpscope_SOURCES += %D%/command/conformance.c
+ulpscope_SOURCES += %D%/command/command_demo.c
 ulpscope_SOURCES += %D%/command/command_diff.c
 ulpscope_SOURCES += %D%/command/command_engine.c
 ulpscope_SOURCES += %D%/command/command_fit.c
@@ -28,7 +29,10 @@ ulpscope_SOURCES += %D%/command/command_plan.c
 ulpscope_SOURCES += %D%/command/command_prove.c
 ulpscope_SOURCES += %D%/command/command_report.c
 ulpscope_SOURCES += %D%/command/command_run.c
+ulpscope_SOURCES += %D%/command/command_selftest.c
 ulpscope_SOURCES += %D%/command/command_show.c
+ulpscope_SOURCES += %D%/command/example.c
+ulpscope_SOURCES += %D%/command/example.h
 ulpscope_SOURCES += %D%/command/command_study.c
 ulpscope_SOURCES += %D%/command/command_tolerance.c
 ulpscope_SOURCES += %D%/option/option_arguments.c
@@ -69,6 +73,14 @@ ulpscope_SOURCES += src/base/text/text.c
 ulpscope_SOURCES += src/base/text/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 ulpscope_LDADD = libulpscope.la $(GMP_LIBS) $(MPI_LIBS)
+# The files that the program carries, as C.
+example_bytes = model=examples/digits/model.onnx inputs=examples/digits/inputs.npz expected=examples/digits/expected.npz units=tests/data/unit/h200_mma.npz
+%D%/command/example_bytes.h: examples/digits/model.onnx examples/digits/inputs.npz examples/digits/expected.npz tests/data/unit/h200_mma.npz
+	$(AM_V_GEN)$(MKDIR_P) %D%/command && for each in $(example_bytes); do \
+	echo "static const unsigned char bytes_of_$${each%%=*}[] = {"; od -An -v -t x1 "$(srcdir)/$${each#*=}" | sed 's/  */,0x/g; s/^,//; s/$$/,/'; echo '};'; \
+	done >$@.new && mv $@.new $@
+BUILT_SOURCES += %D%/command/example_bytes.h
+CLEANFILES += %D%/command/example_bytes.h
 # What runs the program here: itself or, compiled for another processor, a script that names the emulator.
 if EMULATED
 program_here = emulated/ulpscope

@@ -18,6 +18,7 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
+    {"demo", command_demo, "audit the example that the program carries, and show the page"},
     {"audit", command_audit,
      "compare arithmetics with a reference, node by node: which layer loses accuracy"},
     {"merge", command_merge, "put the shards of an audit together"},
@@ -42,6 +43,7 @@ static const struct {
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
+    {"selftest", command_selftest, "check that this program computes what it should here"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
 
@@ -52,8 +54,8 @@ static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed or cannot be\n"
     "judged (NaN, nothing to compare), the lint found an error, no plan meets a tolerance, the\n"
     "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
-    "explained, a product's bits fit nothing or a conformance case failed; 2 wrong usage,\n"
-    "or an output that is read, too, or a symbolic link;\n"
+    "explained, a product's bits fit nothing, or a conformance case or the selftest failed;\n"
+    "2 wrong usage, or an output that is read, too, or a symbolic link;\n"
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
     "reached; 6 the time of --max-time is over.";
 
@@ -69,6 +71,7 @@ static void print_help(FILE *out)
           "  --max-time SECONDS        of every command: end it then, with exit code 6\n"
           "  --sandbox                 of every command: open no files but those it names\n\n"
           "Start here:\n"
+          "  ulpscope demo\n"
           "  ulpscope audit model.onnx --inputs inputs.npz --arith fp16,tf32 --out report/\n\n"
           "Exit codes: ",
           out);

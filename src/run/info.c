@@ -1,12 +1,28 @@
 /* The version and the operator table, as the public headers show them. */
+#include <pthread.h>
 #include <ulpscope.h>
 
+#include "base/machine/cpu.h"
 #include "config.h"
 #include "ops/operator.h"
 
 const char *ulp_version(void)
 {
     return PACKAGE_VERSION;
+}
+
+static char sets[ULP_CPU_NAMES_BYTES];
+static pthread_once_t sets_once = PTHREAD_ONCE_INIT;
+
+static void name_sets(void)
+{
+    ulp_cpu_names(sets, ulp_cpu_features());
+}
+
+const char *ulp_instruction_sets(void)
+{
+    pthread_once(&sets_once, name_sets);
+    return sets;
 }
 
 bool ulp_operator_info(size_t index, struct ulp_operator_info *out)

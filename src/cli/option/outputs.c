@@ -242,6 +242,7 @@ static const struct {
     {"plan", NULL,
      "plan.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
      "autocast.txt strongly_typed.txt"},
+    {"demo", NULL, "report.html report.json layers.csv summary.txt"},
     {"bits", NULL, "bits.json frontier.csv"},
     {"overflow", NULL, "overflow.json"},
     {"compare", NULL, "compare.json"},

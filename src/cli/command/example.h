@@ -1,0 +1,21 @@
+/* The trained example (examples/digits) and vectors recorded on a GPU, inside the program: what
+ * `ulpscope demo` shows and `ulpscope selftest` computes. */
+#ifndef ULP_CLI_COMMAND_EXAMPLE_H
+#define ULP_CLI_COMMAND_EXAMPLE_H
+
+#include <stddef.h>
+#include <ulpscope/status.h>
+
+enum example { EXAMPLE_MODEL, EXAMPLE_INPUTS, EXAMPLE_EXPECTED, EXAMPLE_UNITS, EXAMPLE_COUNT };
+struct example_file {
+    const char *name;
+    const unsigned char *bytes;
+    size_t count;
+};
+extern const struct example_file example_files[EXAMPLE_COUNT];
+/* Write it into the folder; *path, its path, is freed with free(). A file that is there stays: one
+ * with other bytes, or a link, is refused. */
+enum ulp_status example_write(enum example which, const char *folder, char **path,
+                              struct ulp_error *error);
+
+#endif

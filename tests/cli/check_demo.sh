@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# ulpscope demo and selftest: a page from nothing, and a program that says whether it computes what it should.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+
+expect 0 demo "$program" demo
+shows out "overflows at node 5 block/norm1/Sum (ReduceSum)" demo
+shows out "Open ulpscope-demo/report.html" demo
+cmp -s ulpscope-demo/model.onnx "$model" && cmp -s ulpscope-demo/inputs.npz "$inputs" || fail "the demo's files are not the example's"
+[ -s ulpscope-demo/report.html ] && [ -s ulpscope-demo/report.json ] || fail "the demo wrote no report"
+expect 0 "a second demo" "$program" demo -o ulpscope-demo
+# what it says holds: the commands are run as they are printed
+sed -n '/^  ulpscope audit ulpscope-demo/{s/^  ulpscope//;N;s/\\\n//;p}' out >said
+expect 0 "the command that the demo names" bash -c "'$program' $(cat said) -q"
+shows out 63.4 "the command that the demo names"
+echo changed >>ulpscope-demo/model.onnx
+cp ulpscope-demo/model.onnx before
+expect 2 "a model of another's" "$program" demo
+cmp -s before ulpscope-demo/model.onnx || fail "the demo wrote over a model of another's"
+mkdir linked && ln -s "$work/target" linked/model.onnx
+expect 3 "a link in the demo's folder" "$program" demo -o linked
+[ ! -e target ] || fail "the demo wrote through a link"
+expect 2 "a model for the demo" "$program" demo "$model"
+if "$program" selftest --sandbox 2>&1 | grep -q Landlock; then echo "no Landlock: the demo is not run in a sandbox"; else
+    expect 0 "the demo in a sandbox" "$program" demo --sandbox -o boxed
+fi
+
+expect 0 selftest "$program" selftest
+shows out "ulpscope $(cat "$source/VERSION")" selftest
+[ "$(grep -c '^ok ' out)" -eq 5 ] || fail "the selftest has not five checks"
+expect 0 "selftest in plain C" env ULPSCOPE_DISABLE_CPU=avx2,avx512,neon "$program" selftest
+shows out "none: portable C" "selftest in plain C"
+# a program whose model has another weight
+command -v python3 >/dev/null || { echo "no python3: a wrong oracle is not tried"; exit $failed; }
+real=$program
+[ -f "$program_folder/.libs/ulpscope" ] && real=$program_folder/.libs/ulpscope
+python3 - "$real" "$model" <<'END_OF_SCRIPT'
+import sys
+program, model = (open(path, "rb").read() for path in sys.argv[1:])
+at = program.find(model)
+assert at > 0 and program.find(model, at + 1) < 0
+weight = at + len(model) // 2 // 4 * 4
+wrong = bytearray(program)
+for i in range(weight, weight + 64):
+    wrong[i] ^= 0x40
+open("wrong", "wb").write(wrong)
+END_OF_SCRIPT
+chmod +x wrong
+expect 1 "a wrong model" env LD_LIBRARY_PATH="$program_folder/.libs" ./wrong selftest
+shows out "FAIL  a model" "a wrong model"
+exit $failed
