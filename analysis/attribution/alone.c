@@ -8,11 +8,11 @@ static enum ulp_status copy_keeps(struct ulp_alone *alone, size_t nodes, const s
 {
     alone->keeps = ulp_arena_take(alone->memory, mix->count + 1, sizeof *alone->keeps);
     if (!alone->keeps)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t a = 1; a < mix->count; a++) {
         size_t *kept = ulp_arena_take(alone->memory, nodes + 1, sizeof *kept), count = 0;
         if (!kept)
-            return ulp_attributor_memory(error);
+            return ulp_out_of_memory(error);
         for (size_t n = 0; n < nodes; n++)
             if (ulp_mix_index(mix, n) == a)
                 kept[count++] = n;

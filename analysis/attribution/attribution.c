@@ -47,7 +47,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
     struct ulp_attributor *attributor = calloc(1, sizeof *attributor);
     *out = NULL;
     if (!attributor)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the attribution");
+        return ulp_out_of_memory(error);
     attributor->plan = plan;
     attributor->budget = budget;
     attributor->file = -1;
@@ -61,12 +61,12 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
     const size_t lanes = plan->lane_count - 1;
     if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
                                                                  sizeof *attributor->lanes)))
-        status = ulp_attributor_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t l = 0; l < lanes && status == ULP_OK; l++)
         if (prepare_lane(attributor, &attributor->lanes[l]))
             attributor->lane_count++;
         else
-            status = ulp_attributor_memory(error);
+            status = ulp_out_of_memory(error);
     ulp_attribution_limit(attributor);
     if (status == ULP_OK)
         *out = attributor;
@@ -109,7 +109,7 @@ enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const ch
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
-    return attributor->folder ? ULP_OK : ulp_attributor_memory(error);
+    return attributor->folder ? ULP_OK : ulp_out_of_memory(error);
 }
 
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
@@ -337,8 +337,7 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
         return status;
     weights.cotangents =
         ulp_arena_take(arena, attributor->plan->main->slot_count + 1, sizeof *weights.cotangents);
-    status =
-        weights.cotangents ? seed_targets(course, &weights, error) : ulp_attributor_memory(error);
+    status = weights.cotangents ? seed_targets(course, &weights, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_attribution_verify(attributor, (size_t)(course->lane - attributor->lanes),
                                         course->share, course->gain, weights.cotangents, error);
@@ -377,13 +376,13 @@ static enum ulp_status sweep_course(struct ulp_course *course, struct ulp_arena 
                                 .close = close_step,
                                 .context = course};
     if (!take_course(course, arena))
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     sweep.stopped = course->stopped;
     sweep.passed = course->passed;
     sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
     sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
     if (!sweep.cotangents || !sweep.remainders)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = seed_targets(course, &sweep, error);
     if (status == ULP_OK && course->any)
         status = ulp_reverse_run(&sweep, error);
@@ -407,7 +406,7 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         return status;
     struct ulp_course *courses = ulp_arena_take(arena, groups + 1, sizeof *courses);
     if (!courses)
-        status = ulp_attributor_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t g = 0; g < groups && status == ULP_OK; g++) {
         courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
         status = sweep_course(&courses[g], arena, error);
@@ -468,7 +467,7 @@ static enum ulp_status finish_group(const struct ulp_attributor *attributor,
     out->output = ulp_arena_text(audit->memory, name, strlen(name));
     out->nodes = ulp_arena_take(audit->memory, plan->node_count + 1, sizeof *out->nodes);
     if (!out->output || !out->nodes)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     memcpy(out->nodes, sums->nodes, plan->node_count * sizeof *out->nodes);
     ulp_shares_divide(out, plan->node_count);
     return ULP_OK;
@@ -481,7 +480,7 @@ static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
 {
     to->verified = ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
     if (!to->verified)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     to->verified_count = from->verified_count;
     if (from->verified_count)
         memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
@@ -489,7 +488,7 @@ static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
         return ULP_OK;
     const char *name = ulp_attribution_output(attributor, from->verified_group);
     to->verified_output = ulp_arena_text(audit->memory, name, strlen(name));
-    return to->verified_output ? ULP_OK : ulp_attributor_memory(error);
+    return to->verified_output ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size_t l,
@@ -502,11 +501,11 @@ static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size
     *to = (struct ulp_attribution){.reason = from->reason};
     if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
                                                             strlen(attributor->output))))
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = finish_verified(attributor, from, audit, to, error);
     struct ulp_output_shares *outputs = ulp_arena_take(audit->memory, groups + 1, sizeof *outputs);
     if (!outputs)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t g = 0; g < groups && status == ULP_OK; g++)
         status = finish_group(attributor, &from->sums[g], g, audit, &outputs[g], error);
     if (status != ULP_OK)

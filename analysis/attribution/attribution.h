@@ -8,11 +8,6 @@
 #include "base/memory/alloc.h"
 #include "run/plan/plan.h"
 
-static inline enum ulp_status ulp_attributor_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the attribution");
-}
-
 /* Bytes kept until the sweep; data NULL: they are in `packed`, or (in_file) in the attributor's
  * file. packed_bytes: what they take there without their zeros; 0: they are kept as they are. */
 struct ulp_attributed_bytes {

@@ -31,13 +31,13 @@ static enum ulp_status group_causes(struct ulp_audit *audit, struct ulp_audit_la
     struct ulp_attribution *attribution = &lane->attribution;
     struct ulp_share_group *groups = ulp_arena_take(audit->memory, COUNT, sizeof *groups);
     if (!groups)
-        return ulp_fail_memory(error, "out of memory for the groups of shares");
+        return ulp_out_of_memory(error);
     for (size_t g = 0; g < COUNT; g++) {
         const char *name = "decisions";
         if (g != DECISION)
             ulp_share_cause_name((enum ulp_share_cause)g, &name, NULL);
         if (!(groups[g].name = ulp_arena_text(audit->memory, name, strlen(name))))
-            return ulp_fail_memory(error, "out of memory for the groups of shares");
+            return ulp_out_of_memory(error);
     }
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t g = 0; g < COUNT; g++) {
@@ -73,7 +73,7 @@ static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane
             groups = NULL;
     }
     if (!groups)
-        return ulp_fail_memory(error, "out of memory for the groups of shares");
+        return ulp_out_of_memory(error);
     qsort(groups, lane->node_count, sizeof *groups, by_name);
     for (size_t n = 0; n < lane->node_count; n++)
         if (count && strcmp(groups[count - 1].name, groups[n].name) == 0) {

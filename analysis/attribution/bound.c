@@ -127,7 +127,7 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
         .context = &course};
     status = sweep.cotangents && sweep.stopped && sweep.passed && sweep.errors && sweep.remainders
                  ? ulp_reverse_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
-                 : ulp_fail_memory(error, "out of memory for a bound");
+                 : ulp_out_of_memory(error);
     if (status == ULP_OK) {
         seeds[element] = 1;
         status = ulp_reverse_run(&sweep, error);

@@ -168,7 +168,7 @@ static enum ulp_status open_visit(struct visit *visit, struct ulp_arena *arena,
         status = ulp_attribution_fetch(visit->second->attributor, &owed->kept, error);
         if (status == ULP_OK &&
             !(owed->before = ulp_arena_take(arena, owed->count + 1, sizeof *owed->before)))
-            status = ulp_attributor_memory(error);
+            status = ulp_out_of_memory(error);
     }
     return status;
 }
@@ -225,7 +225,7 @@ static enum ulp_status visit_node(void *context, const struct ulp_event *event,
     const struct ulp_tensor **values =
         ulp_arena_take(arena, node->step->own_input_count + 1, sizeof *values);
     if (!values)
-        status = ulp_attributor_memory(error);
+        status = ulp_out_of_memory(error);
     stages.values = values;
     if (status == ULP_OK && take_values(event, node, values)) {
         status = open_visit(&visit, arena, error);

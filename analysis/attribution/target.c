@@ -108,11 +108,11 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
     attributor->wanted =
         ulp_arena_take(attributor->memory, block->slot_count + 1, sizeof *attributor->wanted);
     if (!attributor->targets || !attributor->wanted)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     if (output) {
         attributor->output = ulp_arena_text(attributor->memory, output, strlen(output));
-        const enum ulp_status status = attributor->output ? read_output(attributor, output, error)
-                                                          : ulp_attributor_memory(error);
+        const enum ulp_status status =
+            attributor->output ? read_output(attributor, output, error) : ulp_out_of_memory(error);
         if (status != ULP_OK)
             return status;
     }

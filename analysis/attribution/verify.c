@@ -129,7 +129,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
     trial->inputs =
         ulp_arena_take(trial->alone.memory, block->slot_count + 1, sizeof *trial->inputs);
     if (!trial->inputs)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const struct ulp_tensor *kept = &trial->lane->values[slot];
@@ -139,7 +139,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
             continue;
         double *values = ulp_arena_take(trial->alone.memory, kept->count + 1, sizeof *values);
         if (!values)
-            return ulp_attributor_memory(error);
+            return ulp_out_of_memory(error);
         for (size_t k = 0; k < kept->count; k++)
             values[k] = (double)((const float *)kept->data)[k] +
                         (trial->lane->errors[slot] ? trial->lane->errors[slot][k] / 2 : 0);
@@ -237,7 +237,7 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
         trial.values =
             ulp_arena_take(trial.alone.memory, plan->main->slot_count + 1, sizeof *trial.values);
     if (status == ULP_OK && !(lane->verified && trial.values))
-        status = ulp_attributor_memory(error);
+        status = ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = make_inputs(&trial, error);
     if (status == ULP_OK) {

@@ -32,7 +32,7 @@ static enum ulp_status add_divergence(const struct ulp_audit *audit,
     if (!output->divergence) {
         output->divergence = ulp_arena_take(audit->memory, 1, sizeof *output->divergence);
         if (!output->divergence)
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
         *output->divergence = *from;
         return ULP_OK;
     }
@@ -57,7 +57,7 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, size_t l,
     node->outputs = ulp_arena_take(audit->memory, from->output_count + 1, sizeof *node->outputs);
     *sampled = ulp_arena_take(auditor->arena, from->output_count + 1, sizeof **sampled);
     if (!node->outputs || !*sampled)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     node->output_count = from->output_count;
     for (size_t o = 0; o < from->output_count; o++) {
         struct ulp_audit_output *output = &node->outputs[o];
@@ -65,7 +65,7 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, size_t l,
         output->rank = from->outputs[o].rank;
         memcpy(output->dims, from->outputs[o].dims, sizeof output->dims);
         if (!(output->name = copy_text(audit, from->outputs[o].name)))
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
     }
     return ULP_OK;
 }
@@ -110,7 +110,7 @@ static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
     if (from->zeroed && !node->zeroed) {
         node->zeroed_by = from->zeroed_by;
         if (!(node->zeroed = copy_text(&auditor->audit, from->zeroed)))
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
     }
     node->source = from->source >= 0 ? from->source : node->source;
     node->grew = ulp_math_max(node->grew, from->grew);
@@ -137,14 +137,14 @@ static enum ulp_status prepare_shares(const struct ulp_audit *audit, struct ulp_
         return ULP_OK;
     to->output_count = one->output_count;
     if (!(to->outputs = ulp_arena_take(audit->memory, count, sizeof *to->outputs)))
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < count; o++) {
         struct ulp_output_shares *shares = &to->outputs[o];
         shares->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *shares->nodes);
         shares->output =
             one->output_count ? copy_text(audit, one->outputs[o].output) : copy_text(audit, "");
         if (!shares->nodes || !shares->output)
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
     }
     return ULP_OK;
 }
@@ -165,7 +165,7 @@ static enum ulp_status add_shares(const struct ulp_audit *audit, struct ulp_audi
     if (status != ULP_OK || to->output_count)
         return status;
     if (!(only.nodes = calloc(lane->node_count + 1, sizeof *only.nodes)))
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < lane->node_count; n++)
         only.nodes[n] = ulp_shares_of(&from->nodes[n]);
     ulp_shares_add(to->outputs, &only, lane->node_count);
@@ -180,18 +180,18 @@ static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp
     const struct ulp_attribution *one = &from->attribution;
     to->reason = one->reason ? find_reason(audit, one->reason) : NULL;
     if (one->reason && !to->reason)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     if (one->output && !one->output_count && !to->output &&
         !(to->output = copy_text(audit, one->output)))
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     if (one->verified_count && !to->verified_count) {
         to->verified = ulp_arena_take(audit->memory, one->verified_count, sizeof *to->verified);
         if (!to->verified)
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
         memcpy(to->verified, one->verified, one->verified_count * sizeof *to->verified);
         to->verified_count = one->verified_count;
         if (one->verified_output && !(to->verified_output = copy_text(audit, one->verified_output)))
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
     }
     if (!one->given)
         return ULP_OK;
@@ -204,7 +204,7 @@ static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,
 {
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     ptrdiff_t *overflows = calloc(from->overflow_count + 1, sizeof *overflows);
-    enum ulp_status status = overflows ? ULP_OK : ulp_auditor_memory(error);
+    enum ulp_status status = overflows ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK)
         ulp_audit_overflow_add(lane, from, overflows);
     for (size_t n = 0; n < lane->node_count && status == ULP_OK; n++)
@@ -245,7 +245,7 @@ static enum ulp_status add_certificate(struct ulp_certificate *to,
     if (!to->given || from->node_digits < to->node_digits) {
         char *node = from->node ? strdup(from->node) : NULL;
         if (from->node && !node)
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
         free(to->node);
         to->node = node;
         to->node_digits = from->node_digits;
@@ -265,7 +265,7 @@ static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_
         if (!name ||
             !ulp_plan_grow(audit->memory, &audit->nonfinite_inputs, audit->nonfinite_input_count,
                            &auditor->given.capacity, sizeof *audit->nonfinite_inputs))
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
         audit->nonfinite_inputs[audit->nonfinite_input_count++] =
             (struct ulp_audit_input){.name = name,
                                      .sample = auditor->sample,

@@ -32,7 +32,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
                                     .qdq_divergence = {.other = -1, .first = -1, .first_step = -1}};
     lane->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *lane->nodes);
     if (!lane->nodes)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
@@ -47,7 +47,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->op =
             index > 1 ? audit->lanes[0].nodes[n].op : copy_text(audit, ulp_plan_node_op(plan, n));
         if (!node->name || !node->op)
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
     }
     enum ulp_status status = ulp_mixed_prepare(lane, plan, index, audit->memory, error);
     return status == ULP_OK ? ulp_audit_overflow_prepare(lane, plan, index, audit->memory, error)
@@ -76,14 +76,14 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     auditor->sampled = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->sampled);
     if (!audit->lanes || !audit->model_path || !audit->reference || !auditor->taints ||
         !auditor->sampled)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     for (audit->lane_count = 0; audit->lane_count < lanes && status == ULP_OK;
          audit->lane_count++) {
         const size_t l = audit->lane_count;
         auditor->taints[l].budget = budget;
         auditor->sampled[l] = ulp_arena_take(auditor->arena, nodes, sizeof **auditor->sampled);
         status = auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], plan, l + 1, error)
-                                     : ulp_auditor_memory(error);
+                                     : ulp_out_of_memory(error);
     }
     if (status == ULP_OK)
         status = ulp_places_make(plan, audit->memory, &audit->places, error);
@@ -107,7 +107,7 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
                         "an audit needs a reference and at least one arithmetic");
     struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
     if (!auditor)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the audit");
+        return ulp_out_of_memory(error);
     auditor->plan = plan;
     enum ulp_status status = prepare(auditor, error);
     if (status == ULP_OK)
@@ -162,7 +162,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     if (!ulp_plan_grow(audit->memory, &audit->sample_names, audit->sample_count,
                        &auditor->sample_capacity, sizeof *audit->sample_names) ||
         !(audit->sample_names[audit->sample_count] = copy_text(audit, name)))
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     auditor->sample = audit->sample_count++;
     auditor->diverged = false;
     for (size_t l = 0; l < audit->lane_count; l++)
@@ -176,7 +176,7 @@ enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_
 {
     auditor->audit.reference_model = copy_text(&auditor->audit, path);
     auditor->truth = truth;
-    return auditor->audit.reference_model ? ULP_OK : ulp_auditor_memory(error);
+    return auditor->audit.reference_model ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* How many node outputs have a partner: the same in every lane. */
@@ -210,7 +210,7 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
     size_t count = plan->main->output_count;
     lane->outputs.outputs = ulp_arena_take(audit->memory, count + 1, sizeof *lane->outputs.outputs);
     if (!lane->outputs.outputs)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
         const struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
         if (!from)
@@ -218,7 +218,7 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
         *to = *from;
         if (!(to->name = copy_text(audit, ulp_model_output(plan->model, i).name)))
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
         lane->outputs.output_count++;
     }
     return ULP_OK;

@@ -37,7 +37,7 @@ static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ul
 {
     lane->borders = ulp_arena_take(memory, count + 1, sizeof *lane->borders);
     if (!lane->borders)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t b = 0; b < count; b++) {
         const struct ulp_border *from = &borders[b];
         lane->borders[b] = (struct ulp_audit_border){.value = ulp_arena_text(memory, from->value,
@@ -49,7 +49,7 @@ static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ul
                                                      .reader_count = from->reader_count,
                                                      .elements = from->elements};
         if (!lane->borders[b].value)
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
     }
     lane->border_count = count;
     return ULP_OK;
@@ -66,7 +66,7 @@ enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_
     lane->kept_count = mix->count - 1;
     lane->kept = ulp_arena_take(memory, mix->count, sizeof *lane->kept);
     if (!lane->name || !lane->kept)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     memcpy(lane->kept, mix->items + 1, lane->kept_count * sizeof *lane->kept);
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].kept = (ptrdiff_t)ulp_mix_index(mix, n) - 1;

@@ -24,7 +24,7 @@ static enum ulp_status copy_constant(struct ulp_audit_lane *lane,
                                     .first_reader = from->readers[0],
                                     .reader_count = from->reader_count};
     if (!to->name || !to->in)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t r = 0; r < from->reader_count; r++) {
         struct ulp_audit_node *node = &lane->nodes[from->readers[r]];
         if (node->constant < 0 && from->overflowed)
@@ -47,7 +47,7 @@ enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane, const st
     lane->constants = ulp_arena_take(memory, constants.count + 1, sizeof *lane->constants);
     lane->overflows = ulp_arena_take(memory, lane->node_count + 1, sizeof *lane->overflows);
     if (!lane->constants || !lane->overflows)
-        status = ulp_auditor_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t c = 0; c < constants.count && status == ULP_OK; c++)
         status = copy_constant(lane, &constants.items[c], memory, error);
     ulp_changed_constants_free(&constants);

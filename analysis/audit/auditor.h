@@ -49,11 +49,6 @@ struct ulp_auditor {
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
 
-static inline enum ulp_status ulp_auditor_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the audit");
-}
-
 /* An execution's figures, with those of the sample's executions before. */
 enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
                                       struct ulp_sampled *sampled, const struct ulp_round *round,

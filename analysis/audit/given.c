@@ -20,7 +20,7 @@ static enum ulp_status look_at_input(struct ulp_given *given, struct ulp_audit *
     if (!copy ||
         !ulp_plan_grow(audit->memory, &audit->nonfinite_inputs, audit->nonfinite_input_count,
                        &given->capacity, sizeof *audit->nonfinite_inputs))
-        return ulp_fail_memory(error, "out of memory for the audit");
+        return ulp_out_of_memory(error);
     audit->nonfinite_inputs[audit->nonfinite_input_count++] =
         (struct ulp_audit_input){.name = copy, .sample = sample, .count = count};
     return ULP_OK;
@@ -38,7 +38,7 @@ enum ulp_status ulp_given_create(struct ulp_given *out, const struct ulp_plan *p
     out->seen = seen;
     for (size_t g = 0; g < block->input_count && status == ULP_OK; g++)
         if (!ulp_names_add(&out->names, block->slots[block->inputs[g]].name, (int)g))
-            status = ulp_fail_memory(error, "out of memory for the audit");
+            status = ulp_out_of_memory(error);
     if (status != ULP_OK)
         ulp_given_free(out);
     return status;

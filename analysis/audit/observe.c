@@ -39,7 +39,7 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_a
     node->outputs = ulp_arena_take(audit->memory, room, sizeof *node->outputs);
     *sampled = ulp_arena_take(auditor->arena, room, sizeof **sampled);
     if (!node->outputs || !*sampled)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     node->output_count = event->output_count;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *tensor = event->values[o].entire;
@@ -47,7 +47,7 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_a
         output->name =
             ulp_arena_text(audit->memory, event->output_names[o], strlen(event->output_names[o]));
         if (!output->name)
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
         output->type = tensor->type;
         output->rank = tensor->rank;
         memcpy(output->dims, tensor->dims, sizeof output->dims);
@@ -283,7 +283,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             node->grew =
                 ulp_math_max(node->grew, ulp_relative_rms(entire, &ranges[o]) / from.relative);
         if (status == ULP_OK && !ulp_taint_add(taints, taint))
-            status = ulp_auditor_memory(error);
+            status = ulp_out_of_memory(error);
         if (status == ULP_OK)
             status = keep_looked(auditor, event, l, o, looked, &ranges[o], error);
     }

@@ -294,7 +294,7 @@ enum ulp_status ulp_part_encode(const struct ulp_audit *sample, unsigned char **
         return ULP_OK;
     ulp_text_free(&text);
     *bytes = NULL;
-    return ulp_fail_memory(error, "out of memory for the figures of a sample");
+    return ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_part_decode(struct ulp_audit *out, const void *bytes, size_t count,
@@ -317,7 +317,7 @@ enum ulp_status ulp_part_decode(struct ulp_audit *out, const void *bytes, size_t
     if (!coder.no_memory)
         code_audit(&coder, out);
     if (coder.no_memory)
-        return ulp_fail_memory(error, "out of memory for the figures of a sample");
+        return ulp_out_of_memory(error);
     return coder.wrong || coder.at != coder.end
                ? ulp_fail(error, ULP_ERROR_INPUT,
                           "does not hold the figures of a sample of this model in %zu arithmetics",

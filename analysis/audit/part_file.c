@@ -201,7 +201,7 @@ enum ulp_status ulp_model_fingerprint(const struct ulp_model *model, uint64_t *o
     enum ulp_status status = ULP_OK;
     uint64_t hash = HASH_START;
     if (!block)
-        status = ulp_fail_memory(error, "out of memory");
+        status = ulp_out_of_memory(error);
     else if (!file)
         status = ulp_fail(error, ulp_status_of(errno), "%s: cannot open: %s", model->path,
                           strerror(errno));

@@ -9,7 +9,7 @@
 
 static enum ulp_status refuse(struct ulp_error *error)
 {
-    return ulp_fail_memory(error, "out of memory for the audit");
+    return ulp_out_of_memory(error);
 }
 
 /* The formula of the row that the node is bound to, as `ulpscope ops` shows it: of a contraction

@@ -14,7 +14,7 @@ enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_au
     struct ulp_round *later = sampled->later;
     if (sampled->samples_before && !later &&
         !(later = sampled->later = ulp_arena_take(auditor->arena, 1, sizeof *later)))
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     if (!sampled->samples_before)
         later = NULL;
     else if (!sampled->executions)
@@ -50,7 +50,7 @@ static enum ulp_status keep_later(struct ulp_arena *memory, struct ulp_audit_out
     const struct ulp_metrics *views = sampled->later->views;
     if (!output->samples) {
         if (!(output->samples = ulp_arena_take(memory, 1, sizeof *output->samples)))
-            return ulp_auditor_memory(error);
+            return ulp_out_of_memory(error);
         for (int v = 0; v < ULP_VIEW_COUNT; v++)
             *ulp_view_mean(output->samples, v) = *ulp_view_limit(output->samples, v) =
                 *ulp_view(output, v);

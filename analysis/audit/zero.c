@@ -44,7 +44,7 @@ enum ulp_status ulp_zero_find(struct ulp_auditor *auditor, const struct ulp_even
         if (place->inputs[i].constant && is_lowered_to_zero(lane, place->inputs[i].name))
             name = place->inputs[i].name;
     if (name && !(node->zeroed = ulp_arena_text(auditor->audit.memory, name, strlen(name))))
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     return ULP_OK;
 }
 

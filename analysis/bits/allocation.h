@@ -7,11 +7,6 @@
 #include "analysis/emulation/emulation.h"
 #include "base/memory/alloc.h"
 
-static inline enum ulp_status ulp_bits_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for an allocation of bits");
-}
-
 /* A format that layers may get. */
 struct ulp_bits_choice {
     struct ulp_arithmetic arithmetic;

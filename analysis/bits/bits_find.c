@@ -25,7 +25,7 @@ static enum ulp_status audit_layers(struct ulp_bits_search *search, struct ulp_e
     struct ulp_keep keep = {0};
     size_t *nodes = ulp_arena_take(search->emulation.memory, plan->node_count + 1, sizeof *nodes);
     if (!nodes)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < plan->node_count; n++)
         if (!plan->nodes[n].step->folded && !plan->nodes[n].step->constant)
             nodes[keep.node_count++] = n;
@@ -52,7 +52,7 @@ static enum ulp_status take_memory(struct ulp_bits_search *search, struct ulp_er
     search->without = ulp_arena_take(memory, layers, sizeof *search->without);
     search->fewer = ulp_arena_take(memory, layers, sizeof *search->fewer);
     if (!search->kept || !search->best || !search->without || !search->fewer)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t l = 0; l < layers; l++) {
         search->without[l] = NAN;
         search->fewer[l] = -1;
@@ -70,7 +70,7 @@ static enum ulp_status keep_found(struct ulp_bits_search *search, struct ulp_err
     size_t *nodes = ulp_arena_take(memory, plan->node_count + 1, sizeof *nodes), count = 0;
     struct ulp_keep *keeps = ulp_arena_take(memory, plan->node_count + 1, sizeof *keeps);
     if (!nodes || !keeps)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < plan->node_count; n++)
         if (search->layer_of[n] >= 0) {
             nodes[count] = n;
@@ -88,7 +88,7 @@ static enum ulp_status validate(struct ulp_bits_search *search, const struct ulp
                                 size_t count, struct ulp_bits *out, struct ulp_error *error)
 {
     out->validated = ulp_arena_take(out->memory, count + 1, sizeof *out->validated);
-    enum ulp_status status = out->validated ? ULP_OK : ulp_bits_memory(error);
+    enum ulp_status status = out->validated ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK && count)
         status = keep_found(search, error);
     for (size_t s = 0; s < count && status == ULP_OK; s++) {
@@ -125,7 +125,7 @@ static enum ulp_status find(struct ulp_bits_search *search, const struct ulp_emu
             others[c - 1] = search->choices[c].arithmetic;
         status = others ? ulp_emulation_choices(&search->emulation, others,
                                                 search->choice_count - 1, error)
-                        : ulp_bits_memory(error);
+                        : ulp_out_of_memory(error);
     }
     if (status == ULP_OK)
         status = ulp_bits_run(search, out, error);

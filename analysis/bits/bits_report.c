@@ -10,7 +10,7 @@ static enum ulp_status copy_text(struct ulp_arena *memory, const char *text, cha
                                  struct ulp_error *error)
 {
     *out = ulp_arena_text(memory, text ? text : "", text ? strlen(text) : 0);
-    return *out ? ULP_OK : ulp_bits_memory(error);
+    return *out ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_bits_sample_set(struct ulp_bits_sample *out, const char *name,
@@ -33,7 +33,7 @@ static enum ulp_status report_options(const struct ulp_bits_search *search, stru
     out->tolerances =
         ulp_arena_take(out->memory, options->tolerance_count + 1, sizeof *out->tolerances);
     if (!out->tolerances)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = copy_text(out->memory, ulp_model_path(search->emulation.given.model),
                                        &out->model_path, error);
     if (status == ULP_OK)
@@ -53,7 +53,7 @@ static enum ulp_status report_formats(const struct ulp_bits_search *search, stru
     bool *used = ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *used);
     out->formats = ulp_arena_take(out->memory, search->choice_count, sizeof *out->formats);
     if (!used || !out->formats)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t l = 0; l < search->layer_count && search->given; l++) {
         used[search->best[l]] = true;
         if (search->fewer[l] >= 0)
@@ -138,7 +138,7 @@ static enum ulp_status report_layers(const struct ulp_bits_search *search, const
     double power = 0, prior = 0;
     out->layers = ulp_arena_take(out->memory, search->layer_count + 1, sizeof *out->layers);
     if (!out->layers)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < search->layer_count; l++) {
         power += ulp_bits_power(search, l, search->best[l]);
@@ -170,7 +170,7 @@ static enum ulp_status report_entries(struct ulp_bits_search *search, struct ulp
                                                    &entries, &count, error);
     out->entries = ulp_arena_take(out->memory, count + 1, sizeof *out->entries);
     if (status == ULP_OK && !out->entries)
-        status = ulp_bits_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t e = 0; e < count && status == ULP_OK; e++) {
         char *name;
         status =
@@ -189,7 +189,7 @@ static enum ulp_status report_samples(struct ulp_bits_search *search, struct ulp
         ulp_arena_take(search->emulation.memory, given->sample_count + 1, sizeof *judgements);
     out->samples = ulp_arena_take(out->memory, given->sample_count + 1, sizeof *out->samples);
     if (!judgements || !out->samples)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, search->kept, judgements, &out->ratio, error);
     for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
@@ -210,7 +210,7 @@ enum ulp_status ulp_bits_report(struct ulp_bits_search *search, struct ulp_bits 
     out->follows = search->emulation.follows;
     out->timed_out = search->over;
     out->minimal = search->given && search->minimal;
-    enum ulp_status status = place ? report_options(search, out, error) : ulp_bits_memory(error);
+    enum ulp_status status = place ? report_options(search, out, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = report_formats(search, out, place, error);
     if (status == ULP_OK && search->given)

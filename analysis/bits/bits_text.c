@@ -223,7 +223,7 @@ static enum ulp_status add_layers(struct ulp_text *out, const struct ulp_bits *b
     const struct ulp_bits_layer **order = calloc(bits->layer_count + 1, sizeof *order);
     size_t shown = bits->layer_count < LAYERS_MAX ? bits->layer_count : LAYERS_MAX;
     if (!order)
-        return ulp_fail_memory(error, "out of memory for a table");
+        return ulp_out_of_memory(error);
     for (size_t l = 0; l < bits->layer_count; l++)
         order[l] = &bits->layers[l];
     qsort(order, bits->layer_count, sizeof *order, by_share);

@@ -42,7 +42,7 @@ static enum ulp_status list_formats(struct ulp_bits_search *search, struct ulp_a
     size_t widest = 0;
     search->choices = ulp_arena_take(memory, options->format_count, sizeof *search->choices);
     if (!search->choices)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t f = 0; f < options->format_count && status == ULP_OK; f++) {
         struct ulp_bits_choice *choice = &search->choices[search->choice_count++];
         status = set_choice(choice, options->formats[f], NULL, error);
@@ -71,7 +71,7 @@ static enum ulp_status list_grid(struct ulp_bits_search *search, struct ulp_aren
     search->grid = true;
     search->choices = ulp_arena_take(memory, COUNT, sizeof *search->choices);
     if (!search->choices)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (int e = ULP_BITS_EXPONENT_MAX; e >= EXPONENT_MIN && status == ULP_OK; e--)
         for (int m = ULP_BITS_MANTISSA_MAX; m >= 1 && status == ULP_OK; m--) {
             char name[16];
@@ -190,7 +190,7 @@ enum ulp_status ulp_bits_layers(struct ulp_bits_search *search, const struct ulp
     search->layers = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layers);
     search->layer_of = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layer_of);
     if (!search->layers || !search->layer_of)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < plan->node_count; n++) {
         search->layer_of[n] = NO_LAYER;
         if (!plan->nodes[n].step->folded && !plan->nodes[n].step->constant &&

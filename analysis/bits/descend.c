@@ -186,7 +186,7 @@ enum ulp_status ulp_bits_descend(struct ulp_bits_search *search, ulp_bits_of *of
                               .fewer = ulp_arena_take(memory, layers, sizeof(ptrdiff_t))};
     ulp_bits_of *before = ulp_arena_take(memory, layers, sizeof *before);
     if (!descent.moves || !descent.without || !descent.fewer || !before)
-        status = ulp_bits_memory(error);
+        status = ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = descend_groups(&descent, before, ratio, error);
     /* first what the model expects to do, then everything */

@@ -22,7 +22,7 @@ static enum ulp_status remember(struct ulp_bits_search *search, const ulp_bits_o
         const size_t room = 2 * search->seen_room + 256;
         struct ulp_bits_seen *seen = ulp_arena_take(search->emulation.memory, room, sizeof *seen);
         if (!seen)
-            return ulp_bits_memory(error);
+            return ulp_out_of_memory(error);
         if (search->seen_count)
             memcpy(seen, search->seen, search->seen_count * sizeof *seen);
         search->seen = seen;

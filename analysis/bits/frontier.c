@@ -124,7 +124,7 @@ static enum ulp_status run_points(struct ulp_bits_search *search, int last, stru
                           .work = ulp_arena_take(memory, layers + 1, sizeof *point.work),
                           .found.of = ulp_arena_take(memory, layers + 1, sizeof *point.found.of)};
     if (!point.from || !point.work || !point.found.of)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     ulp_bits_same(search, 0, point.from);
     point.ratio = search->full;
     if (search->given) {
@@ -154,7 +154,7 @@ enum ulp_status ulp_bits_points(struct ulp_bits_search *search, struct ulp_bits 
 {
     out->frontier = ulp_arena_take(out->memory, LAST - FIRST + 1, sizeof *out->frontier);
     if (!out->frontier)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (int i = LAST; i >= FIRST; i--)
         add_point(search, out, ulp_math_exp2(i));
     return ULP_OK;

@@ -47,7 +47,7 @@ enum ulp_status ulp_bits_merge(struct ulp_bits_search *search, const ulp_bits_of
         return status;
     ulp_bits_of *next = ulp_arena_take(memory, layers + 1, sizeof *next);
     if (!next)
-        status = ulp_bits_memory(error);
+        status = ulp_out_of_memory(error);
     else
         memcpy(next, of, layers * sizeof *next);
     if (status == ULP_OK && take(search, target, 0, layers, true, next))

@@ -170,7 +170,7 @@ enum ulp_status ulp_bits_order(struct ulp_bits_search *search, struct ulp_bits_r
     const size_t choices = search->choice_count, most = lower_room(search);
     room->lower = ulp_arena_take(search->emulation.memory, choices * most, sizeof *room->lower);
     if (!room->lower)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t from = 0; from < choices; from++) {
         size_t count = 0;
         int next = 0;

@@ -29,7 +29,7 @@ static enum ulp_status take(struct values *values, struct value **out, struct ul
         const size_t room = 2 * values->room + 16;
         struct value *items = ulp_arena_take(values->memory, room, sizeof *items);
         if (!items)
-            return ulp_bits_memory(error);
+            return ulp_out_of_memory(error);
         if (values->count)
             memcpy(items, values->items, values->count * sizeof *items);
         values->items = items;
@@ -171,13 +171,13 @@ enum ulp_status ulp_bits_range(struct ulp_bits_search *search, const struct ulp_
     struct ulp_arena *kept = search->emulation.memory;
     room->bits = ulp_arena_take(kept, search->choice_count, sizeof *room->bits);
     room->relative = ulp_arena_take(kept, search->choice_count, sizeof *room->relative);
-    enum ulp_status status = room->bits && room->relative ? ULP_OK : ulp_bits_memory(error);
+    enum ulp_status status = room->bits && room->relative ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_arena_create(&values.memory, ulp_model_budget(search->emulation.given.model),
                                   error);
     if (status == ULP_OK &&
         !(values.scratch = ulp_arena_take(values.memory, 1, sizeof *values.scratch)))
-        status = ulp_bits_memory(error);
+        status = ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = add_values(&values, layer, error);
     for (size_t v = 0; v < values.count && status == ULP_OK; v++) {

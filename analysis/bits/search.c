@@ -42,7 +42,7 @@ static enum ulp_status make_start(const struct ulp_bits_search *search, struct s
                           .base_ratio = search->best_ratio,
                           .found.of = ulp_arena_take(memory, layers, sizeof *out->found.of)};
     if (!out->powers || !out->work || !out->base || !out->found.of)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     memcpy(out->base, search->best, search->layer_count * sizeof *out->base);
     for (size_t l = 0; l < search->layer_count; l++)
         out->powers[l] = search->layers[l].power;
@@ -155,7 +155,7 @@ static enum ulp_status run_widest(struct ulp_bits_search *search, ulp_bits_of *w
         ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
                        sizeof *judgements);
     if (!judgements)
-        return ulp_bits_memory(error);
+        return ulp_out_of_memory(error);
     ulp_bits_same(search, 0, work);
     memset(search->kept, 0, search->emulation.plan->node_count * sizeof *search->kept);
     enum ulp_status status =
@@ -172,7 +172,7 @@ enum ulp_status ulp_bits_run(struct ulp_bits_search *search, struct ulp_bits *ou
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *work);
     out->uniform = -1;
     search->allowed = 1;
-    enum ulp_status status = work ? run_widest(search, work, error) : ulp_bits_memory(error);
+    enum ulp_status status = work ? run_widest(search, work, error) : ulp_out_of_memory(error);
     if (status != ULP_OK || !search->layer_count)
         return status;
     status = ulp_bits_uniforms(search, out, error);

@@ -21,7 +21,7 @@ static enum ulp_status open_uniform(struct uniform *uniform, struct ulp_bits_sea
     if (!out->uniforms)
         out->uniforms =
             ulp_arena_take(out->memory, search->choice_count + 1, sizeof *out->uniforms);
-    return uniform->work && out->uniforms ? ULP_OK : ulp_bits_memory(error);
+    return uniform->work && out->uniforms ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* INFINITY: some layer does not fit, or the time is over. */

@@ -61,7 +61,7 @@ enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
     if (!members->kinds)
         members->kinds = ulp_arena_take(comparing->arena, work->count, sizeof *members->kinds);
     if (!members->kinds)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < work->count; i++) {
         const unsigned kind = ulp_value_kind(ulp_tensor_get(value, i));
         if (kind != ULP_VALUE_FINITE || !isfinite(work->reference[i]))
@@ -159,7 +159,7 @@ static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
         tensor->node = ulp_comparing_text(comparing, event->name);
         tensor->op = ulp_comparing_text(comparing, event->op);
         if (!tensor->node || !tensor->op)
-            return ulp_comparing_memory(error);
+            return ulp_out_of_memory(error);
     }
     for (size_t i = 0; i < reference->count; i++)
         work->reference[i] = ulp_tensor_get(reference, i);
@@ -218,7 +218,7 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
     const size_t files = comparing->recording_count;
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[number];
     struct ulp_tensor *alike = ulp_arena_take(comparing->arena, files, sizeof *alike);
-    enum ulp_status status = alike ? ULP_OK : ulp_comparing_memory(error);
+    enum ulp_status status = alike ? ULP_OK : ulp_out_of_memory(error);
     for (size_t f = 0; f < files && status == ULP_OK; f++) {
         const struct ulp_tensor *recorded = comparing->work[number].recorded[f];
         if (!recorded)
@@ -262,7 +262,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
     struct ulp_compared_work *work = &comparing->work[number];
     const struct ulp_tensor **given = ulp_arena_take(comparing->arena, lanes, sizeof *given);
     enum ulp_status status = given ? describe(comparing, (size_t)number, event, reference, error)
-                                   : ulp_comparing_memory(error);
+                                   : ulp_out_of_memory(error);
     for (size_t a = 0; a < lanes && status == ULP_OK; a++) {
         given[a] = event->values[collecting->lanes[a] * event->output_count + o].entire;
         for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1] && status == ULP_OK;
@@ -311,7 +311,7 @@ static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t num
     const size_t lanes = comparing->out->arithmetic_count;
     const struct ulp_tensor **none = ulp_arena_take(comparing->arena, lanes, sizeof *none);
     enum ulp_status status =
-        none ? describe(comparing, number, NULL, given, error) : ulp_comparing_memory(error);
+        none ? describe(comparing, number, NULL, given, error) : ulp_out_of_memory(error);
     struct ulp_compared_work *work = &comparing->work[number];
     for (size_t a = 0; a < lanes && ulp_type_is_float(given->type) && status == ULP_OK; a++) {
         struct ulp_format format;
@@ -365,7 +365,7 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     size_t *first = ulp_arena_take(comparing->arena, arithmetics + 1, sizeof *first);
     struct collecting collecting = {comparing, first};
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs, .keeps = keeps};
-    enum ulp_status status = lanes && keeps && first ? ULP_OK : ulp_comparing_memory(error);
+    enum ulp_status status = lanes && keeps && first ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_plan_create(comparing->model, lanes, make_lanes(options, lanes, keeps, first),
                                  &plan_options, &comparing->plan, error);

@@ -49,7 +49,7 @@ static enum ulp_status list_values(const struct ulp_comparing *comparing, struct
     out->numbers.budget = ulp_comparing_budget(comparing);
     out->items = ulp_arena_take(comparing->arena, most + 1, sizeof *out->items);
     if (!out->items)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t b = 0; b < plan->block_count; b++) {
         const struct ulp_block *block = plan->blocks[b];
         for (size_t v = 0; v < block->slot_count && !block->inlined_in; v++) {
@@ -58,7 +58,7 @@ static enum ulp_status list_values(const struct ulp_comparing *comparing, struct
                                         block == plan->main && is_input(block, (int)v)};
             if (slot->name && *slot->name && slot->outer < 0 && slot->same_as < 0 &&
                 !add_value(out, value))
-                return ulp_comparing_memory(error);
+                return ulp_out_of_memory(error);
         }
     }
     return ULP_OK;
@@ -156,7 +156,7 @@ static enum ulp_status add_tensor(struct ulp_comparing *comparing, char *name, s
         value->others = ulp_arena_take(out->memory, files, sizeof *value->others);
         whole = value->arithmetics && value->others;
     }
-    return whole ? ULP_OK : ulp_comparing_memory(error);
+    return whole ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static enum ulp_status match_array(struct ulp_comparing *comparing, const struct values *values,
@@ -167,7 +167,7 @@ static enum ulp_status match_array(struct ulp_comparing *comparing, const struct
     int kind;
     char *name = resolve(comparing, values, array->name, &kind);
     if (!name)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     if (only_inputs && !(kind >= 0 && values->items[kind].input))
         return ulp_fail(error, ULP_ERROR_INPUT, "recorded inputs: '%s' is no input of the model",
                         name);
@@ -255,7 +255,7 @@ static enum ulp_status take_room(struct ulp_comparing *comparing, struct ulp_err
     }
     out->tensors = ulp_arena_take(out->memory, most + 1, sizeof *out->tensors);
     comparing->work = ulp_arena_take(comparing->arena, most + 1, sizeof *comparing->work);
-    return whole && out->tensors && comparing->work ? ULP_OK : ulp_comparing_memory(error);
+    return whole && out->tensors && comparing->work ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_error *error)

@@ -124,7 +124,7 @@ static enum ulp_status take_room(struct searching *searching, size_t node_count,
                        sizeof *searching->tried);
     searching->product =
         ulp_arena_take(searching->found->memory, node_count + 1, sizeof *searching->product);
-    return searching->tried && searching->product ? ULP_OK : ulp_comparing_memory(error);
+    return searching->tried && searching->product ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* Some counts: a plan whose lanes are the base and the base in each. */
@@ -237,7 +237,7 @@ static enum ulp_status add_found(struct searching *searching, size_t arithmetic,
                                         .next = next};
     out->found = tried->elements && out->equal == out->elements;
     out->others = list_others(searching, tried, best);
-    return out->others ? ULP_OK : ulp_comparing_memory(error);
+    return out->others ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* The arithmetic of the comparison: one count for all, or the base with nodes kept in others. */
@@ -258,7 +258,7 @@ static enum ulp_status settle(struct searching *searching, const struct ulp_comp
                                      error);
     struct ulp_keep *keeps = ulp_arena_take(found->memory, before + count + 1, sizeof *keeps);
     if (!keeps)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t k = 0; k < before; k++)
         keeps[k] = given->items[k];
     found->keeps[a].items = keeps;
@@ -294,7 +294,7 @@ static enum ulp_status search_one(struct ulp_slices_found *found, const struct u
         status == ULP_OK ? ulp_arena_take(found->memory, first + products + 1, sizeof *items)
                          : NULL;
     if (status == ULP_OK && !items)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     if (items && first)
         memcpy(items, found->items, first * sizeof *items);
     found->items = items ? items : found->items;
@@ -324,7 +324,7 @@ enum ulp_status ulp_compare_find_slices(const struct ulp_comparing *comparing,
     found->arithmetics = ulp_arena_take(found->memory, count, sizeof *found->arithmetics);
     found->keeps = ulp_arena_take(found->memory, count, sizeof *found->keeps);
     if (!found->arithmetics || !found->keeps)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t a = 0; a < count && status == ULP_OK; a++) {
         found->arithmetics[a] = options->arithmetics[a];
         found->keeps[a] = options->keeps ? options->keeps[a] : (struct ulp_keeps){0};
@@ -363,5 +363,5 @@ enum ulp_status ulp_compare_keep_slices(const struct ulp_comparing *comparing,
         whole = !name.failed && (out->arithmetics[a] = ulp_comparing_text(comparing, name.data));
         ulp_text_free(&name);
     }
-    return whole ? ULP_OK : ulp_comparing_memory(error);
+    return whole ? ULP_OK : ulp_out_of_memory(error);
 }

@@ -6,11 +6,6 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-enum ulp_status ulp_comparing_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the comparison");
-}
-
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text)
 {
     return ulp_arena_text(comparing->out->memory, text, strlen(text));
@@ -54,5 +49,5 @@ enum ulp_status ulp_cause_set(const struct ulp_comparing *comparing, struct ulp_
     ulp_text_free(text);
     if (input)
         cause->input = ulp_comparing_text(comparing, input);
-    return cause->text && (cause->input || !input) ? ULP_OK : ulp_comparing_memory(error);
+    return cause->text && (cause->input || !input) ? ULP_OK : ulp_out_of_memory(error);
 }

@@ -98,7 +98,6 @@ struct ulp_comparing {
     size_t part, part_count;
 };
 
-enum ulp_status ulp_comparing_memory(struct ulp_error *error);
 static inline struct ulp_budget *ulp_comparing_budget(const struct ulp_comparing *comparing)
 {
     return ulp_arena_budget(comparing->arena);

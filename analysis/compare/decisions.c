@@ -22,7 +22,7 @@ static enum ulp_status add_open(struct ulp_comparing *comparing, size_t arithmet
     /* trials' names end with their plans */
     const char *copy = ulp_arena_text(comparing->arena, name, strlen(name));
     return copy && ulp_names_add(&open->names, copy, open->count++) ? ULP_OK
-                                                                    : ulp_comparing_memory(error);
+                                                                    : ulp_out_of_memory(error);
 }
 
 static bool reads_float(const struct ulp_event *event)
@@ -67,7 +67,7 @@ static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char
     const size_t size = strlen(name) + 32;
     char *full = ulp_arena_take(comparing->arena, size, 1);
     if (!full)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     snprintf(full, size, execution ? "%s[%zu]" : "%s", name, execution);
     enum ulp_status status =
         ulp_grow(&comparing->decisions, comparing->decision_count, &comparing->decision_capacity,
@@ -79,7 +79,7 @@ static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char
         return status;
     return ulp_names_add(&comparing->decided, full, (int)comparing->decision_count++)
                ? ULP_OK
-               : ulp_comparing_memory(error);
+               : ulp_out_of_memory(error);
 }
 
 /* Is output o another decision in some of the lanes, or than in the run on the inputs? */

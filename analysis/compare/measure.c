@@ -41,7 +41,7 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
         whole = out->files[f].name;
     }
     return whole ? ulp_pool_create(&comparing->pool, options->run.thread_count, error)
-                 : ulp_comparing_memory(error);
+                 : ulp_out_of_memory(error);
 }
 
 void ulp_comparing_free(struct ulp_comparing *comparing)
@@ -85,7 +85,7 @@ static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp
     struct ulp_compared_tensor *tensors = ulp_arena_take(out->memory, count + 1, sizeof *tensors);
     struct ulp_compared_work *work = ulp_arena_take(comparing->arena, count + 1, sizeof *work);
     if (!places || !tensors || !work)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t t = 0; t < count; t++)
         places[t] = (struct place){comparing->work[t].order, t};
     qsort(places, count, sizeof *places, by_order);
@@ -110,7 +110,7 @@ static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp
     out->tensors = tensors;
     out->tensor_count = kept;
     comparing->work = work;
-    return whole ? ULP_OK : ulp_comparing_memory(error);
+    return whole ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error)

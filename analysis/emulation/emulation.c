@@ -4,11 +4,6 @@
 
 #include "base/error.h"
 
-static enum ulp_status out_of_memory(const struct ulp_emulation *emulation, struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for %s", emulation->given.what);
-}
-
 static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_error *error)
 {
     const size_t samples = emulation->given.sample_count;
@@ -20,12 +15,12 @@ static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_e
     emulation->place = ulp_arena_take(memory, samples + 1, sizeof *emulation->place);
     if (!emulation->truths || !emulation->integers || !emulation->shapes || !emulation->shape_of ||
         !emulation->place)
-        return out_of_memory(emulation, error);
+        return ulp_out_of_memory(error);
     for (size_t s = 0; s < samples; s++) {
         emulation->integers[s] = ulp_arena_take(memory, emulation->plan->main->slot_count + 1,
                                                 sizeof **emulation->integers);
         if (!emulation->integers[s])
-            return out_of_memory(emulation, error);
+            return ulp_out_of_memory(error);
     }
     return ULP_OK;
 }
@@ -78,12 +73,12 @@ enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct
     struct ulp_keep *items =
         ulp_arena_take(emulation->memory, keeps->count + 1, sizeof *emulation->keeps[1].items);
     if (!items)
-        return out_of_memory(emulation, error);
+        return ulp_out_of_memory(error);
     for (size_t k = 0; k < keeps->count; k++) {
         const struct ulp_keep *from = &keeps->items[k];
         size_t *nodes = ulp_arena_take(emulation->memory, from->node_count + 1, sizeof *nodes);
         if (!nodes)
-            return out_of_memory(emulation, error);
+            return ulp_out_of_memory(error);
         if (from->node_count)
             memcpy(nodes, from->nodes, from->node_count * sizeof *nodes);
         items[k] = *from;

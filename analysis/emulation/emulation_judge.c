@@ -18,7 +18,7 @@ enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp
     emulation->decided = ulp_arena_take(emulation->memory, ulp_model_output_count(given->model) + 1,
                                         sizeof *emulation->decided);
     if (!emulation->limits || !emulation->decided)
-        return ulp_fail_memory(error, "out of memory for tolerances");
+        return ulp_out_of_memory(error);
     if (!given->tolerance_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
     enum ulp_status status = ULP_OK;

@@ -148,5 +148,5 @@ enum ulp_status ulp_engine_map_changes_summary(const struct ulp_engine_map_chang
         return ULP_OK;
     }
     ulp_text_free(&text);
-    return status != ULP_OK ? status : ulp_fail_memory(error, "out of memory for the summary");
+    return status != ULP_OK ? status : ulp_out_of_memory(error);
 }

@@ -139,5 +139,5 @@ enum ulp_status ulp_engine_map_costs_summary(const struct ulp_engine_map *built,
         return ULP_OK;
     }
     ulp_text_free(&text);
-    return ulp_fail_memory(error, "out of memory for the costs");
+    return ulp_out_of_memory(error);
 }

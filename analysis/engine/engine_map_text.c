@@ -306,7 +306,7 @@ enum ulp_status ulp_engine_map_summary(const struct ulp_engine_map *built,
         return ULP_OK;
     }
     ulp_text_free(&text);
-    return ulp_fail_memory(error, "out of memory for the engine's summary");
+    return ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
@@ -322,5 +322,5 @@ enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char 
         return ULP_OK;
     ulp_text_free(&text);
     *out = NULL;
-    return ulp_fail_memory(error, "out of memory for the verdict");
+    return ulp_out_of_memory(error);
 }

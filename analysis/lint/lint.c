@@ -134,7 +134,7 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
     out->model_path = ulp_arena_text(lint->arena, lint->model->path, strlen(lint->model->path));
     out->unplanned = lint->unplanned;
     if (lint->failed || !out->model_path || !list_assumed(lint, &out->assumed))
-        return ulp_fail_memory(error, "out of memory for the lint");
+        return ulp_out_of_memory(error);
     out->runtimes = lint->runtimes;
     out->node_count = lint->node_count;
     out->findings = lint->findings;

@@ -8,11 +8,6 @@
 #include "number/round/round.h"
 #include "tensor/stored.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the lint");
-}
-
 static size_t count_graphs(const struct ulp_graph *graph)
 {
     size_t count = 1;
@@ -61,7 +56,7 @@ static enum ulp_status find_graphs(struct ulp_lint *lint, struct ulp_error *erro
     for (size_t f = 0; f < model->function_count && made; f++)
         made = add_graphs(lint, model->functions[f].body, NULL, NULL, model->functions[f].name,
                           true, model->functions[f].opsets, model->functions[f].opset_count);
-    return made ? ULP_OK : out_of_memory(error);
+    return made ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* How often a node reads each value, by itself or in its bodies. */
@@ -224,7 +219,7 @@ static enum ulp_status fill_graph(struct ulp_lint *lint, struct ulp_lint_graph *
     view->is_output = ulp_arena_take(lint->arena, count, sizeof *view->is_output);
     if (!view->types || !view->constants || !view->figures || !view->is_output ||
         !find_readers(lint, view))
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < graph->output_count; o++)
         if (graph->outputs[o] >= 0)
             view->is_output[graph->outputs[o]] = true;
@@ -272,11 +267,11 @@ static enum ulp_status list_places(struct ulp_lint *lint, struct ulp_error *erro
             lint->places[count] = (struct ulp_lint_place){&lint->graphs[g], node};
             if (!lint->graphs[g].function && ulp_names_find(&lint->names, node->name) < 0 &&
                 !ulp_names_add(&lint->names, node->name, (int)count))
-                return out_of_memory(error);
+                return ulp_out_of_memory(error);
             count++;
         }
     }
-    return lint->places ? ULP_OK : out_of_memory(error);
+    return lint->places ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error)
@@ -286,5 +281,5 @@ enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error)
         status = fill_graph(lint, &lint->graphs[g], error);
     if (status == ULP_OK)
         status = list_places(lint, error);
-    return status == ULP_OK && lint->failed ? out_of_memory(error) : status;
+    return status == ULP_OK && lint->failed ? ulp_out_of_memory(error) : status;
 }

@@ -39,7 +39,7 @@ static enum ulp_status widen(struct ulp_histogram *all, int first, int last,
         return ULP_OK;
     size_t *counts = ulp_arena_take(memory, count, sizeof *counts); /* zeros */
     if (!counts)
-        return ulp_fail_memory(error, "out of memory for a histogram");
+        return ulp_out_of_memory(error);
     if (all->count)
         memcpy(counts + (all->first - first), all->counts, all->count * sizeof *counts);
     all->first = first;

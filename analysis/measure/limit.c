@@ -178,7 +178,7 @@ static enum ulp_status add_to_list(struct ulp_crossing_list *list, struct ulp_cr
 {
     struct ulp_crossing *items = realloc(list->items, (list->count + 1) * sizeof *items);
     if (!items)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for limits");
+        return ulp_out_of_memory(error);
     list->items = items;
     items[list->count++] = crossing;
     return ULP_OK;

@@ -36,7 +36,7 @@ static enum ulp_status run_poisoned(struct ulp_overflow_meter *meter,
     struct ulp_forward_inputs inputs = {0};
     struct ulp_tensor *exact =
         ulp_arena_take(view->arena, view->step->output_count + 1, sizeof *exact);
-    enum ulp_status status = exact ? ULP_OK : ulp_overflow_memory(error);
+    enum ulp_status status = exact ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_forward_widened(forward, view->lane, view->step, view->rounded, replace,
                                      view->arena, &inputs, error);
@@ -100,7 +100,7 @@ enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,
         ulp_arena_take(view->arena, view->step->input_count + 1, sizeof *replace);
     struct ulp_tensor *stored = ulp_arena_take(view->arena, outputs + 1, sizeof *stored);
     if (!replace || !stored)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     struct ulp_audit_overflow_look look = {.born = born, .from = gather(lane, view->step, replace)};
     if (look.from < 0 && !born)
         return ULP_OK;

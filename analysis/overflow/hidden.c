@@ -19,12 +19,12 @@ enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane,
         return ULP_OK;
     *out = *node = ulp_arena_take(meter->memory, 1, sizeof **node);
     if (!*node)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     (*node)->index = number;
     (*node)->name = ulp_arena_text(memory, step->name, strlen(step->name));
     (*node)->op = ulp_arena_text(memory, op, strlen(op));
     (*node)->moves = step->bound.op->work == ULP_WORK_MOVE;
-    return (*node)->name && (*node)->op ? ULP_OK : ulp_overflow_memory(error);
+    return (*node)->name && (*node)->op ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* The entry of that value, which may be computed more than once: in other samples, by other calls
@@ -42,7 +42,7 @@ static enum ulp_status find_hidden(struct ulp_overflow_meter *meter, struct ulp_
     if (!ulp_plan_grow(memory, &node->hidden, node->hidden_count,
                        &meter->lanes[meter->lane].hidden_capacity[node->index],
                        sizeof *node->hidden))
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     *out = &node->hidden[node->hidden_count];
     **out = (struct ulp_overflow_hidden){.words = ulp_arena_text(memory, told->words,
                                                                  strlen(told->words)),
@@ -50,7 +50,7 @@ static enum ulp_status find_hidden(struct ulp_overflow_meter *meter, struct ulp_
                                          .k = -1,
                                          .first = -1};
     if (!(*out)->words)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     node->hidden_count++;
     return ULP_OK;
 }

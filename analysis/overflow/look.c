@@ -116,7 +116,7 @@ static enum ulp_status add_sample(struct ulp_overflow_meter *meter, size_t lane,
     struct ulp_overflow_course *own = &meter->lanes[lane];
     if (!ulp_plan_grow(meter->forecast.memory, &output->sample_largest, output->sample_count,
                        &output->capacity, sizeof *output->sample_largest))
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     output->sample_largest[output->sample_count++] = largest;
     own->ratio = ulp_math_max(own->ratio, largest / output->format.max_finite);
     return ULP_OK;
@@ -153,7 +153,7 @@ static enum ulp_status make_inner_outputs(struct ulp_overflow_meter *meter,
         return ULP_OK;
     node->outputs = ulp_arena_take(memory, step->output_count + 1, sizeof *node->outputs);
     if (!node->outputs)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
         const int slot = step->outputs[o];
         if (slot < 0 || !ulp_type_is_float(outputs[o].type))
@@ -163,7 +163,7 @@ static enum ulp_status make_inner_outputs(struct ulp_overflow_meter *meter,
         output->name = ulp_arena_text(memory, name, strlen(name));
         status = output->name ? ulp_forward_format(&meter->forward, meter->lane + 1, step,
                                                    outputs[o].type, &output->format, error)
-                              : ulp_overflow_memory(error);
+                              : ulp_out_of_memory(error);
     }
     return status;
 }
@@ -374,7 +374,7 @@ static enum ulp_status add_overflow(struct ulp_overflow_meter *meter,
                 reason.words ? reason.words : meter->forward.plan->main->slots[reason.slot].name;
             output->culprit = ulp_arena_text(meter->forecast.memory, name, strlen(name));
             if (!output->culprit)
-                return ulp_overflow_memory(error);
+                return ulp_out_of_memory(error);
         }
     }
     output->overflowed += (double)count;

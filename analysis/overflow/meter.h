@@ -58,10 +58,6 @@ struct ulp_overflow_view {
     struct ulp_arena *arena;
 };
 
-static inline enum ulp_status ulp_overflow_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the forecast");
-}
 /* Does the value round to more than the largest number, were there an infinity? */
 static inline bool ulp_overflow_is_beyond(const struct ulp_format *format, double value)
 {

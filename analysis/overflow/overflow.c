@@ -37,7 +37,7 @@ static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
     audit->nodes = ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *audit->nodes);
     if (!lane->name || !own->nodes || !own->hidden_capacity || !own->poisoned || !own->held ||
         !own->overflow || !audit->nodes)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < plan->node_count; n++) {
         audit->nodes[n].index = n;
         ulp_plan_node_types(plan, l + 1, n, &audit->nodes[n].types);
@@ -69,7 +69,7 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
         ulp_arena_take(forecast->memory, forecast->lane_count, sizeof *forecast->lanes);
     meter->lanes = ulp_arena_take(meter->memory, forecast->lane_count, sizeof *meter->lanes);
     if (!forecast->model_path || !forecast->reference || !forecast->lanes || !meter->lanes)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     status = ulp_places_make(plan, forecast->memory, &forecast->places, error);
     if (status != ULP_OK)
         return status;
@@ -95,7 +95,7 @@ enum ulp_status ulp_overflow_meter_create(const struct ulp_plan *plan, int threa
                         "a forecast needs a reference and at least one arithmetic");
     struct ulp_overflow_meter *meter = calloc(1, sizeof *meter);
     if (!meter)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the forecast");
+        return ulp_out_of_memory(error);
     const enum ulp_status status = prepare(meter, plan, thread_count, error);
     if (status == ULP_OK)
         *out = meter;
@@ -157,7 +157,7 @@ static enum ulp_status make_outputs(struct ulp_overflow_meter *meter,
     node->outputs =
         ulp_arena_take(meter->forecast.memory, step->output_count + 1, sizeof *node->outputs);
     if (!node->outputs)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
         const int slot = step->outputs[o];
         if (slot < 0 || !ulp_type_is_float(view->exact[o].type))
@@ -166,7 +166,7 @@ static enum ulp_status make_outputs(struct ulp_overflow_meter *meter,
         output->name = copy_text(meter, block->slots[slot].name);
         status = output->name ? ulp_forward_format(&meter->forward, view->lane, step,
                                                    view->exact[o].type, &output->format, error)
-                              : ulp_overflow_memory(error);
+                              : ulp_out_of_memory(error);
     }
     return status;
 }
@@ -246,7 +246,7 @@ static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
     struct ulp_tensor *exact = ulp_arena_take(arena, step->output_count + 1, sizeof *exact),
                       *stored = ulp_arena_take(arena, step->output_count + 1, sizeof *stored);
     if (!exact || !stored)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = ulp_forward_rounded(forward, l, step, arena, &rounded, error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         if (step->inputs[i] >= 0 && held[step->inputs[i]].type != ULP_TYPE_UNDEFINED)
@@ -346,7 +346,7 @@ static enum ulp_status look_at_reference(struct ulp_overflow_meter *meter,
     if (!infinite || !finite)
         return ULP_OK;
     meter->forecast.beyond_reference = copy_text(meter, step->name);
-    return meter->forecast.beyond_reference ? ULP_OK : ulp_overflow_memory(error);
+    return meter->forecast.beyond_reference ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
@@ -361,7 +361,7 @@ enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, cons
                                                               forecast->sample_names[meter->sample],
                                                           .reason = ulp_judge_reason(kind)})
                ? ULP_OK
-               : ulp_overflow_memory(error);
+               : ulp_out_of_memory(error);
 }
 
 static enum ulp_status judge_outputs(struct ulp_overflow_meter *meter, struct ulp_error *error)
@@ -386,8 +386,8 @@ static enum ulp_status run_step(struct ulp_overflow_meter *meter, const struct u
         return status;
     struct ulp_lane_seconds *seconds = ulp_arena_take(arena, plan->lane_count, sizeof *seconds);
     double before = ulp_seconds_now();
-    status = seconds ? ulp_forward_step(&meter->forward, step, arena, error)
-                     : ulp_overflow_memory(error);
+    status =
+        seconds ? ulp_forward_step(&meter->forward, step, arena, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = look_at_reference(meter, step, error);
     for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {
@@ -437,7 +437,7 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
     if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
                        &meter->sample_capacity, sizeof *forecast->sample_names) ||
         !(forecast->sample_names[forecast->sample_count] = copy_text(meter, name)))
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t l = 0; l < forecast->lane_count; l++)
         meter->lanes[l].ratio = 0;
     meter->sample = forecast->sample_count++;
@@ -447,7 +447,7 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
          ulp_unjudged_add(forecast->memory, &forecast->unjudged,
                           (struct ulp_unjudged){.reason =
                                                     ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
-    return added ? ULP_OK : ulp_overflow_memory(error);
+    return added ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error)
@@ -456,7 +456,7 @@ enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_er
         struct ulp_overflow_course *lane = &meter->lanes[l];
         if (!ulp_plan_grow(meter->memory, &lane->ratios, meter->sample, &lane->ratio_capacity,
                            sizeof *lane->ratios))
-            return ulp_overflow_memory(error);
+            return ulp_out_of_memory(error);
         lane->ratios[meter->sample] = lane->ratio;
     }
     return ULP_OK;
@@ -514,7 +514,7 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
         const struct ulp_overflow_course *from = &meter->lanes[l];
         lane->nodes = ulp_arena_take(forecast->memory, plan->node_count + 1, sizeof *lane->nodes);
         if (!lane->nodes)
-            return ulp_overflow_memory(error);
+            return ulp_out_of_memory(error);
         lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
         ulp_overflow_judge(plan, from, lane);
         const enum ulp_status status = estimate(meter, from, lane, error);

@@ -41,7 +41,7 @@ static enum ulp_status keep_before(struct trying *trying, struct candidate *cand
         size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count, sizeof *nodes);
         size_t count = 0;
         if (!nodes)
-            return ulp_overflow_memory(error);
+            return ulp_out_of_memory(error);
         for (size_t n = 0; n < trying->plan->node_count; n++)
             if (ulp_mix_index(mix, n) == i)
                 nodes[count++] = n;
@@ -97,8 +97,8 @@ static enum ulp_status add_normalizations(struct trying *trying, struct ulp_erro
     size_t count, found = 0, kept = 0, rms = 0;
     bool *keep = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *keep);
     size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *nodes);
-    enum ulp_status status = keep && nodes ? ulp_arithmetic_find("fp32", &arithmetic, error)
-                                           : ulp_overflow_memory(error);
+    enum ulp_status status =
+        keep && nodes ? ulp_arithmetic_find("fp32", &arithmetic, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_idioms_find(block, trying->memory, &idioms, &count, error);
     if (status != ULP_OK)
@@ -222,7 +222,7 @@ static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *
     trying->nodes =
         ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *trying->nodes);
     if (!trying->nodes)
-        return ulp_overflow_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < trying->lane->node_count; n++)
         if (trying->lane->nodes[n].keep)
             trying->nodes[trying->node_count++] = trying->lane->nodes[n].index;
@@ -264,7 +264,7 @@ static enum ulp_status measure(const struct ulp_tensor_set *outputs,
             out->output =
                 ulp_arena_text(memory, outputs->items[i].name, strlen(outputs->items[i].name));
             if (!out->output)
-                return ulp_overflow_memory(error);
+                return ulp_out_of_memory(error);
         }
     }
     return status;
@@ -296,7 +296,7 @@ static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_se
         out[c].what = ulp_arena_text(memory, what->data, what->length);
         out[c].node_count = trying->items[c].node_count;
         status = out[c].what ? ulp_plan_borders(plan, c + 1, &borders, &out[c].cast_count, error)
-                             : ulp_overflow_memory(error);
+                             : ulp_out_of_memory(error);
         if (status == ULP_OK) {
             ulp_borders_free(borders);
             status = measure(&outputs[c + 1], &outputs[0], &lanes[c + 1].storage, memory, &out[c],
@@ -326,12 +326,12 @@ enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
     for (size_t c = 0; c < trying.count; c++)
         any |= trying.items[c].what.failed;
     if (status == ULP_OK && any)
-        status = ulp_overflow_memory(error);
+        status = ulp_out_of_memory(error);
     own->remedies = status == ULP_OK
                         ? ulp_arena_take(forecast->memory, trying.count + 1, sizeof *own->remedies)
                         : NULL;
     if (status == ULP_OK && !own->remedies)
-        status = ulp_overflow_memory(error);
+        status = ulp_out_of_memory(error);
     if (status == ULP_OK && trying.count > 1)
         status = try_all(&trying, inputs, run, observer, forecast->memory, own->remedies, error);
     own->remedy_count = status == ULP_OK && trying.count > 1 ? trying.count : 0;

@@ -91,7 +91,7 @@ static enum ulp_status add_python(struct ulp_text *out, const char *text, struct
     char *written = value ? ulp_json_dump(value, JSON_ENCODE_ANY) : NULL;
     json_decref(value);
     if (!written)
-        return ulp_fail_memory(error, "out of memory for the report of a plan");
+        return ulp_out_of_memory(error);
     ulp_json_put_escaped(out, written, strlen(written), true);
     free(written);
     return ULP_OK;

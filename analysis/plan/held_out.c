@@ -16,7 +16,7 @@ enum ulp_status ulp_found_figure_set(struct ulp_found_figure *out,
                                      .metric = ulp_arena_text(memory, metric, strlen(metric)),
                                      .value = judgement->value,
                                      .ratio = judgement->ratio};
-    return out->output && out->metric ? ULP_OK : ulp_search_memory(error);
+    return out->output && out->metric ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_search_validate(struct ulp_search *search, const struct ulp_sample *held_out,
@@ -24,14 +24,14 @@ enum ulp_status ulp_search_validate(struct ulp_search *search, const struct ulp_
 {
     found->validated = ulp_arena_take(found->memory, count + 1, sizeof *found->validated);
     if (!found->validated)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = ulp_search_keep(search, search->kept, error);
     for (size_t s = 0; s < count && status == ULP_OK; s++) {
         struct ulp_found_sample *to = &found->validated[s];
         struct ulp_judgement after;
         to->name = ulp_arena_text(found->memory, held_out[s].name, strlen(held_out[s].name));
         if (!to->name)
-            return ulp_search_memory(error);
+            return ulp_out_of_memory(error);
         status = ulp_emulation_held_out(&search->emulation, &held_out[s], &after, error);
         if (status == ULP_OK)
             status = ulp_found_figure_set(&to->after, &after, found->memory, error);

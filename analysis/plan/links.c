@@ -101,7 +101,7 @@ static enum ulp_status find_readers(struct links *links, struct ulp_arena *arena
     size_t *first = ulp_arena_take(arena, block->slot_count + 2, sizeof *first), total = 0;
     links->is_output = ulp_arena_take(arena, block->slot_count + 1, sizeof *links->is_output);
     if (!first || !links->is_output)
-        return ulp_search_memory(links->error);
+        return ulp_out_of_memory(links->error);
     for (int pass = 0; pass < 2; pass++) {
         for (size_t s = 0; s < block->step_count; s++) {
             const struct ulp_step *step = &block->steps[s];
@@ -119,7 +119,7 @@ static enum ulp_status find_readers(struct links *links, struct ulp_arena *arena
                 first[v + 1] += first[v];
             links->readers = ulp_arena_take(arena, total + 1, sizeof *links->readers);
             if (!links->readers)
-                return ulp_search_memory(links->error);
+                return ulp_out_of_memory(links->error);
         } else { /* each begin has moved to the next one's */
             memmove(first + 1, first, block->slot_count * sizeof *first);
             first[0] = 0;
@@ -161,7 +161,7 @@ static enum ulp_status peel(struct links *links, const bool *kept, size_t *out, 
            *of_node = ulp_arena_take(arena, links->node_count + 1, sizeof *of_node);
     bool *left = ulp_arena_take(arena, nodes + 1, sizeof *left);
     if (!weight || !first || !of_node || !left)
-        return ulp_search_memory(links->error);
+        return ulp_out_of_memory(links->error);
     for (size_t l = 0; l < links->count; l++)
         for (size_t i = 0; i < links->items[l].count; i++) {
             const size_t n = links->nodes[links->items[l].first + i];

@@ -20,7 +20,7 @@ static enum ulp_status choose(struct ulp_search *search, struct ulp_error *error
     const struct ulp_find_options *options = search->options;
     const size_t nodes = search->emulation.plan->node_count;
     bool *chosen = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *chosen);
-    enum ulp_status status = chosen ? ULP_OK : ulp_search_memory(error);
+    enum ulp_status status = chosen ? ULP_OK : ulp_out_of_memory(error);
     for (size_t n = 0; n < nodes; n++)
         search->free[n] = computes(&search->emulation.plan->nodes[n]);
     for (size_t p = 0; p < options->never_count + options->always_count && status == ULP_OK; p++) {
@@ -48,22 +48,22 @@ static enum ulp_status take_memory(struct ulp_search *search, struct ulp_error *
     double **const numbers[] = {&search->without, &search->seen};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (!(*flags[i] = ulp_arena_take(memory, nodes, sizeof **flags[i])))
-            return ulp_search_memory(error);
+            return ulp_out_of_memory(error);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(*numbers[i] = ulp_arena_take(memory, nodes, sizeof **numbers[i])))
-            return ulp_search_memory(error);
+            return ulp_out_of_memory(error);
     for (size_t e = 0; e < ULP_ESTIMATE_COUNT; e++) {
         search->own[e] = ulp_arena_take(memory, nodes, sizeof **search->own);
         search->stored[e] = ulp_arena_take(memory, nodes, sizeof **search->stored);
         if (!search->own[e] || !search->stored[e])
-            return ulp_search_memory(error);
+            return ulp_out_of_memory(error);
     }
     for (size_t n = 0; n < nodes; n++)
         search->without[n] = search->seen[n] = NAN;
     search->runs_with = ulp_arena_take(memory, nodes, sizeof *search->runs_with);
     search->before = ulp_arena_take(memory, samples, sizeof *search->before);
     search->after = ulp_arena_take(memory, samples, sizeof *search->after);
-    return search->runs_with && search->before && search->after ? ULP_OK : ulp_search_memory(error);
+    return search->runs_with && search->before && search->after ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* ---- the report ---- */
@@ -79,7 +79,7 @@ static enum ulp_status report_nodes(const struct ulp_search *search, struct ulp_
     const struct ulp_plan *plan = search->emulation.plan;
     found->kept = ulp_arena_take(found->memory, plan->node_count + 1, sizeof *found->kept);
     if (!found->kept)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < plan->node_count; n++) {
         found->node_count += computes(&plan->nodes[n]);
         if (!search->kept[n])
@@ -91,7 +91,7 @@ static enum ulp_status report_nodes(const struct ulp_search *search, struct ulp_
                                         .always = search->always[n],
                                         .without = search->always[n] ? NAN : search->without[n]};
         if (!node->name || !node->op)
-            return ulp_search_memory(error);
+            return ulp_out_of_memory(error);
     }
     return ULP_OK;
 }
@@ -107,7 +107,7 @@ static enum ulp_status report_entries(const struct ulp_search *search, struct ul
                               found->memory, &entries, &count, error);
     found->entries = ulp_arena_take(found->memory, count + 1, sizeof *found->entries);
     if (status == ULP_OK && !found->entries)
-        status = ulp_search_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t e = 0; e < count && status == ULP_OK; e++)
         found->entries[found->entry_count++] =
             (struct ulp_found_entry){entries[e].pattern, entries[e].kept != 0};
@@ -123,7 +123,7 @@ static enum ulp_status report_casts(const struct ulp_search *search, struct ulp_
         ulp_plan_borders(search->emulation.plan, 1, &borders, &found->cast_count, error);
     found->casts = ulp_arena_take(found->memory, found->cast_count + 1, sizeof *found->casts);
     if (status == ULP_OK && !found->casts)
-        status = ulp_search_memory(error);
+        status = ulp_out_of_memory(error);
     for (size_t b = 0; b < found->cast_count && status == ULP_OK; b++) {
         found->casts[b] =
             (struct ulp_found_cast){.value = copy_text(found, borders[b].value),
@@ -131,7 +131,7 @@ static enum ulp_status report_casts(const struct ulp_search *search, struct ulp_
                                     .elements = borders[b].elements,
                                     .reader_count = borders[b].reader_count};
         if (!found->casts[b].value)
-            status = ulp_search_memory(error);
+            status = ulp_out_of_memory(error);
         const int bits =
             borders[b].from->storage.storage_bits + borders[b].to->storage.storage_bits;
         found->cast_elements += borders[b].elements;
@@ -148,11 +148,11 @@ static enum ulp_status report_samples(const struct ulp_search *search, struct ul
     found->samples = ulp_arena_take(found->memory, search->emulation.given.sample_count + 1,
                                     sizeof *found->samples);
     if (!found->samples)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++) {
         struct ulp_found_sample *to = &found->samples[found->sample_count++];
         if (!(to->name = copy_text(found, search->emulation.given.samples[s].name)))
-            return ulp_search_memory(error);
+            return ulp_out_of_memory(error);
         status = ulp_found_figure_set(&to->before, &search->before[s], found->memory, error);
         if (status == ULP_OK)
             status = ulp_found_figure_set(&to->after, &search->after[s], found->memory, error);
@@ -168,7 +168,7 @@ static enum ulp_status report_frontier(const struct ulp_search *search, struct u
     found->frontier = ulp_arena_take(found->memory, search->emulation.plan->node_count + 2,
                                      sizeof *found->frontier);
     if (!found->frontier)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n <= search->emulation.plan->node_count; n++)
         if (search->seen[n] < least || (!found->frontier_count && !isnan(search->seen[n]))) {
             least = search->seen[n];
@@ -192,11 +192,11 @@ static enum ulp_status report_options(const struct ulp_model *model,
     found->tolerances =
         ulp_arena_take(found->memory, options->tolerance_count + 1, sizeof *found->tolerances);
     if (!found->model_path || !found->tolerances)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t t = 0; t < options->tolerance_count; t++)
         if (!(found->tolerances[found->tolerance_count++] =
                   copy_text(found, options->tolerances[t])))
-            return ulp_search_memory(error);
+            return ulp_out_of_memory(error);
     return ULP_OK;
 }
 

@@ -15,7 +15,7 @@ static enum ulp_status judge_widened(struct ulp_search *search, struct ulp_found
         ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
                        sizeof *judgements);
     if (!kept || !judgements)
-        return ulp_fail_memory(error, "out of memory for a plan");
+        return ulp_out_of_memory(error);
     memcpy(kept, search->kept, nodes * sizeof *kept);
     for (size_t w = 0; w < found->mixed.widened_count; w++)
         kept[found->mixed.widened[w].index] = true;
@@ -28,7 +28,7 @@ enum ulp_status ulp_search_mixed(struct ulp_search *search, struct ulp_found *fo
     size_t *nodes = ulp_arena_take(search->emulation.memory, search->emulation.plan->node_count + 1,
                                    sizeof *nodes);
     if (!nodes)
-        return ulp_fail_memory(error, "out of memory for a plan");
+        return ulp_out_of_memory(error);
     struct ulp_keep keep = {.nodes = nodes, .arithmetic = search->options->keep_in};
     for (size_t n = 0; n < search->emulation.plan->node_count; n++)
         if (search->kept[n])

@@ -96,7 +96,7 @@ static enum ulp_status search_all(struct ulp_search *search, const bool *all, bo
     struct best best = {.kept = ulp_arena_take(search->emulation.memory, bytes + 1, 1),
                         .without =
                             ulp_arena_take(search->emulation.memory, nodes + 1, sizeof(double))};
-    enum ulp_status status = best.kept && best.without ? ULP_OK : ulp_search_memory(error);
+    enum ulp_status status = best.kept && best.without ? ULP_OK : ulp_out_of_memory(error);
     size_t free_count = 0;
     for (size_t n = 0; n < nodes; n++)
         free_count += search->free[n];
@@ -125,7 +125,7 @@ static enum ulp_status release(struct ulp_search *search, struct ulp_found *foun
     bool *all = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *all);
     size_t *order = ulp_arena_take(search->emulation.memory, nodes + 1, sizeof *order), count = 0;
     if (!work || !all || !order)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     memcpy(all, search->kept, nodes * sizeof *all);
     enum ulp_status status = ulp_search_order(search, all, 0, order, &count, error);
     if (status == ULP_OK && found->reaches)

@@ -7,11 +7,6 @@
 #include "analysis/emulation/emulation.h"
 #include "base/memory/alloc.h"
 
-static inline enum ulp_status ulp_search_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for a plan");
-}
-
 /* Estimates of how much a node matters, as relative powers. */
 enum ulp_estimate {
     ULP_ESTIMATE_CONDITION,   /* what it introduces, as its condition amplifies it */

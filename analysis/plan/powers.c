@@ -84,7 +84,7 @@ enum ulp_status ulp_search_keep(struct ulp_search *search, const bool *kept,
                                    sizeof *nodes),
            count = 0;
     if (!nodes)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < search->emulation.plan->node_count; n++)
         if (kept[n])
             nodes[count++] = n;
@@ -100,7 +100,7 @@ static enum ulp_status keep_required(struct ulp_search *search, struct ulp_error
     bool *kept = ulp_arena_take(search->emulation.memory, search->emulation.plan->node_count + 1,
                                 sizeof *kept);
     if (!kept)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < search->emulation.plan->node_count; n++)
         kept[n] = search->always[n] || search->required[n];
     return ulp_search_keep(search, kept, error);

@@ -33,7 +33,7 @@ static enum ulp_status release_first(struct ulp_search *search, const size_t *or
     const size_t bytes = search->emulation.plan->node_count * sizeof *work;
     size_t low = 0, high = count + 1; /* so many can go, so many cannot */
     bool *all = ulp_arena_take(search->emulation.memory, bytes + 1, 1);
-    enum ulp_status status = all ? ULP_OK : ulp_search_memory(error);
+    enum ulp_status status = all ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK)
         memcpy(all, search->kept, bytes);
     while (high - low > 1 && status == ULP_OK) {
@@ -104,7 +104,7 @@ enum ulp_status ulp_search_release_to(struct ulp_search *search, size_t budget, 
         ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
                        sizeof *judgements);
     if (!judgements)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     while (count_left(search) > budget && status == ULP_OK) {
         size_t best = nodes;
         double least = INFINITY, ratio;
@@ -132,7 +132,7 @@ enum ulp_status ulp_search_release(struct ulp_search *search, size_t start, bool
                                    sizeof *order),
            count = 0;
     if (!order)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = ulp_search_order(search, search->kept, start, order, &count, error);
     if (status == ULP_OK)
         status = release_first(search, order, count, work, error);
@@ -184,7 +184,7 @@ enum ulp_status ulp_search_add(struct ulp_search *search, size_t than, bool *wor
                        sizeof *judgements);
     size_t count = 0;
     if (!candidates || !judgements)
-        return ulp_search_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < nodes; n++)
         if (search->free[n] && !search->kept[n])
             candidates[count++] = (struct candidate){.node = n};

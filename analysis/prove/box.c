@@ -11,11 +11,6 @@
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while proving");
-}
-
 /* ---- what samples hold ---- */
 
 /* Widened by one sample's values of the input. */
@@ -71,7 +66,7 @@ static enum ulp_status take_samples(struct ulp_proof *proof, const struct ulp_pr
     out->low = low, out->high = high;
     out->sampled = true;
     out->why = ulp_arena_text(proof->memory, why, strlen(why));
-    return out->why ? ULP_OK : out_of_memory(error);
+    return out->why ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* ---- the box ---- */
@@ -91,7 +86,7 @@ static enum ulp_status set_range(struct ulp_proof *proof, const struct ulp_model
                                     .why = ulp_arena_text(proof->memory, range.why,
                                                           strlen(range.why))};
     if (!out->name || !out->why)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t r = 0; r < from->range_count; r++)
         out->given |= !from->ranges[r].name || strcmp(from->ranges[r].name, out->name) == 0;
     const bool is_float = ulp_type_is_float(info.type);
@@ -140,7 +135,7 @@ enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan
     proof->inputs = ulp_arena_take(proof->memory, proof->input_count + 1, sizeof *proof->inputs);
     *out = ulp_arena_take(proof->memory, block->input_count + 1, sizeof **out);
     if (!proof->inputs || !*out)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = check_names(model, from, error);
     struct ulp_names names = {.budget = ulp_model_budget(model)};
     bool room = true;
@@ -155,5 +150,5 @@ enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan
                                                  proof->inputs[i].high};
     }
     ulp_names_free(&names);
-    return room ? status : out_of_memory(error);
+    return room ? status : ulp_out_of_memory(error);
 }

@@ -36,11 +36,6 @@ const char *ulp_proof_verdict_name(enum ulp_proof_verdict verdict)
     return names[verdict];
 }
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory while proving");
-}
-
 static char *copy(struct prover *prover, const char *text)
 {
     return ulp_arena_text(prover->proof->memory, text, strlen(text));
@@ -93,7 +88,7 @@ static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclos
     node->hidden =
         ulp_arena_take(prover->proof->memory, from->hidden_count + 1, sizeof *node->hidden);
     if (!node->hidden)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t h = 0; h <= from->hidden_count; h++) {
         const struct ulp_hidden_bound *hidden = h < from->hidden_count ? &from->hidden[h] : largest;
         if (!hidden || (h < from->hidden_count && is_output(hidden)))
@@ -109,7 +104,7 @@ static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclos
                                          .limit = hidden->limit,
                                          .proven = proven};
         if (!out->what)
-            return out_of_memory(error);
+            return ulp_out_of_memory(error);
     }
     return ULP_OK;
 }
@@ -162,7 +157,7 @@ static enum ulp_status grow_nodes(struct prover *prover, struct ulp_error *error
     const size_t capacity = prover->node_capacity ? 2 * prover->node_capacity : 64;
     struct ulp_proof_node *nodes = ulp_arena_take(proof->memory, capacity, sizeof *nodes);
     if (!nodes)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     if (proof->node_count)
         memcpy(nodes, proof->nodes, proof->node_count * sizeof *nodes);
     proof->nodes = nodes;
@@ -204,19 +199,19 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
     node->outputs =
         ulp_arena_take(prover->proof->memory, from->output_count, sizeof *node->outputs);
     if (!node->name || !node->op || !node->outputs)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < from->output_count; o++) {
         if (!from->outputs[o].is_float)
             continue;
         struct ulp_proof_output *out = &node->outputs[node->output_count++];
         set_output(prover, &from->outputs[o], main, out);
         if (!out->name)
-            return out_of_memory(error);
+            return ulp_out_of_memory(error);
         proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
         reached = ulp_math_max(reached, out->bound);
     }
     if (!proven && from->reason && !(node->reason = copy(prover, from->reason)))
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     if (!proven && !from->reason && isfinite(from->inputs) && !isfinite(reached))
         node->reason = find_pole(prover, from);
     if (!proven && main)
@@ -321,7 +316,7 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     prover->makers =
         ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->makers);
     if (!proof->model_path || !proof->arithmetic || !prover->bounds || !prover->makers)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t s = 0; s < plan->main->slot_count; s++)
         prover->makers[s] = -1;
     enum ulp_status status = ulp_proof_set_box(proof, plan, model, from, &box, error);

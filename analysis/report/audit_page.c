@@ -96,7 +96,7 @@ static enum ulp_status read_folder(struct reading *reading, const char *folder,
         struct stat info;
         ulp_text_add(&path, "%s/%s", folder, known[k].file);
         if (path.failed)
-            status = ulp_fail_memory(error, "out of memory for a path");
+            status = ulp_out_of_memory(error);
         else if (stat(path.data, &info) == 0)
             status = read_one(reading, path.data, budget, error);
         ulp_text_free(&path);

@@ -16,7 +16,7 @@ static enum ulp_status keep_crossings(const struct ulp_audit *audit,
     enum ulp_status status = ULP_OK;
     out->crossings = ulp_arena_take(audit->memory, crossings->count + 1, sizeof *out->crossings);
     if (!out->crossings)
-        return ulp_fail_memory(error, "out of memory for limits");
+        return ulp_out_of_memory(error);
     for (size_t c = 0; c < crossings->count && status == ULP_OK; c++) {
         char *text = NULL;
         status = ulp_crossing_text(&crossings->items[c], out->limit, &text, error);
@@ -28,7 +28,7 @@ static enum ulp_status keep_crossings(const struct ulp_audit *audit,
                                                 ulp_arena_text(audit->memory, text, strlen(text))};
             out->crossing_count++;
             if (!out->crossings[c].text)
-                status = ulp_fail_memory(error, "out of memory for limits");
+                status = ulp_out_of_memory(error);
         }
         free(text);
     }
@@ -45,7 +45,7 @@ enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const
     audit->limit_count = 0;
     audit->limits = ulp_arena_take(audit->memory, count + 1, sizeof *audit->limits);
     if (!audit->limits)
-        return ulp_fail_memory(error, "out of memory for limits");
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         struct ulp_audit_limit *kept = &audit->limits[i];
         struct ulp_crossing_list crossings;
@@ -53,8 +53,8 @@ enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const
         if (status != ULP_OK)
             break;
         kept->limit = ulp_arena_text(audit->memory, limits[i], strlen(limits[i]));
-        status = kept->limit ? keep_crossings(audit, &crossings, kept, error)
-                             : ulp_fail_memory(error, "out of memory for limits");
+        status =
+            kept->limit ? keep_crossings(audit, &crossings, kept, error) : ulp_out_of_memory(error);
         free(crossings.items);
         audit->limit_count += status == ULP_OK;
     }

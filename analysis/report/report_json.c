@@ -435,7 +435,5 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     }
     ulp_json_close(&writer, '}');
     ulp_text_add(out, "\n");
-    return writer.failed && !out->failed
-               ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for report.json")
-               : ULP_OK;
+    return writer.failed && !out->failed ? ulp_out_of_memory(error) : ULP_OK;
 }

@@ -80,7 +80,7 @@ enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_err
         return ULP_OK;
     ulp_text_free(text);
     *out = NULL;
-    return ulp_fail_memory(error, "out of memory for the text of a report");
+    return ulp_out_of_memory(error);
 }
 
 static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
@@ -119,7 +119,7 @@ enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, stru
     *out = NULL;
     if (!saved || !(saved->path = find_file(path))) {
         free(saved);
-        return ulp_fail_memory(error, "out of memory for a report");
+        return ulp_out_of_memory(error);
     }
     saved->budget = budget;
     enum ulp_status status =

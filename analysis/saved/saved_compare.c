@@ -275,5 +275,5 @@ enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
     if (status != ULP_OK)
         return status;
     out->changes.nonfinite_inputs = count_inputs(before) + count_inputs(after);
-    return add_lanes(out) ? ULP_OK : ulp_fail_memory(error, "out of memory for two reports");
+    return add_lanes(out) ? ULP_OK : ulp_out_of_memory(error);
 }

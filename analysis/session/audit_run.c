@@ -74,7 +74,7 @@ static enum ulp_status measure_spreads(const struct ulp_session *session, struct
     const struct ulp_tensor_set *inputs;
     audit->spreads = calloc(plans->lane_count, sizeof *audit->spreads);
     if (!audit->spreads)
-        return ulp_fail_memory(error, "out of memory for the audit");
+        return ulp_out_of_memory(error);
     enum ulp_status status = ulp_session_open(session, 0, &inputs, error);
     if (status != ULP_OK)
         return status;

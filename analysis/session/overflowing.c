@@ -78,7 +78,7 @@ static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, siz
 {
     void *memory = ulp_arena_take(audit->memory, bytes + 1, 1);
     if (!memory)
-        return ulp_attributor_memory(error);
+        return ulp_out_of_memory(error);
     if (bytes)
         memcpy(memory, from, bytes);
     memcpy(out, &memory, sizeof memory);
@@ -175,7 +175,7 @@ static enum ulp_status fix_alone(struct fix *fix, size_t l, struct ulp_error *er
         fix->kept = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->kept);
         fix->nodes = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->nodes);
         if (!fix->kept || !fix->nodes)
-            status = ulp_attributor_memory(error);
+            status = ulp_out_of_memory(error);
     }
     if (status == ULP_OK)
         status = fix_lane(fix, l, error);

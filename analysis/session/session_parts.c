@@ -159,7 +159,7 @@ static enum ulp_status run_shared(const struct portion *portion, struct ulp_erro
         if (owner == portion->self)
             status = finish_sample(portion, s, &bytes, &count, error);
         else if (!ranks->take(s, owner, &bytes, &count))
-            status = ulp_fail_memory(error, "out of memory");
+            status = ulp_out_of_memory(error);
         if (status == ULP_OK && portion->self != 0)
             ranks->hand(s, bytes, count);
         else if (status == ULP_OK)

@@ -18,7 +18,7 @@ static enum ulp_status widen_reference(struct ulp_plan *plan, const bool *wide, 
     struct ulp_keep keep = {.nodes = nodes};
     const struct ulp_keeps keeps = {.count = 1, .items = &keep, .name = "128 bits"}, none = {0};
     if (!nodes)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     for (size_t n = 0; n < plan->node_count; n++)
         if (wide[n])
             nodes[keep.node_count++] = n;
@@ -72,7 +72,7 @@ enum ulp_status ulp_session_quick(const struct ulp_session *session, size_t inde
 {
     static const struct ulp_keeps none;
     struct turns turns = {.wide = calloc(plan->node_count + 1, sizeof *turns.wide), .more = true};
-    enum ulp_status status = turns.wide ? ULP_OK : ulp_fail_memory(error, "out of memory");
+    enum ulp_status status = turns.wide ? ULP_OK : ulp_out_of_memory(error);
     for (int turn = 0; turn <= QUICK_TURNS && status == ULP_OK && turns.more; turn++)
         status =
             take_turn(session, index, inputs, plan, turn == QUICK_TURNS, make, &turns, out, error);

@@ -181,7 +181,7 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
     struct ulp_tensor_set *outputs =
         session->ends ? calloc(session->plans->lane_count, sizeof *outputs) : NULL;
     if (session->ends && !outputs)
-        return ulp_fail_memory(error, "out of memory for the audit");
+        return ulp_out_of_memory(error);
     if (session->begins)
         session->begins(session->context, one->index, one->plan);
     ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);

@@ -88,7 +88,7 @@ static enum ulp_status make_key(const struct ulp_session *session, struct ulp_te
                   options->quick ? ", quick" : "");
     if (status == ULP_OK && options->original)
         status = add_original(key, options, error);
-    return status == ULP_OK && key->failed ? ulp_fail_memory(error, "out of memory") : status;
+    return status == ULP_OK && key->failed ? ulp_out_of_memory(error) : status;
 }
 
 /* ---- the folder ---- */
@@ -232,7 +232,7 @@ enum ulp_status ulp_store_keep(const struct ulp_store *store, size_t index,
     }
     free(figures);
     if (!*bytes)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     if (!checkpoint->folder_count)
         return ULP_OK;
     status = name_file(path, checkpoint->folders[0], index, error);

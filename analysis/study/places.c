@@ -86,7 +86,7 @@ static enum ulp_status make_groups(struct ulp_studying *s, const struct ulp_plan
                 (struct ulp_study_place){.kind = ULP_PLACE_GROUP,
                                          .name = ulp_arena_text(s->out->memory, text, length)};
             if (!groups[g].name)
-                return ulp_study_memory(error);
+                return ulp_out_of_memory(error);
             ++*count;
         }
         groups[g].node_count++;
@@ -111,11 +111,11 @@ static enum ulp_status choose_groups(struct ulp_studying *s, const struct ulp_pl
             break;
         by[sizeof by - 2] = (char)('0' + parts);
         s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by));
-        return s->out->grouping ? ULP_OK : ulp_study_memory(error);
+        return s->out->grouping ? ULP_OK : ulp_out_of_memory(error);
     }
     s->out->grouping = ulp_arena_text(s->out->memory, "op", 2);
     return s->out->grouping ? make_groups(s, plan, 0, groups, count, error)
-                            : ulp_study_memory(error);
+                            : ulp_out_of_memory(error);
 }
 
 static enum ulp_status find_groups(struct ulp_studying *s, const struct ulp_plan *plan,
@@ -132,7 +132,7 @@ static enum ulp_status find_groups(struct ulp_studying *s, const struct ulp_plan
                           "groups by cause are of shares: expected op or "
                           "prefix:N");
     if (status == ULP_OK && !(s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by))))
-        status = ulp_study_memory(error);
+        status = ulp_out_of_memory(error);
     return status == ULP_OK ? make_groups(s, plan, parts, groups, count, error) : status;
 }
 
@@ -145,7 +145,7 @@ static enum ulp_status add_place(struct ulp_study *out, enum ulp_study_place_kin
     *place = (struct ulp_study_place){.kind = kind,
                                       .name = ulp_arena_text(out->memory, name, strlen(name))};
     if (!place->name)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     out->place_count++;
     return ULP_OK;
 }
@@ -163,7 +163,7 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
     s->node_group = ulp_arena_take(out->memory, s->node_count + 1, sizeof *s->node_group);
     s->place_nodes = ulp_arena_take(out->memory, outputs + nodes + 1, sizeof *s->place_nodes);
     if (!out->places || !s->node_group || !s->place_nodes)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < outputs && status == ULP_OK; i++)
         status = add_place(out, ULP_PLACE_OUTPUT, ulp_model_output(s->model, i).name, error);
     for (size_t i = 0; i < nodes && status == ULP_OK; i++) {
@@ -180,7 +180,7 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
         out->settings[i].points =
             ulp_arena_take(out->memory, out->place_count + 1, sizeof *out->settings[i].points);
         if (!out->settings[i].points)
-            status = ulp_study_memory(error);
+            status = ulp_out_of_memory(error);
     }
     return status;
 }

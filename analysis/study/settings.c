@@ -40,7 +40,7 @@ static enum ulp_status add_setting(struct ulp_studying *s, const char *sweep, co
                                           .arithmetic = arithmetic,
                                           .trials = trials};
     if (!setting->name || !setting->text)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     out->setting_count++;
     return ULP_OK;
 }
@@ -140,11 +140,11 @@ static enum ulp_status fill_series(const struct ulp_studying *s, const struct sw
     out->texts = ulp_arena_take(s->out->memory, count, sizeof *out->texts);
     out->x = ulp_arena_take(s->out->memory, count, sizeof *out->x);
     if (!out->settings || !out->texts || !out->x)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
         out->settings[i] = swept->settings[start + i * step];
         if (!(out->texts[i] = copy(s, sweep->names[start + i * step])))
-            return ulp_study_memory(error);
+            return ulp_out_of_memory(error);
     }
     find_axis(s->out, out);
     return ulp_sweep_series_name(swept->text, start, brace, s->out->memory, &out->name, error);
@@ -196,7 +196,7 @@ static enum ulp_status add_sweep(struct ulp_studying *s, size_t index,
                                 .sweep = sweep,
                                 .settings = ulp_arena_take(s->out->memory, sweep->count,
                                                            sizeof *swept.settings)};
-    enum ulp_status status = swept.settings ? ULP_OK : ulp_study_memory(error);
+    enum ulp_status status = swept.settings ? ULP_OK : ulp_out_of_memory(error);
     for (size_t i = 0; i < sweep->count && status == ULP_OK; i++)
         status = add_setting(s, swept.text, sweep->names[i], &swept.settings[i], error);
     return status == ULP_OK ? add_series(s, &swept, error) : status;
@@ -227,18 +227,18 @@ enum ulp_status ulp_study_make_settings(struct ulp_studying *s, struct ulp_error
     if (!sweep_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "a study needs a sweep, as e5m{4..12}");
     if (!sweeps)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = expand_all(s, sweeps, &count, error);
     if (status == ULP_OK) {
         out->settings = ulp_arena_take(out->memory, count, sizeof *out->settings);
         out->series = ulp_arena_take(out->memory, count, sizeof *out->series);
         out->sweeps = ulp_arena_take(out->memory, sweep_count, sizeof *out->sweeps);
         if (!out->settings || !out->series || !out->sweeps)
-            status = ulp_study_memory(error);
+            status = ulp_out_of_memory(error);
     }
     for (size_t i = 0; i < sweep_count && status == ULP_OK; i++) {
         if (!(out->sweeps[out->sweep_count++] = copy(s, s->options->sweeps[i])))
-            status = ulp_study_memory(error);
+            status = ulp_out_of_memory(error);
         if (status == ULP_OK)
             status = add_sweep(s, i, &sweeps[i], error);
     }

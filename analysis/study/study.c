@@ -73,7 +73,7 @@ static enum ulp_status fit_all(const struct ulp_studying *s, struct ulp_error *e
             continue;
         series->fits = ulp_arena_take(out->memory, out->place_count + 1, sizeof *series->fits);
         if (!series->fits)
-            return ulp_study_memory(error);
+            return ulp_out_of_memory(error);
         for (size_t p = 0; p < out->place_count; p++) {
             for (size_t j = 0; j < series->count; j++)
                 relative[j] = out->settings[series->settings[j]].points[p].relative;
@@ -81,7 +81,7 @@ static enum ulp_status fit_all(const struct ulp_studying *s, struct ulp_error *e
                           &series->fits[p]);
         }
     }
-    return relative ? ULP_OK : ulp_study_memory(error);
+    return relative ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static enum ulp_status run(struct ulp_studying *s, struct ulp_error *error)
@@ -93,13 +93,13 @@ static enum ulp_status run(struct ulp_studying *s, struct ulp_error *error)
     out->reference =
         ulp_arena_text(out->memory, options->reference.name, strlen(options->reference.name));
     if (!out->model_path || !out->reference)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     enum ulp_status status = ulp_study_make_settings(s, error);
     if (status == ULP_OK)
         status = make_places(s, error);
     if (status == ULP_OK &&
         !(s->sums = ulp_arena_take(out->memory, out->setting_count, sizeof *s->sums)))
-        status = ulp_study_memory(error);
+        status = ulp_out_of_memory(error);
     if (status == ULP_OK && options->checkpoint)
         status = read_kept(s, error);
     if (status == ULP_OK)

@@ -36,7 +36,7 @@ static enum ulp_status make_key(struct ulp_studying *s, struct ulp_error *error)
         ulp_text_show(&key, "place %d %s\n", (int)out->places[p].kind, out->places[p].name);
     s->key = key.failed ? NULL : ulp_arena_text(out->memory, key.data, key.length);
     ulp_text_free(&key);
-    return s->key ? ULP_OK : ulp_study_memory(error);
+    return s->key ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_study_open_folder(struct ulp_studying *s, struct ulp_error *error)
@@ -56,7 +56,7 @@ static enum ulp_status name_file(const struct ulp_studying *s, size_t setting, s
     *key = (struct ulp_text){0};
     ulp_text_add(key, "%sarithmetic %s\ntrials %zu\n", s->key, of->name, of->trials);
     if (key->failed)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     return snprintf(path, PATH_BYTES, "%s/setting-%016llx.part", s->options->checkpoint,
                     ulp_hash(key->data, key->length)) < PATH_BYTES
                ? ULP_OK
@@ -99,7 +99,7 @@ enum ulp_status ulp_study_decode(struct ulp_study *study, size_t setting, const 
                               .end = (const unsigned char *)bytes + count,
                               .arena = study->memory};
     code_setting(&coder, study, &study->settings[setting]);
-    return coder.no_memory ? ulp_study_memory(error)
+    return coder.no_memory ? ulp_out_of_memory(error)
            : coder.wrong || coder.at != coder.end
                ? ulp_fail(error, ULP_ERROR_INPUT,
                           "holds no figures of a setting; remove it to compute it again")
@@ -111,7 +111,7 @@ enum ulp_status ulp_study_encode(const struct ulp_study *study, size_t setting,
 {
     struct ulp_coder coder = {.out = bytes};
     code_setting(&coder, study, &study->settings[setting]);
-    return bytes->failed ? ulp_study_memory(error) : ULP_OK;
+    return bytes->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
 enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, struct ulp_error *error)

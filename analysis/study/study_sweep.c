@@ -183,7 +183,7 @@ enum ulp_status ulp_sweep_expand(const char *text, struct ulp_sweep *out, struct
     if (fill(out, &parsed, arena) == ULP_OK)
         return ULP_OK;
     ulp_sweep_free(out);
-    return ulp_fail_memory(error, "out of memory for a sweep");
+    return ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_sweep_series_name(const char *text, size_t index, size_t keep,
@@ -198,7 +198,7 @@ enum ulp_status ulp_sweep_series_name(const char *text, size_t index, size_t kee
     add_name(&name, &parsed, index, keep, choices);
     *out = name.failed ? NULL : ulp_arena_text(arena, name.data ? name.data : "", name.length);
     ulp_text_free(&name);
-    return *out ? ULP_OK : ulp_study_memory(error);
+    return *out ? ULP_OK : ulp_out_of_memory(error);
 }
 
 void ulp_sweep_free(struct ulp_sweep *sweep)

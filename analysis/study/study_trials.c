@@ -44,7 +44,7 @@ static enum ulp_status create(const struct ulp_studying *s, size_t output_count,
     struct ulp_trial_sums *sums = calloc(1, sizeof *sums);
     void *memory = NULL;
     if (!sums)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     *out = sums;
     *sums = (struct ulp_trial_sums){.sample_count = s->sample_count,
                                     .output_count = output_count,

@@ -203,7 +203,7 @@ enum ulp_status ulp_study_walk(struct ulp_studying *s, struct ulp_error *error)
     struct walking *w = calloc(1, sizeof *w);
     size_t count = 0;
     if (!w)
-        return ulp_study_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < s->out->setting_count; i++)
         count += s->out->settings[i].kept ? 0 : ulp_study_run_count(&s->out->settings[i]);
     w->s = s;
@@ -213,7 +213,7 @@ enum ulp_status ulp_study_walk(struct ulp_studying *s, struct ulp_error *error)
         for (size_t t = 0;
              !s->out->settings[i].kept && t < ulp_study_run_count(&s->out->settings[i]); t++)
             w->lanes[w->lane_count++] = (struct lane){i, t};
-    const enum ulp_status status = w->lanes ? walk_all(w, error) : ulp_study_memory(error);
+    const enum ulp_status status = w->lanes ? walk_all(w, error) : ulp_out_of_memory(error);
     free(w->lanes);
     free(w);
     return status;

@@ -82,10 +82,6 @@ enum ulp_status ulp_study_walk(struct ulp_studying *s, struct ulp_error *error);
 void ulp_study_conclude(const struct ulp_study *study, const struct ulp_study_series *series,
                         struct ulp_text *out);
 
-static inline enum ulp_status ulp_study_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the study");
-}
 static inline size_t ulp_study_run_count(const struct ulp_study_setting *setting)
 {
     return setting->trials ? setting->trials : 1;

@@ -23,7 +23,7 @@ enum ulp_status ulp_timer_create(struct ulp_timer **out, struct ulp_error *error
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return ulp_fail_memory(error, "out of memory for timings");
+        return ulp_out_of_memory(error);
     ulp_timer_restart(*out);
     return ULP_OK;
 }
@@ -98,7 +98,7 @@ static enum ulp_status prepare(struct ulp_timer *timer, const struct ulp_event *
     if (status == ULP_OK && !make_room(timer, event)) {
         ulp_arena_free(timer->memory);
         timer->memory = NULL;
-        status = ulp_fail_memory(error, "out of memory for timings");
+        status = ulp_out_of_memory(error);
     }
     return status;
 }

@@ -144,7 +144,7 @@ enum ulp_status ulp_timings_read(struct ulp_timer *timer, struct ulp_timings *ou
         return ULP_OK;
     enum ulp_status status = ulp_arena_create(&memory, NULL, error);
     if (status == ULP_OK && timer->memory && !read_plan(timer, memory, out))
-        status = ulp_fail_memory(error, "out of memory for timings");
+        status = ulp_out_of_memory(error);
     if (status != ULP_OK) {
         ulp_arena_free(memory);
         *out = (struct ulp_timings){0};

@@ -34,7 +34,7 @@ static enum ulp_status copy_output(struct ulp_arena *memory,
     to->errors = copy(memory, from->errors, from->count, sizeof *to->errors);
     return to->name && to->sample && to->elements && to->references && to->errors
                ? ULP_OK
-               : ulp_fail_memory(error, "out of memory for the tolerance");
+               : ulp_out_of_memory(error);
 }
 
 /* The worst comes first. */
@@ -43,9 +43,8 @@ static enum ulp_status join_output(struct ulp_arena *memory, struct ulp_toleranc
 {
     struct ulp_tolerance_output *other = ulp_arena_take(memory, 1, sizeof *other), one;
     const bool open = to->open || from->open;
-    const enum ulp_status status = other
-                                       ? copy_output(memory, from, &one, error)
-                                       : ulp_fail_memory(error, "out of memory for the tolerance");
+    const enum ulp_status status =
+        other ? copy_output(memory, from, &one, error) : ulp_out_of_memory(error);
     if (status != ULP_OK)
         return status;
     const bool worse = is_worse(&one, to);
@@ -72,7 +71,7 @@ static enum ulp_status add_output(struct ulp_tolerance *all,
     struct ulp_tolerance_output *outputs =
         ulp_arena_take(all->memory, all->output_count + 1, sizeof *outputs);
     if (!outputs)
-        return ulp_fail_memory(error, "out of memory for the tolerance");
+        return ulp_out_of_memory(error);
     memcpy(outputs, all->outputs, all->output_count * sizeof *outputs);
     all->outputs = outputs;
     return copy_output(all->memory, from, &outputs[all->output_count++], error);
@@ -96,7 +95,7 @@ enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_t
         }
     for (size_t u = 0; u < one->unjudged.count && status == ULP_OK; u++)
         if (!ulp_unjudged_add(all->memory, &all->unjudged, one->unjudged.items[u]))
-            status = ulp_fail_memory(error, "out of memory for the tolerance");
+            status = ulp_out_of_memory(error);
     if (!all->no_bound)
         all->no_bound = one->no_bound;
     all->sample_count += one->sample_count;

@@ -25,11 +25,6 @@ struct measuring {
     bool computed;                    /* a node computes an output */
 };
 
-static enum ulp_status out_of_memory(struct ulp_error *error)
-{
-    return ulp_fail_memory(error, "out of memory for the tolerance");
-}
-
 /* Both lanes, and what their nodes introduce. */
 static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
 {
@@ -68,7 +63,7 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
     output->references = ulp_arena_take(m->out->memory, count, sizeof *output->references);
     output->errors = ulp_arena_take(m->out->memory, count, sizeof *output->errors);
     if (!output->name || !output->sample || !output->references || !output->errors)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
         const double r = ulp_tensor_get(reference, i), e = ulp_tensor_get(own, i) - r;
         output->references[i] = r;
@@ -110,7 +105,7 @@ static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
                                           .sample = m->options->sample,
                                           .reason = ulp_judge_reason(kind)};
     return ulp_unjudged_add(m->out->memory, &m->out->unjudged, unjudged) ? ULP_OK
-                                                                         : out_of_memory(error);
+                                                                         : ulp_out_of_memory(error);
 }
 
 static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
@@ -119,7 +114,7 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
     const size_t count = m->outputs[0].count;
     m->out->outputs = ulp_arena_take(m->out->memory, count + 1, sizeof *m->out->outputs);
     if (!m->out->outputs)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t o = 0; o < count && status == ULP_OK; o++) {
         const struct ulp_named_tensor *reference = &m->outputs[0].items[o],
                                       *own = &m->outputs[1].items[o];
@@ -166,7 +161,7 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
     bool first_order = true;
     output->elements = ulp_arena_take(m->out->memory, wanted, sizeof *output->elements);
     if (!output->elements)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     for (size_t k = 0; k < wanted && status == ULP_OK; k++) {
         struct ulp_tolerance_element *element = &output->elements[output->element_count];
         element->index = wanted == output->count ? k : choose_element(output, k, wanted);
@@ -292,16 +287,16 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     out->reference =
         ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
     if (!out->model_path || !out->reference)
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     if (!ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->inputs, m->options->sample))
-        return out_of_memory(error);
+        return ulp_out_of_memory(error);
     status = run_lanes(m, error);
     if (status == ULP_OK) {
         const char *name = ulp_plan_lane_name(m->plan, 1);
         out->narrow_products =
             m->options->arithmetic.factor.precision < m->options->arithmetic.storage.precision;
         out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
-        status = out->arithmetic ? ULP_OK : out_of_memory(error);
+        status = out->arithmetic ? ULP_OK : ulp_out_of_memory(error);
     }
     if (status == ULP_OK) {
         m->computed = computes_output(m->plan->main);

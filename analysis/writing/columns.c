@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/alloc.h"
 
 struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour)
 {
@@ -22,7 +23,7 @@ enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_erro
     if (*out)
         return ULP_OK;
     ulp_text_free(text);
-    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for the summary");
+    return ulp_out_of_memory(error);
 }
 
 void ulp_page_name(const struct ulp_page *page, const char *name, int used)

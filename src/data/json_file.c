@@ -111,7 +111,7 @@ char *ulp_json_dump(const json_t *value, size_t flags)
 enum ulp_status ulp_json_fail(const json_error_t *where, struct ulp_error *error)
 {
     return errno == ENOMEM || json_error_code(where) == json_error_out_of_memory
-               ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory")
+               ? ulp_out_of_memory(error)
                : ulp_fail(error, ULP_ERROR_INPUT, "line %d: %s", where->line, where->text);
 }
 

@@ -242,8 +242,7 @@ static enum ulp_status write_text(struct ulp_text *out, const struct ulp_tape *t
         }
         free(adjoint.owed);
     }
-    return failed ? ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for a formula's adjoint")
-                  : ULP_OK;
+    return failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
 /* names[i] = letter and number; the texts stand behind the pointers. NULL: out of memory. */
@@ -271,9 +270,8 @@ enum ulp_status ulp_tape_adjoint(struct ulp_tape **out, const struct ulp_tape *t
     *out = NULL;
     char **operands = make_names(operand_count, "ug", tape->operand_count);
     char **outputs = make_names(tape->operand_count, "d", tape->operand_count);
-    enum ulp_status status = operands && outputs
-                                 ? write_text(&text, tape, spread, error)
-                                 : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for names");
+    enum ulp_status status =
+        operands && outputs ? write_text(&text, tape, spread, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_tape_create(out, text.data, (const char *const *)operands, operand_count,
                                  (const char *const *)outputs, tape->operand_count, budget, error);

@@ -76,8 +76,7 @@ static int check_built(struct parser *parser, int instruction, const char *place
     if (parser->builder->too_long)
         return fail(parser, place, "the formula has too many steps", "", 0);
     if (parser->status == ULP_OK)
-        parser->status =
-            ulp_fail(parser->error, ULP_ERROR_MEMORY, "out of memory while parsing a formula");
+        parser->status = ulp_out_of_memory(parser->error);
     return -1;
 }
 
@@ -414,7 +413,7 @@ enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *tex
         semicolons += *s == ';';
     parser.locals = ulp_arena_take(builder->arena, semicolons + 1, sizeof *parser.locals);
     if (!parser.locals)
-        return ulp_fail_memory(error, "out of memory while parsing a formula");
+        return ulp_out_of_memory(error);
     next_token(&parser);
     while (parse_local(&parser))
         ;

@@ -72,12 +72,12 @@ static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_build
     int *outputs = ulp_arena_take(builder->arena, (size_t)tape->output_count + 1, sizeof *outputs);
     tape->text = ulp_arena_text(owner->arena, text, strlen(text));
     if (!builder->instructions || !builder->constants || !outputs || !tape->text)
-        return ulp_fail_memory(error, "out of memory while parsing a formula");
+        return ulp_out_of_memory(error);
     const enum ulp_status status =
         ulp_tape_parse(builder, tape->text, operand_names, tape->operand_count, output_names,
                        tape->output_count, outputs, error);
     if (status == ULP_OK && !keep_needed(tape, owner->arena, builder, outputs))
-        return ulp_fail_memory(error, "out of memory while parsing a formula");
+        return ulp_out_of_memory(error);
     return status;
 }
 
@@ -96,7 +96,7 @@ enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
     struct tape_owner *owner = ulp_arena_take(arena, 1, sizeof *owner);
     struct ulp_tape_builder builder = {.arena = NULL};
     if (!owner)
-        status = ulp_fail_memory(error, "out of memory while parsing a formula");
+        status = ulp_out_of_memory(error);
     else
         status = ulp_arena_create(&builder.arena, budget, error);
     if (status == ULP_OK) {

@@ -197,7 +197,7 @@ static enum ulp_status measure_list(struct ulp_matched *out, const struct ulp_te
     if (!values || !used) {
         free(values);
         free(used);
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     }
     for (size_t i = 0; i < truth->count; i++) {
         values[i] = ulp_tensor_get(value, i);
@@ -233,7 +233,7 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
         return ULP_OK;
     struct ulp_divergence *out = ulp_arena_take(memory, 1, sizeof *out);
     if (!out)
-        return ulp_auditor_memory(error);
+        return ulp_out_of_memory(error);
     *out = (struct ulp_divergence){.margin = NAN, .margin_error = NAN};
     output->divergence = out;
     out->reshaped = !ulp_tensor_same_shape(value, truth);

@@ -106,7 +106,7 @@ static enum ulp_status keep_nodes(const struct ulp_comparing *comparing, struct 
             ulp_comparing_text(comparing, suspects->nodes[cause->node_count]);
         whole = cause->nodes[cause->node_count];
     }
-    return whole ? ULP_OK : ulp_comparing_memory(error);
+    return whole ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *text)

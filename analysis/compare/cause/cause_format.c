@@ -81,7 +81,7 @@ static enum ulp_status is_likely(const struct ulp_comparing *comparing, size_t f
     else if (clean)
         *likely = *likely && is_on_grid(ulp_recorded(&comparing->work[tensor], file), storage);
     *likely = *likely || format->integers;
-    return ratios && before ? ULP_OK : ulp_comparing_memory(error);
+    return ratios && before ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static bool is_listed(const struct ulp_comparing *comparing, const char *name)
@@ -127,7 +127,7 @@ static enum ulp_status try_format(const struct ulp_comparing *comparing, size_t 
     ulp_text_show(&text, ". If that is meant, give --arith %s.", format->name);
     status = ulp_cause_set(comparing, cause, ULP_CAUSE_FORMAT, &text, NULL, error);
     if (status == ULP_OK && !(cause->arithmetic = ulp_comparing_text(comparing, format->name)))
-        status = ulp_comparing_memory(error);
+        status = ulp_out_of_memory(error);
     return status;
 }
 

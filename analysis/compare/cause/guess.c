@@ -245,7 +245,7 @@ static enum ulp_status name_best(struct guessing *guessing, const struct ulp_inp
     if (status != ULP_OK || (!*sure && closer > MUCH_CLOSER))
         return status;
     ulp_change_describe(&guessing->picture, best, text);
-    return text->failed ? ulp_comparing_memory(error) : ULP_OK;
+    return text->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
 /* All equal: what any input may give. */
@@ -274,7 +274,7 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     double least = INFINITY;
     size_t best = 0;
     *sure = false;
-    enum ulp_status status = changes ? ULP_OK : ulp_comparing_memory(error);
+    enum ulp_status status = changes ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK && !is_constant(guessing.looking.recorded))
         status = ulp_plan_create(comparing->model, comparing->options->arithmetics, 1, &options,
                                  &guessing.plan, error);

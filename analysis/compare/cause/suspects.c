@@ -81,7 +81,7 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
     searching.queue = ulp_arena_take(arena, slots, sizeof *searching.queue);
     if (!out->nodes || !out->ops || !out->inputs || !searching.seen || !searching.suspects ||
         !searching.queue)
-        return ulp_comparing_memory(error);
+        return ulp_out_of_memory(error);
     search(&searching, node->step);
     collect_steps(&searching);
     return ULP_OK;

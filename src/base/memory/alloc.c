@@ -121,7 +121,7 @@ enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_budget *budg
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     (*out)->budget = budget;
     return ULP_OK;
 }

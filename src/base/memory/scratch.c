@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory/alloc.h"
 
 static enum ulp_status fail_scratch(const char *what, int code, struct ulp_error *error)
 {
@@ -22,7 +23,7 @@ enum ulp_status ulp_scratch_open(int *descriptor, const char *folder, struct ulp
     char *name = malloc(size);
     *descriptor = -1;
     if (!name)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     snprintf(name, size, "%s/ulpscope-XXXXXX", folder);
     *descriptor = mkostemp(name, O_CLOEXEC);
     const int code = errno;

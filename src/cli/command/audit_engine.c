@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory/alloc.h"
 #include "cli/command/command_audit.h"
 
 #define LANE_NAME "engine"
@@ -20,8 +21,8 @@ static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lan
     size_t *all = calloc(count + 1, sizeof *all);
     for (size_t l = 0; all && l < count; l++)
         all[l] = l;
-    const enum ulp_status status = all ? pick_lanes(lanes, all, count, list, error)
-                                       : ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+    const enum ulp_status status =
+        all ? pick_lanes(lanes, all, count, list, error) : ulp_out_of_memory(error);
     free(all);
     if (status != ULP_OK)
         return status;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -127,7 +128,7 @@ static enum ulp_status read_recordings(const struct compare_options *options, st
         return status;
     c->recordings = calloc(c->read.count + 1, sizeof *c->recordings);
     if (!c->recordings)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+        return ulp_out_of_memory(error);
     for (size_t r = 0; r < c->read.count; r++)
         if (c->read.items[r].iteration == options->iteration)
             c->recordings[c->recording_count++] = c->read.items[r];

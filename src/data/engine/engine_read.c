@@ -101,7 +101,7 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
     const char **bindings =
         ulp_arena_take(reading->arena, engine->binding_count + 1, sizeof *bindings);
     if (!layers || !bindings)
-        return ulp_fail_memory(error, "out of memory for the engine's layers");
+        return ulp_out_of_memory(error);
     engine->names_only = true;
     for (size_t l = 0; l < engine->layer_count; l++) {
         layers[l] = reading->layers[l];
@@ -113,7 +113,7 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
     struct ulp_engine_setting *settings =
         ulp_arena_take(reading->arena, engine->setting_count + 1, sizeof *settings);
     if (!settings)
-        return ulp_fail_memory(error, "out of memory for the engine's layers");
+        return ulp_out_of_memory(error);
     for (size_t s = 0; s < engine->setting_count; s++)
         settings[s] = reading->settings[s];
     engine->settings = settings;

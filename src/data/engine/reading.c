@@ -63,7 +63,7 @@ enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *
                                 const char **out, struct ulp_error *error)
 {
     *out = length ? ulp_arena_text(reading->arena, text, length) : "";
-    return *out ? ULP_OK : ulp_fail_memory(error, "out of memory for the engine's layers");
+    return *out ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* " [profile 1]" behind the name. */

@@ -207,7 +207,7 @@ static enum ulp_status make_plan(struct ulp_tape_plan **out, const struct ulp_ta
     *out = ulp_arena_take(arena, 1, sizeof **out);
     status = *out && (!keeps || ulp_evaluate_copy_case(&made_for, found, arena))
                  ? ulp_evaluate_plan(*out, &made_for, arena, error)
-                 : ulp_fail_memory(error, "out of memory while preparing a formula's run");
+                 : ulp_out_of_memory(error);
     if (status == ULP_OK)
         (*out)->arena = arena;
     else

@@ -133,7 +133,7 @@ static enum ulp_status take(struct looking *looking, const bool *wanted, struct 
     size_t outputs = 0;
     int *list = ulp_arena_take(arena, (size_t)tape->instruction_count + 1, sizeof *list);
     if (!list)
-        return ulp_fail_memory(error, "out of memory for what a formula holds");
+        return ulp_out_of_memory(error);
     for (int i = 0; i < tape->instruction_count; i++)
         if (wanted[i])
             list[outputs++] = i;
@@ -147,7 +147,7 @@ static enum ulp_status take(struct looking *looking, const bool *wanted, struct 
     looking->operands =
         ulp_arena_take(arena, (size_t)tape->operand_count + 1, sizeof *looking->operands);
     if (!looking->outputs || !looking->tensors || !looking->operands)
-        return ulp_fail_memory(error, "out of memory for what a formula holds");
+        return ulp_out_of_memory(error);
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < outputs && status == ULP_OK; o++) {
         const bool per_row = by_row(looking, list[o]);
@@ -174,7 +174,7 @@ static enum ulp_status lay_operands(struct looking *looking, struct ulp_error *e
             continue;
         int64_t *table = ulp_arena_take(looking->call->scratch, looking->count, sizeof *table);
         if (!table)
-            return ulp_fail_memory(error, "out of memory for what a formula holds");
+            return ulp_out_of_memory(error);
         for (size_t r = 0; r < looking->count; r++)
             table[r] = operand->row_offset ? operand->row_offset[looking->first + r]
                                            : (int64_t)(looking->first + r) * operand->row_stride;
@@ -322,7 +322,7 @@ enum ulp_status ulp_probe_tape(const struct ulp_call *call, const struct ulp_tap
     looking.values = ulp_arena_take(call->scratch, count + 1, sizeof *looking.values);
     looking.hidden = ulp_arena_take(call->scratch, count + 1, sizeof *looking.hidden);
     if (!wanted || !looking.result || !looking.values || !looking.hidden)
-        return ulp_fail_memory(error, "out of memory for what a formula holds");
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < count; i++)
         looking.hidden[i].k = looking.hidden[i].first = -1;
     if (!choose(&looking, wanted))

@@ -126,7 +126,7 @@ static inline void ulp_trace_turn(struct ulp_trace *trace, struct ulp_arena **ot
 
 static inline enum ulp_status ulp_trace_fail(struct ulp_error *error)
 {
-    return ulp_fail_memory(error, "out of memory for the derivatives of a node");
+    return ulp_out_of_memory(error);
 }
 
 #endif

@@ -65,7 +65,7 @@ enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *w, const struct ul
     struct ulp_slot_bounds *outputs =
         ulp_arena_take(b.arena, step->output_count + 1, sizeof *outputs);
     if (!outputs)
-        status = ulp_fail_memory(error, "out of memory");
+        status = ulp_out_of_memory(error);
     else if (b.kind == ULP_CONTROL_IF)
         status = run_if(&b, outputs, error);
     else if (b.kind == ULP_CONTROL_LOOP)
@@ -91,7 +91,7 @@ enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *w, const struct ul
     for (int a = 0; status != ULP_OK && status != ULP_ERROR_MEMORY && a < ULP_ATTRIBUTES_MAX; a++)
         if (step->bound.blocks[a] &&
             ulp_enclose_disown(w, step->bound.blocks[a], &ignored) != ULP_OK)
-            status = ulp_fail_memory(error, "out of memory");
+            status = ulp_out_of_memory(error);
     close_bodies(&b);
     return status;
 }

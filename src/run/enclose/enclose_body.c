@@ -68,7 +68,7 @@ enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
     b->body = body;
     b->results = ulp_arena_take(b->arena, body->output_count + 1, sizeof *b->results);
     if (!b->results)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     const enum ulp_status status =
         ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error);
     b->inner.lane.keeps_constants = b->inner.lane.repeats = true;

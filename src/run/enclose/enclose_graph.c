@@ -172,7 +172,7 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
     if (status == ULP_OK)
         normalised = ulp_enclose_normalised(w, s, &assumed, own.message, sizeof own.message);
     if (status == ULP_OK && w->starved)
-        status = ulp_fail_memory(error, "out of memory for the bounds of a node");
+        status = ulp_out_of_memory(error);
     if (!reason && !normalised && *own.message && !done)
         reason = own.message;
     if (status == ULP_OK)
@@ -259,7 +259,7 @@ enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ul
                                          .inputs = INFINITY,
                                          .reason = "the node it is inside of is not followed"};
         if (!outputs)
-            return ulp_fail_memory(error, "out of memory");
+            return ulp_out_of_memory(error);
         if (step->folded)
             continue;
         for (size_t o = 0; o < step->output_count; o++) {
@@ -304,7 +304,7 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
     w->values = values;
     w->keep = ulp_arena_take(w->arena, slots, sizeof *w->keep);
     if (!w->keep)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     status = ulp_enclose_find_normalised(w, error);
     if (status == ULP_OK)
         status = ulp_enclose_find_shares(w, error);

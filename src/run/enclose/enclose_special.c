@@ -184,7 +184,7 @@ enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct
     w->normalisations =
         ulp_arena_take(w->arena, w->block->step_count + 1, sizeof *w->normalisations);
     if (!parsed || !w->normalisations)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     const enum ulp_status status = ulp_idiom_parse(formula, parsed, error);
     for (size_t s = 0; s < w->block->step_count && status == ULP_OK; s++) {
         struct ulp_written_normalisation *n = &w->normalisations[s];

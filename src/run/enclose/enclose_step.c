@@ -292,7 +292,7 @@ static enum ulp_status infer_results(struct ulp_enclosing_walk *w, const struct 
     struct ulp_tensor *views = ulp_arena_take(arena, step->input_count + 1, sizeof *views);
     bool unknown = false;
     if (!known || !views)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < step->input_count; i++) {
         known[i] = in[i];
         if (!in[i] || in[i] < named || in[i] >= named + step->input_count ||
@@ -328,7 +328,7 @@ static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct u
 {
     struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
     if (!results)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     enum ulp_status status = infer_results(w, step, in, named, results, arena, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);
@@ -352,7 +352,7 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
     struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
                       *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
     if (!in || !named || !outputs)
-        status = ulp_fail_memory(error, "out of memory");
+        status = ulp_out_of_memory(error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         if (!share_input(step, i, named, in))
             status = read_input(w, step, i, &named[i], &in[i], error);

@@ -88,7 +88,7 @@ static enum ulp_status run_iteration(struct bodies *b, int64_t iteration, int64_
     const size_t before = b->kind == ULP_CONTROL_LOOP ? 2 : 0,
                  inputs = before + b->carried_count + b->scan_input_count;
     struct ulp_slot_bounds *in = ulp_arena_take(b->arena, inputs + 1, sizeof *in);
-    enum ulp_status status = in ? ULP_OK : ulp_fail_memory(error, "out of memory");
+    enum ulp_status status = in ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK && before)
         status = set_number(b, ULP_TYPE_INT64, iteration >= 0, iteration, &in[0], error);
     if (status == ULP_OK && before) /* it runs, so the condition was true */
@@ -111,7 +111,7 @@ static enum ulp_status keep_parts(struct bodies *b, size_t room, struct ulp_erro
         if (!scan->parts)
             scan->parts = ulp_arena_take(b->arena, room, sizeof *scan->parts);
         if (!scan->parts)
-            return ulp_fail_memory(error, "out of memory");
+            return ulp_out_of_memory(error);
         struct ulp_slot_bounds *result = &b->results[b->first_result + b->carried_count + s];
         scan->parts[scan->count++] = *result;
         *result = (struct ulp_slot_bounds){0};
@@ -182,7 +182,7 @@ static enum ulp_status repeat_parts(struct bodies *b, size_t count, struct ulp_e
         struct scan_output *scan = &b->scans[s];
         scan->parts = ulp_arena_take(b->arena, count, sizeof *scan->parts);
         if (!scan->parts)
-            return ulp_fail_memory(error, "out of memory");
+            return ulp_out_of_memory(error);
         for (; scan->count < count && status == ULP_OK; scan->count++)
             status = ulp_bounds_copy(b->outer, &scan->parts[scan->count],
                                      &b->results[b->first_result + b->carried_count + s], error);
@@ -246,7 +246,7 @@ static enum ulp_status take_memory(struct bodies *b, struct ulp_error *error)
     b->carried = ulp_arena_take(b->arena, b->carried_count + 1, sizeof *b->carried);
     b->scanned = ulp_arena_take(b->arena, b->scan_input_count + 1, sizeof *b->scanned);
     b->scans = ulp_arena_take(b->arena, b->scan_count + 1, sizeof *b->scans);
-    return b->carried && b->scanned && b->scans ? ULP_OK : ulp_fail_memory(error, "out of memory");
+    return b->carried && b->scanned && b->scans ? ULP_OK : ulp_out_of_memory(error);
 }
 
 enum ulp_status ulp_bodies_loop(struct bodies *b, struct ulp_slot_bounds *outputs,

@@ -34,7 +34,7 @@ enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *w, struct ulp
     struct ulp_idiom_formula *parsed = ulp_arena_take(w->arena, PARTS, sizeof *parsed);
     w->shares = ulp_arena_take(w->arena, w->block->step_count + 1, sizeof *w->shares);
     if (!parsed || !w->shares)
-        return ulp_fail_memory(error, "out of memory");
+        return ulp_out_of_memory(error);
     enum ulp_status status = ULP_OK;
     for (int part = 0; part < PARTS && status == ULP_OK; part++)
         status = ulp_idiom_parse(formulas[part], &parsed[part], error);

@@ -127,7 +127,7 @@ enum ulp_status ulp_idioms_find(const struct ulp_block *block, struct ulp_arena 
     *out = NULL;
     *count = 0;
     if (!search.formulas || !search.taken)
-        return ulp_fail_memory(error, "out of memory while looking for idioms");
+        return ulp_out_of_memory(error);
     for (int r = 0; r < ROWS; r++) {
         const enum ulp_status status = ulp_idiom_parse(rows[r].formula, &search.formulas[r], error);
         if (status != ULP_OK)
@@ -135,7 +135,7 @@ enum ulp_status ulp_idioms_find(const struct ulp_block *block, struct ulp_arena 
     }
     for (size_t s = block->step_count; s-- > 0;)
         if (!block->steps[s].folded && !find_at(&search, (int)s))
-            return ulp_fail_memory(error, "out of memory while looking for idioms");
+            return ulp_out_of_memory(error);
     for (size_t i = 0; i < search.count / 2; i++) { /* found from the last on */
         const struct ulp_idiom last = search.found[search.count - 1 - i];
         search.found[search.count - 1 - i] = search.found[i];

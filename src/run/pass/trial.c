@@ -136,7 +136,7 @@ enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
     struct ulp_trial *trial = calloc(1, sizeof *trial);
     *out = NULL;
     if (!trial)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory for trials");
+        return ulp_out_of_memory(error);
     trial->plan = plan;
     trial->pool = pool;
     trial->budget.keeps_blocks = true;

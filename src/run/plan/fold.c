@@ -32,7 +32,7 @@ static enum ulp_status gather_inputs(const struct ulp_block *block, const struct
     out->views = ulp_arena_take(scratch, out->count + 1, sizeof *out->views);
     out->pointers = ulp_arena_take(scratch, out->count + 1, sizeof *out->pointers);
     if (!out->views || !out->pointers)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < out->count; i++) {
         if (step->inputs[i] < 0)
             continue;
@@ -103,7 +103,7 @@ static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *
 {
     slot->folded = ulp_arena_take(plan->arena, 1, sizeof *slot->folded);
     if (!slot->folded)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     *slot->folded = *output;
     *output = (struct ulp_tensor){0};
     slot->known = slot->folded;
@@ -139,8 +139,7 @@ static enum ulp_status compute_step(struct ulp_plan *plan, struct ulp_block *blo
                                     struct ulp_step *step, struct ulp_call *call,
                                     struct inputs *inputs, struct ulp_error *error)
 {
-    enum ulp_status status =
-        step->bound.op->shape_only ? ULP_OK : read_stored(plan, inputs, error);
+    enum ulp_status status = step->bound.op->shape_only ? ULP_OK : read_stored(plan, inputs, error);
     if (status == ULP_OK)
         status = ulp_call_run(call, error);
     if (may_wait(block, status))
@@ -166,8 +165,8 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
         return status;
     struct inputs inputs = {0};
     struct ulp_tensor *outputs = ulp_arena_take(scratch, step->output_count + 1, sizeof *outputs);
-    status = outputs ? gather_inputs(block, step, scratch, &inputs, error)
-                     : ulp_fail_memory(error, "out of memory while planning");
+    status =
+        outputs ? gather_inputs(block, step, scratch, &inputs, error) : ulp_out_of_memory(error);
     struct ulp_call call = {.bound = &step->bound,
                             .arithmetic = &plan->exact,
                             .input_count = status == ULP_OK ? inputs.count : 0,
@@ -274,7 +273,7 @@ static enum ulp_status fold_steps(struct ulp_plan *plan, struct ulp_block *block
                 status = fold_steps(plan, block, branch, list, error);
         } else if (!ulp_plan_grow(plan->arena, &list->steps, list->count, &list->capacity,
                                   sizeof *list->steps)) {
-            status = ulp_fail_memory(error, "out of memory while planning");
+            status = ulp_out_of_memory(error);
         } else {
             list->steps[list->count] = step;
             status = fold_step(plan, block, &list->steps[list->count++], error);
@@ -317,7 +316,7 @@ static enum ulp_status give_captured(struct ulp_plan *plan, const struct ulp_blo
 {
     int *inputs = ulp_arena_take(plan->arena, step->input_count + 1, sizeof *inputs);
     if (!inputs)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     memcpy(inputs, step->inputs, step->input_count * sizeof *inputs);
     size_t at = step->own_input_count;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {

@@ -64,7 +64,7 @@ static enum ulp_status fold_parameters(struct ulp_plan *plan, struct ulp_block *
     bool *moved = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *moved);
     bool *captured = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *captured);
     if (!moved || !captured)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         const bool moves = moves_constants(block, step, moved);
@@ -97,7 +97,7 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
     size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
     int *dead = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *dead);
     if (!dead_counts || !dead)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         for (size_t i = 0; i < step->input_count; i++)
@@ -240,7 +240,7 @@ enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error)
 {
     plan->nodes = ulp_arena_take(plan->arena, count_nodes(plan->main) + 1, sizeof *plan->nodes);
     if (!plan->nodes)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     number_nodes(plan, plan->main);
     return ULP_OK;
 }

@@ -62,7 +62,7 @@ static enum ulp_status find_readers(struct readers *out, const struct ulp_block 
                             .with_kernel = ulp_arena_take(scratch, room, sizeof *out->any),
                             .widened = ulp_arena_take(scratch, room, sizeof *out->any)};
     if (!out->any || !out->with_kernel || !out->widened)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         const bool kernel = has_kernel(step);
@@ -118,7 +118,7 @@ static enum ulp_status mark_block(const struct ulp_block *block, bool *half,
     enum ulp_status status = find_readers(&readers, block, scratch, error);
     bool *casts = ulp_arena_take(scratch, block->step_count + 1, sizeof *casts);
     if (status == ULP_OK && !casts)
-        status = ulp_fail_memory(error, "out of memory while planning");
+        status = ulp_out_of_memory(error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &block->steps[s];
         const bool kernel = has_kernel(step);

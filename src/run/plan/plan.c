@@ -34,16 +34,16 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         return status;
     plan->lanes = ulp_arena_take(plan->arena, lane_count, sizeof *lanes);
     if (!plan->lanes)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     memcpy(plan->lanes, lanes, lane_count * sizeof *lanes);
     plan->lane_count = lane_count;
     plan->mixes = ulp_arena_take(plan->arena, lane_count, sizeof *plan->mixes);
     if (!plan->mixes)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     plan->groupings = ulp_arena_take(plan->arena, lane_count, sizeof *plan->groupings);
     plan->names = ulp_arena_take(plan->arena, lane_count, sizeof *plan->names);
     if (!plan->groupings || !plan->names)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     for (size_t l = 0; l < lane_count; l++)
         plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
     plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);
@@ -59,7 +59,7 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
         const char *name = options->names ? options->names[l] : NULL;
         if (name && !(plan->names[l] = ulp_arena_text(plan->arena, name, strlen(name))))
-            return ulp_fail_memory(error, "out of memory while planning");
+            return ulp_out_of_memory(error);
         if (lanes[l].fuse == ULP_FUSE_GROUPS)
             status = ulp_plan_group(plan, l, options->groups ? &options->groups[l] : NULL, error);
         if (status == ULP_OK)
@@ -86,7 +86,7 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
         return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs at least one arithmetic");
     struct ulp_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     plan->model = model;
     ulp_budget_open(&plan->budget, ulp_model_budget(model));
     ulp_budget_open(&plan->constants, ulp_model_budget(model));

@@ -165,7 +165,7 @@ enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, size_t lane, struct u
         fusion->items = ulp_arena_take(mix->memory, mix->count, sizeof *fusion->items);
     }
     if (!fusion || !fusion->nodes || !fusion->items)
-        return ulp_fail_memory(error, "out of memory while planning");
+        return ulp_out_of_memory(error);
     for (size_t i = 0; i < mix->count; i++)
         fill_item(&fusion->items[i], &mix->items[i]);
     mix->fusion = fusion;
