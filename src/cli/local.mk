@@ -22,6 +22,7 @@ ulpscope_SOURCES += %D%/command/command_engine.c
 ulpscope_SOURCES += %D%/command/command_fit.c
 ulpscope_SOURCES += %D%/command/command_lint.c
 ulpscope_SOURCES += %D%/command/command_merge.c
+ulpscope_SOURCES += %D%/command/command_mcp.c
 ulpscope_SOURCES += %D%/command/mma.c
 ulpscope_SOURCES += %D%/command/ops.c
 ulpscope_SOURCES += %D%/command/command_overflow.c
@@ -53,6 +54,10 @@ ulpscope_SOURCES += %D%/terminal/progress.c
 ulpscope_SOURCES += %D%/terminal/terminal.h
 ulpscope_SOURCES += %D%/terminal/terminal_timings.c
 ulpscope_SOURCES += %D%/terminal/watch.c
+ulpscope_SOURCES += %D%/mcp/mcp.h
+ulpscope_SOURCES += %D%/mcp/mcp_call.c
+ulpscope_SOURCES += %D%/mcp/mcp_run.c
+ulpscope_SOURCES += %D%/mcp/mcp_tool.def
 ulpscope_SOURCES += %D%/sandbox/landlock.c
 ulpscope_SOURCES += %D%/sandbox/landlock.h
 ulpscope_SOURCES += %D%/sandbox/sandbox.c
@@ -72,7 +77,7 @@ ulpscope_SOURCES += src/base/text/shown.h
 ulpscope_SOURCES += src/base/text/text.c
 ulpscope_SOURCES += src/base/text/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
-ulpscope_LDADD = libulpscope.la $(GMP_LIBS) $(MPI_LIBS)
+ulpscope_LDADD = libulpscope.la $(JANSSON_LIBS) $(GMP_LIBS) $(MPI_LIBS)
 # The files that the program carries, as C.
 example_bytes = model=examples/digits/model.onnx inputs=examples/digits/inputs.npz expected=examples/digits/expected.npz units=tests/data/unit/h200_mma.npz
 %D%/command/example_bytes.h: examples/digits/model.onnx examples/digits/inputs.npz examples/digits/expected.npz tests/data/unit/h200_mma.npz

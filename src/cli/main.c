@@ -43,6 +43,7 @@ static const struct {
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
+    {"mcp", command_mcp, "serve audits, plans and lookups to agents, by the Model Context Protocol"},
     {"selftest", command_selftest, "check that this program computes what it should here"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
