@@ -3,10 +3,11 @@
 
 usage: sample_unit_vectors.py FOLDER OUT
 
-FOLDER holds gemm16.npz, conv.npz, conv16.npz and units.npz (of scripts/record_h200.py), h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz (recorded on an H200 for this project) and other_gpus.npz
+FOLDER holds gemm16.npz, conv.npz, conv16.npz and units.npz (of scripts/record_h200.py), h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz, h200_attention.npz (recorded on an H200 for this project) and other_gpus.npz
 (north-numerical-computing/MATLAB-tensor-core, BSD-2: see tests/data/unit/SOURCES.md). Members keep their names, so the
 tests read samples and whole files alike. No randomness: the same input gives the same samples.
 """
+import json
 import os
 import sys
 
@@ -21,6 +22,7 @@ FUNCTIONS = ('f32.x', 'f32.erff', 'f32.expf', 'torch.f32.sigmoid', 'torch.f16.ge
              'torch.bf16.sigmoid')
 GEMM_SIDE = {1024: 3}
 GEMM_SIDE_DEFAULT = 6
+ATTENTION_KEYS, ATTENTION_ROWS = 300, 32
 UNIT_TILES = 13    # of units.npz, one of each regime
 RENAMED = {'gemm16.npz': 'h200_gemm16.npz', 'conv.npz': 'h200_conv_channels.npz', 'units.npz': 'h200_units.npz'}
 SLICED = ('64x64x128', '64x64x512', '64x64x768', '256x128x1024', '64x64x2048', '64x64x4096', '512x512x1024')
@@ -79,6 +81,16 @@ def sample_functions(path):
             yield name, data[::8 if len(data) == 16384 else 16]
 
 
+def sample_attention(path):
+    """Every ATTENTION_ROWS-th row of cases of few keys; meta says so. Inputs are drawn again from their seeds."""
+    data, cases = np.load(path), []
+    for case in json.loads(bytes(data['meta']))['cases']:
+        if case['shape'][3] <= ATTENTION_KEYS and case['rows'] == 'all':
+            cases.append({**case, 'rows': f'::{ATTENTION_ROWS}'})
+            yield case['key'], data[case['key']][:, :, ::ATTENTION_ROWS]
+    yield 'meta', np.frombuffer(json.dumps({'cases': cases}).encode(), np.uint8)
+
+
 def main():
     folder, out = sys.argv[1:3]
     os.makedirs(out, exist_ok=True)
@@ -91,6 +103,7 @@ def main():
         'h200_unary.npz': sample_functions,
         'units.npz': lambda path: sample_products(path, UNIT_TILES, MMA_ROWS),
         'other_gpus.npz': sample_dots,
+        'h200_attention.npz': sample_attention,
     }
     for file, sample in samples.items():
         np.savez_compressed(os.path.join(out, RENAMED.get(file, file)), **dict(sample(os.path.join(folder, file))))

@@ -353,6 +353,10 @@ enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a proof is in one arithmetic for all nodes: not '%s'",
                         ulp_plan_lane_name(plan, 0));
+    if (plan->lanes[0].attention != ULP_ATTENTION_WHOLE)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a proof is of attention to all keys at once: leave attention= out of '%s'",
+                        ulp_plan_lane_name(plan, 0));
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     if (status == ULP_OK)
         status = fill(&prover, model, box ? box : &none, thread_count, error);

@@ -151,6 +151,18 @@ enum ulp_constants {
     ULP_CONSTANTS_ONNXCONVERTER,
 };
 
+/* How attention (Attention, MultiHeadAttention, GroupQueryAttention) goes through its keys. All but
+ * WHOLE are kernels of a GPU as PyTorch 2.11 runs them, found from what an H200 returned
+ * (doc/accuracy.md says how many bits are equal). */
+enum ulp_attention_kernel {
+    ULP_ATTENTION_WHOLE,     /* all keys of a query at once */
+    ULP_ATTENTION_FLASH2,    /* FlashAttention 2: tiles of keys, from the last one down; few queries
+                              * beside many keys are split over the keys */
+    ULP_ATTENTION_CUDNN,     /* cuDNN 9: tiles of 128 keys */
+    ULP_ATTENTION_EFFICIENT, /* memory-efficient attention: tiles of 64 or 128 keys */
+    ULP_ATTENTION_MATH,      /* written out, every step in FP32 */
+};
+
 /* An arithmetic: how every operator of a model computes. */
 struct ulp_arithmetic {
     /* canonical: finding it by this name gives it again, and equal arithmetics have equal names */
@@ -185,6 +197,7 @@ struct ulp_arithmetic {
     /* erf, exp and sigmoid are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
      * false: every function is correctly rounded */
     bool cuda_functions;
+    enum ulp_attention_kernel attention;
     enum ulp_constants constants;
     /* scales of QuantizeLinear and DequantizeLinear are lowered to storage like other constants;
      * false: they stay in their declared type, as in engines */
@@ -212,6 +225,7 @@ struct ulp_arithmetic {
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
  * (cuda beside a matrix unit where compute is FP32, else rounded),
+ *   attention=whole|flash2|cudnn|efficient|math (beside a matrix unit that sums in FP32),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
  * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that
  * has the same format, except a unit's accumulator. A matrix unit takes neither fma nor nofma, and

@@ -23,6 +23,8 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
                                        struct ulp_error *error)
 {
+    if (problem->onto)
+        return ulp_contract_unit(arithmetic, problem, pool, error);
     if (arithmetic->accumulator.carrier == ULP_CARRIER_MPFR)
         return ulp_contract_wide(arithmetic, problem, pool, error);
     if (arithmetic->schedule.vectors_scalar && (problem->m == 1 || problem->n == 1)) {

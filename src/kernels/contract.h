@@ -29,6 +29,9 @@ struct ulp_contraction {
     /* true: out is rounded once to arithmetic->storage as it is written (no epilogue follows);
      * false: out holds accumulators, exact in ulp_accumulator_element(arithmetic). */
     bool store;
+    /* out holds accumulators, which the sums begin with (a matrix unit's one chain, FP32; else
+     * ULP_ERROR_UNSUPPORTED) */
+    bool onto;
     uint64_t node_key; /* of the node's stochastic stream */
     /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and
      * without */

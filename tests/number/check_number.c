@@ -25,7 +25,7 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions &&
+           s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions && a->attention == b->attention &&
            a->constants == b->constants && a->scales_lowered == b->scales_lowered;
 }
 

@@ -107,6 +107,9 @@ static enum ulp_status contract_chunks(void *context, size_t first, size_t last,
                          columns_left = work->columns.count - column,
                          count = columns_left < COLUMNS ? columns_left : COLUMNS;
             ulp_unit_fetch_panel(work, batch, row, range.line_count, column, count);
+            if (work->problem->onto)
+                ulp_unit_load_panel(work, scratch.sums.total, batch, row, range.line_count, column,
+                                    count);
             ulp_unit_sum(work, &scratch.sums, &tile);
             ulp_unit_store_panel(work, scratch.sums.total, batch, row, range.line_count, column,
                                  count);

@@ -100,14 +100,14 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
     return total;
 }
 
-/* One chain is the whole sum: 0 + (0 + c). */
+/* One chain is the whole sum: 0 + (0 + c), or what tile->c holds. */
 static void sum_chain(const struct ulp_unit_work *work, struct ulp_unit_tile *tile, size_t count)
 {
     const size_t block_count = work->layout.block_count,
                  step = ULP_TUNE_UNIT_TILE_SLOTS / (size_t)work->layout.unit.block;
-    if (block_count == 0)
+    tile->fresh = !work->problem->onto;
+    if (block_count == 0 && tile->fresh)
         memset(tile->c, 0, count * sizeof *tile->c);
-    tile->fresh = true;
     for (tile->block_first = 0; tile->block_first < block_count;
          tile->block_first = tile->block_last) {
         tile->block_last =
@@ -163,6 +163,19 @@ void ulp_unit_fetch_panel(const struct ulp_unit_work *work, size_t batch, size_t
         ulp_output_fetch(&work->output,
                          base + work->rows.out_offset[row + i] + work->columns.out_offset[column],
                          column_count);
+}
+
+void ulp_unit_load_panel(const struct ulp_unit_work *work, float *total, size_t batch, size_t row,
+                         size_t row_count, size_t column, size_t column_count)
+{
+    const struct ulp_contraction *p = work->problem;
+    const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
+    const float *out = p->out->data;
+    for (size_t i = 0; i < row_count; i++)
+        for (size_t j = 0; j < COLUMNS; j++)
+            total[i * COLUMNS + j] = j < column_count ? out[base + work->rows.out_offset[row + i] +
+                                                            work->columns.out_offset[column + j]]
+                                                      : 0;
 }
 
 /* Stochastic rounding numbers outputs along b's lines, which are the columns then. */

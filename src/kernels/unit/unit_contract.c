@@ -87,7 +87,7 @@ static enum ulp_status contract(struct ulp_unit_work *work, struct ulp_pool *poo
             best_swapped = swapped;
             in_place = false;
         }
-        if (!find_column_map(work, &map))
+        if (work->problem->onto || !find_column_map(work, &map))
             continue;
         const double cost = cost_of_column_map(work, &map);
         if (cost < best) {
@@ -139,6 +139,10 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
     if (status == ULP_OK)
         status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k,
                                         ulp_pool_scratch(pool), error);
+    if (status == ULP_OK && problem->onto && (!work.layout.one_chain || problem->store))
+        status =
+            ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                     "arithmetic %s: sums that begin with others are one chain", arithmetic->name);
     if (status == ULP_OK)
         status = contract(&work, pool, error);
     ulp_unit_layout_free(&work.layout);

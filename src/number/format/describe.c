@@ -320,6 +320,26 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
                       spell(accumulator, &a->storage));
 }
 
+static void describe_attention(struct page *page, const struct ulp_arithmetic *a)
+{
+    static const char *const kernels[] = {
+        [ULP_ATTENTION_FLASH2] =
+            "FlashAttention 2 as PyTorch has it: keys in tiles of 128 (64 where heads have more "
+            "than 64 features) from the last one down, with a running largest score; few queries "
+            "beside many keys in slices of the keys, as 132 multiprocessors share them.",
+        [ULP_ATTENTION_CUDNN] =
+            "cuDNN's: keys in tiles of 128 from the first one up, with a running largest score.",
+        [ULP_ATTENTION_EFFICIENT] = "PyTorch's memory-efficient kernel: keys in tiles of 64 (128 "
+                                    "where heads have more than 64 features) from the first one "
+                                    "up, with a running largest score.",
+        [ULP_ATTENTION_MATH] = "Attention is written out: query and key times the root of the "
+                               "scale, both products, the softmax between them, all in FP32, "
+                               "rounded once.",
+    };
+    if (a->attention != ULP_ATTENTION_WHOLE)
+        put_paragraph(page, "attention", "%s", kernels[a->attention]);
+}
+
 size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
@@ -351,6 +371,7 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
         describe_steps(&page, arithmetic);
         describe_fusion(&page, arithmetic);
         describe_functions(&page, arithmetic);
+        describe_attention(&page, arithmetic);
         describe_constants(&page, arithmetic);
         describe_products(&page, arithmetic);
         describe_order(&page, arithmetic);

@@ -52,6 +52,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_QDQ] = a->schedule.qdq_integer;
     choice[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
     choice[ULP_PART_FUNCTIONS] = a->cuda_functions;
+    choice[ULP_PART_ATTENTION] = a->attention;
     choice[ULP_PART_CONSTANTS] = a->constants;
     choice[ULP_PART_SCALES] = a->scales_lowered;
     choice[ULP_PART_FUSE] = a->fuse;
@@ -70,6 +71,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_EPILOGUE] = a->schedule.epilogue_rounded;
     request.given[ULP_PART_QDQ] = a->schedule.qdq_integer;
     request.given[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
+    request.given[ULP_PART_ATTENTION] = a->attention != ULP_ATTENTION_WHOLE;
     request.given[ULP_PART_FUSE] = request.given[ULP_PART_INNER] =
         request.given[ULP_PART_INNER_CONSTANTS] = a->fuse != ULP_FUSE_NONE;
     return request;

@@ -22,6 +22,8 @@ static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
 static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
+static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
+                                              "efficient", "math",   NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
@@ -95,6 +97,10 @@ static const struct part_row {
                             .meaning =
                                 "every function correctly rounded, or erf, exp and sigmoid as "
                                 "CUDA has them"},
+    [ULP_PART_ATTENTION] = {"attention=", attention_names,
+                            .meaning =
+                                "all keys of a query at once, or in tiles as a GPU's kernel goes "
+                                "through them"},
     [ULP_PART_CONSTANTS] = {"constants=", ulp_constants_names,
                             .meaning =
                                 "those beyond the largest value: that value, infinite, or as "

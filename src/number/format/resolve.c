@@ -290,6 +290,25 @@ static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
     return ULP_OK;
 }
 
+/* The kernels were recorded beside FP16 and BF16, with sums of products in FP32. */
+static enum ulp_status resolve_attention(struct ulp_arithmetic *out,
+                                         const struct ulp_request *request, struct ulp_error *error)
+{
+    const bool possible = out->schedule.gpu[0] && out->cuda_functions &&
+                          is_named(&out->accumulator, "fp32") && out->schedule.split_k <= 1 &&
+                          out->schedule.promote <= 0 &&
+                          (is_named(&out->storage, "fp16") || is_named(&out->storage, "bf16")) &&
+                          is_named(&out->factor, out->storage.name);
+    if (request->given[ULP_PART_ATTENTION])
+        out->attention = (enum ulp_attention_kernel)request->choice[ULP_PART_ATTENTION];
+    if (out->attention != ULP_ATTENTION_WHOLE && !possible)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "attention=: these kernels take fp16 or bf16, sum products in FP32 on a "
+                        "matrix unit in one slice and have CUDA's functions; this arithmetic does "
+                        "not; take fp16,attention=... or attention=whole");
+    return ULP_OK;
+}
+
 static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
                                          const struct ulp_request *request, struct ulp_error *error)
 {
@@ -379,6 +398,8 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
         status = resolve_range(out, request, error);
     if (status == ULP_OK)
         status = resolve_functions(out, request, error);
+    if (status == ULP_OK)
+        status = resolve_attention(out, request, error);
     out->sum = out->storage;
     return status == ULP_OK ? resolve_constants(out, request, error) : status;
 }

@@ -8,6 +8,7 @@
 #include "number/function/cuda_coefficients.h"
 #include "number/round/odd.h"
 
+#include <float.h>
 #include <string.h>
 
 enum { ERF_DEGREE = sizeof erf_near / sizeof erf_near[0] - 1 };
@@ -95,6 +96,18 @@ static cuda_fn *choose(enum ulp_primitive primitive)
         return functions_avx2[primitive];
 #endif
     return functions_portable[primitive];
+}
+
+void ulp_cuda_ex2(float *out, const float *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float x = a[i];
+        const float y = take_ex2(bound(x, 125));
+        const float scaled = x < -125  ? take_ex2(bound(x + 64, 125)) * 0x1p-64f
+                             : x > 125 ? take_ex2(bound(x - 64, 125)) * 0x1p64f
+                                       : y;
+        out[i] = x != x ? x : scaled < FLT_MIN ? 0 : scaled;
+    }
 }
 
 bool ulp_cuda_function(enum ulp_primitive primitive, float *out, const float *a, size_t n)

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "ops/attention/mask.h"
-#include "ops/contraction.h"
+#include "ops/attention/tiles.h"
 #include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
@@ -59,117 +59,6 @@ static enum ulp_status join_past(struct ulp_call *call, const struct ulp_tensor 
     return status;
 }
 
-/* ---- the two products ---- */
-
-/* out[b, h, i, j] = sum over c of a(b, h, i, c) * b(b, h / repeat, j, c); the steps say where. */
-struct product {
-    const struct ulp_tensor *a, *b;
-    struct ulp_heads a_heads, b_heads;
-    int64_t b_line_step, b_k_step, n, k;
-    struct ulp_tensor *out;
-    struct ulp_heads out_heads;
-    bool store;
-};
-
-static enum ulp_status multiply(struct ulp_call *call, const struct product *p,
-                                struct ulp_error *error)
-{
-    const int64_t batches = p->a_heads.batch * p->a_heads.heads, m = p->a_heads.length;
-    const int64_t repeat = p->a_heads.heads / p->b_heads.heads;
-    int64_t *a_batch, *b_batch, *o_batch, *a_line, *a_k, *b_line, *b_k, *row, *column;
-    enum ulp_status status;
-    if ((status = ulp_call_take(call, (size_t)batches, sizeof *a_batch, &a_batch, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, (size_t)batches, sizeof *b_batch, &b_batch, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, (size_t)batches, sizeof *o_batch, &o_batch, error)) !=
-            ULP_OK ||
-        (status = ulp_move_table(call, &a_line, (size_t)m, 0, p->a_heads.step, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &a_k, (size_t)p->k, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, (size_t)p->n, 0, p->b_line_step, error)) !=
-            ULP_OK ||
-        (status = ulp_move_table(call, &b_k, (size_t)p->k, 0, p->b_k_step, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, (size_t)m, 0, p->out_heads.step, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)p->n, 0, 1, error)) != ULP_OK)
-        return status;
-    for (int64_t g = 0; g < batches; g++) {
-        int64_t b = g / p->a_heads.heads, h = g % p->a_heads.heads;
-        a_batch[g] = b * p->a_heads.batch_step + h * p->a_heads.head_step;
-        b_batch[g] = b * p->b_heads.batch_step + h / repeat * p->b_heads.head_step;
-        o_batch[g] = b * p->out_heads.batch_step + h * p->out_heads.head_step;
-    }
-    struct ulp_contraction problem = {
-        .batch_count = (size_t)batches,
-        .m = (size_t)m,
-        .n = (size_t)p->n,
-        .k = (size_t)p->k,
-        .out = p->out,
-        .store = p->store,
-        .a = {.tensor = p->a, .batch_offset = a_batch, .line_offset = a_line, .k_offset = a_k},
-        .b = {.tensor = p->b, .batch_offset = b_batch, .line_offset = b_line, .k_offset = b_k},
-        .out_batch_offset = o_batch,
-        .out_row_offset = row,
-        .out_column_offset = column,
-    };
-    return ulp_call_contract(call, &problem, error);
-}
-
-/* Rows are queries, positions keys. A query that sees no key has only zeros. With sums (one a row,
- * values as sums are held) the probabilities are not yet divided by them. */
-static enum ulp_status softmax_scores(struct ulp_call *call, const struct ulp_attention *a,
-                                      int64_t total, const struct ulp_tensor *acc,
-                                      const struct ulp_tensor *allowed,
-                                      struct ulp_tensor *probabilities, struct ulp_tensor *sums,
-                                      struct ulp_error *error)
-{
-    char text[512], number[40], cap[40], filter[40];
-    struct ulp_operand bias, hidden, sink;
-    const bool has_sink = a->sink || a->smooth, scaled = !isnan(a->scale);
-    snprintf(number, sizeof number, scaled ? "%a" : "%.0f",
-             scaled ? (double)a->scale : (double)a->q.size);
-    snprintf(cap, sizeof cap, "%a", (double)a->softcap);
-    snprintf(filter, sizeof filter, "%a", (double)a->filter);
-    snprintf(text, sizeof text,
-             "raw = acc * %s; capped = %s; masked = allowed ? capped + bias%s : -inf; top = %s; "
-             "sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = row_sum(e)%s; p = "
-             "sees ? e / all : 0; %s",
-             scaled ? "number" : "(1 / sqrt(number))",
-             a->softcap > 0 ? "cap * tanh(raw / cap)" : "raw",
-             a->hidden ? " + (hidden == 0 ? 0 : filter)" : "",
-             has_sink ? "max(row_max(masked), sink)" : "row_max(masked)",
-             has_sink ? " + exp(sink - top)" : "", sums ? "e" : "p");
-    enum ulp_status status = ulp_attention_lay_mask(call, a, total, a->mask, &bias, error);
-    if (status == ULP_OK)
-        status = ulp_attention_lay_mask(call, a, total, a->hidden, &hidden, error);
-    if (status == ULP_OK)
-        status = ulp_attention_lay_sink(call, a, &sink, error);
-    if (status != ULP_OK)
-        return status;
-    const struct ulp_rows rows = {.row_count = (size_t)(a->q.batch * a->q.heads * a->q.length),
-                                  .row_length = (size_t)total};
-    const struct ulp_operand full = {.row_stride = total, .position_stride = 1};
-    struct ulp_named_operand operands[] = {
-        {"acc", full},
-        {"allowed", full},
-        {"bias", bias},
-        {"number", {.constant = number}},
-        {"cap", {.constant = cap}},
-        {"hidden", hidden},
-        {"filter", {.constant = filter}},
-        {"sink", sink},
-    };
-    operands[0].operand.tensor = acc;
-    operands[1].operand.tensor = allowed;
-    struct ulp_named_operand outputs[] = {
-        {"", full},
-        {"all", {.tensor = sums, .row_stride = 1, .storage = &call->arithmetic->rows}},
-        {a->show, full}};
-    outputs[0].operand.tensor = probabilities;
-    outputs[2].operand.tensor = a->shown;
-    return ulp_call_text(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
-                         operands, a->shown ? 3 : 2, outputs, error);
-}
-
 const struct ulp_formula ulp_attend_average = {"acc all", "y", "all == 0 ? 0 : acc / all"};
 
 /* The second product, in acc, divided: one sum a row. */
@@ -203,48 +92,45 @@ static enum ulp_status make_sums(struct ulp_call *call, enum ulp_type type,
     return status == ULP_OK ? ulp_call_temporary(call, out, error) : status;
 }
 
-enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
-                           struct ulp_error *error)
+/* All keys and values are there. */
+static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_attention *a,
+                                     const struct ulp_tensor *keys, const struct ulp_heads *k,
+                                     const struct ulp_tensor *values, const struct ulp_heads *v,
+                                     struct ulp_error *error)
 {
     const enum ulp_type type = a->query->type;
-    struct ulp_heads k = a->k, v = a->v;
-    struct ulp_tensor keys, values, acc, allowed, probabilities, weighted, sums;
-    const bool flash = call->arithmetic->reduce == ULP_ORDER_WARP && a->out;
-    enum ulp_status status = ulp_attention_check(a, error);
-    if (status != ULP_OK ||
-        (status = join_past(call, a->past_key, a->past, a->key, &k, a->present_key, &keys,
-                            error)) != ULP_OK ||
-        (status = join_past(call, a->past_value, a->past, a->value, &v, a->present_value, &values,
-                            error)) != ULP_OK)
-        return status;
-    const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k.length};
+    struct ulp_tensor acc, allowed, probabilities, weighted, sums;
+    const bool tiled = ulp_attention_is_tiled(call, a),
+               flash = tiled || (call->arithmetic->reduce == ULP_ORDER_WARP && a->out);
+    const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k->length};
     const struct ulp_heads scores = ulp_heads_first(dims[0], dims[1], dims[2], dims[3]);
+    enum ulp_status status;
     if ((status = make_sums(call, type, &scores, &acc, error)) != ULP_OK ||
         (status = ulp_call_describe_tensor(call, &probabilities, type, 4, dims, error)) != ULP_OK ||
         (status = ulp_call_temporary(call, &probabilities, error)) != ULP_OK ||
-        (status = ulp_attention_allowed(call, a, &k, &allowed, error)) != ULP_OK)
+        (status = ulp_attention_allowed(call, a, k, &allowed, error)) != ULP_OK)
         return status;
-    const struct product first = {.a = a->query,
-                                  .b = &keys,
-                                  .a_heads = a->q,
-                                  .b_heads = k,
-                                  .b_line_step = k.step,
-                                  .b_k_step = 1,
-                                  .n = k.length,
-                                  .k = a->q.size,
-                                  .out = &acc,
-                                  .out_heads = scores};
-    struct product second = {.a = &probabilities,
-                             .b = &values,
-                             .a_heads = scores,
-                             .b_heads = v,
-                             .b_line_step = 1,
-                             .b_k_step = v.step,
-                             .n = v.size,
-                             .k = v.length,
-                             .out = a->out,
-                             .out_heads = a->y,
-                             .store = true};
+    const struct ulp_attention_product first = {.a = a->query,
+                                                .b = keys,
+                                                .a_heads = a->q,
+                                                .b_heads = *k,
+                                                .b_line_step = k->step,
+                                                .b_k_step = 1,
+                                                .n = k->length,
+                                                .k = a->q.size,
+                                                .out = &acc,
+                                                .out_heads = scores};
+    struct ulp_attention_product second = {.a = &probabilities,
+                                           .b = values,
+                                           .a_heads = scores,
+                                           .b_heads = *v,
+                                           .b_line_step = 1,
+                                           .b_k_step = v->step,
+                                           .n = v->size,
+                                           .k = v->length,
+                                           .out = a->out,
+                                           .out_heads = a->y,
+                                           .store = true};
     if (flash) {
         const struct ulp_heads whole =
             ulp_heads_first(a->y.batch, a->y.heads, a->y.length, a->y.size);
@@ -256,11 +142,88 @@ enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
         second.out_heads = whole;
         second.store = false;
     }
-    if ((status = multiply(call, &first, error)) == ULP_OK)
-        status = softmax_scores(call, a, k.length, &acc, &allowed, &probabilities,
-                                flash ? &sums : NULL, error);
-    if (status == ULP_OK && a->out)
-        status = multiply(call, &second, error);
+    status = ulp_attention_multiply(call, &first, error);
+    if (status == ULP_OK && tiled) {
+        for (size_t i = 0; i < sums.count; i++)
+            ((float *)sums.data)[i] = 1; /* what is weighted is divided already */
+        status = ulp_attend_tiles(call, a, k->length, &acc, &allowed, &second, error);
+    } else if (status == ULP_OK) {
+        status = ulp_attention_scores(call, a, k->length, &acc, &allowed, flash ? "e" : "p",
+                                      &probabilities, flash ? &sums : NULL, error);
+        if (status == ULP_OK && a->out)
+            status = ulp_attention_multiply(call, &second, error);
+    }
     return status == ULP_OK && flash ? divide_by_sums(call, &weighted, &sums, &a->y, a->out, error)
                                      : status;
+}
+
+/* x times a factor in FP32, in the same layout. */
+static enum ulp_status scale(struct ulp_call *call, const struct ulp_tensor *x, double factor,
+                             struct ulp_tensor *out, struct ulp_error *error)
+{
+    char number[40];
+    const struct ulp_rows rows = {.row_count = 1, .row_length = x->count};
+    snprintf(number, sizeof number, "%a", factor);
+    const struct ulp_named_operand operands[] = {{"x", {.tensor = x, .position_stride = 1}},
+                                                 {"factor", {.constant = number}}};
+    const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
+    const enum ulp_status status =
+        ulp_call_temporary_in(call, out, &call->arithmetic->storage, x->rank, x->dims, error);
+    return status == ULP_OK ? ulp_call_text(call, "y = x * factor; y", call->arithmetic, &rows, 2,
+                                            operands, 1, &result, error)
+                            : status;
+}
+
+/* Written out in FP32: query and key times the root of the scale, and one rounding at the end. */
+static enum ulp_status attend_in_fp32(struct ulp_call *call, const struct ulp_attention *a,
+                                      const struct ulp_tensor *keys, const struct ulp_heads *k,
+                                      const struct ulp_tensor *values, const struct ulp_heads *v,
+                                      struct ulp_error *error)
+{
+    const double root = sqrt(isnan(a->scale) ? 1 / sqrt((double)a->q.size) : (double)a->scale);
+    struct ulp_arithmetic fp32 = *call->arithmetic;
+    struct ulp_call inner = *call;
+    struct ulp_attention own = *a;
+    struct ulp_tensor query, scaled, wide, ones;
+    fp32.storage = fp32.factor = fp32.sum = fp32.compute;
+    fp32.schedule = (struct ulp_schedule){.fused = true};
+    fp32.reduce = ULP_ORDER_SEQUENTIAL;
+    fp32.attention = ULP_ATTENTION_WHOLE;
+    inner.arithmetic = &fp32;
+    inner.packed = NULL;
+    own.query = &query;
+    own.scale = 1;
+    own.out = &wide;
+    own.y = ulp_heads_first(a->y.batch, a->y.heads, a->y.length, a->y.size);
+    const struct ulp_heads one = ulp_heads_first(a->y.batch, a->y.heads, a->y.length, 1);
+    enum ulp_status status = scale(&inner, a->query, (float)root, &query, error);
+    if (status == ULP_OK)
+        status = scale(&inner, keys, (float)root, &scaled, error);
+    if (status == ULP_OK)
+        status = make_sums(&inner, a->query->type, &own.y, &wide, error);
+    if (status == ULP_OK)
+        status = make_sums(&inner, a->query->type, &one, &ones, error);
+    if (status == ULP_OK)
+        status = attend_joined(&inner, &own, &scaled, k, values, v, error);
+    for (size_t i = 0; status == ULP_OK && i < ones.count; i++)
+        ((float *)ones.data)[i] = 1;
+    return status == ULP_OK ? divide_by_sums(call, &wide, &ones, &a->y, a->out, error) : status;
+}
+
+enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
+                           struct ulp_error *error)
+{
+    struct ulp_heads k = a->k, v = a->v;
+    struct ulp_tensor keys, values;
+    enum ulp_status status = ulp_attention_check(a, error);
+    if (status == ULP_OK)
+        status = join_past(call, a->past_key, a->past, a->key, &k, a->present_key, &keys, error);
+    if (status == ULP_OK)
+        status =
+            join_past(call, a->past_value, a->past, a->value, &v, a->present_value, &values, error);
+    if (status != ULP_OK)
+        return status;
+    return call->arithmetic->attention == ULP_ATTENTION_MATH && a->out && !a->shown
+               ? attend_in_fp32(call, a, &keys, &k, &values, &v, error)
+               : attend_joined(call, a, &keys, &k, &values, &v, error);
 }

@@ -1,0 +1,107 @@
+/* The parts of attention: products over heads, and the softmax between them. */
+#include <math.h>
+#include <stdio.h>
+
+#include "ops/attention/mask.h"
+#include "ops/attention/scores.h"
+#include "ops/contraction.h"
+#include "ops/ops_move.h"
+
+enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p,
+                                       struct ulp_error *error)
+{
+    const int64_t batches = p->a_heads.batch * p->a_heads.heads, m = p->a_heads.length;
+    const int64_t repeat = p->a_heads.heads / p->b_heads.heads;
+    int64_t *a_batch, *b_batch, *o_batch, *a_line, *a_k, *b_line, *b_k, *row, *column;
+    enum ulp_status status;
+    if ((status = ulp_call_take(call, (size_t)batches, sizeof *a_batch, &a_batch, error)) !=
+            ULP_OK ||
+        (status = ulp_call_take(call, (size_t)batches, sizeof *b_batch, &b_batch, error)) !=
+            ULP_OK ||
+        (status = ulp_call_take(call, (size_t)batches, sizeof *o_batch, &o_batch, error)) !=
+            ULP_OK ||
+        (status = ulp_move_table(call, &a_line, (size_t)m, 0, p->a_heads.step, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &a_k, (size_t)p->k, p->first, 1, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &b_line, (size_t)p->n, 0, p->b_line_step, error)) !=
+            ULP_OK ||
+        (status = ulp_move_table(call, &b_k, (size_t)p->k, p->first * p->b_k_step, p->b_k_step,
+                                 error)) != ULP_OK ||
+        (status = ulp_move_table(call, &row, (size_t)m, 0, p->out_heads.step, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &column, (size_t)p->n, 0, 1, error)) != ULP_OK)
+        return status;
+    for (int64_t g = 0; g < batches; g++) {
+        int64_t b = g / p->a_heads.heads, h = g % p->a_heads.heads;
+        a_batch[g] = b * p->a_heads.batch_step + h * p->a_heads.head_step;
+        b_batch[g] = b * p->b_heads.batch_step + h / repeat * p->b_heads.head_step;
+        o_batch[g] = b * p->out_heads.batch_step + h * p->out_heads.head_step;
+    }
+    struct ulp_contraction problem = {
+        .batch_count = (size_t)batches,
+        .m = (size_t)m,
+        .n = (size_t)p->n,
+        .k = (size_t)p->k,
+        .out = p->out,
+        .store = p->store,
+        .onto = p->onto,
+        .a = {.tensor = p->a, .batch_offset = a_batch, .line_offset = a_line, .k_offset = a_k},
+        .b = {.tensor = p->b, .batch_offset = b_batch, .line_offset = b_line, .k_offset = b_k},
+        .out_batch_offset = o_batch,
+        .out_row_offset = row,
+        .out_column_offset = column,
+    };
+    return ulp_call_contract(call, &problem, error);
+}
+
+enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_attention *a,
+                                     int64_t total, const struct ulp_tensor *acc,
+                                     const struct ulp_tensor *allowed, const char *wanted,
+                                     struct ulp_tensor *out, struct ulp_tensor *sums,
+                                     struct ulp_error *error)
+{
+    char text[512], number[40], cap[40], filter[40];
+    struct ulp_operand bias, hidden, sink;
+    const bool has_sink = a->sink || a->smooth, scaled = !isnan(a->scale);
+    snprintf(number, sizeof number, scaled ? "%a" : "%.0f",
+             scaled ? (double)a->scale : (double)a->q.size);
+    snprintf(cap, sizeof cap, "%a", (double)a->softcap);
+    snprintf(filter, sizeof filter, "%a", (double)a->filter);
+    snprintf(text, sizeof text,
+             "raw = acc * %s; capped = %s; masked = allowed ? capped + bias%s : -inf; top = %s; "
+             "sees = !(top == -inf); e = sees ? exp(masked - top) : 0; all = row_sum(e)%s; p = "
+             "sees ? e / all : 0; %s",
+             scaled ? "number" : "(1 / sqrt(number))",
+             a->softcap > 0 ? "cap * tanh(raw / cap)" : "raw",
+             a->hidden ? " + (hidden == 0 ? 0 : filter)" : "",
+             has_sink ? "max(row_max(masked), sink)" : "row_max(masked)",
+             has_sink ? " + exp(sink - top)" : "", wanted);
+    enum ulp_status status = ulp_attention_lay_mask(call, a, total, a->mask, &bias, error);
+    if (status == ULP_OK)
+        status = ulp_attention_lay_mask(call, a, total, a->hidden, &hidden, error);
+    if (status == ULP_OK)
+        status = ulp_attention_lay_sink(call, a, &sink, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_rows rows = {.row_count = (size_t)(a->q.batch * a->q.heads * a->q.length),
+                                  .row_length = (size_t)total};
+    const struct ulp_operand full = {.row_stride = total, .position_stride = 1};
+    struct ulp_named_operand operands[] = {
+        {"acc", full},
+        {"allowed", full},
+        {"bias", bias},
+        {"number", {.constant = number}},
+        {"cap", {.constant = cap}},
+        {"hidden", hidden},
+        {"filter", {.constant = filter}},
+        {"sink", sink},
+    };
+    operands[0].operand.tensor = acc;
+    operands[1].operand.tensor = allowed;
+    struct ulp_named_operand outputs[] = {
+        {"", full},
+        {"all", {.tensor = sums, .row_stride = 1, .storage = &call->arithmetic->rows}},
+        {a->show, full}};
+    outputs[0].operand.tensor = out;
+    outputs[2].operand.tensor = a->shown;
+    return ulp_call_text(call, text, call->arithmetic, &rows, sizeof operands / sizeof *operands,
+                         operands, a->shown ? 3 : 2, outputs, error);
+}

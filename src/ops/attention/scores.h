@@ -1,0 +1,29 @@
+/* The parts of attention: products over heads, and the softmax between them. */
+#ifndef ULP_OPS_ATTENTION_SCORES_H
+#define ULP_OPS_ATTENTION_SCORES_H
+
+#include "ops/attention/attention.h"
+
+/* out[b, h, i, j] = sum over c of a(b, h, i, c) * b(b, h / repeat, j, c); the steps say where. */
+struct ulp_attention_product {
+    const struct ulp_tensor *a, *b;
+    struct ulp_heads a_heads, b_heads;
+    int64_t b_line_step, b_k_step, n;
+    int64_t first, k; /* c from `first` on */
+    struct ulp_tensor *out;
+    struct ulp_heads out_heads;
+    bool store, onto; /* as of struct ulp_contraction */
+};
+enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_attention_product *p,
+                                       struct ulp_error *error);
+
+/* Of scores as sums of products: rows are queries, positions keys. wanted: "p", probabilities,
+ * zeros where a query sees no key; "e", not yet divided by their sums (one a row, as sums are
+ * held); "masked", scores with scale, cap and masks. */
+enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_attention *a,
+                                     int64_t total, const struct ulp_tensor *acc,
+                                     const struct ulp_tensor *allowed, const char *wanted,
+                                     struct ulp_tensor *out, struct ulp_tensor *sums,
+                                     struct ulp_error *error);
+
+#endif

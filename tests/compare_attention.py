@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Attention in tiles against an NVIDIA H200's kernels: how many bits of every recorded result are equal.
+
+    tests/compare_attention.py ULPSCOPE FILE [--all]
+
+FILE, DATA/gpu/h200_attention.npz or the sample of it in tests/data/unit, has results of scaled_dot_product_attention (PyTorch 2.11, cuDNN 9.19) by its four back ends. For each the graph of one
+Attention node runs with `attention=` that kernel, and with attention=whole. Limits: 99 % of flash2 and cudnn, 97 % of the others, a case each; what is
+below is listed. Exit code 1 when there is any. Needs numpy."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
+from onnx_writer import node, write_model  # pylint: disable=wrong-import-position
+
+KERNELS = {"FLASH_ATTENTION": ("flash2", 0.99), "CUDNN_ATTENTION": ("cudnn", 0.99), "EFFICIENT_ATTENTION": ("efficient", 0.97), "MATH": ("math", 0.97)}
+
+
+def round_to(values, kind):
+    if kind == "float16":
+        return values.astype(np.float16).astype(np.float32)
+    bits = values.view(np.uint32).astype(np.uint64)
+    return (((bits + 0x7FFF + (bits >> 16 & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
+
+
+def bits_of(values, kind):
+    return values.astype(np.float16).view(np.int16) if kind == "float16" else (values.view(np.uint32) >> 16).astype(np.uint16).view(np.int16)
+
+
+def run(program, arithmetic, model, inputs, folder):
+    out = os.path.join(folder, "out.npz")
+    done = subprocess.run([program, "run", model, "-i", inputs, "-a", arithmetic, "-q", "-o", out], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{arithmetic}: {done.stderr.strip()}")
+    with np.load(out) as file:
+        return file["y"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("file")
+    parser.add_argument("--all", action="store_true", help="list every case")
+    given = parser.parse_args()
+    program = os.path.abspath(given.program)
+    recorded = np.load(given.file)
+    equal, below = {}, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for case in json.loads(bytes(recorded["meta"]))["cases"]:
+            kernel, limit = KERNELS[case["backend"]]
+            batch, heads, queries, keys, size = case["shape"]
+            random, kind = np.random.default_rng(case["seed"]), case["type"]
+            arrays = {}
+            for name, length, amplitude in (("q", queries, case["amplitude"]), ("k", keys, case["amplitude"]), ("v", keys, 1)):
+                drawn = random.standard_normal((batch, heads, length, size)).astype(np.float32)
+                arrays[name] = round_to(drawn * np.float32(amplitude), kind)
+            model, inputs = os.path.join(folder, "model.onnx"), os.path.join(folder, "inputs.npz")
+            write_model(model, [node("Attention", "q k v", "y", "attention", is_causal=case["causal"])], {n: a.shape for n, a in arrays.items()}, ["y"], {}, opset=23)
+            np.savez(inputs, **arrays)
+            base = {"float16": "fp16", "bfloat16": "bf16"}[kind]
+            shares = []
+            for part in (kernel, "whole"):
+                mine = bits_of(run(program, f"{base},attention={part}", model, inputs, folder), kind)
+                if case["rows"] != "all":
+                    mine = mine[:, :, :: int(case["rows"][2:])]
+                shares.append(float(np.mean(mine == recorded[case["key"]])))
+            equal.setdefault(kernel, []).append(shares)
+            below += shares[0] < limit
+            if given.all or shares[0] < limit:
+                print(f"{kernel} {case['shape']}{' causal' if case['causal'] else ''} {kind} x {case['amplitude']:g}: {shares[0]:.2%} of bits equal, whole {shares[1]:.2%}")
+    print("kernel     cases  least    mean     whole rows at once: least, mean")
+    for kernel, shares in equal.items():
+        own, whole = np.array(shares).T
+        print(f"{kernel:10} {len(own):5}  {own.min():.2%}  {own.mean():.2%}  {whole.min():.2%}  {whole.mean():.2%}")
+    sys.exit(below > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Attention in tiles, as an H200's kernels returned it: the sample that lies here, and with $ULPSCOPE_TEST_DATA all that was recorded, where three cases
+# of 160 are known to be below their limits.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: attention is not compared"; exit 77; }
+"$python" "$source/tests/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" || fail "attention is not the recorded one"
+# equal bits for any number of threads and any instruction set; masks, a past and grouped heads among them
+for case in multiheadattention multiheadattention_past attention_pairs groupqueryattention_later groupqueryattention_window groupqueryattention_sink; do
+    folder=$source/tests/data/microsoft/test_$case
+    for kernel in flash2 cudnn efficient math; do
+        for setting in 1: 2: 2:avx512 2:avx512,avx2; do
+            ULPSCOPE_DISABLE_CPU=${setting#*:} "$program" run "$folder/model.onnx" -i "$folder/test_data_set_0" -a "bf16,attention=$kernel" -t "${setting%:*}" -q -o "out_$setting.npz" ||
+                fail "$case in $kernel"
+            cmp -s out_1:.npz "out_$setting.npz" || fail "$case in $kernel: other bits with $setting"
+        done
+    done
+done
+for bad in fp32,attention=flash2 fp16,acc=fp16,attention=cudnn fp16,unit=none,attention=math bf16,split-k=4,attention=flash2 fp8-e4m3,attention=flash2; do
+    expect 2 "$bad" "$program" arith "$bad"
+    shows err "attention=" "$bad"
+done
+expect 0 "a kernel is described" "$program" arith bf16,attention=cudnn
+shows out "keys in tiles of 128" "the kernel"
+exit $failed
