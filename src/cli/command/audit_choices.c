@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
 
@@ -118,7 +117,7 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
     out->list = list.failed || !list.length ? NULL : strdup(list.data);
     const bool failed = list.failed || (list.length && !out->list);
     ulp_text_free(&list);
-    return status == ULP_OK && failed ? ulp_out_of_memory(error) : status;
+    return status == ULP_OK && failed ? out_of_memory(error) : status;
 }
 
 enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,

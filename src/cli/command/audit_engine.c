@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "cli/command/command_audit.h"
 
 #define LANE_NAME "engine"
@@ -22,7 +21,7 @@ static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lan
     for (size_t l = 0; all && l < count; l++)
         all[l] = l;
     const enum ulp_status status =
-        all ? pick_lanes(lanes, all, count, list, error) : ulp_out_of_memory(error);
+        all ? pick_lanes(lanes, all, count, list, error) : out_of_memory(error);
     free(all);
     if (status != ULP_OK)
         return status;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
 #include "cli/ranks.h"
@@ -128,7 +127,7 @@ static enum ulp_status read_pairs(const struct audit_options *options, struct gi
     for (size_t p = 0; p < options->pair_count; p++)
         ulp_text_put(&given->names, options->pairs[p], strlen(options->pairs[p]) + 1);
     if (!given->pairs || given->names.failed)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     for (size_t p = 0; p < options->pair_count; p++) {
         char *name = given->names.data + at, *equals = strchr(name, '=');
         at += strlen(name) + 1;
@@ -149,7 +148,7 @@ static enum ulp_status list_inputs(struct running *running, struct given *given,
                                           .context = running,
                                           .open = open_one,
                                           .close = close_one};
-    return given->items ? ULP_OK : ulp_out_of_memory(error);
+    return given->items ? ULP_OK : out_of_memory(error);
 }
 
 static enum ulp_status prepare(struct running *running, struct given *given,
@@ -158,7 +157,7 @@ static enum ulp_status prepare(struct running *running, struct given *given,
     const struct audit_options *options = running->options;
     put_arguments(options, &given->words);
     enum ulp_status status =
-        given->words.failed ? ulp_out_of_memory(error) : list_inputs(running, given, error);
+        given->words.failed ? out_of_memory(error) : list_inputs(running, given, error);
     if (status == ULP_OK)
         status = read_pairs(options, given, error);
     given->ranks = (struct ulp_ranks){.self = ranks_self(),

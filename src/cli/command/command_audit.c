@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
 #include "cli/ranks.h"
@@ -89,7 +88,7 @@ static enum ulp_status choose_folder(const struct audit_options *options, size_t
     if (count_shapes(&options->common) > 1)
         ulp_text_add(&text, "/shape-%zu", n + 1);
     *out = text.data;
-    return text.failed ? ulp_out_of_memory(error) : ULP_OK;
+    return text.failed ? out_of_memory(error) : ULP_OK;
 }
 
 /* The reports of several shapes, whose folders are not among the options. */

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -128,7 +127,7 @@ static enum ulp_status read_recordings(const struct compare_options *options, st
         return status;
     c->recordings = calloc(c->read.count + 1, sizeof *c->recordings);
     if (!c->recordings)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     for (size_t r = 0; r < c->read.count; r++)
         if (c->read.items[r].iteration == options->iteration)
             c->recordings[c->recording_count++] = c->read.items[r];

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "cli/command.h"
 
 enum {
@@ -204,7 +203,7 @@ static enum ulp_status read_products(const struct fit_options *options, struct p
     enum ulp_status status = ULP_OK;
     list->items = calloc(options->word_count, sizeof *list->items);
     if (!list->items)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     for (size_t w = 0, used; w < options->word_count && status == ULP_OK; w += used) {
         struct ulp_fit_product *product = &list->items[list->count++];
         product->transposed_a = options->transposed_a;

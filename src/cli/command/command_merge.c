@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "cli/command/command_audit.h"
 #include "cli/sandbox/sandbox.h"
 
@@ -88,7 +87,7 @@ static enum ulp_status read_arguments(const char *folder, int *argc, char ***arg
     if (!*argv || !count || bytes[count - 1]) {
         status = *argv
                      ? ulp_fail(error, ULP_ERROR_INPUT, "%s/audit.part: holds no arguments", folder)
-                     : ulp_out_of_memory(error);
+                     : out_of_memory(error);
         free(*text);
         free(*argv);
         return status;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "cli/command.h"
 
 enum { OPTION_FAIL = 512, OPTION_WIDEN };
@@ -90,7 +89,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
     const size_t count = common->input_count ? samples->count : 0; /* random ones say nothing */
     struct ulp_tensor_set *sets = calloc(count + 1, sizeof *sets);
     if (!sets)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     for (size_t s = 0; s < count; s++)
         sets[s] = samples->items[s].inputs;
     const struct ulp_prove_box box = {.ranges = common->ranges,

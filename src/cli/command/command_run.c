@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -93,7 +92,7 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
         ulp_text_add(&name, event->execution ? "%s[%zu]" : "%s", event->output_names[o],
                      event->execution);
         if (name.failed) {
-            status = ulp_out_of_memory(error);
+            status = out_of_memory(error);
         } else if (!ulp_tensor_set_find(set, name.data)) {
             status = ulp_tensor_copy(&copy, value, kept->budget, error);
             if (status == ULP_OK)

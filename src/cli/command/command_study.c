@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -170,7 +169,7 @@ static enum ulp_status claim_files(const struct study_options *options, struct u
     for (size_t i = 0; i < kinds * shapes && shapes > 1 && status == ULP_OK; i++) {
         char *file = name_file(options, files[i % kinds], i / kinds);
         if (files[i % kinds])
-            status = file ? claim_output(names[i % kinds], file, error) : ulp_out_of_memory(error);
+            status = file ? claim_output(names[i % kinds], file, error) : out_of_memory(error);
         free(file);
     }
     return status;
@@ -184,7 +183,7 @@ static enum ulp_status open_work(const struct study_options *options, struct wor
     work->sizes = calloc(shapes, sizeof *work->sizes);
     work->shapes = calloc(shapes, sizeof *work->shapes);
     if (!work->studies || !work->sizes || !work->shapes)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     const enum ulp_status status = claim_files(options, error);
     return status == ULP_OK
                ? load_model(options->common.model, options->common.budget, &work->model, error)
@@ -209,7 +208,7 @@ static enum ulp_status open_shape(const struct study_options *options, struct wo
         return status;
     work->inputs = list_samples(&work->samples);
     if (!work->inputs)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     for (size_t i = 0; i < work->inputs[0].inputs->count; i++)
         work->sizes[n] += (double)work->inputs[0].inputs->items[i].tensor.count;
     return ULP_OK;

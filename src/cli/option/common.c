@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/sandbox/sandbox.h"
@@ -394,7 +393,7 @@ static enum ulp_status explain_word(const struct ulp_arithmetic *before, const c
     bool part = before && memchr(list, '=', (size_t)length);
     ulp_text_add(&name, "%s%s%.*s", part ? before->name : "", part ? "," : "", length, list);
     enum ulp_status status =
-        name.failed ? ulp_out_of_memory(error) : ulp_arithmetic_find(name.data, &ignored, error);
+        name.failed ? out_of_memory(error) : ulp_arithmetic_find(name.data, &ignored, error);
     ulp_text_free(&name);
     return status == ULP_OK
                ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list)
@@ -425,7 +424,7 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
         if (!grown) {
             free(*out);
             *out = NULL;
-            return ulp_out_of_memory(error);
+            return out_of_memory(error);
         }
         *out = grown;
         grown[(*count)++] = arithmetic;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -49,7 +48,7 @@ static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keep
         return ULP_OK;
     lanes->joined = malloc((plan->count + rules->count) * sizeof *lanes->joined);
     if (!lanes->joined)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     memcpy(lanes->joined, plan->items, plan->count * sizeof *plan->items);
     memcpy(lanes->joined + plan->count, rules->items, rules->count * sizeof *rules->items);
     ulp_text_add(&name, "%s", plan->name);
@@ -59,7 +58,7 @@ static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keep
     lanes->joined_name = name.failed ? NULL : strdup(name.data);
     ulp_text_free(&name);
     *out = (struct ulp_keeps){plan->count + rules->count, lanes->joined, lanes->joined_name};
-    return lanes->joined_name ? ULP_OK : ulp_out_of_memory(error);
+    return lanes->joined_name ? ULP_OK : out_of_memory(error);
 }
 
 static enum ulp_status read_rules(const struct keep_options *keep, struct lane_list *lanes,
@@ -67,7 +66,7 @@ static enum ulp_status read_rules(const struct keep_options *keep, struct lane_l
 {
     struct ulp_keep *items = calloc(keep->rule_count + 1, sizeof *items);
     if (!items)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     lanes->rules.items = lanes->rule_items = items;
     enum ulp_status status = ULP_OK;
     for (size_t r = 0; r < keep->rule_count && status == ULP_OK; r++) {
@@ -76,7 +75,7 @@ static enum ulp_status read_rules(const struct keep_options *keep, struct lane_l
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "--keep");
         if (!(items[r].pattern = strndup(keep->rules[r], length)))
-            return ulp_out_of_memory(error);
+            return out_of_memory(error);
         lanes->rules.count++;
     }
     return ULP_OK;
@@ -105,7 +104,7 @@ static enum ulp_status find_files(const char *list, struct fused_files *out,
         if (fuse && (memchr(value, '.', rest) || memchr(value, '/', rest))) {
             ulp_text_add(&plain, "fuse=groups");
             out->names[out->count] = strndup(value, rest);
-            status = out->names[out->count++] ? ULP_OK : ulp_out_of_memory(error);
+            status = out->names[out->count++] ? ULP_OK : out_of_memory(error);
         } else if (rest == strlen("groups") && strncmp(value, "groups", rest) == 0) {
             status = ulp_fail(error, ULP_ERROR_USAGE,
                               "fuse=groups: name the file that has them, as fuse=groups.json");
@@ -119,7 +118,7 @@ static enum ulp_status find_files(const char *list, struct fused_files *out,
         word++;
     }
     if (status == ULP_OK && (plain.failed || !out->names))
-        status = ulp_out_of_memory(error);
+        status = out_of_memory(error);
     out->plain = plain.data;
     return status;
 }
@@ -158,7 +157,7 @@ static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t co
     lanes->groups = calloc(lanes->count, sizeof *lanes->groups);
     lanes->files = calloc(lanes->count, sizeof *lanes->files);
     if (!lanes->arithmetics || !lanes->keeps || !lanes->groups || !lanes->files)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     for (size_t l = 0; l < count; l++) {
         lanes->arithmetics[1 + l] = listed[l];
         lanes->keeps[1 + l] = lanes->rules;
@@ -231,7 +230,7 @@ enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes,
                               .groups = calloc(count + 1, sizeof *out->groups),
                               .names = calloc(count + 1, sizeof *out->names)};
     if (!out->arithmetics || !out->keeps || !out->groups || !out->names)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
         out->arithmetics[i] = lanes->arithmetics[indexes[i]];
         out->keeps[i] = lanes->keeps[indexes[i]];

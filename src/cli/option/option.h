@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <ulpscope.h>
 
+#include "base/error.h"
+
+/* For what the program itself lacked memory; the library's ulp_out_of_memory names its budget, too.
+ */
+static inline enum ulp_status out_of_memory(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
+}
+
 /* --shape NAME=1x77. */
 struct input_shape {
     char *name;

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -25,7 +24,7 @@ static enum ulp_status add_sample(struct sample_list *list, const char *name, co
         free(copy);
         free(own);
         ulp_tensor_set_free(inputs);
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     }
     items[list->count++] =
         (struct sample){.name = copy, .path = own, .inputs = *inputs, .loaded = true};
@@ -52,7 +51,7 @@ static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
         ulp_text_add(&name, recordings.count > 1 ? "%s[%zu]" : "%s", recording->name,
                      recording->iteration);
         if (name.failed) {
-            status = ulp_out_of_memory(error);
+            status = out_of_memory(error);
         } else {
             status = add_sample(list, name.data, NULL, &recording->tensors, error);
             recording->tensors = (struct ulp_tensor_set){0};
@@ -188,14 +187,14 @@ enum ulp_status visit_list(const char *list, use_path *use, void *context, struc
         if (slash && *line != '/')
             ulp_text_put(&path, list, (size_t)(slash + 1 - list));
         ulp_text_put(&path, line, strlen(line));
-        status = path.failed ? ulp_out_of_memory(error) : use(context, path.data, error);
+        status = path.failed ? out_of_memory(error) : use(context, path.data, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "%s: line %zu", list, number);
         ulp_text_free(&path);
         count++;
     }
     if (status == ULP_OK && !feof(file) && !ferror(file)) /* getline wanted memory */
-        status = ulp_out_of_memory(error);
+        status = out_of_memory(error);
     if (status == ULP_OK && (ferror(file) || !count))
         status = ulp_fail(error, ULP_ERROR_INPUT,
                           "%s: names no sample: expected a path on each line", list);
@@ -349,7 +348,7 @@ static enum ulp_status make_random(const struct ulp_model *model,
         status = add_sample(list, name.data, NULL, &inputs, error);
     else {
         ulp_tensor_set_free(&inputs);
-        status = ulp_out_of_memory(error);
+        status = out_of_memory(error);
     }
     ulp_text_free(&name);
     return status;

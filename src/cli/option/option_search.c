@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "cli/command.h"
 
 struct ulp_sample *list_samples(const struct sample_list *samples)
@@ -30,7 +29,7 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
     out->searched = list_samples(&out->given);
     out->validated = list_samples(&out->held_out);
     if (status == ULP_OK && (!out->searched || !out->validated))
-        status = ulp_out_of_memory(error);
+        status = out_of_memory(error);
     return status;
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -46,7 +45,7 @@ enum ulp_status set_shapes(struct ulp_model *model, const struct common_options 
     ulp_text_add(&said, "%s", "");
     *text = said.data;
     if (status == ULP_OK && said.failed)
-        status = ulp_out_of_memory(error);
+        status = out_of_memory(error);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--shape");
 }
 
@@ -57,7 +56,7 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
         realloc(results->items, (results->count + audit->lane_count) * sizeof *items);
     enum ulp_status status = ULP_OK;
     if (!items)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     results->items = items;
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
         const struct ulp_audit_output *worst = ulp_audit_worst(&audit->lanes[l].outputs);
@@ -69,7 +68,7 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
                                       .nonfinite = worst ? worst->entire.nonfinite : 0};
         items[results->count++] = result;
         if (!result.shape || !result.lane || !result.output)
-            status = ulp_out_of_memory(error);
+            status = out_of_memory(error);
     }
     return status;
 }

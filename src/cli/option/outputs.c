@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -86,7 +85,7 @@ static enum ulp_status add_file(struct files *files, const char *what, const cha
 {
     struct file *grown = realloc(files->items, (files->count + 1) * sizeof *grown);
     if (!grown)
-        return ulp_out_of_memory(error);
+        return out_of_memory(error);
     files->items = grown;
     struct file *file = &grown[files->count++];
     *file = (struct file){.what = strdup(what), .path = strdup(path), .real = resolve(path)};
@@ -97,7 +96,7 @@ static enum ulp_status add_file(struct files *files, const char *what, const cha
     free(file->path);
     free(file->real);
     files->count--;
-    return ulp_out_of_memory(error);
+    return out_of_memory(error);
 }
 
 static bool is_same(const struct file *a, const struct file *b)
@@ -182,7 +181,7 @@ static enum ulp_status add_folder(const char *what, const char *folder, int dept
         status =
             path ? add_entry(what, path,
                              is_descended(what, folder, arrays, entry->d_name) ? depth : 0, error)
-                 : ulp_out_of_memory(error);
+                 : out_of_memory(error);
         free(path);
     }
     if (stream)
@@ -207,7 +206,7 @@ static enum ulp_status add_reads(const struct argp_option *row, char *what, cons
     enum ulp_status status = add_read(what, path, error);
     if (status == ULP_OK && row->name && ulp_text_ends(path, ".txt") && stat(path, &info) == 0 &&
         S_ISREG(info.st_mode) && visit_list(path, add_read, what, &ignored) == ULP_ERROR_MEMORY)
-        status = ulp_out_of_memory(error);
+        status = out_of_memory(error);
     return status;
 }
 
@@ -218,7 +217,7 @@ static enum ulp_status add_reads_within(char *what, const char *value, struct ul
     for (const char *at = strchr(value, '='); at && status == ULP_OK; at = strchr(at + 1, '=')) {
         char *word = strndup(at + 1, strcspn(at + 1, ",="));
         if (!word)
-            status = ulp_out_of_memory(error);
+            status = out_of_memory(error);
         else if (access(word, F_OK) == 0)
             status = add_file(&reads, what, word, error);
         free(word);
@@ -302,7 +301,7 @@ static enum ulp_status check_place(const struct file *output, struct ulp_error *
     enum ulp_status status = ULP_OK;
     const int code = real && access(folder, W_OK | X_OK) != 0 ? errno : 0;
     if (!real)
-        status = ulp_out_of_memory(error);
+        status = out_of_memory(error);
     else if (!*base_name(output->path))
         status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no name of a file", output->path);
     else if (code && !(code == ENOENT && (is_made(real, &folders) || is_made(real, &kept))))
@@ -332,7 +331,7 @@ static enum ulp_status check_kept(const struct file *output, struct ulp_error *e
         char *folder = resolve_folder(kept.items[k].path);
         const size_t length = folder ? strlen(folder) : 0;
         if (!folder)
-            status = ulp_out_of_memory(error);
+            status = out_of_memory(error);
         else if (strncmp(output->real, folder, length) == 0 && output->real[length] == '/' &&
                  output->real + length + 1 == base_name(output->real) &&
                  ulp_text_ends(output->real, ".part"))
@@ -392,7 +391,7 @@ enum ulp_status claim_report(const char *what, const char *folder, const char *c
     enum ulp_status status = add_file(&folders, what, folder, error);
     for (const char *at = names_written(command); *at && status == ULP_OK; at += strspn(at, " ")) {
         char *name = strndup(at, strcspn(at, " ")), *path = name ? join(folder, name) : NULL;
-        status = path ? claim_output(what, path, error) : ulp_out_of_memory(error);
+        status = path ? claim_output(what, path, error) : out_of_memory(error);
         at += name ? strlen(name) : 0;
         free(name);
         free(path);
@@ -428,7 +427,7 @@ static enum ulp_status enter(const struct argp *argp, int argc, char **argv, int
     struct entering entering = {mark, error, ULP_OK};
     return visit_arguments(argp, argc, argv, enter_argument, &entering) ? ULP_OK
            : entering.status != ULP_OK                                  ? entering.status
-                                                                        : ulp_out_of_memory(error);
+                                                                        : out_of_memory(error);
 }
 
 int enter_paths(const struct argp *argp, int argc, char **argv)
