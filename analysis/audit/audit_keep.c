@@ -18,9 +18,11 @@ const struct ulp_audit_constant *ulp_audit_spoiling(const struct ulp_audit_lane 
     return NULL;
 }
 
-bool ulp_audit_breaks_range(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
+bool ulp_audit_overflow_needs_range(const struct ulp_audit_lane *lane,
+                                    const struct ulp_audit_node *node, bool born,
+                                    bool reads_overflow)
 {
-    return node->zeroes || ulp_audit_spoiling(lane, node);
+    return (born || reads_overflow) && !ulp_audit_is_absorbed(lane, node) && !node->absorbs;
 }
 
 bool ulp_audit_should_keep(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node)
@@ -30,9 +32,28 @@ bool ulp_audit_should_keep(const struct ulp_audit_lane *lane, const struct ulp_a
         beyond |= node->outputs[o].range.headroom_bits < 0;
         by_inputs |= node->outputs[o].carried.nonfinite > 0 && node->source >= 0;
     }
-    return !ulp_audit_is_absorbed(lane, node) && !node->absorbs &&
-           ((node->born && (!by_inputs || node->zeroed)) || node->reads_overflow ||
-            (node->poisoned && beyond) || ulp_audit_breaks_range(lane, node));
+    /* by a constant beyond the format, or a zero that breaks another: no result is too large */
+    const bool breaks = node->zeroes || ulp_audit_spoiling(lane, node);
+    return ulp_audit_overflow_needs_range(lane, node,
+                                          (node->born && (!by_inputs || node->zeroed)) ||
+                                              (node->poisoned && beyond) || breaks,
+                                          node->reads_overflow);
+}
+
+size_t ulp_audit_mark_kept(const struct ulp_audit_lane *lane, const bool *allowed, bool *kept)
+{
+    size_t marked = 0;
+    for (int harmless = 0; harmless < 2 && !marked; harmless++)
+        for (size_t n = 0; n < lane->node_count; n++) {
+            const struct ulp_audit_node *node = &lane->nodes[n];
+            if (!kept[n] && (!allowed || allowed[n]) &&
+                (harmless ? node->born || node->reads_overflow
+                          : ulp_audit_should_keep(lane, node))) {
+                kept[n] = true;
+                marked++;
+            }
+        }
+    return marked;
 }
 
 bool ulp_audit_fp32_helps(const struct ulp_audit_lane *lane)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/overflow/meter.h"
 #include "base/error.h"
@@ -262,11 +263,8 @@ void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_c
         node->effect_node = -1;
         if (node->born)
             judge_effect(audit, node);
-        const struct ulp_audit_overflow *root =
-            ulp_audit_overflow_root(audit, audit->nodes[n].overflow);
-        const bool harmless =
-            (root && ulp_audit_overflow_is_harmless(root)) || audit->nodes[n].absorbs;
-        node->keep |= (node->born && does_harm(node)) || (node->reads_overflow && !harmless);
+        node->keep |= ulp_audit_overflow_needs_range(audit, &audit->nodes[n], node->born,
+                                                     node->reads_overflow);
         if (node->born && does_harm(node))
             keep_divisor(plan, from, node);
     }

@@ -10,31 +10,6 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-static bool is_beyond(const struct ulp_audit_node *node)
-{
-    for (size_t o = 0; o < node->output_count; o++)
-        if (node->outputs[o].range.headroom_bits < 0)
-            return true;
-    return false;
-}
-
-/* The nodes where overflows begin, those whose exact results are too large, those that read such a
- * result, and those that a constant beyond the storage or a zero breaks. */
-static size_t require(struct ulp_search *search, const struct ulp_audit_lane *lane)
-{
-    size_t added = 0;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_audit_node *node = &lane->nodes[n];
-        const bool wanted = node->born || node->reads_overflow || is_beyond(node) ||
-                            ulp_audit_breaks_range(lane, node);
-        if (wanted && search->free[n] && !search->required[n]) {
-            search->required[n] = true;
-            added++;
-        }
-    }
-    return added;
-}
-
 /* How far a float result of the node is from exact arithmetic on its inputs, relative, as a power:
  * the whole. */
 static double introduced_power(const struct ulp_audit_node *node)
@@ -122,7 +97,8 @@ enum ulp_status ulp_search_audit(struct ulp_search *search, struct ulp_error *er
             status = ulp_emulation_audit(&search->emulation, NULL, &audit, error);
         if (status == ULP_OK) {
             set_powers(search, &audit.lanes[0]);
-            again = require(search, &audit.lanes[0]) > 0 && !audit.lanes[0].attribution.given;
+            again = ulp_audit_mark_kept(&audit.lanes[0], search->free, search->required) > 0 &&
+                    !audit.lanes[0].attribution.given;
             if (round == 0)
                 search->audit_seconds = ulp_seconds_now() - started;
         }

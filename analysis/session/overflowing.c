@@ -23,18 +23,10 @@ struct fix {
     size_t *nodes, node_count;
 };
 
-/* The nodes of the lane that should be kept, and are not: are there any? If none does harm, those
- * whose overflow is absorbed: derivatives do not pass infinities. */
+/* The nodes of the lane that should be kept, and are not: are there any? */
 static bool mark_nodes(struct fix *fix, const struct ulp_audit_lane *lane)
 {
-    bool any = false;
-    for (int harmless = 0; harmless < 2 && !any; harmless++)
-        for (size_t n = 0; n < lane->node_count; n++) {
-            const struct ulp_audit_node *node = &lane->nodes[n];
-            if (!fix->kept[n] &&
-                (harmless ? node->born || node->reads_overflow : ulp_audit_should_keep(lane, node)))
-                any = fix->kept[n] = true;
-        }
+    const bool any = ulp_audit_mark_kept(lane, NULL, fix->kept) > 0;
     fix->node_count = 0;
     for (size_t n = 0; n < lane->node_count; n++)
         if (fix->kept[n])
