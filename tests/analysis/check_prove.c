@@ -71,14 +71,6 @@ static const struct proof_case {
     {"k = Transpose(z) perm=0,2,1\ns = MatMul(x, k)\nc = Mul(s, 0.25)\nm = Add(c, w3)\n"
      "p = Softmax(m) axis=2\ny = MatMul(p, v)",
      -30, 30, "pppppp"},
-    /* of rows that are sums of rows of tables, none constant, FP16 needs no epsilon; a residual and
-     * a second one after it */
-    {"g = Gather(w64x8, i_t) axis=0\na = Add(g, w3x8)\nm = ReduceMean(a) axes=-1\nd = Sub(a, m)\n"
-     "q = Mul(d, d)\nv = ReduceMean(q) axes=-1\ne = Add(v, 0.000000000001)\ns = Sqrt(e)\n"
-     "n = Div(d, s)\nt = Mul(a, 0.125)\nr = Add(n, t)\nb = ReduceMean(r) axes=-1\nc = Sub(r, b)\n"
-     "f = Mul(c, c)\nh = ReduceMean(f) axes=-1\nj = Add(h, 0.000000000001)\nk = Sqrt(j)\n"
-     "y = Div(c, k)",
-     0, 63, "pppppppppppppppppp"},
     {"y = ReduceSum(x) axes=2\nz = ReduceMax(x) axes=1\na = CumSum(x, [2])", -8000, 8000, "ppp"},
     /* what intervals forget: differences of what comes from the same input, through roundings, a
      * product with weights and back, Relu, Min, a mean and a product of two */
@@ -431,16 +423,17 @@ END_TEST
 /* ---- networks ---- */
 
 static const struct network_case {
-    const char *name, *inputs;
+    const char *name, *inputs, *format;
     double share; /* of node outputs that are proven, at least */
     int random, climbs;
 } network_cases[] = {
-    {"models/nanogpt_4l", "inputs.npz", 1, 6, 0},
-    {"models/t5_random_encoder", "inputs.npz", 1, 20, 0},
-    {"models/tinybert_1l", "inputs.npz", 1, 20, 0},
-    {"models/vit_pgd_2_3_16", "inputs.npz", 1, 30, 20},
-    {"generated/clip_text_tiny_op14", "test_data_set_0", 1, 4, 0},
-    {"generated/clip_text_tiny_op17", "test_data_set_0", 1, 4, 0},
+    {"models/nanogpt_4l", "inputs.npz", "fp16", 1, 6, 0},
+    {"models/t5_random_encoder", "inputs.npz", "fp16", 1, 20, 0},
+    /* its epsilon, 1e-12, is 0 in FP16 unless it is raised */
+    {"models/tinybert_1l", "inputs.npz", "fp16,constants=tensorrt", 1, 20, 0},
+    {"models/vit_pgd_2_3_16", "inputs.npz", "fp16", 1, 30, 20},
+    {"generated/clip_text_tiny_op14", "test_data_set_0", "fp16", 1, 4, 0},
+    {"generated/clip_text_tiny_op17", "test_data_set_0", "fp16", 1, 4, 0},
 };
 
 START_TEST(networks_stay_within_their_bounds)
@@ -463,7 +456,7 @@ START_TEST(networks_stay_within_their_bounds)
         ck_ulp_ok(ulp_tensor_set_read(path, NULL, &inputs, &error), error);
     else
         ck_ulp_ok(ulp_test_data_set_read(path, "input", model, NULL, &inputs, &error), error);
-    subject_begin(&subject, model, "fp16", 1, 0, &inputs);
+    subject_begin(&subject, model, c->format, 1, 0, &inputs);
     const double share =
         (double)subject.proof.counts[ULP_PROOF_PROVEN] / (double)subject.proof.output_count;
     ck_assert_msg(share >= c->share, "%s: %.3f", c->name, share);

@@ -165,8 +165,6 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
             status = ulp_enclose_give_up(w, step, error);
         }
     }
-    if (status == ULP_OK && step->output_count && !reason)
-        ulp_enclose_deviation(w, step);
     if (status == ULP_OK && !reason)
         status = ulp_enclose_shares(w, s, error);
     if (status == ULP_OK)

@@ -141,8 +141,6 @@ static enum ulp_status enclose_gather(struct ulp_enclosing_walk *w, const struct
             status = new_range(w, step->outputs[0], result, table.outer * indices->count, error);
         if (status == ULP_OK)
             choose_any(&table, indices->count, &w->values[step->outputs[0]].range);
-        if (status == ULP_OK && axis == 0)
-            ulp_enclose_set_table(w, step->outputs[0], table.numbers);
         ulp_tensor_free(&converted);
     } else {
         table.range = &w->values[data].range;
@@ -225,13 +223,9 @@ static double lowered(const struct ulp_arithmetic *arithmetic, double constant)
  * once; the square and the mean lose eta / 2 at most where they are subnormal, a sum that is
  * subnormal is exact, a root is never subnormal: s^2 >= (T / n)(1 - 6 u - gamma) + (epsilon -
  * eta)(1 - 3 u), gamma the error of the sum of n terms inside ReduceMean. Where epsilon >= eta, T /
- * s^2 <= n / (1 - 6 u - gamma); else T >= low^2 is needed, low a bound of ||d - mean(d)||. Where
- * subnormal numbers are flushed, or the mean's quotient is rounded apart from its sum, up to four
- * such steps lose eta. INFINITY: epsilon is too small for this. *least: what ||y - mean(y)|| is at
- * least, with |mean(d)| <= mean: n / ((1 + n mean^2 / low^2)(1 + 6 u + gamma) + n (epsilon + 5
- * eta)(1 + 3 u) / low^2), squared. */
-static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_idiom *idiom,
-                          double low, double mean, double *least)
+ * s^2 <= n / (1 - 6 u - gamma). Where subnormal numbers are flushed, or the mean's quotient is
+ * rounded apart from its sum, up to four such steps lose eta. INFINITY: epsilon is too small. */
+static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_idiom *idiom)
 {
     const struct ulp_format *format = &w->arithmetic->storage;
     const double n = (double)idiom->length, u = ldexp(1, 1 - format->precision),
@@ -241,20 +235,9 @@ static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_i
                  epsilon = lowered(w->arithmetic, idiom->epsilon);
     const double lost =
         !format->subnormals || w->arithmetic->place == ULP_ROUND_EACH_STEP ? 4 * eta : eta;
-    *least = 0;
-    if (!(6 * u + gamma < 0.5))
+    if (!(6 * u + gamma < 0.5) || !(epsilon >= lost))
         return INFINITY;
-    const double missing = epsilon >= lost ? 0 : (lost - epsilon) / (low * low),
-                 inverse = (1 - 6 * u - gamma) / n - missing;
-    if (!(inverse > 0.25 / n))
-        return INFINITY;
-    const double norm = sqrt(1 / inverse) * (1 + 3 * u) + sqrt(n) * eta;
-    if (low > 0 && mean > 0) {
-        const double above = (1 + n * mean * mean / (low * low)) * (1 + 6 * u + gamma) +
-                             n * (idiom->epsilon * (1 + u) + 5 * eta) * (1 + 3 * u) / (low * low);
-        *least = ulp_math_max(0, sqrt(n / above) * (1 - 3 * u) - u * norm - sqrt(n) * eta);
-    }
-    return norm;
+    return sqrt(n / (1 - 6 * u - gamma)) * (1 + 3 * u) + sqrt(n) * eta;
 }
 
 const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool *assumed, char *why,
@@ -267,9 +250,7 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     const struct ulp_idiom *idiom = &normalisation->idiom;
     struct ulp_slot_bounds *y = &w->values[step->outputs[0]];
     const struct ulp_slot_bounds *d = &w->values[idiom->holes[ULP_IDIOM_X]];
-    const bool last = d->shape.rank > 0 && idiom->axes == UINT32_C(1) << (d->shape.rank - 1);
-    double least;
-    const double norm = norm_of_row(w, idiom, last ? d->deviation : 0, last ? d->mean : 0, &least);
+    const double norm = norm_of_row(w, idiom);
     if (!isfinite(norm))
         snprintf(why, size, "epsilon %g is too small for %s: nothing keeps the divisor from 0",
                  idiom->epsilon, w->arithmetic->storage.name);
@@ -300,7 +281,6 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     }
     ulp_enclosure_free(&y->range);
     y->range = joined;
-    y->deviation = least;
     *assumed = d->assumed;
     return "normalisation";
 }

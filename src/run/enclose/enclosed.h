@@ -5,13 +5,6 @@
 #include "run/enclose/enclose_graph.h"
 #include "run/lane.h"
 
-/* Rows of numbers, of the value's last dimension. */
-struct ulp_row_table {
-    double *rows;
-    size_t count;
-};
-#define ULP_ROW_TABLES_MAX 3
-
 /* What is known of a slot's value: numbers (integers that do not follow from the inputs' values),
  * or bounds. */
 struct ulp_slot_bounds {
@@ -19,11 +12,6 @@ struct ulp_slot_bounds {
     bool is_numbers, is_range, assumed;
     struct ulp_tensor numbers;
     struct ulp_enclosure range;
-    /* Of every row along the last axis: ||x - mean(x)|| is at least `deviation`, |mean(x)| at most
-     * `mean` (0: that is not known). With table_count, each row is a sum of a row of each table. */
-    double deviation, mean;
-    struct ulp_row_table tables[ULP_ROW_TABLES_MAX];
-    size_t table_count;
 };
 
 /* Over the steps of a block: the main graph, or a body whose If, Loop or Scan another walk is at.
@@ -124,11 +112,6 @@ enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *walk, struct ulp_slo
  * any index. *done: the outputs' bounds are set. */
 enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *walk, const struct ulp_step *step,
                                     bool *done, struct ulp_error *error);
-
-/* deviation.c: what the step's result has of these; what a Gather picks rows of. */
-void ulp_enclose_deviation(struct ulp_enclosing_walk *walk, const struct ulp_step *step);
-void ulp_enclose_set_table(struct ulp_enclosing_walk *walk, int slot,
-                           const struct ulp_tensor *table);
 
 /* Normalisations that the graph writes out: found before the walk; then the result of step s is
  * bounded anew when it is one: from what is divided alone, so that *assumed becomes that value's.

@@ -126,8 +126,6 @@ enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *w, struct ulp_slot_bo
         !(other->is_numbers || other->is_range))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shapes of its bodies' results differ");
     into->assumed = into->assumed || other->assumed;
-    into->deviation = into->mean = 0;
-    into->table_count = 0;
     if (into->is_numbers && other->is_numbers &&
         memcmp(into->numbers.data, other->numbers.data,
                into->numbers.count * into->numbers.element_bytes) == 0)
