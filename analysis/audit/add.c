@@ -234,7 +234,6 @@ static void add_quick(struct ulp_quick_check *to, const struct ulp_quick_check *
         to->worst_node = before.worst_node;
     }
     to->doubtful = from->doubtful > before.doubtful ? from->doubtful : before.doubtful;
-    to->recomputed = from->recomputed > before.recomputed ? from->recomputed : before.recomputed;
 }
 
 static enum ulp_status add_certificate(struct ulp_certificate *to,

@@ -247,7 +247,6 @@ static void code_quick(struct ulp_coder *coder, struct ulp_quick_check *quick)
     ulp_code_double(coder, &quick->worst_ratio);
     ulp_code_size(coder, &node);
     ulp_code_size(coder, &quick->doubtful);
-    ulp_code_size(coder, &quick->recomputed);
     coder->wrong |= node > coder->index_count;
     quick->worst_node = coder->wrong ? -1 : (ptrdiff_t)node - 1;
 }

@@ -9,8 +9,8 @@
 /* A quick reference: FP64, whose error is looked at while it runs. Of each node of the main graph
  * some elements (256 of a formula, 4 rows of a product or normalisation, a line of a convolution;
  * of other operators all) are recomputed at 128 bits from the FP64 values it read. The same
- * elements in every run. The plan's lane 0 must be fp64, some of its nodes may be kept in mpfr:P.
- * The plan must outlive it; for one thread. */
+ * elements in every run. The plan's lane 0 must be fp64. The plan must outlive it; for one thread.
+ */
 struct ulp_quick {
     const struct ulp_plan *plan;
     struct ulp_pool *pool;
@@ -20,11 +20,9 @@ struct ulp_quick {
     bool open;
     struct ulp_quick_node {
         enum { ULP_QUICK_UNSEEN, ULP_QUICK_EXACT, ULP_QUICK_SAMPLED, ULP_QUICK_WHOLE } seen;
-        double rms;     /* of its own error, over what was recomputed of it; infinite: not finite */
-        double error;   /* what is estimated of its value; infinite: nothing is known */
-        bool doubtful;  /* FP64 is not known to be enough */
-        bool explained; /* by nodes before it that are widened */
-        bool widened;   /* ... and to be computed at 128 bits: for its own error, or others' */
+        double rms;    /* of its own error, over what was recomputed of it; infinite: not finite */
+        double error;  /* what is estimated of its value; infinite: nothing is known */
+        bool doubtful; /* FP64 is not known to be enough */
     } * nodes;
     size_t elements; /* recomputed */
 };
@@ -39,8 +37,5 @@ struct ulp_observer ulp_quick_observer(struct ulp_quick *quick);
  * arithmetics' errors did; decisions (indices, comparisons) are not judged. */
 enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit,
                                 struct ulp_error *error);
-/* After that: is the node to be computed at 128 bits, because FP64 is not known to be enough there
- * or where its result goes? */
-bool ulp_quick_is_doubtful(const struct ulp_quick *quick, size_t node);
 
 #endif

@@ -103,22 +103,7 @@ static bool compare(double error, double least, double *worst)
     return !(ratio <= ENOUGH);
 }
 
-/* Is a node before it computed at 128 bits for its own sake? Then that comes first, and what is
- * left here is seen afterwards. */
-static bool is_explained(struct ulp_quick *quick, const struct ulp_audit *audit, size_t n)
-{
-    const struct ulp_place *place = &audit->places[n];
-    struct ulp_quick_node *node = &quick->nodes[n];
-    for (size_t i = 0; i < place->input_count; i++) {
-        const ptrdiff_t from = place->inputs[i].node;
-        node->explained |= from >= 0 && (size_t)from < n &&
-                           (quick->nodes[from].widened || quick->nodes[from].explained);
-    }
-    return node->explained;
-}
-
-/* The largest of the node's ratios. An error that nothing is known of is not the node's doing:
- * where it begins more is known. */
+/* The largest of the node's ratios. */
 static double judge_node(struct ulp_quick *quick, const struct ulp_audit *audit, size_t n)
 {
     struct ulp_quick_node *node = &quick->nodes[n];
@@ -130,32 +115,11 @@ static double judge_node(struct ulp_quick *quick, const struct ulp_audit *audit,
         if (!output || !is_measured(output))
             continue;
         const double introduced = ulp_math_max(output->single.rms, output->introduced.rms);
-        const bool own = compare(node->rms, introduced, &worst);
-        const bool entire = compare(error, output->entire.rms, &worst),
-                   range = compare(error, output->range.ref_rms, &worst), whole = entire || range;
-        node->doubtful |= own || whole;
-        node->widened |= own || (whole && isfinite(node->error) && !is_explained(quick, audit, n));
+        node->doubtful |= compare(node->rms, introduced, &worst);
+        node->doubtful |= compare(error, output->entire.rms, &worst);
+        node->doubtful |= compare(error, output->range.ref_rms, &worst);
     }
     return worst;
-}
-
-/* What a node's error comes from is computed at 128 bits with it: up along the inputs, as long as
- * they bring a tenth. Where no node is found that begins it, all that is doubtful is. */
-static void mark_sources(struct ulp_quick *quick, const struct ulp_audit *audit)
-{
-    bool any = false;
-    for (size_t n = audit->place_count; n-- > 0;) {
-        const struct ulp_quick_node *node = &quick->nodes[n];
-        const struct ulp_place *place = &audit->places[n];
-        any |= node->widened;
-        for (size_t i = 0; i < place->input_count && node->widened && isfinite(node->error); i++) {
-            const ptrdiff_t from = place->inputs[i].node;
-            if (from >= 0 && (size_t)from < n && quick->nodes[from].error > ENOUGH * node->error)
-                quick->nodes[from].widened = true;
-        }
-    }
-    for (size_t n = 0; n < audit->place_count && !any; n++)
-        quick->nodes[n].widened = quick->nodes[n].doubtful;
 }
 
 enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit,
@@ -171,7 +135,7 @@ enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit
     for (size_t n = 0; n < audit->place_count; n++) {
         struct ulp_quick_node *node = &quick->nodes[n];
         const bool ran = audit->lanes[0].nodes[n].executions > 0;
-        node->doubtful = node->widened = node->explained = false;
+        node->doubtful = false;
         if (node->seen == ULP_QUICK_UNSEEN && ran)
             node->rms = INFINITY; /* of bodies: nothing is known */
         const bool told = estimate(quick, audit, n);
@@ -179,7 +143,6 @@ enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit
         check->sampled += node->seen == ULP_QUICK_SAMPLED;
         check->whole += node->seen == ULP_QUICK_WHOLE;
         check->unjudged += ran && node->seen != ULP_QUICK_EXACT && !told;
-        is_explained(quick, audit, n);
         const double ratio = judge_node(quick, audit, n);
         if (ratio > check->worst_ratio) {
             check->worst_ratio = ratio;
@@ -187,11 +150,5 @@ enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit
         }
         check->doubtful += node->doubtful;
     }
-    mark_sources(quick, audit);
     return ULP_OK;
-}
-
-bool ulp_quick_is_doubtful(const struct ulp_quick *quick, size_t node)
-{
-    return quick->nodes[node].widened;
 }

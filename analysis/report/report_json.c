@@ -313,7 +313,6 @@ static json_t *make_quick(const struct ulp_audit *audit)
     ulp_json_set(&object, "worst_ratio", ulp_json_number(quick->worst_ratio));
     ulp_json_set(&object, "worst_node", make_node_name(&audit->lanes[0], quick->worst_node));
     ulp_json_set(&object, "doubtful_nodes", json_integer((json_int_t)quick->doubtful));
-    ulp_json_set(&object, "recomputed_nodes", json_integer((json_int_t)quick->recomputed));
     return object;
 }
 

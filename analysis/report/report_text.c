@@ -142,23 +142,16 @@ static void add_quick(const struct ulp_page *page, const struct ulp_audit *audit
 {
     const struct ulp_quick_check *quick = &audit->quick;
     char name[ULP_SHOWN_BYTES];
-    if (quick->recomputed == audit->lanes[0].node_count) {
-        ulp_text_add(page->out,
-                     ";\n  FP64 was not known to be enough at %zu nodes and what they come from: "
-                     "every node was computed at 128 bits\n",
-                     quick->doubtful);
-        return;
-    }
     ulp_text_add(
         page->out,
         ";\n  its roundings were recomputed at 128 bits: some elements of %zu nodes, all of "
         "%zu (%zu elements)\n",
         quick->sampled, quick->whole, quick->elements);
-    if (quick->recomputed)
-        ulp_text_add(
-            page->out,
-            "  %zu of %zu nodes are computed at 128 bits: FP64 was not known to be enough\n",
-            quick->recomputed, audit->lanes[0].node_count);
+    if (quick->doubtful)
+        ulp_text_add(page->out,
+                     "  FP64 is not known to be enough at %zu of %zu nodes: audit again with "
+                     "--reference mpfr:128\n",
+                     quick->doubtful, audit->lanes[0].node_count);
     if (quick->worst_node >= 0)
         ulp_text_add(page->out,
                      "  estimated: its error is at most %.1e of the least error of an arithmetic, "

@@ -46,17 +46,6 @@ void ulp_session_begin_run(const struct ulp_session *session, size_t sample, siz
 /* How many runs a sample takes. */
 size_t ulp_session_runs(const struct ulp_session *session);
 
-struct ulp_quick;
-/* session_quick.c: what options->quick makes of a sample's audit, in turns of `make`. */
-typedef enum ulp_status ulp_session_make(const struct ulp_session *session, size_t index,
-                                         const struct ulp_tensor_set *inputs, struct ulp_plan *plan,
-                                         struct ulp_quick *quick, struct ulp_audit *out,
-                                         struct ulp_error *error);
-enum ulp_status ulp_session_quick(const struct ulp_session *session, size_t index,
-                                  const struct ulp_tensor_set *inputs, struct ulp_plan *plan,
-                                  ulp_session_make *make, struct ulp_audit *out,
-                                  struct ulp_error *error);
-
 /* overflowing.c: the lanes of the audit that have no shares because they overflow get those of the
  * same arithmetic with what overflows, and what reads it, kept in FP32 (attribution.kept), in runs
  * of their own. Where FP32 does not help they stay without. Samples of the first plan's shapes. */

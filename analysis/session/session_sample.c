@@ -94,6 +94,8 @@ static enum ulp_status open_one(struct one *one, struct ulp_error *error)
         status = ulp_auditor_threads(one->auditor, options->thread_count, error);
     if (status == ULP_OK && one->session->follows && !one->session->truth)
         status = ulp_departure_create(one->plan, &one->departure, error);
+    if (status == ULP_OK && options->quick)
+        status = ulp_quick_create(one->plan, options->thread_count, &one->quick, error);
     if (status == ULP_OK && options->shares)
         status = open_attributor(one, error);
     if (status == ULP_OK && one->session->truth)
@@ -106,6 +108,7 @@ static void close_one(struct one *one)
 {
     free(one->certificate.node);
     ulp_attributor_free(one->attributor);
+    ulp_quick_free(one->quick);
     ulp_departure_free(one->departure);
     ulp_auditor_free(one->auditor);
 }
@@ -239,16 +242,13 @@ static enum ulp_status finish_one(struct one *one, struct ulp_audit *out, struct
 /* The audit in the plan as it is. */
 static enum ulp_status make_one(const struct ulp_session *session, size_t index,
                                 const struct ulp_tensor_set *inputs, struct ulp_plan *plan,
-                                struct ulp_quick *quick, struct ulp_audit *out,
-                                struct ulp_error *error)
+                                struct ulp_audit *out, struct ulp_error *error)
 {
     struct one one = {.session = session,
                       .options = session->options,
                       .index = index,
                       .inputs = inputs,
-                      .plan = plan,
-                      .quick = quick};
-    *out = (struct ulp_audit){0};
+                      .plan = plan};
     enum ulp_status status = open_one(&one, error);
     if (status == ULP_OK && session->truth)
         status = run_original(&one, error);
@@ -278,9 +278,7 @@ enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t ind
     status = ulp_plans_choose(session->plans, inputs, &plan, error);
     ulp_timer_phase(timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
-        status = session->options->quick
-                     ? ulp_session_quick(session, index, inputs, plan, make_one, out, error)
-                     : make_one(session, index, inputs, plan, NULL, out, error);
+        status = make_one(session, index, inputs, plan, out, error);
     ulp_session_close(session, index);
     if (status != ULP_OK)
         ulp_audit_free(out);

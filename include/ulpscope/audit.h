@@ -385,8 +385,7 @@ struct ulp_audit {
          * node, or over the value's size: the largest, and its node (-1: none) */
         double worst_ratio;
         ptrdiff_t worst_node;
-        size_t doubtful;   /* nodes where that is above a tenth */
-        size_t recomputed; /* nodes that were computed at 128 bits for that; 0: none */
+        size_t doubtful; /* nodes where that is above a tenth: FP64 is not known to be enough */
     } quick;
     /* one for each audited arithmetic, when schedules were asked for */
     size_t spread_count;
@@ -465,8 +464,7 @@ struct ulp_audit_options {
     size_t verify;     /* nodes of the largest shares, and as many random ones, to try in runs */
     const char *group; /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
     bool certify;      /* the reference at twice its precision, which must be mpfr:P, 2P <= 4096 */
-    /* the reference is fp64, and looked at while it runs (struct ulp_quick_check): where it is not
-     * known to be enough, nodes are computed once more at 128 bits */
+    /* the reference is fp64, and looked at while it runs (struct ulp_quick_check) */
     bool quick;
     bool schedules; /* struct ulp_spreads of every lane, on the first sample */
     /* Another model's values as the truth, for a model that was rewritten (converted to FP16,

@@ -205,8 +205,7 @@ class Model:
         share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Samples may
         have any shapes that leave the same nodes to compute.
 
-        quick: an FP64 reference whose own error is looked at; what FP64 is not exact enough for is computed at 128 bits
-        (Audit.quick). timings: where the time goes (Audit.timings)."""
+        quick: an FP64 reference whose own error is looked at: whether it was enough (Audit.quick). timings: where the time goes (Audit.timings)."""
         if quick and reference not in (None, "fp64"):
             raise UsageError("quick=True takes the FP64 reference: leave out reference")
         names, sets = self._samples(samples)
