@@ -8,20 +8,27 @@
 
 #include "analysis/saved/export.h"
 #include "base/error.h"
-#include "load/annotate/annotate.h"
+#include "base/text/names.h"
+#include "load/mixed/annotate.h"
 #include "number/function/math.h"
+
+#define CALL_DEPTH_MAX 64
 
 struct named {
     const char *name;
     const json_t *node; /* in the first arithmetic */
     size_t place;
-    bool found;
+    const struct ulp_node *is; /* in the model; NULL: not found */
 };
 
 struct describing {
     const struct ulp_saved *saved;
-    struct named *nodes; /* by name, then place */
+    const struct ulp_model *model;
+    struct named *nodes; /* by name, then place; once all are found: by what they are */
     size_t count;
+    struct ulp_arena *arena;
+    struct ulp_names followed; /* calls */
+    bool starved;
 };
 
 static int by_name(const void *x, const void *y)
@@ -45,9 +52,9 @@ static size_t find_first(const struct describing *d, const char *name, size_t le
     return low;
 }
 
-static bool covers(void *context, const char *prefix)
+/* Whether any node is called PREFIX/..: else the call of that name is not followed. */
+static bool covers(const struct describing *d, const char *prefix)
 {
-    const struct describing *d = context;
     const size_t length = strlen(prefix);
     for (size_t i = find_first(d, prefix, length); i < d->count; i++) {
         const char *name = d->nodes[i].name;
@@ -84,13 +91,89 @@ static struct named *find_node(struct describing *d, const char *name, const cha
     for (size_t i = find_first(d, name, strlen(name) + 1);
          i < d->count && strcmp(d->nodes[i].name, name) == 0; i++) {
         struct named *node = &d->nodes[i];
-        if (node->found || strcmp(ulp_saved_text(node->node, "op"), op) != 0)
+        if (node->is || strcmp(ulp_saved_text(node->node, "op"), op) != 0)
             continue;
         if (gives(node->node, output))
             return node;
         left = left ? left : node;
     }
     return left;
+}
+
+/* ---- the nodes that the report names, as run/plan/expand.c does ---- */
+
+static void find_all(struct describing *d, const struct ulp_graph *graph, const char *prefix,
+                     int call_depth);
+
+static const char *make_text(struct describing *d, const char *start, const char *separator,
+                             const char *end)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s%s%s", start, separator, end);
+    const char *made = text.failed ? NULL : ulp_arena_text(d->arena, text.data, text.length);
+    ulp_text_free(&text);
+    d->starved |= !made;
+    return made ? made : "";
+}
+
+/* Only calls with nodes to describe are followed, and each name once, so that there are no more
+ * than these. */
+static void follow_call(struct describing *d, const struct ulp_function *function, const char *name,
+                        int call_depth)
+{
+    char place[24];
+    snprintf(place, sizeof place, "%zu", (size_t)(function - d->model->functions));
+    if (call_depth >= CALL_DEPTH_MAX || !covers(d, name))
+        return;
+    const char *key = make_text(d, place, ":", name);
+    if (d->starved || ulp_names_find(&d->followed, key) >= 0)
+        return;
+    d->starved = !ulp_names_add(&d->followed, key, 0);
+    find_all(d, function->body, name, call_depth + 1);
+}
+
+static void find_all(struct describing *d, const struct ulp_graph *graph, const char *prefix,
+                     int call_depth)
+{
+    for (size_t n = 0; n < graph->node_count && !d->starved; n++) {
+        const struct ulp_node *node = &graph->nodes[n];
+        const struct ulp_function *function = ulp_function_find(d->model, node);
+        const bool apart = !prefix || (!call_depth && node->name[0] == '/');
+        const char *name = apart ? node->name : make_text(d, prefix, "/", node->name);
+        const int output = node->output_count ? node->outputs[0] : -1;
+        struct named *named =
+            find_node(d, name, node->op_type, output >= 0 ? graph->values[output].name : "");
+        if (named)
+            named->is = node;
+        for (size_t a = 0; a < node->attribute_count; a++)
+            if (node->attributes[a].graph)
+                find_all(d, node->attributes[a].graph, name, call_depth);
+        if (function)
+            follow_call(d, function, name, call_depth);
+    }
+}
+
+static int by_node(const void *x, const void *y)
+{
+    const struct named *a = x, *b = y;
+    return a->is != b->is ? ((uintptr_t)a->is > (uintptr_t)b->is ? 1 : -1)
+                          : (a->place > b->place) - (a->place < b->place);
+}
+
+static enum ulp_status find_nodes(struct describing *d, struct ulp_error *error)
+{
+    find_all(d, d->model->graph, NULL, 0);
+    if (d->starved)
+        return ulp_out_of_memory(error);
+    for (size_t i = 0; i < d->count; i++)
+        if (!d->nodes[i].is)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "%s: its node '%s' (%s) is not in the model: is it a report of another "
+                            "one? Give the audited model with --model",
+                            d->saved->path, d->nodes[i].name,
+                            ulp_saved_text(d->nodes[i].node, "op"));
+    qsort(d->nodes, d->count, sizeof *d->nodes, by_node);
+    return ULP_OK;
 }
 
 /* ---- a node in one arithmetic ---- */
@@ -112,14 +195,14 @@ static double join(int figure, double sum, double value)
                                              : ulp_math_max(sum, value);
 }
 
-static struct figures read_figures(const json_t *lane, struct named *const nodes[], size_t count)
+static struct figures read_figures(const json_t *lane, const struct named *nodes, size_t count)
 {
     struct figures all = {.remark = "", .kept = ""};
     for (int f = 0; f < ULP_SAVED_FIGURES; f++)
         all.values[f] = NAN;
     for (size_t i = 0; i < count; i++) {
-        const json_t *node = json_array_get(json_object_get(lane, "nodes"), nodes[i]->place);
-        if (strcmp(ulp_saved_text(node, "name"), nodes[i]->name) != 0)
+        const json_t *node = json_array_get(json_object_get(lane, "nodes"), nodes[i].place);
+        if (strcmp(ulp_saved_text(node, "name"), nodes[i].name) != 0)
             continue;
         for (int f = 0; f < ULP_SAVED_FIGURES; f++)
             all.values[f] = join(f, all.values[f], ulp_saved_figures[f].get(node));
@@ -169,9 +252,7 @@ static void add_entry(struct ulp_annotation *out, const char *lane, const char *
 {
     struct ulp_text key = {0};
     ulp_text_show(&key, "%s%s.%s", ULP_ANNOTATION_KEY, lane, figure);
-    out->entries.failed |= key.failed;
-    if (!key.failed)
-        ulp_annotation_add(out, key.data, value);
+    ulp_annotation_add(out, key.failed ? NULL : key.data, value);
     ulp_text_free(&key);
 }
 
@@ -196,12 +277,9 @@ static void describe_lane(struct ulp_annotation *out, const char *lane,
             add_entry(out, lane, entries[i].key, text);
     }
     add_sentence(&sentence, figures);
-    out->doc.failed |= sentence.failed;
-    if (!sentence.failed) {
-        add_entry(out, lane, "verdict", sentence.data);
-        ulp_text_show(&out->doc, "\n%s: ", lane);
-        ulp_text_put(&out->doc, sentence.data, sentence.length);
-    }
+    add_entry(out, lane, "verdict", sentence.failed ? NULL : sentence.data);
+    ulp_text_show(ulp_annotation_doc(out), "\n%s: ", lane);
+    ulp_text_put(ulp_annotation_doc(out), sentence.data, sentence.length);
     ulp_text_free(&sentence);
 }
 
@@ -211,29 +289,32 @@ static bool is_first(const struct ulp_saved *saved, const json_t *lane)
     return ulp_saved_arithmetic(saved, ulp_saved_text(lane, "name")) == lane;
 }
 
-static void describe(void *context, const struct ulp_annotated_node *node,
-                     struct ulp_annotation *out)
+/* The model's node, and what the report has of it in each call. */
+static void describe(void *context, const struct ulp_node *node, struct ulp_annotation *out)
 {
-    struct describing *d = context;
-    struct named **found = malloc((node->count + 1) * sizeof *found);
+    const struct describing *d = context;
     const json_t *lane;
-    size_t l, count = 0;
-    out->entries.failed |= !found;
-    for (size_t i = 0; found && i < node->count; i++)
-        if ((found[count] = find_node(d, node->names[i], node->op, node->output)) != NULL)
-            found[count++]->found = true;
-    if (count) {
-        ulp_text_add(&out->doc, "%s %s", ULP_ANNOTATION_MARK, ulp_version());
-        if (count > 1)
-            ulp_text_add(&out->doc, " in %zu calls: shares added up, of other figures the worst",
-                         count);
-        json_array_foreach(d->saved->arithmetics, l, lane) if (is_first(d->saved, lane))
-        {
-            const struct figures figures = read_figures(lane, found, count);
-            describe_lane(out, ulp_saved_text(lane, "name"), &figures);
-        }
+    size_t l, low = 0, high = d->count, count = 0;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)d->nodes[middle].is < (uintptr_t)node)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    free(found);
+    while (low + count < d->count && d->nodes[low + count].is == node)
+        count++;
+    if (!count)
+        return;
+    ulp_text_add(ulp_annotation_doc(out), "%s %s", ULP_ANNOTATION_MARK, ulp_version());
+    if (count > 1)
+        ulp_text_add(ulp_annotation_doc(out),
+                     " in %zu calls: shares added up, of other figures the worst", count);
+    json_array_foreach(d->saved->arithmetics, l, lane) if (is_first(d->saved, lane))
+    {
+        const struct figures figures = read_figures(lane, &d->nodes[low], count);
+        describe_lane(out, ulp_saved_text(lane, "name"), &figures);
+    }
 }
 
 static void describe_model(void *context, struct ulp_annotation *out)
@@ -248,38 +329,37 @@ static void describe_model(void *context, struct ulp_annotation *out)
         add_entry(out, ulp_saved_text(lane, "name"), "verdict", ulp_saved_text(lane, "verdict"));
 }
 
-static enum ulp_status accept(void *context, struct ulp_error *error)
+static enum ulp_status annotate(struct describing *d, const char *path, struct ulp_error *error)
 {
-    const struct describing *d = context;
-    for (size_t i = 0; i < d->count; i++)
-        if (!d->nodes[i].found)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "%s: its node '%s' (%s) is not in the model: is it a report of another "
-                            "one? Give the audited model with --model",
-                            d->saved->path, d->nodes[i].name,
-                            ulp_saved_text(d->nodes[i].node, "op"));
-    return ULP_OK;
+    const json_t *nodes = json_object_get(json_array_get(d->saved->arithmetics, 0), "nodes"), *node;
+    const struct ulp_annotator annotator = {d, describe, describe_model};
+    size_t n;
+    enum ulp_status status = ulp_arena_create(&d->arena, d->saved->budget, error);
+    if (status != ULP_OK)
+        return status;
+    d->nodes = ulp_arena_take(d->arena, json_array_size(nodes), sizeof *d->nodes);
+    if (!d->nodes)
+        return ulp_out_of_memory(error);
+    json_array_foreach(nodes, n, node) d->nodes[d->count++] =
+        (struct named){ulp_saved_text(node, "name"), node, n, NULL};
+    qsort(d->nodes, d->count, sizeof *d->nodes, by_name);
+    status = find_nodes(d, error);
+    return status == ULP_OK ? ulp_annotate_file(d->model, path, &annotator, error) : status;
 }
 
 enum ulp_status ulp_export_onnx(struct ulp_saved *saved, const struct ulp_saved_request *request,
                                 const char *path, struct ulp_error *error)
 {
     const char *own = ulp_saved_text(json_object_get(saved->root, "model"), "path");
-    const json_t *nodes = json_object_get(json_array_get(saved->arithmetics, 0), "nodes"), *node;
-    struct describing d = {.saved = saved};
-    void *memory;
-    size_t n;
-    enum ulp_status status = ulp_allocate(&memory, json_array_size(nodes), sizeof *d.nodes,
-                                          saved->budget, "names of nodes", error);
-    if (status != ULP_OK)
-        return status;
-    d.nodes = memory;
-    json_array_foreach(nodes, n, node) d.nodes[d.count++] =
-        (struct named){ulp_saved_text(node, "name"), node, n, false};
-    qsort(d.nodes, d.count, sizeof *d.nodes, by_name);
-    const struct ulp_annotator annotator = {&d, covers, describe, describe_model, accept};
-    status = ulp_annotate_file(request->model ? request->model : own, path, &annotator,
-                               saved->budget, error);
-    ulp_free(memory);
+    struct describing d = {.saved = saved, .followed = {.budget = saved->budget}};
+    struct ulp_model *model;
+    enum ulp_status status =
+        ulp_model_load(request->model ? request->model : own, saved->budget, &model, error);
+    d.model = model;
+    if (status == ULP_OK)
+        status = annotate(&d, path, error);
+    ulp_names_free(&d.followed);
+    ulp_arena_free(d.arena);
+    ulp_model_free(model);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "base/machine/file.h"
 
 static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
 {

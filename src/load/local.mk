@@ -1,6 +1,5 @@
 # onnx.proto is ours; protoc-c turns it into C in the build tree.
 libcore_la_SOURCES += \
-	%D%/annotate/annotate.c %D%/annotate/annotate.h %D%/annotate/annotate_strip.c %D%/annotate/wire.c %D%/annotate/wire.h %D%/annotate/write.c \
 	%D%/load_element.c \
 	%D%/external_data.c \
 	%D%/load.h \
@@ -9,7 +8,7 @@ libcore_la_SOURCES += \
 	%D%/load_graph.c \
 	%D%/load_model.c \
 	%D%/load_tensor.c \
-	%D%/mixed/body.c %D%/mixed/message.c %D%/mixed/mixed.h %D%/mixed/node.c %D%/mixed/scope.c %D%/mixed/settle.c \
+	%D%/mixed/annotate.c %D%/mixed/annotate.h %D%/mixed/body.c %D%/mixed/message.c %D%/mixed/mixed.h %D%/mixed/node.c %D%/mixed/scope.c %D%/mixed/settle.c \
 	%D%/mixed/mixed_tensor.c %D%/mixed/mixed_write.c %D%/mixed/writer.h \
 	%D%/unpack.c
 nodist_libcore_la_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h

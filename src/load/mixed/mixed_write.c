@@ -126,19 +126,16 @@ static enum ulp_status write_model(struct mixed *mixed, struct ulp_error *error)
     return status;
 }
 
-static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
+static enum ulp_status give_types(struct mixed *mixed, struct ulp_error *error)
 {
     enum ulp_status status = collect_names(mixed, error);
-    if (status == ULP_OK && !mixed->proto->graph)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "it has no graph any more");
     if (status == ULP_OK)
         status = change_graph(mixed, error);
     if (status == ULP_OK)
         status = put_functions(mixed, error);
     const enum ulp_status closed =
         mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
-    status = status == ULP_OK ? closed : status;
-    return status == ULP_OK ? write_model(mixed, error) : status;
+    return status == ULP_OK ? closed : status;
 }
 
 static enum ulp_status open_mixed(struct mixed *mixed, const void *bytes, size_t count,
@@ -183,26 +180,37 @@ static void close_mixed(struct mixed *mixed)
     ulp_loader_free(&mixed->loader);
 }
 
+enum ulp_status mixed_fail_changed(struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_INPUT, "is not the file any more that was loaded");
+}
+
+enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct ulp_error *error)
+{
+    const struct ulp_model *model = mixed->request->model;
+    void *bytes;
+    size_t count;
+    mixed->budget = mixed->names.budget = ulp_model_budget(model);
+    enum ulp_status status = ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &bytes, &count, error);
+    if (status != ULP_OK)
+        return status;
+    status = open_mixed(mixed, bytes, count, error);
+    if (status == ULP_OK && !mixed->proto->graph)
+        status = mixed_fail_changed(error);
+    if (status == ULP_OK)
+        status = change(mixed, error);
+    if (status == ULP_OK)
+        status = write_model(mixed, error);
+    close_mixed(mixed);
+    if (bytes)
+        munmap(bytes, count);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", model->path);
+}
+
 enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,
                                      struct ulp_mixed_written *out, struct ulp_error *error)
 {
-    struct ulp_budget *budget = ulp_model_budget(request->model);
-    struct mixed mixed = {.request = request,
-                          .written = out,
-                          .budget = budget,
-                          .names = {.budget = budget}};
-    void *bytes;
-    size_t count;
+    struct mixed mixed = {.request = request, .written = out};
     *out = (struct ulp_mixed_written){0};
-    enum ulp_status status =
-        ulp_file_map(request->model->path, ULP_MODEL_BYTES_MAX, &bytes, &count, error);
-    if (status != ULP_OK)
-        return status;
-    status = open_mixed(&mixed, bytes, count, error);
-    if (status == ULP_OK)
-        status = change(&mixed, error);
-    close_mixed(&mixed);
-    if (bytes)
-        munmap(bytes, count);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", request->model->path);
+    return mixed_rewrite(&mixed, give_types, error);
 }

@@ -99,6 +99,12 @@ static inline bool mixed_is_float(enum ulp_type type)
            type == ULP_TYPE_BFLOAT16;
 }
 
+/* mixed_write.c: the model's file read again, changed and written to the request's path; of *mixed
+ * only the request is set. */
+typedef enum ulp_status mixed_change(struct mixed *mixed, struct ulp_error *error);
+enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct ulp_error *error);
+enum ulp_status mixed_fail_changed(struct ulp_error *error);
+
 /* message.c: messages, whose memory protobuf-c frees with the model's. */
 enum ulp_status mixed_new(struct mixed *mixed, void *out,
                           const ProtobufCMessageDescriptor *descriptor, struct ulp_error *error);
