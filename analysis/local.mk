@@ -21,3 +21,10 @@ include analysis/html/local.mk
 include analysis/quick/local.mk
 include analysis/study/local.mk
 include analysis/timings/local.mk
+
+# tables of results' members, which are committed: a header that has changed writes them again, where there is a Python
+BUILT_SOURCES += analysis/fields.stamp
+CLEANFILES += analysis/fields.stamp
+analysis/fields.stamp: $(pkginclude_HEADERS) scripts/headers.py scripts/result_fields.py
+	$(AM_V_GEN)if command -v python3 >/dev/null; then python3 $(srcdir)/scripts/result_fields.py; fi
+	@mkdir -p analysis && touch $@

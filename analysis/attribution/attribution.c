@@ -465,6 +465,7 @@ static enum ulp_status finish_group(const struct ulp_attributor *attributor,
     const char *name = ulp_attribution_output(attributor, group);
     *out = *sums;
     out->output = ulp_arena_text(audit->memory, name, strlen(name));
+    out->node_count = plan->node_count;
     out->nodes = ulp_arena_take(audit->memory, plan->node_count + 1, sizeof *out->nodes);
     if (!out->output || !out->nodes)
         return ulp_out_of_memory(error);

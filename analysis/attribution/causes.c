@@ -18,23 +18,6 @@
  * not taken apart. */
 #define AGREES 1e-3
 
-const char *ulp_share_cause_name(enum ulp_share_cause cause, const char **of_groups,
-                                 const char **of_a_node)
-{
-    static const struct {
-        const char *name, *groups, *node;
-    } names[] = {
-#define CAUSE(NAME, name, groups, node) [ULP_SHARE_##NAME] = {name, groups, node},
-#include "analysis/attribution/cause.def"
-#undef CAUSE
-    };
-    if (of_groups)
-        *of_groups = names[cause].groups;
-    if (of_a_node)
-        *of_a_node = names[cause].node;
-    return names[cause].name;
-}
-
 enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                                 const struct ulp_introduced *introduced, const double *cotangents,
                                 double share, double gain, struct ulp_error *error)

@@ -140,6 +140,7 @@ static enum ulp_status prepare_shares(const struct ulp_audit *audit, struct ulp_
         return ulp_out_of_memory(error);
     for (size_t o = 0; o < count; o++) {
         struct ulp_output_shares *shares = &to->outputs[o];
+        shares->node_count = lane->node_count;
         shares->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *shares->nodes);
         shares->output =
             one->output_count ? copy_text(audit, one->outputs[o].output) : copy_text(audit, "");

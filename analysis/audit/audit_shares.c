@@ -21,6 +21,23 @@ const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node
     return worst;
 }
 
+const char *ulp_share_cause_name(enum ulp_share_cause cause, const char **of_groups,
+                                 const char **of_a_node)
+{
+    static const struct {
+        const char *name, *groups, *node;
+    } names[] = {
+#define CAUSE(NAME, name, groups, node) [ULP_SHARE_##NAME] = {name, groups, node},
+#include "analysis/audit/cause.def"
+#undef CAUSE
+    };
+    if (of_groups)
+        *of_groups = names[cause].groups;
+    if (of_a_node)
+        *of_a_node = names[cause].node;
+    return names[cause].name;
+}
+
 void ulp_shares_divide(struct ulp_output_shares *shares, size_t node_count)
 {
     const double count = (double)shares->sample_count;

@@ -14,9 +14,6 @@
 #include "analysis/audit/auditor.h"
 #include "base/text/coder.h"
 
-/* Figures of a difference. */
-void ulp_code_metrics(struct ulp_coder *coder, struct ulp_metrics *metrics);
-
 /* What was encoded of an audit whose lanes have that many nodes: lanes, nodes and what lies in them
  * are in memory of the arena; only what is encoded is set. */
 enum ulp_status ulp_part_decode(struct ulp_audit *out, const void *bytes, size_t count,

@@ -14,7 +14,7 @@
 #include "base/memory/alloc.h"
 #include "graph/graph.h"
 
-static const char magic[] = "ulpscope part 1\n";
+static const char magic[] = "ulpscope part 2\n";
 #define MAGIC_BYTES (sizeof magic - 1)
 #define HEAD_BYTES (MAGIC_BYTES + 3 * 8)
 #define FILE_MAX ((size_t)1 << 30)

@@ -177,6 +177,7 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
         s->node_group[n] += s->node_group[n] < 0 ? 0 : (ptrdiff_t)out->place_count;
     out->place_count += group_count;
     for (size_t i = 0; i < out->setting_count && status == ULP_OK; i++) {
+        out->settings[i].point_count = out->place_count;
         out->settings[i].points =
             ulp_arena_take(out->memory, out->place_count + 1, sizeof *out->settings[i].points);
         if (!out->settings[i].points)

@@ -247,6 +247,12 @@ enum ulp_status ulp_study_make_settings(struct ulp_studying *s, struct ulp_error
     return status;
 }
 
+const char *ulp_study_place_kind_name(enum ulp_study_place_kind kind)
+{
+    static const char *const names[] = {"output", "node", "group"};
+    return kind >= 0 && (size_t)kind < sizeof names / sizeof *names ? names[kind] : "output";
+}
+
 const char *ulp_study_axis_name(enum ulp_study_axis axis)
 {
     static const char *const names[] = {"words", "bits", "exponent", "length"};

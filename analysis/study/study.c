@@ -71,6 +71,7 @@ static enum ulp_status fit_all(const struct ulp_studying *s, struct ulp_error *e
         struct ulp_study_series *series = &out->series[i];
         if (series->axis != ULP_AXIS_BITS && series->axis != ULP_AXIS_LENGTH)
             continue;
+        series->fit_count = out->place_count;
         series->fits = ulp_arena_take(out->memory, out->place_count + 1, sizeof *series->fits);
         if (!series->fits)
             return ulp_out_of_memory(error);

@@ -9,8 +9,6 @@
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 
-static const char *const kinds[] = {"output", "node", "group"};
-
 static void set_size(json_t **object, const char *key, size_t value)
 {
     ulp_json_set(object, key, json_integer((json_int_t)value));
@@ -153,7 +151,7 @@ static json_t *make_study(const struct ulp_study *study)
         ulp_json_append(&sweeps, ulp_json_text(study->sweeps[i]));
     for (size_t p = 0; p < study->place_count; p++) {
         json_t *place = json_object();
-        ulp_json_set(&place, "kind", json_string(kinds[study->places[p].kind]));
+        ulp_json_set(&place, "kind", json_string(ulp_study_place_kind_name(study->places[p].kind)));
         ulp_json_set(&place, "name", ulp_json_text(study->places[p].name));
         if (study->places[p].kind == ULP_PLACE_GROUP)
             set_size(&place, "nodes", study->places[p].node_count);
@@ -202,7 +200,7 @@ static void add_csv(const struct ulp_study *study, struct ulp_text *out)
             ulp_csv_text(out, setting->name);
             ulp_text_add(out, ",");
             ulp_csv_text(out, study->places[p].name);
-            ulp_text_add(out, ",%s", kinds[study->places[p].kind]);
+            ulp_text_add(out, ",%s", ulp_study_place_kind_name(study->places[p].kind));
             ulp_csv_number(out, point->relative);
             ulp_csv_number(out, point->ref_rms);
             for (int f = 0; f < ULP_FIGURE_COUNT; f++)

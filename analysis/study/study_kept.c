@@ -10,6 +10,7 @@
 
 #include "analysis/audit/part.h"
 #include "analysis/study/studying.h"
+#include "analysis/writing/structs.h"
 #include "base/error.h"
 #include "base/text/coder.h"
 
@@ -64,43 +65,16 @@ static enum ulp_status name_file(const struct ulp_studying *s, size_t setting, s
                           s->options->checkpoint);
 }
 
-static void code_trials(struct ulp_coder *coder, struct ulp_study_trials *trials)
-{
-    double *const numbers[] = {&trials->mean,       &trials->deviation,  &trials->bits,
-                               &trials->bits_least, &trials->bits_low,   &trials->bias,
-                               &trials->bias_error, &trials->bias_width, &trials->bias_rms,
-                               &trials->biased};
-    size_t *const sizes[] = {&trials->count, &trials->elements, &trials->left_out, &trials->exact};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        ulp_code_double(coder, numbers[i]);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        ulp_code_size(coder, sizes[i]);
-}
-
-static void code_setting(struct ulp_coder *coder, const struct ulp_study *study,
-                         struct ulp_study_setting *setting)
-{
-    ulp_code_text(coder, &setting->overflows);
-    for (size_t p = 0; p < study->place_count; p++) {
-        struct ulp_study_point *point = &setting->points[p];
-        ulp_code_double(coder, &point->relative);
-        ulp_code_double(coder, &point->ref_rms);
-        ulp_code_metrics(coder, &point->metrics);
-        ulp_code_size(coder, &point->nonfinite);
-        ulp_code_flag(coder, &point->diverged);
-        code_trials(coder, &point->trials);
-    }
-}
-
 enum ulp_status ulp_study_decode(struct ulp_study *study, size_t setting, const void *bytes,
                                  size_t count, struct ulp_error *error)
 {
     struct ulp_coder coder = {.at = bytes,
                               .end = (const unsigned char *)bytes + count,
                               .arena = study->memory};
-    code_setting(&coder, study, &study->settings[setting]);
+    ulp_code_struct(&coder, &ulp_struct_study_setting, &study->settings[setting]);
     return coder.no_memory ? ulp_out_of_memory(error)
-           : coder.wrong || coder.at != coder.end
+           : coder.wrong || coder.at != coder.end ||
+                   study->settings[setting].point_count != study->place_count
                ? ulp_fail(error, ULP_ERROR_INPUT,
                           "holds no figures of a setting; remove it to compute it again")
                : ULP_OK;
@@ -110,7 +84,7 @@ enum ulp_status ulp_study_encode(const struct ulp_study *study, size_t setting,
                                  struct ulp_text *bytes, struct ulp_error *error)
 {
     struct ulp_coder coder = {.out = bytes};
-    code_setting(&coder, study, &study->settings[setting]);
+    ulp_code_struct(&coder, &ulp_struct_study_setting, &study->settings[setting]);
     return bytes->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 

@@ -65,6 +65,7 @@ static bool read_nodes(const struct ulp_timer *timer, struct ulp_arena *memory,
                                 .seconds = from->rest,
                                 .fastest = from->fastest * (double)from->executions,
                                 .lanes = ulp_arena_take(memory, out->lane_count, sizeof *lanes),
+                                .lane_count = out->lane_count,
                                 .measuring = from->watched[ULP_TIMED_MEASURING],
                                 .attributing = from->watched[ULP_TIMED_ATTRIBUTING]};
         if (!to->name || !to->op || !to->lanes)
@@ -91,6 +92,7 @@ static bool join_operators(struct ulp_arena *memory, struct ulp_timings *out)
         } else {
             *row = (struct ulp_time){.op = node->op,
                                      .index = node->index,
+                                     .lane_count = out->lane_count,
                                      .lanes = ulp_arena_take(memory, out->lane_count,
                                                              sizeof *row->lanes)};
             if (!row->lanes)

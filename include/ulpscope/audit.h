@@ -79,15 +79,15 @@ struct ulp_divergence {
 struct ulp_audit_output {
     char *name;
     enum ulp_type type;
-    int rank; /* of the worst sample's first execution, as dims */
-    int64_t dims[ULP_RANK_MAX];
+    int rank;                   /* of the worst sample's first execution, as dims */
+    int64_t dims[ULP_RANK_MAX]; /* [count rank] */
     /* of the worst sample: diverged before non-finite before largest entire.rms */
     struct ulp_metrics single, entire, introduced, carried;
-    /* NULL: the node ran in one sample only */
+    /* NULL: the node ran in one sample only [whole] */
     struct ulp_audit_samples *samples;
     struct ulp_divergence *divergence; /* NULL: it has not diverged in any sample */
     struct ulp_range range; /* over all samples: rms of their rms, largest and smallest of all */
-    size_t worst_sample;
+    size_t worst_sample;    /* index [whole] */
     /* with a reference model (options.original): that model has no value of this name and shape,
      * so entire and carried are not defined (count 0) */
     bool unpaired;
@@ -113,11 +113,12 @@ ULP_API const char *ulp_share_cause_name(enum ulp_share_cause cause, const char 
 
 /* One node in one lane. */
 struct ulp_audit_node {
-    size_t index;
-    char *name, *op;
-    ptrdiff_t kept; /* index into the lane's kept arithmetics; -1: the lane's own arithmetic */
-    struct ulp_node_types types;
-    struct ulp_node_kernel kernel;
+    size_t index;    /* [whole] */
+    char *name, *op; /* [whole] */
+    /* index into the lane's kept arithmetics; -1: the lane's own arithmetic [whole] */
+    ptrdiff_t kept;
+    struct ulp_node_types types;   /* [whole] */
+    struct ulp_node_kernel kernel; /* [whole] */
     /* executions over all samples: in a Loop or Scan one for each iteration, whose figures are
      * those of one tensor made of all iterations (median_ulp: of the worst). 0: no sample took this
      * branch together with the reference; there are no outputs then */
@@ -136,11 +137,11 @@ struct ulp_audit_node {
     ptrdiff_t overflow;
     bool absorbs; /* its inputs come from an overflow, and its results are right nevertheless */
     /* index of the first of the lane's constants beyond its storage that the node reads; -1: none
-     */
+     * [whole] */
     ptrdiff_t constant;
     /* some output diverges (ulp_metrics.diverged), although no input has */
     bool decided;
-    /* index of the node that computes its first non-constant input; -1: none does */
+    /* index of the node that computes its first non-constant input; -1: none does [node] */
     ptrdiff_t source;
     /* the node's part in the error of the outputs that ulp_attribution explains, means over
      * samples; NaN: not known. share: the part that comes from the error introduced here. gain: the
@@ -148,7 +149,7 @@ struct ulp_audit_node {
      * as it is now. condition: the relative change of the outputs, in the direction of their error,
      * for a relative change of 1 in this value whose elements change independently */
     double share, gain, condition;
-    double causes[ULP_SHARE_CAUSES]; /* of its share, by cause */
+    double causes[ULP_SHARE_CAUSES]; /* of its share, by cause [by ulp_share_cause] */
     double share_worst;              /* the share of the sample where it is largest in magnitude */
     /* the part of the outputs' error that no derivative explains because here a rounding to
      * integers, a comparison or an order comes out otherwise than in the reference, for the errors
@@ -163,8 +164,8 @@ struct ulp_audit_node {
      * 0 (a divisor, or what a logarithm is taken of): the name of that input, else NULL; and the
      * node that computes it, -1 for a constant or an input of the model */
     char *zeroed;
-    ptrdiff_t zeroed_by;
-    bool zeroes; /* it is the zeroed_by of some node */
+    ptrdiff_t zeroed_by; /* [node] */
+    bool zeroes;         /* it is the zeroed_by of some node */
     /* its relative error (entire.rms / ref_rms) divided by the largest of its inputs'; the largest
      * over iterations and samples; NaN: no input has an error */
     double grew;
@@ -187,13 +188,14 @@ struct ulp_attribution {
         char *output;
         size_t sample_count;
         double sum, worst, inputs, decisions; /* as below */
+        size_t node_count;
         struct ulp_node_shares {
             double share, gain, condition, share_worst, decision, missing;
-            double causes[ULP_SHARE_CAUSES];
+            double causes[ULP_SHARE_CAUSES]; /* [by ulp_share_cause] */
             bool stops;
-        } * nodes; /* by node, as in struct ulp_audit_node */
+        } * nodes; /* by node, as in struct ulp_audit_node [apart] */
     } * outputs;
-    size_t sample_count;
+    size_t sample_count;  /* [whole] */
     double sum, residual; /* means over samples; residual = 1 - sum */
     double worst;         /* the residual of the sample where it is largest in magnitude */
     double inputs;        /* share of rounding the model's inputs */
@@ -204,7 +206,7 @@ struct ulp_attribution {
         char *name;
         double share;      /* with decisions */
         size_t node_count; /* that have a share */
-    } * groups;
+    } * groups;            /* [whole] */
     /* nodes of the main graph that were tried in the first sample; figures are shares of its error.
      * share: predicted. held: what the error of the outputs loses when this node alone makes none
      * and all others make exactly theirs. gain: predicted. kept: what it loses in a run with the
@@ -213,48 +215,52 @@ struct ulp_attribution {
     char *verified_output;
     size_t verified_count;
     struct ulp_verified {
-        size_t node;
+        size_t node; /* [node] */
         double share, held, gain, kept;
     } * verified;
     /* of an arithmetic that overflows (ulp_audit_attribute_overflowing): the nodes that were kept
      * in FP32 for these shares, and what the worst output was then */
     size_t kept_count;
-    size_t *kept;
-    char *kept_output; /* NULL: none can be compared */
-    double kept_sqnr_db;
+    size_t *kept;        /* [whole] */
+    char *kept_output;   /* NULL: none can be compared [whole] */
+    double kept_sqnr_db; /* [whole] */
 };
 
 /* One audited arithmetic. */
 struct ulp_audit_lane {
-    char *name; /* of the arithmetic and the kept nodes: "fp16,keep=plan.json" */
-    struct ulp_arithmetic arithmetic;
+    char *name; /* of the arithmetic and the kept nodes: "fp16,keep=plan.json" [whole] */
+    struct ulp_arithmetic arithmetic; /* [whole] */
     /* the arithmetics of kept nodes */
     size_t kept_count;
-    struct ulp_arithmetic *kept;
+    struct ulp_arithmetic *kept; /* [whole] */
     /* borders (struct ulp_border); nodes are indexes */
     size_t border_count;
     struct ulp_audit_border {
         char *value;
         const char *from, *to; /* names of the arithmetics of the producer and of these readers */
-        size_t producer, first_reader, reader_count;
+        size_t producer, first_reader; /* [node] */
+        size_t reader_count;
         size_t elements; /* 0: unknown before the run */
-    } * borders;
+    } * borders;         /* [whole] */
     /* changed constants (struct ulp_changed_constant) */
     size_t constant_count;
     struct ulp_audit_constant {
         char *name, *in; /* in: name of the readers' arithmetic */
         size_t elements, overflowed, underflowed;
-        double largest;                    /* magnitude of the finite elements */
-        size_t first_reader, reader_count; /* node indexes */
-    } * constants;
+        double largest;      /* magnitude of the finite elements */
+        size_t first_reader; /* [node] */
+        size_t reader_count;
+    } * constants; /* [whole] */
     /* the places where values too large for the storage appear, and their consequences */
     size_t overflow_count;
     struct ulp_audit_overflow {
-        size_t node;           /* where they appear first */
-        ptrdiff_t constant;    /* index of the constant they come from; -1: computed */
-        ptrdiff_t absorbed_by; /* first node whose results are right nevertheless; -1: none */
+        size_t node;        /* where they appear first [node] */
+        ptrdiff_t constant; /* index of the constant they come from; -1: computed [whole] */
+        /* first node whose results are right nevertheless; -1: none [node] */
+        ptrdiff_t absorbed_by;
         size_t absorber_count; /* number of such nodes */
-        /* first node whose results are finite and wrong because of it (1 / Inf is 0); -1: none */
+        /* first node whose results are finite and wrong because of it (1 / Inf is 0); -1: none
+         * [node] */
         ptrdiff_t spoils;
         bool reaches_output; /* an output of the graph is not finite because of it */
         ptrdiff_t joins;     /* index of an earlier overflow that it meets, which has the
@@ -262,18 +268,19 @@ struct ulp_audit_lane {
     } * overflows;
     size_t node_count;
     struct ulp_audit_node *nodes;
-    struct ulp_audit_node outputs; /* the graph's outputs */
+    struct ulp_audit_node outputs; /* the graph's outputs [whole] [apart] */
     struct ulp_attribution attribution;
-    /* index of the first node that is `born` and whose overflow is not absorbed; -1: none */
+    /* the first node that is `born` and whose overflow is not absorbed; -1: none [node] [whole] */
     ptrdiff_t first_born;
-    ptrdiff_t first_decided; /* index of the first node that is `decided`; -1: none */
-    size_t poisoned_count;   /* nodes that are `poisoned` */
+    ptrdiff_t first_decided; /* the first node that is `decided`; -1: none [node] */
+    size_t poisoned_count;   /* nodes that are `poisoned` [whole] */
     /* how an arithmetic with qdq=integer differs from the same arithmetic without it, when both are
      * audited */
     struct ulp_qdq_divergence {
-        ptrdiff_t other;      /* index of the lane without it; -1: not audited */
-        ptrdiff_t first;      /* first node whose results are not equal bits; -1: none */
-        ptrdiff_t first_step; /* first node whose integers differ, by a quantisation step or more */
+        ptrdiff_t other; /* index of the lane without it; -1: not audited [whole] */
+        ptrdiff_t first; /* first node whose results are not equal bits; -1: none [node] */
+        /* first node whose integers differ, by a quantisation step or more [node] */
+        ptrdiff_t first_step;
         /* over all samples: unequal integers, and all integers of node outputs */
         size_t steps, count;
     } qdq_divergence;
@@ -318,7 +325,7 @@ struct ulp_histogram {
 };
 /* A node in the graph: what is the same in every lane. */
 struct ulp_place {
-    const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none */
+    const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none [whole] */
     /* its inputs, weights included; of an If, Loop or Scan also captured values and the results of
      * its bodies */
     size_t input_count;
@@ -326,10 +333,10 @@ struct ulp_place {
         char *name;
         ptrdiff_t node; /* index of the node that computes it; -1: none before this one does */
         bool constant;
-    } * inputs;
+    } * inputs; /* [whole] */
     /* of its outputs, those of ulp_audit_node.outputs; NULL: it did not run */
     size_t output_count;
-    struct ulp_histogram *histograms;
+    struct ulp_histogram *histograms; /* [count output_count] */
 };
 
 /* An input of the model with NaN or infinity, in one sample; count of these elements. */
@@ -340,13 +347,15 @@ struct ulp_audit_input {
 
 /* The result of an audit. */
 struct ulp_audit {
-    char *model_path, *reference;
-    char *reference_model; /* path of the model whose values are the truth; NULL: this model */
-    /* node outputs with and without a value of their name in it */
+    char *model_path; /* [whole] */
+    char *reference;  /* name of its arithmetic [whole] */
+    /* path of the model whose values are the truth; NULL: this model [whole] */
+    char *reference_model;
+    /* node outputs with and without a value of their name in it [whole] */
     size_t paired_count, unpaired_count;
-    int64_t ir_version, opset;
+    int64_t ir_version, opset; /* of ai.onnx [whole] */
     size_t sample_count;
-    char **sample_names;
+    char **sample_names; /* [count sample_count] */
     /* inputs with values that are not finite */
     size_t nonfinite_input_count;
     struct ulp_audit_input *nonfinite_inputs;
@@ -363,7 +372,7 @@ struct ulp_audit {
             const char *arithmetic, *output; /* NULL: an input, as in struct ulp_crossing */
             char *text;                      /* ulp_crossing_text */
         } * crossings;
-    } * limits;
+    } * limits; /* [whole] */
     /* the reference compared with one of twice its precision; the worst sample */
     struct ulp_certificate {
         bool given;
@@ -384,15 +393,16 @@ struct ulp_audit {
         /* the reference's error, as estimated, over the least error of an arithmetic at the same
          * node, or over the value's size: the largest, and its node (-1: none) */
         double worst_ratio;
-        ptrdiff_t worst_node;
-        size_t doubtful; /* nodes where that is above a tenth: FP64 is not known to be enough */
+        ptrdiff_t worst_node; /* [node] */
+        /* nodes where that is above a tenth: FP64 is not known to be enough */
+        size_t doubtful;
     } quick;
     /* one for each audited arithmetic, when schedules were asked for */
     size_t spread_count;
-    struct ulp_spreads *spreads;
+    struct ulp_spreads *spreads; /* [whole] */
     double seconds;
     size_t peak_bytes;
-    /* what report.json says of where the time went; NULL: nothing. Of who sets it */
+    /* what report.json says of where the time went; NULL: nothing. Of who sets it [whole] */
     const struct ulp_timings *timings;
     struct ulp_arena *memory; /* private: holds the rest, except certificate.node and spreads */
 };

@@ -88,6 +88,8 @@ ULP_API void ulp_study_fit(const double *x, const double *relative, size_t count
 
 /* What is looked at. */
 enum ulp_study_place_kind { ULP_PLACE_OUTPUT, ULP_PLACE_NODE, ULP_PLACE_GROUP };
+/* "output", "node", "group". Static storage. */
+ULP_API const char *ulp_study_place_kind_name(enum ulp_study_place_kind kind);
 struct ulp_study_place {
     enum ulp_study_place_kind kind;
     char *name;
@@ -130,12 +132,13 @@ struct ulp_study_point {
 };
 
 struct ulp_study_setting {
-    char *name; /* of the arithmetic */
-    char *text; /* as the first sweep has it */
-    struct ulp_arithmetic arithmetic;
-    size_t trials;   /* runs with drawn seeds; 0: one run */
+    char *name;                       /* of the arithmetic [whole] */
+    char *text;                       /* as the first sweep has it [whole] */
+    struct ulp_arithmetic arithmetic; /* private: as its name says */
+    size_t trials;                    /* runs with drawn seeds; 0: one run [whole] */
     char *overflows; /* node where the first overflow that does harm appears; NULL: none does */
-    bool kept;       /* its figures were in the checkpoint folder */
+    bool kept;       /* private: its figures were in the checkpoint folder */
+    size_t point_count;
     struct ulp_study_point *points; /* by place */
 };
 
@@ -154,10 +157,11 @@ struct ulp_study_series {
     char *name; /* the sweep with that pair left as it was: "e5m{4..12}" */
     enum ulp_study_axis axis;
     size_t count;
-    size_t *settings; /* indexes */
-    char **texts;     /* as this sweep has them */
-    double *x;        /* NaN of ULP_AXIS_WORDS */
+    size_t *settings; /* indexes [count count] */
+    char **texts;     /* as this sweep has them [count count] */
+    double *x;        /* NaN of ULP_AXIS_WORDS [count count] */
     /* by place; of ULP_AXIS_BITS and ULP_AXIS_LENGTH, else NULL */
+    size_t fit_count;
     struct ulp_study_fit *fits;
 };
 

@@ -55,6 +55,7 @@ struct ulp_time {
     /* by lane. Lane 0 has all that is computed in the reference's arithmetic: R(r), and R(p) for
      * each other lane; these have P(p) and P(r) */
     double *lanes;
+    size_t lane_count;
     /* as `seconds` if every execution of each node had taken no longer than its fastest: what other
      * work on the machine disturbs least; without observers */
     double fastest;
@@ -62,12 +63,13 @@ struct ulp_time {
 };
 
 struct ulp_timings {
-    double seconds; /* since the timer's start */
-    double phases[ULP_TIMED_COUNT];
+    double seconds;                 /* since the timer's start */
+    double phases[ULP_TIMED_COUNT]; /* [by ulp_timed] */
     size_t lane_count;
-    char **lanes;         /* names */
-    double *lane_seconds; /* of all nodes, as in struct ulp_time; with phases they add up to
-                             `seconds` */
+    char **lanes; /* names */
+    /* of all nodes, as in struct ulp_time; with phases they add up to `seconds` [count lane_count]
+     */
+    double *lane_seconds;
     size_t operator_count, node_count;
     struct ulp_time *operators, *nodes; /* the longest first */
     void *memory;                       /* private: holds the rest */

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Write the members of results as tables, from the structs' declarations in the public headers.
+
+    scripts/result_fields.py            write them, where they differ
+    scripts/result_fields.py --check    say which are stale, and fail then
+
+The files are committed, so that a build needs no Python; make writes them when a header is newer and there is one. What writes a result as JSON, reads it back, keeps it in a checkpoint, shows it in Python or
+describes it in doc/ goes by these tables, so a figure has its name, type and meaning in one place.
+
+The comment of a member may end in directives:
+
+    [node]      an index of a node, which JSON has by name
+    [whole]     of the whole result, not of one sample: checkpoints do not hold it
+    [apart]     JSON has it in another form, which is written by hand
+    [by TAG]    an array with an element for each name of enum TAG: an object with these names in JSON
+    [count F]   F counts the elements; without it the singular with _count does (nodes: node_count), or of items and counts `count`
+
+A member whose comment begins with "private:" is in no table. A pointer to a struct that nothing counts is to one or none. Structs begin
+with the member that says whether there is anything to say: JSON leaves a struct out where that is 0, false or no text."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from headers import ROOT, parse_headers  # noqa: E402
+
+# the file and the structs that begin it: those inside them follow, unless an earlier file has them
+FILES = {
+    "analysis/timings/timings_fields.c": ["ulp_timings"],
+    "analysis/audit/audit_fields.c": ["ulp_audit"],
+    "analysis/study/study_fields.c": ["ulp_study"],
+}
+DECLARED = "analysis/writing/structs.h"
+LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
+KINDS = {
+    "c_bool": "FLAG", "c_int": "INT", "c_int64": "INT64", "c_uint64": "UINT64", "c_uint32": "UINT32", "c_uint": "UINT",
+    "c_size_t": "SIZE", "c_ssize_t": "INDEX", "c_double": "DOUBLE",
+}
+DIRECTIVE = re.compile(r"\[(node|whole|apart|by \w+|count \w+)\]")
+
+
+def short(name):
+    return name.removeprefix("ulp_")
+
+
+class Member:
+    """One member of a struct: how it is declared, what counts it and what its comment says."""
+
+    def __init__(self, parser, struct, name, kind):
+        said = parser.said[struct, name]
+        self.struct, self.name = struct, name
+        self.private = said.startswith("private:")
+        self.flags = DIRECTIVE.findall(said)
+        self.meaning = " ".join(DIRECTIVE.sub("", said).split())
+        self.function = kind[0] == "function"
+        self.counts = False
+        self.count = None
+        if not self.function:
+            (self.base, self.tag), self.stars = kind[1]
+            self.lengths = kind[2]
+        self.text = not self.function and (self.base, self.tag) == ("scalar", "c_char")
+
+    def directive(self, word):
+        return next((flag.split()[1] for flag in self.flags if flag.startswith(word + " ")), None)
+
+    def array(self):
+        """Whether it has elements, as a pointer or in the struct."""
+        return self.stars > self.text or bool(self.lengths) and not (self.text and self.stars == 0)
+
+
+def members_of(parser, struct):
+    members = [Member(parser, struct, name, kind) for name, kind in parser.structs[struct]]
+    members = [m for m in members if not m.private and not m.function]
+    named = {m.name: m for m in members}
+    for m in members:
+        if not m.array():
+            continue
+        singular = re.sub(r"s$", "", m.name)
+        candidates = [m.directive("count"), f"{m.name}_count", f"{singular}_count", "count" if m.name in ("items", "counts") else None]
+        m.count = next((c for c in candidates if c in named), None)
+        if m.directive("by"):
+            m.count = None
+        if m.count:
+            named[m.count].counts = True
+        elif m.stars and m.base != "struct":
+            raise SystemExit(f"struct {struct}: what counts {m.name}? [count MEMBER], or private:")
+    for m in members:  # a count of nothing but what is of the whole is, too
+        if m.counts and all("whole" in o.flags for o in members if o.count == m.name):
+            m.flags.append("whole")
+    return members
+
+
+class Tables:
+    def __init__(self, parser):
+        self.parser = parser
+        self.words = {}  # tag of an enum -> the function that names its values
+        for name, (result, arguments) in parser.functions.items():
+            first = arguments[0] if arguments else None
+            if result == (("scalar", "c_char"), 1) and first and first[0] == "value" and first[1][0][0] == "enum" and not first[1][1]:
+                self.words.setdefault(first[1][0][1], (name, len(arguments)))
+        self.files = {}
+        seen = set()
+        for file, roots in FILES.items():
+            order = []
+            for root in roots:
+                self.reach(root, seen, order)
+            self.files[file] = order
+
+    def members(self, struct):
+        return [m for m in members_of(self.parser, struct) if struct not in LEAVES or m.name == "name"]
+
+    def reach(self, struct, seen, order):
+        if struct in seen:
+            return
+        seen.add(struct)
+        for m in self.members(struct):
+            if m.base == "struct":
+                if m.tag not in self.parser.structs:
+                    raise SystemExit(f"struct {struct}: {m.name} is of a struct that the headers hide: private:")
+                self.reach(m.tag, seen, order)
+        order.append(struct)
+
+    def count_of_words(self, tag):
+        names = self.parser.enums[tag]
+        return len(names) - (1 if re.search(r"_(COUNT|CAUSES)$", names[-1]) else 0)
+
+    def row(self, m):
+        where = f"offsetof(struct {m.struct}, {m.name})"
+        parts = [f'.name = "{m.name}"']
+        leaf = m.base == "struct" and m.tag in LEAVES
+        if m.text and m.stars == 0:
+            parts.append(".kind = ULP_FIELD_LETTERS")
+        elif m.text:
+            parts.append(".kind = ULP_FIELD_TEXT")
+        elif m.base == "struct":
+            parts.append(".kind = ULP_FIELD_NAMED" if leaf else ".kind = ULP_FIELD_STRUCT")
+        elif m.base == "enum":
+            parts.append(".kind = ULP_FIELD_WORD" if m.tag in self.words else ".kind = ULP_FIELD_INT")
+        else:
+            parts.append(f".kind = ULP_FIELD_{KINDS[m.tag]}")
+        parts.append(f".offset = {where}")
+        if m.base == "struct":
+            parts.append(f".type = &ulp_struct_{short(m.tag)}")
+        if m.base == "enum" and m.tag in self.words:
+            parts.append(f".word = word_{short(m.tag)}, .words = {self.count_of_words(m.tag)}")
+        if m.directive("by"):
+            parts.append(f".key = word_{short(m.directive('by'))}")
+        if m.array() and m.lengths:
+            parts.append(f".length = {m.lengths[0]}")
+        if m.array() and m.stars:
+            parts.append(".points = true")
+        if m.count:
+            counter = next(o for o in members_of(self.parser, m.struct) if o.name == m.count)
+            parts.append(f".counted = true, .count = offsetof(struct {m.struct}, {m.count})")
+            if counter.tag == "c_int":
+                parts.append(".count_is_int = true")
+        for flag, field in (("node", "node"), ("whole", "whole"), ("apart", "apart")):
+            if flag in m.flags:
+                parts.append(f".{field} = true")
+        if m.counts:
+            parts.append(".counts = true")
+        return f"    {{{', '.join(parts)}}},"
+
+    def source(self, file):
+        structs = self.files[file]
+        lines = ["/* Made by scripts/result_fields.py of the public headers: change these. */", '#include "analysis/writing/structs.h"', "",
+                 "#include <ulpscope.h>", "", "/* clang-format off */", ""]
+        rows, used = [], set()
+        for struct in structs:
+            members = self.members(struct)
+            rows.append(f"static const struct ulp_field {short(struct)}[] = {{")
+            rows += [self.row(m) for m in members]
+            rows += ["};", f"const struct ulp_struct ulp_struct_{short(struct)} = {{",
+                     f'    "{struct}", sizeof(struct {struct}), {short(struct)}, sizeof {short(struct)} / sizeof *{short(struct)}}};', ""]
+            used |= {m.tag for m in members if m.base == "enum" and m.tag in self.words} | {m.directive("by") for m in members if m.directive("by")}
+        for tag in sorted(used):
+            function, count = self.words[tag]
+            lines += [f"static const char *word_{short(tag)}(int value)", "{",
+                      f"    return {function}((enum {tag})value{', NULL' * (count - 1)});", "}"]
+        return "\n".join(lines + [""] + rows).rstrip("\n") + "\n"
+
+    def declared(self):
+        structs = sorted(short(s) for order in self.files.values() for s in order)
+        lines = ["/* Made by scripts/result_fields.py: the structs of results whose members are in tables. */",
+                 "#ifndef ULP_ANALYSIS_WRITING_STRUCTS_H", "#define ULP_ANALYSIS_WRITING_STRUCTS_H", "", '#include "analysis/writing/fields.h"', "",
+                 "/* clang-format off */"]
+        lines += [f"extern const struct ulp_struct ulp_struct_{s};" for s in structs]
+        return "\n".join(lines + ["", "#endif", ""])
+
+    def text(self, file):
+        return self.declared() if file == DECLARED else self.source(file)
+
+
+def main():
+    tables = Tables(parse_headers())
+    check, stale = sys.argv[1:] == ["--check"], []
+    for file in [*FILES, DECLARED]:
+        path, text = ROOT / file, tables.text(file)
+        if path.exists() and path.read_text() == text:
+            continue
+        stale.append(file)
+        if not check:
+            path.write_text(text)
+    if check and stale:
+        raise SystemExit(f"not as the headers are: {' '.join(stale)}")
+
+
+if __name__ == "__main__":
+    main()
