@@ -241,6 +241,33 @@ START_TEST(joined_figures_are_those_of_one_tensor)
 }
 END_TEST
 
+/* A node of constants that gives integers beside floats is computed in each iteration, whole. */
+START_TEST(what_iterations_compute_is_given_back)
+{
+    static const struct text_graph body = {"i_n b_c s",
+                                           "b_d t",
+                                           {NODE("Dropout", "drop", "w", "d b_mask"),
+                                            NODE("MatMul", "mix", "s d", "t"),
+                                            NODE("Identity", "go", "b_c", "b_d")}};
+    static const struct text_graph text = {
+        "x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &body)}};
+    struct ulp_budget budget = {.limit_bytes = (size_t)1 << 28};
+    struct ulp_model *model = text_load_within(&text, &budget);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 1, true);
+    const struct ulp_run_options options = {.thread_count = 1};
+    struct ulp_error error;
+    for (size_t lane = 0; lane < TEXT_LANES; lane++) {
+        struct ulp_plan *plan = text_plan(model, &inputs, lane, 1);
+        for (int run = 0; run < 2; run++)
+            ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, NULL, NULL, &error), error);
+        ulp_plan_free(plan);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("iterations");
@@ -248,6 +275,7 @@ int main(void)
     tcase_add_test(tests, another_branch_is_said);
     tcase_add_test(tests, other_rounds_are_said);
     tcase_add_test(tests, overflow_is_born_inside);
+    tcase_add_test(tests, what_iterations_compute_is_given_back);
     tcase_add_loop_test(tests, certificates_cover_what_is_inside, 0, 2);
     tcase_add_loop_test(tests, joined_figures_are_those_of_one_tensor, 0, 2);
     suite_add_tcase(suite, tests);

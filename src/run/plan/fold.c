@@ -95,8 +95,7 @@ static const struct ulp_tensor *constant_tensor(const struct ulp_step *step)
     return tensor;
 }
 
-/* Keep a computed output in its slot; it becomes a constant of all lanes when it holds integers or
- * the node is one. */
+/* Keep a computed output in its slot, as a constant of all lanes or for shape inference only. */
 static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *slot,
                                    struct ulp_tensor *output, bool constant,
                                    struct ulp_error *error)
@@ -107,9 +106,20 @@ static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *
     *slot->folded = *output;
     *output = (struct ulp_tensor){0};
     slot->known = slot->folded;
-    if (constant || !ulp_element_is_float(slot->folded->element))
+    if (constant)
         slot->constant = slot->folded;
     return ULP_OK;
+}
+
+/* Whether the step's results are constants of all lanes: the node is one, or all are integers. What
+ * comes with a float (TopK's indexes, a Dropout's mask) is computed with it in each lane. */
+static bool gives_constants(const struct ulp_step *step, const struct ulp_tensor *outputs)
+{
+    bool floats = false;
+    for (size_t i = 0; i < step->output_count; i++)
+        floats = floats || (step->outputs[i] >= 0 && outputs[i].type != ULP_TYPE_UNDEFINED &&
+                            ulp_element_is_float(outputs[i].element));
+    return step->constant || !floats;
 }
 
 /* What does not fit in a body is an error only where the body is entered: exporters leave branches
@@ -144,13 +154,11 @@ static enum ulp_status compute_step(struct ulp_plan *plan, struct ulp_block *blo
         status = ulp_call_run(call, error);
     if (may_wait(block, status))
         return ULP_OK;
-    step->folded = true;
+    step->folded = status == ULP_OK && gives_constants(step, call->out);
     for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
-        if (step->outputs[i] >= 0 && call->out[i].type != ULP_TYPE_UNDEFINED) {
-            struct ulp_plan_slot *slot = &block->slots[step->outputs[i]];
-            status = keep_output(plan, slot, &call->out[i], step->constant, error);
-            step->folded = step->folded && slot->constant;
-        }
+        if (step->outputs[i] >= 0 && call->out[i].type != ULP_TYPE_UNDEFINED)
+            status = keep_output(plan, &block->slots[step->outputs[i]], &call->out[i], step->folded,
+                                 error);
     for (size_t i = 0; i < step->output_count; i++)
         ulp_tensor_free(&call->out[i]);
     return status;
