@@ -234,12 +234,12 @@ const char *ulp_tensor_describe_text(const struct ulp_tensor *tensor, char *buff
     return buffer;
 }
 
-/* To the nearest double, ties to even. The common case by hand: 53 bits of the highest limb, a half
- * bit, and whether anything follows. */
+/* To the nearest double, ties to even. By hand where the result and 2^(exponent - 53) are normal
+ * doubles: 53 bits of the highest limb, a half bit, and whether anything follows. */
 static double wide_to_double(const struct ulp_record *record, int precision)
 {
     const bool regular = record->kind == MPFR_REGULAR_KIND || record->kind == -MPFR_REGULAR_KIND;
-    if (regular && record->exponent > -1000 && record->exponent < 1000 && GMP_NUMB_BITS == 64) {
+    if (regular && record->exponent > -960 && record->exponent < 1000 && GMP_NUMB_BITS == 64) {
         const size_t top = ((size_t)precision + 63) / 64 - 1;
         const uint64_t limb = record->limbs[top];
         uint64_t kept = limb >> 11, half = limb >> 10 & 1, below = limb & 0x3FF;
