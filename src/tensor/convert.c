@@ -147,11 +147,11 @@ static void convert_to_bool(const struct conversion *c, size_t first, size_t las
 }
 
 /* The ends of each integer element's range. */
-static void integer_range(const struct ulp_tensor *tensor, double *low, double *high)
+void ulp_integer_range(enum ulp_type type, double *low, double *high)
 {
     static const struct {
         double low, high;
-    } ranges[ULP_ELEMENT_COUNT] = {
+    } ranges[ULP_ELEMENT_COUNT + 1] = {
         [ULP_ELEMENT_I8] = {-128, 127},
         [ULP_ELEMENT_U8] = {0, 255},
         [ULP_ELEMENT_I16] = {-32768, 32767},
@@ -161,9 +161,9 @@ static void integer_range(const struct ulp_tensor *tensor, double *low, double *
         [ULP_ELEMENT_I64] = {-0x1p63, 0x1p63},
         [ULP_ELEMENT_U64] = {0, 0x1p64},
     };
-    *low = ranges[tensor->element].low;
-    *high = ranges[tensor->element].high;
-    switch (tensor->type) {
+    *low = ranges[ulp_type_rows[type].element].low;
+    *high = ranges[ulp_type_rows[type].element].high;
+    switch (type) {
     case ULP_TYPE_INT4: *low = -8, *high = 7; break;
     case ULP_TYPE_UINT4: *low = 0, *high = 15; break;
     case ULP_TYPE_INT2: *low = -2, *high = 1; break;
@@ -210,7 +210,7 @@ static void convert_to_integer(const struct conversion *c, size_t first, size_t 
         return;
     }
     double low, high;
-    integer_range(c->out, &low, &high);
+    ulp_integer_range(c->out->type, &low, &high);
     for (size_t i = first; i < last; i++) {
         double value;
         /* truncation of a value rounded to odd is truncation of the value below 2^52 */

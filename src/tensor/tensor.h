@@ -24,6 +24,9 @@ static inline const char *ulp_type_format(const struct ulp_arithmetic *arithmeti
                                                                  : ulp_type_rows[type].format;
 }
 
+/* The numbers that an integer type has, as doubles. */
+void ulp_integer_range(enum ulp_type type, double *low, double *high);
+
 /* Memory size of one element. precision only matters for ULP_ELEMENT_WIDE. */
 size_t ulp_element_bytes(enum ulp_element element, int precision);
 bool ulp_element_is_float(enum ulp_element element);

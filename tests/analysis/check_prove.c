@@ -329,6 +329,14 @@ static const struct left_case {
      "{ s = Mul(c, w) t = LayerNormalization(s, w)  y = Mul(t, x) }",
      "fp32", 0, 1},
     {"(float16[4] x) => (float16[4] y) { y = Gelu(x) }", "bf16", -98000, 98000},
+    /* numbers of more bits than a bound has; products below double's least; integers that their
+       type does not have */
+    {"(float[6] x) => (float[6] r) <float c = {-0.2}, uint8[6] q = {229, 223, 142, 9, 169, 75}>"
+     "{ y = Mish(c)  t = DequantizeLinear(q, y)  r = Add(t, x) }",
+     "mpfr:60", 0, 1},
+    {"(double[5] x) => (double[1] y) { y = ReduceProd(x) }", "fp64,round=ru", 1e-100, 1e-90},
+    {"(int64[4] i) => (float[4] y) { q = Cast<to=2>(i)  y = Cast<to=1>(q) }", "fp16", 250, 400},
+    {"(float[4] x) => (float[4] y) { q = Cast<to=22>(x)  y = Cast<to=1>(q) }", "fp16", -300, -128},
 };
 
 START_TEST(bounds_hold_where_runs_left_them)

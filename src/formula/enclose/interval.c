@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
+#include "tensor/odd.h"
+
 /* One operation on doubles errs by 2^-53 relatively, functions of the double strips too; four times
  * as much pays for the few steps that make an endpoint. */
 #define DOUBLE_UNIT 0x1p-51
@@ -44,6 +47,23 @@ void ulp_interval_set_point(const struct ulp_intervals *x, size_t i, double valu
                          isnan(value) ? ULP_MAY_BE_ANYTHING
                          : value > 0  ? ULP_MAY_BE_HIGH
                                       : ULP_MAY_BE_LOW);
+}
+
+void ulp_interval_set_element(const struct ulp_intervals *x, size_t i,
+                              const struct ulp_tensor *tensor, size_t element)
+{
+    const bool has_more = tensor->element == ULP_ELEMENT_WIDE ||
+                          tensor->element == ULP_ELEMENT_I64 || tensor->element == ULP_ELEMENT_U64;
+    double value;
+    if (has_more)
+        ulp_odd_read(tensor, element, 1, &value);
+    else
+        value = ulp_tensor_get(tensor, element);
+    /* where bits were cut the last one is set */
+    if (has_more && isfinite(value) && ulp_double_bits(value) & 1)
+        ulp_interval_set(x, i, nextafter(value, -INFINITY), nextafter(value, INFINITY), 0);
+    else
+        ulp_interval_set_point(x, i, value);
 }
 
 double ulp_interval_magnitude(const struct ulp_intervals *x, size_t i)
@@ -224,6 +244,13 @@ static struct set add(struct set a, struct set b)
     return (struct set){a.lo + b.lo, a.hi + b.hi, a.may | b.may};
 }
 
+/* 0 where a factor is: what underflows in double is not 0 where a rounding goes away from it. */
+static double times(double a, double b)
+{
+    const double product = a * b;
+    return product == 0 && a != 0 && b != 0 ? copysign(0x1p-1074, product) : product;
+}
+
 /* Infinities times a number that has a sign keep or change theirs. */
 static struct set multiply(struct set a, struct set b)
 {
@@ -238,7 +265,8 @@ static struct set multiply(struct set a, struct set b)
         return multiply(b, a);
     if (a.may || b.may)
         return anything();
-    const double p = a.lo * b.lo, q = a.lo * b.hi, r = a.hi * b.lo, s = a.hi * b.hi;
+    const double p = times(a.lo, b.lo), q = times(a.lo, b.hi), r = times(a.hi, b.lo),
+                 s = times(a.hi, b.hi);
     return (struct set){ulp_math_min(ulp_math_min(p, q), ulp_math_min(r, s)),
                         ulp_math_max(ulp_math_max(p, q), ulp_math_max(r, s)), 0};
 }
@@ -285,7 +313,7 @@ static struct set power(struct set a, struct set b)
         struct set out = {1, 1, 0};
         const double x = base.lo, y = base.hi;
         for (int i = 0; i < (int)b.lo; i++)
-            out = (struct set){out.lo * x, out.hi * y, 0};
+            out = (struct set){times(out.lo, x), times(out.hi, y), 0};
         return out;
     }
     if (a.lo == 0 && a.hi == 0 && b.lo > 0)
@@ -298,8 +326,9 @@ static struct set power(struct set a, struct set b)
                                                .rounding = ULP_ROUND_NEAREST_EVEN};
     ulp_strip_tables[ULP_STRIP_DOUBLE]->primitive[ULP_PRIMITIVE_POW](&rule, z, x, y, NULL, 4,
                                                                      (struct ulp_strip_place){0});
+    const double most = ulp_math_max(ulp_math_max(z[0], z[1]), ulp_math_max(z[2], z[3]));
     return (struct set){ulp_math_min(ulp_math_min(z[0], z[1]), ulp_math_min(z[2], z[3])),
-                        ulp_math_max(ulp_math_max(z[0], z[1]), ulp_math_max(z[2], z[3])), 0};
+                        most == 0 && a.hi > 0 ? 0x1p-1074 : most, 0};
 }
 
 /* The remainder is smaller than the divisor; with the dividend's sign no larger than it. */

@@ -6,6 +6,7 @@
 #define ULP_FORMULA_ENCLOSE_INTERVAL_H
 
 #include "number/strip.h"
+#include "tensor/tensor.h"
 
 /* What a value may be besides a number of [lo, hi]. */
 enum ulp_may {
@@ -60,6 +61,9 @@ static inline void ulp_interval_copy(const struct ulp_intervals *to, size_t i,
 }
 /* The set of one double: a number, an infinity of the model's, or (NaN) anything. */
 void ulp_interval_set_point(const struct ulp_intervals *x, size_t i, double value);
+/* The set of a tensor's element, which a double need not hold: of more bits, or an integer. */
+void ulp_interval_set_element(const struct ulp_intervals *x, size_t i,
+                              const struct ulp_tensor *tensor, size_t element);
 /* [lo, hi] after one step that errs by `unit` relatively; outside `largest`: anything. */
 void ulp_interval_set_step(const struct ulp_interval_rule *rule, const struct ulp_intervals *x,
                            size_t i, double lo, double hi, uint8_t may, double unit,

@@ -168,7 +168,7 @@ static void load_operand(struct evaluation *v, int i, size_t n)
         v->places[k] = place_of(operand, v->rows[k], v->positions[k]);
     if (operand->tensor->element != ULP_ELEMENT_F64) {
         for (size_t k = 0; k < n; k++)
-            ulp_interval_set_point(x, k, ulp_tensor_get(operand->tensor, (size_t)v->places[k]));
+            ulp_interval_set_element(x, k, operand->tensor, (size_t)v->places[k]);
         return;
     }
     const double *elements = operand->tensor->data;
@@ -452,6 +452,19 @@ static bool reads_names(const struct ulp_tape_call *call)
     return false;
 }
 
+/* Has an output more bits than the doubles that bounds are? */
+static bool is_wide(const struct evaluation *v)
+{
+    for (int o = 0; o < v->call->tape->output_count; o++) {
+        const struct ulp_operand *to = &v->call->outputs[o];
+        if (is_named(to) &&
+            (to->storage ? ulp_enclosing_format(v->trace->enclosing, to->storage).carrier
+                         : v->arithmetic.storage.carrier) == ULP_CARRIER_MPFR)
+            return true;
+    }
+    return false;
+}
+
 /* Numbers alone: what the lane computes of them. */
 static enum ulp_status run_numbers(const struct evaluation *v, struct ulp_error *error)
 {
@@ -489,7 +502,7 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
     const struct ulp_rows *rows = call->rows;
     v.rule = ulp_interval_rule_make(&v.arithmetic);
     v.by_rows = has_rows(call->tape) || rows->window;
-    if (!rows->row_count || !reads_names(call))
+    if (!rows->row_count || !(reads_names(call) || is_wide(&v)))
         return run_numbers(&v, error);
     const size_t most =
         rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1;

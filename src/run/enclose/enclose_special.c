@@ -35,14 +35,17 @@ static enum ulp_status enclose_cast(struct ulp_enclosing_walk *w, const struct u
         return ULP_OK;
     const enum ulp_status status = new_range(w, step->outputs[0], out, 0, error);
     struct ulp_enclosure *range = &w->values[step->outputs[0]].range;
+    double least, most;
+    ulp_integer_range(out->type, &least, &most);
     for (size_t i = 0; status == ULP_OK && i < range->count; i++) {
         ulp_interval_copy(&range->at, i, &in->range.at, i);
         if (ulp_type_is_float(out->type))
             ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &range->at, i);
         else if (out->type == ULP_TYPE_BOOL)
             ulp_interval_set(&range->at, i, 0, 1, 0);
-        else if (range->at.may[i])
-            ulp_interval_set(&range->at, i, -0x1p63, 0x1p64, 0);
+        else if (range->at.may[i] || range->at.lo[i] < least || range->at.hi[i] > most)
+            /* what the type does not have wraps around, or becomes the nearest end */
+            ulp_interval_set(&range->at, i, least, most, 0);
         else
             ulp_interval_set(&range->at, i, floor(range->at.lo[i]), ceil(range->at.hi[i]), 0);
     }
@@ -68,7 +71,7 @@ static void widen_by(const struct table *table, size_t at, const struct ulp_inte
     if (table->range)
         ulp_interval_copy(&x, 0, &table->range->at, at);
     else
-        ulp_interval_set_point(&x, 0, ulp_tensor_get(table->numbers, at));
+        ulp_interval_set_element(&x, 0, table->numbers, at);
     hull->lo[0] = ulp_math_min(hull->lo[0], lo);
     hull->hi[0] = ulp_math_max(hull->hi[0], hi);
     hull->may[0] |= may;

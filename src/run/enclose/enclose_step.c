@@ -231,7 +231,7 @@ static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_
             struct ulp_intervals point = {&lo, &hi, &may};
             status = ulp_enclose_constant(w, step, i, &wide, &value, error);
             for (size_t e = 0; status == ULP_OK && e < value->count; e++) {
-                ulp_interval_set_point(&point, 0, ulp_tensor_get(value, e));
+                ulp_interval_set_element(&point, 0, value, e);
                 widen(hull, &point, 0);
             }
             ulp_tensor_free(&wide);

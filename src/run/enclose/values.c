@@ -24,7 +24,8 @@ enum ulp_status ulp_bounds_set_hull(struct ulp_enclosing_walk *w, struct ulp_slo
     return status;
 }
 
-/* Nothing is known of a value but perhaps its shape: truth values are 0 or 1, integers anything. */
+/* Nothing is known of a value but perhaps its shape: truth values are 0 or 1, integers those of the
+ * type. */
 enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,
                                        struct ulp_error *error)
 {
@@ -32,8 +33,10 @@ enum ulp_status ulp_bounds_set_unknown(struct ulp_enclosing_walk *w, struct ulp_
         return ULP_OK;
     if (out->shape.type == ULP_TYPE_BOOL)
         return ulp_bounds_set_hull(w, out, 0, 1, 0, error);
+    double least, most;
+    ulp_integer_range(out->shape.type, &least, &most);
     if (!ulp_type_is_float(out->shape.type))
-        return ulp_bounds_set_hull(w, out, -0x1p63, 0x1p64, 0, error);
+        return ulp_bounds_set_hull(w, out, least, most, 0, error);
     return ulp_bounds_set_hull(w, out, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING, error);
 }
 
@@ -64,22 +67,19 @@ enum ulp_status ulp_bounds_set_tensor(struct ulp_enclosing_walk *w, struct ulp_s
     }
     const enum ulp_status status = ulp_bounds_set_hull(w, out, 0, 0, 0, error);
     for (size_t i = 0; status == ULP_OK && i < value->count; i++)
-        ulp_interval_set_point(&out->range.at, i, ulp_tensor_get(value, i));
+        ulp_interval_set_element(&out->range.at, i, value, i);
     return status;
 }
 
-/* Integers as intervals; beyond 2^53 a double is within a unit of them. */
+/* Integers as intervals. */
 static enum ulp_status widen_numbers(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value,
                                      struct ulp_error *error)
 {
     if (!value->is_numbers)
         return ULP_OK;
     const enum ulp_status status = ulp_bounds_set_hull(w, value, 0, 0, 0, error);
-    for (size_t i = 0; status == ULP_OK && i < value->shape.count; i++) {
-        const double x = ulp_tensor_get(&value->numbers, i),
-                     unit = fabs(x) < 0x1p53 ? 0 : fabs(x) * 0x1p-52;
-        ulp_interval_set(&value->range.at, i, x - unit, x + unit, 0);
-    }
+    for (size_t i = 0; status == ULP_OK && i < value->shape.count; i++)
+        ulp_interval_set_element(&value->range.at, i, &value->numbers, i);
     ulp_tensor_free(&value->numbers);
     value->is_numbers = false;
     return status;
@@ -139,6 +139,8 @@ enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *w, struct ulp_slot_bo
     /* what holds of one need not hold of the other */
     ulp_free(range->affine_memory);
     range->affine_memory = range->affine = NULL;
+    double least, most;
+    ulp_integer_range(into->shape.type, &least, &most);
     for (size_t i = 0; i < range->count; i++) {
         range->joint[i] = ULP_NO_JOINT;
         if (!join_element(&range->at, i, &other->range.at))
@@ -147,7 +149,7 @@ enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *w, struct ulp_slot_bo
         if (widen && ulp_type_is_float(into->shape.type))
             ulp_interval_set(&range->at, i, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
         else if (widen && into->shape.type != ULP_TYPE_BOOL)
-            ulp_interval_set(&range->at, i, -0x1p63, 0x1p64, 0);
+            ulp_interval_set(&range->at, i, least, most, 0);
     }
     return ULP_OK;
 }
