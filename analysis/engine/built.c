@@ -68,13 +68,14 @@ static const char *guess_gpu(const struct ulp_engine *engine)
         ulp_kernel_name_read(engine->layers[l].kernel, &name);
         newest = name.architecture > newest ? name.architecture : newest;
     }
-    return newest >= 100  ? "b200"
-           : newest >= 90 ? "h100"
-           : newest >= 89 ? "ada"
-           : newest >= 80 ? "a100"
-           : newest >= 75 ? "t4"
-           : newest >= 70 ? "v100"
-                          : "a100";
+    return newest >= 120   ? "rtx5090"
+           : newest >= 100 ? "b200"
+           : newest >= 90  ? "h100"
+           : newest >= 89  ? "ada"
+           : newest >= 80  ? "a100"
+           : newest >= 75  ? "t4"
+           : newest >= 70  ? "v100"
+                           : "a100";
 }
 
 static void count_layer(struct ulp_engine_map *built, const struct ulp_engine_map_layer *layer)

@@ -56,7 +56,7 @@ static bool equal_units(const struct ulp_unit *a, const struct ulp_unit *b)
 static bool serves(const struct ulp_unit *unit, const char *operands, const char *gpu)
 {
     return (unit->kind == ULP_UNIT_TRUNCATED || unit->kind == ULP_UNIT_HALVES) &&
-           strcmp(ulp_unit_input(unit)->format, operands) == 0 &&
+           ulp_unit_is_plain(unit) && strcmp(ulp_unit_input(unit, 0)->format, operands) == 0 &&
            (!gpu || strcmp(unit->gpu, gpu) == 0);
 }
 
@@ -308,7 +308,7 @@ static enum ulp_status add_ways(struct ulp_fit_ways *ways, size_t base_index,
 {
     const struct ulp_fit_base *base = &ways->bases[base_index];
     const bool pairwise = base->arithmetic.order == ULP_ORDER_PAIRWISE,
-               eight = base->unit && ulp_unit_input(base->unit)->bits == 8;
+               eight = base->unit && ulp_unit_input(base->unit, 0)->bits == 8;
     /* a library that has wider sums than the result's has no need to cut them */
     if (!base->unit && base->arithmetic.accumulator.precision > 24 &&
         base->arithmetic.storage.precision <= 24)

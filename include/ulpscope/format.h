@@ -35,7 +35,7 @@ enum ulp_overflow {
 /* Special values that a format lacks, beside infinity. */
 enum ulp_lack {
     ULP_LACKS_NOTHING,
-    ULP_LACKS_NAN, /* FP4 E2M1: NaN becomes -0 */
+    ULP_LACKS_NAN, /* FP4 and FP6 of OCP: NaN becomes -0 */
     /* E8M0: a positive number below 2^emin becomes 2^emin in every mode, zero NaN (2^emin with
      * saturation), a negative number NaN */
     ULP_LACKS_ZERO_AND_SIGN,
@@ -68,9 +68,10 @@ struct ulp_format {
 };
 
 /* Find a format by name: fp64, fp32, fp16, bf16, tf32, fp8-e4m3 (OCP, largest 448), fp8-e5m2,
- * fp8-e4m3fnuz, fp8-e5m2fnuz; fp8-e8m0 (powers of two) and fp4-e2m1 (largest 6), which are for
- * storage only; eXmY (2 <= X <= 11 exponent bits, 1 <= Y <= 52 stored significand bits, IEEE-like:
- * e4m3 ends at 240); mpfr:P. An unknown name: ULP_ERROR_USAGE, and the message lists all. */
+ * fp8-e4m3fnuz, fp8-e5m2fnuz; fp8-e8m0 (powers of two), fp4-e2m1 (largest 6), fp6-e2m3 (7.5) and
+ * fp6-e3m2 (28), which are for storage only; eXmY (2 <= X <= 11 exponent bits, 1 <= Y <= 52 stored
+ * significand bits, IEEE-like: e4m3 ends at 240); mpfr:P. An unknown name: ULP_ERROR_USAGE, and the
+ * message lists all. */
 ULP_API enum ulp_status ulp_format_find(const char *name, struct ulp_format *out,
                                         struct ulp_error *error);
 /* The formats that have a name of their own, in the table's order: index 0, 1, ... until NULL.

@@ -61,7 +61,8 @@ START_TEST(every_row_is_found_by_its_name)
         /* so names are unique */
         ck_assert_ptr_eq(ulp_unit_find(ulp_unit_name(unit, name, sizeof name)), unit);
         ck_assert_uint_lt(strlen(name), 32);
-        ck_assert_ptr_nonnull(ulp_unit_input(unit));
+        ck_assert_ptr_nonnull(ulp_unit_input(unit, 0));
+        ck_assert_ptr_nonnull(ulp_unit_input(unit, 1));
         ck_assert_ptr_nonnull(ulp_unit_status(unit));
         ck_assert(unit->block > 0 && unit->block <= 64);
         if (unit_tile_serves(unit))
@@ -92,7 +93,7 @@ START_TEST(equal_block_scales_shift_the_result)
     for (size_t i = 0; i < 2; i++) {
         const struct ulp_unit *scaled = unit_of(units[i][0]), *plain = unit_of(units[i][1]);
         struct ulp_format format;
-        ck_assert_int_eq(ulp_format_find(ulp_unit_input(plain)->format, &format, NULL), ULP_OK);
+        ck_assert_int_eq(ulp_format_find(ulp_unit_input(plain, 0)->format, &format, NULL), ULP_OK);
         for (size_t repeat = 0; repeat < 200; repeat++) {
             double a[96], b[96], scale_a[3], scale_b[3];
             const int shift_a = (int)(draw(&state) % 20) - 10,
@@ -135,7 +136,7 @@ START_TEST(fp4_blocks_are_exact_sums_of_groups)
                 for (size_t j = 0; j < 4; j++) /* E8M0 near 1; UE4M3 from 2^-3 to 2^3 */
                     raw_scale[side][j] = (uint8_t)(per_scale == 32 ? 124 + draw(&state) % 7
                                                                    : 0x20 + draw(&state) % 0x30);
-                ck_ulp_ok(ulp_unit_decode(unit, x[side], raw[side], 64, &error), error);
+                ck_ulp_ok(ulp_unit_decode(unit, side, x[side], raw[side], 64, &error), error);
                 ck_ulp_ok(ulp_unit_decode_scales(unit, scale[side], raw_scale[side], 4, &error),
                           error);
             }

@@ -60,7 +60,7 @@ static void compare_instruction(const struct ulp_tensor_set *set, const char *me
     const struct ulp_tensor *c = find_member(set, "%.*s.C", length, member);
     const struct ulp_tensor *d = find_member(set, "%.*s.D", length, member);
     ck_assert(a && b && c && d && a->dims[2] == k);
-    ck_assert_int_eq((int)a->element_bytes * 8, ulp_unit_input(unit)->bits);
+    ck_assert_int_eq((int)a->element_bytes * 8, ulp_unit_input(unit, 0)->bits);
     ck_assert_int_eq((int)c->element_bytes * 8, ulp_unit_accumulator_bits(unit));
     void *got = take(d->count * d->element_bytes);
     struct ulp_unit_problem problem = {.t = (size_t)a->dims[0],
@@ -117,6 +117,55 @@ START_TEST(h200_small_sums)
 }
 END_TEST
 
+/* ---- mmasim.npz
+ * ---------------------------------------------------------------------------------------------- */
+
+/* A row: the bytes of a, b, c, the scales and d. NaN is canonical, but of FP64. */
+static void compare_mmasim(const struct ulp_tensor *rows, const char *member)
+{
+    char name[64];
+    int k;
+    struct ulp_error error;
+    ck_assert_int_eq(sscanf(member, "%63s k%d", name, &k), 2);
+    const struct ulp_unit *unit = ulp_unit_find(name);
+    ck_assert_msg(unit != NULL, "%s", name);
+    const size_t operands = (size_t)k * (size_t)ulp_unit_input(unit, 0)->bits / 8,
+                 sum = (size_t)ulp_unit_accumulator_bits(unit) / 8,
+                 scales = unit->scale_block ? (size_t)(k / unit->scale_block) : 0;
+    ck_assert_uint_eq((size_t)rows->dims[1], 2 * operands + 2 * sum + 2 * scales);
+    for (int64_t row = 0; row < rows->dims[0]; row++) {
+        uint8_t a[512], b[512], c[8], scale_a[8], scale_b[8], d[8], got[8];
+        const struct {
+            uint8_t *to;
+            size_t bytes;
+        } parts[] = {{a, operands},     {b, operands},     {c, sum},
+                     {scale_a, scales}, {scale_b, scales}, {d, sum}};
+        const uint8_t *from = (const uint8_t *)rows->data + row * rows->dims[1];
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; from += parts[i++].bytes)
+            memcpy(parts[i].to, from, parts[i].bytes);
+        const struct ulp_unit_problem problem = {1, 1, 1,       (size_t)k, a,
+                                                 b, c, scale_a, scale_b,   got};
+        ck_ulp_ok(ulp_unit_run(unit, &problem, NULL, &error), error);
+        double x, y;
+        memcpy(&x, got, sizeof x);
+        memcpy(&y, d, sizeof y);
+        ck_assert_msg(memcmp(got, d, sum) == 0 || (sum == 8 && isnan(x) && isnan(y)), "%s, row %d",
+                      member, (int)row);
+    }
+}
+
+START_TEST(every_class_of_mmasim)
+{
+    struct ulp_tensor_set set = {0};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/mmasim.npz"), NULL, &set, &error), error);
+    for (size_t i = 0; i < set.count; i++)
+        compare_mmasim(&set.items[i].tensor, set.items[i].name);
+    ck_assert_uint_eq(set.count, 261);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
 /* ---- other_gpus.npz
  * ---------------------------------------------------------------------------------------------- */
 
@@ -162,7 +211,7 @@ static bool compare_dots(const struct ulp_tensor_set *set, size_t gpu, size_t in
     struct ulp_format operand = {0}, fp16, fp32;
     ulp_format_find("fp16", &fp16, NULL);
     ulp_format_find("fp32", &fp32, NULL);
-    ck_assert_int_eq(ulp_format_find(ulp_unit_input(unit)->format, &operand, NULL), ULP_OK);
+    ck_assert_int_eq(ulp_format_find(ulp_unit_input(unit, 0)->format, &operand, NULL), ULP_OK);
     const size_t k = (size_t)a->dims[1];
     for (size_t i = 0; i < d->count; i++) {
         double x[32], y[32], start = wgmma ? 0 : image(c, &fp32, i);
@@ -432,6 +481,7 @@ int main(void)
     tcase_add_test(tests, h200_mma_sync);
     tcase_add_test(tests, h200_wgmma);
     tcase_add_test(tests, h200_small_sums);
+    tcase_add_test(tests, every_class_of_mmasim);
     tcase_add_test(tests, eight_gpus);
     tcase_add_test(tests, h200_cublas);
     tcase_add_test(tests, h200_convolutions);

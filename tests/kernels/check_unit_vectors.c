@@ -75,18 +75,20 @@ START_TEST(a_negative_sum_that_underflows_is_positive_zero)
     const struct ulp_unit *unit;
     size_t underflows = 0;
     for (size_t i = 0; (unit = ulp_unit_row(i)); i++) {
-        const struct ulp_unit_input *input = ulp_unit_input(unit);
-        const double smallest = ldexp(1, input->emin - input->precision + 1);
-        const double scale = strcmp(input->scale, "e8m0") == 0 ? 0x1p-127 : 0x1p-9;
+        const struct ulp_unit_input *input = ulp_unit_input(unit, 0),
+                                    *other = ulp_unit_input(unit, 1);
+        const double smallest = ldexp(1, input->emin - input->precision + 1),
+                     smallest_b = ldexp(1, other->emin - other->precision + 1);
+        const double scale = strcmp(input->scale, "fp8-e8m0") == 0 ? 0x1p-127 : 0x1p-9;
         if (unit->kind == ULP_UNIT_FMA || unit->kind == ULP_UNIT_INTEGER)
             continue;
         for (size_t count = 0; count <= 64; count += count < 2 ? 1 : 31)
             for (int c = 0; c < 4; c++) {
                 double a[64], b[64], scales[64];
-                const double before = (c & 2 ? smallest * smallest : 0) * (c & 1 ? -1 : 1);
+                const double before = (c & 2 ? smallest * smallest_b : 0) * (c & 1 ? -1 : 1);
                 for (size_t k = 0; k < 64; k++) {
                     a[k] = -smallest;
-                    b[k] = k < count ? smallest : 0;
+                    b[k] = k < count ? smallest_b : 0;
                     scales[k] = scale;
                 }
                 const double start =

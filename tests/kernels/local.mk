@@ -16,4 +16,4 @@ TESTS += %D%/check_contract_cpu.sh
 # The same program, so the script needs it built; check_PROGRAMS are built before any test runs.
 dist_check_SCRIPTS += %D%/check_contract_cpu.sh
 EXTRA_DIST += tests/data/unit/SOURCES.md tests/data/unit/h200_attention.npz tests/data/unit/h200_conv_channels.npz tests/data/unit/h200_conv_fp8.npz tests/data/unit/h200_gemm.npz tests/data/unit/h200_gemm16.npz tests/data/unit/h200_mma.npz tests/data/unit/h200_probes.npz \
-	tests/data/unit/h200_unary.npz tests/data/unit/h200_units.npz tests/data/unit/h200_wgmma.npz tests/data/unit/other_gpus.npz
+	tests/data/unit/h200_unary.npz tests/data/unit/h200_units.npz tests/data/unit/h200_wgmma.npz tests/data/unit/mmasim.npz tests/data/unit/other_gpus.npz

@@ -23,7 +23,8 @@ static const struct {
 
 bool unit_tile_serves(const struct ulp_unit *unit)
 {
-    return unit->kind == ULP_UNIT_TRUNCATED || unit->kind == ULP_UNIT_HALVES;
+    return (unit->kind == ULP_UNIT_TRUNCATED || unit->kind == ULP_UNIT_HALVES) &&
+           ulp_unit_is_plain(unit);
 }
 
 bool unit_is_first_alike(size_t index)
@@ -59,8 +60,11 @@ void unit_tile_create(struct unit_tile *it, const struct ulp_unit *unit, size_t 
     struct ulp_error error;
     char name[96];
     *it = (struct unit_tile){.unit = unit, .k = k};
-    snprintf(name, sizeof name, "%s@%s,unit=%s,acc=%s", ulp_unit_input(unit)->format, unit->gpu,
-             unit->unit_class, unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
+    const char *format = ulp_unit_input(unit, 0)->format;
+    const bool narrow = strncmp(format, "fp4", 3) == 0 || strncmp(format, "fp6", 3) == 0;
+    snprintf(name, sizeof name, "%s@%s%s%s,unit=%s,acc=%s", narrow ? "bf16" : format, unit->gpu,
+             narrow ? ",factor=" : "", narrow ? format : "", unit->unit_class,
+             unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
     it->arithmetic = test_arithmetic(name);
     ck_assert_ptr_eq(ulp_unit_of(&it->arithmetic, &error), unit);
     ck_ulp_ok(ulp_unit_layout_create(&it->layout, unit, &it->arithmetic.schedule, k, NULL, &error),
@@ -116,17 +120,25 @@ void unit_tile_draw(struct unit_tile *it, enum regime regime, uint64_t *state)
         it->before[i] = draw_accumulator(&it->layout.unit, regime, state);
 }
 
+/* What formats without NaN and infinity read of them. */
+static double operand(const struct ulp_format *format, float x)
+{
+    return isfinite(x) || !format->lacks
+               ? (double)x
+               : ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+}
+
 /* The chain of the layout's blocks by the oracle, block by block as the tile runs them. */
-static float chain_oracle(const struct ulp_unit_layout *layout, const float *a, const float *b,
-                          float c)
+static float chain_oracle(const struct ulp_unit_layout *layout, const struct ulp_format *format,
+                          const float *a, const float *b, float c)
 {
     double x[64], y[64], sum = c;
     const size_t block = (size_t)layout->unit.block;
     for (size_t first = 0; first < layout->slot_count; first += block) {
         for (size_t s = 0; s < block; s++) {
             const int64_t k = layout->slot_k[first + s];
-            x[s] = k < 0 ? 0 : a[k];
-            y[s] = k < 0 ? 0 : b[k];
+            x[s] = k < 0 ? 0 : operand(format, a[k]);
+            y[s] = k < 0 ? 0 : operand(format, b[k]);
         }
         sum = ulp_unit_chain(&layout->unit, x, y, NULL, NULL, block, sum);
     }
@@ -190,8 +202,9 @@ void unit_tile_compare(struct unit_tile *it, const char *what)
     memcpy(plane_offset, it->layout.panel_offset, offset_bytes);
     for (int fresh = 0; fresh < 2; fresh++) {
         for (size_t i = 0; i < SUMS; i++)
-            it->expected[i] = chain_oracle(&it->layout, it->a + i / COLUMNS * it->k,
-                                           it->b + i % COLUMNS * it->k, fresh ? 0 : it->before[i]);
+            it->expected[i] =
+                chain_oracle(&it->layout, &it->arithmetic.factor, it->a + i / COLUMNS * it->k,
+                             it->b + i % COLUMNS * it->k, fresh ? 0 : it->before[i]);
         for (size_t x = 0; x < sizeof instances / sizeof instances[0]; x++) {
             if ((ulp_cpu_features() & instances[x].needs) != instances[x].needs)
                 continue;

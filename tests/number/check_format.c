@@ -34,6 +34,8 @@ static const struct encoding {
     {"fp8-e4m3fnuz", 3, 4, 0, 0x1p-10, 0x7f, 0, 0, 0, false},
     {"fp8-e5m2fnuz", 2, 5, 0, 0x1p-17, 0x7f, 0, 0, 0, false},
     {"fp4-e2m1", 1, 2, 0, 0.5, 0x7, 0, 0, 0, true},
+    {"fp6-e2m3", 3, 2, 0, 0x1p-3, 0x1f, 0, 0, 0, true},
+    {"fp6-e3m2", 2, 3, 0, 0x1p-4, 0x1f, 0, 0, 0, true},
     {"e2m3", 3, 2, 0, 0x1p-3, 0x17, 0x18, 0x19, 0x1f, true},
     {"e5m10", 10, 5, 0, 0x1p-24, 0x7bff, 0x7c00, 0x7c01, 0x7fff, true},
 };
@@ -287,7 +289,7 @@ START_TEST(formats_by_name)
         ck_assert_double_eq(ulp_format_round(row, ULP_ROUND_NEAREST_EVEN, row->max_finite, 0, 0),
                             row->max_finite);
     }
-    ck_assert_uint_eq(count, 11);
+    ck_assert_uint_eq(count, 13);
     ck_assert_double_eq(ulp_format_ulp(&fp16, 1), 0x1p-10);
     ck_assert_double_eq(ulp_format_ulp(&fp16, -0x1.ffep0), 0x1p-10);
     ck_assert_double_eq(ulp_format_ulp(&fp16, 0x1p-30), 0x1p-24);

@@ -25,8 +25,9 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions && a->attention == b->attention &&
-           a->constants == b->constants && a->scales_lowered == b->scales_lowered;
+           s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions &&
+           a->attention == b->attention && a->constants == b->constants &&
+           a->scales_lowered == b->scales_lowered;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -80,14 +81,14 @@ static const char *const bases[] = {"fp64",        "fp32",        "fp16",
                                     "e5m7",        "e9m20",       "e11m52",
                                     "fp16-strict", "tf32-strict", "fp8-e4m3-strict",
                                     "fp32-strict", "mpfr:128"};
-static const char *const gpu_parts[] = {"",     "@v100", "@t4",   "@a100", "@a2",
-                                        "@ada", "@l40s", "@h100", "@h200", "@b200"};
+static const char *const gpu_parts[] = {"",      "@v100", "@t4",   "@a100", "@a2",     "@ada",
+                                        "@l40s", "@h100", "@h200", "@b200", "@rtx5090"};
 /* One list a part; every combination of an entry of each list is a name. */
 static const char *const part_lists[][8] = {
     {"", ",round=rz", ",round=sr,seed=18446744073709551615", ",round=sr"},
     {"", ",each-step", ",result-only", ",compute=fp64", ",compute=fp32", ",compute=fp16"},
     {"", ",acc=fp16", ",acc=fp64", ",acc=e8m12"},
-    {"", ",factor=tf32", ",factor=bf16", ",factor=fp32"},
+    {"", ",factor=tf32", ",factor=bf16", ",factor=fp32", ",factor=fp4-e2m1"},
     {"", ",unit=none", ",unit=mma", ",unit=wgmma", ",unit=tcgen05"},
     {"", ",order=pairwise", ",order=blocked:64"},
     {"", ",fma", ",nofma"},
@@ -401,7 +402,7 @@ static enum ulp_rounding operands_of(const char *name)
 
 START_TEST(operands_of_tf32)
 {
-    static const char *const gpus[] = {"a100", "a2", "ada", "l40s", "h100", "b200"};
+    static const char *const gpus[] = {"a100", "a2", "ada", "l40s", "h100", "b200", "rtx5090"};
     char name[64];
     ck_assert_int_eq(operands_of("tf32"), ULP_ROUND_NEAREST_EVEN);
     ck_assert_int_eq(operands_of("tf32@h200,operands=rna"), ULP_ROUND_NEAREST_AWAY);

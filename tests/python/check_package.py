@@ -169,6 +169,18 @@ class Numbers(unittest.TestCase):
         with np.errstate(all="ignore"):
             np.testing.assert_array_equal(ulpscope.encode(x, "fp8-e8m0"), x.astype(ml_dtypes.float8_e8m0fnu).view(np.uint8))
 
+    def test_narrow_formats_are_ml_dtypes(self):
+        """OCP's FP4 and FP6: every FP16 pattern but NaN, which these formats lack, and what lies beyond their largest, where ml_dtypes saturates, too."""
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("no ml_dtypes")
+        x = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+        x = x[~np.isnan(x)]
+        self.assertEqual(len(x), 65536 - 2046)
+        for ours, theirs in (("fp4-e2m1", "float4_e2m1fn"), ("fp6-e2m3", "float6_e2m3fn"), ("fp6-e3m2", "float6_e3m2fn")):
+            np.testing.assert_array_equal(ulpscope.encode(x, ours), x.astype(getattr(ml_dtypes, theirs)).view(np.uint8), ours)
+
     def test_memory_of_large_results_is_used_again(self):
         x = np.random.default_rng(3).standard_normal(1 << 19).astype(np.float32)
         wanted = x.astype(np.float16).astype(np.float32)

@@ -43,8 +43,8 @@ static const char *const bases[] = {
     "trt:tf32",
     "mpfr:60",
 };
-static const char *const gpus[] = {"v100", "t4",   "a100", "a2",  "ada",
-                                   "l40s", "h100", "h200", "b200"};
+static const char *const gpus[] = {"v100", "t4",   "a100", "a2",   "ada",
+                                   "l40s", "h100", "h200", "b200", "rtx5090"};
 static const char *const parts[] = {
     "round=rne",
     "round=rna",

@@ -44,6 +44,7 @@ struct ulp_pack ulp_pack_make(const struct ulp_arithmetic *arithmetic,
 {
     return (struct ulp_pack){
         .factor = side == 0 ? &problem->a : &problem->b,
+        .side = side,
         .format = arithmetic->factor,
         .round = !ulp_format_holds(&arithmetic->factor, &arithmetic->storage),
         .rounding = arithmetic->schedule.operand_rounding,

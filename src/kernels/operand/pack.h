@@ -12,6 +12,7 @@ struct ulp_pack {
     struct ulp_format format;
     bool round; /* false: every storage value is one of `format`, nothing to do */
     enum ulp_rounding rounding;
+    int side; /* 0: a, 1: b */
     /* of stochastic operand rounding: element e of the tensor draws number (stream, e) */
     uint64_t seed, stream;
 };

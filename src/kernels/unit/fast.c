@@ -14,7 +14,8 @@ enum { COLUMNS = ULP_UNIT_COLUMNS };
  * truncated to 0. Sums in FP16 become infinite. */
 static bool stays_inside(const struct ulp_unit *unit)
 {
-    return ulp_unit_input(unit)->emin >= -14 && unit->output != ULP_UNIT_RNE_FP16;
+    return ulp_unit_input(unit, 0)->emin >= -14 && ulp_unit_input(unit, 1)->emin >= -14 &&
+           unit->output != ULP_UNIT_RNE_FP16;
 }
 
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
@@ -34,12 +35,16 @@ float ulp_unit_sum_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_
                              size_t lane, float before)
 {
     const size_t length = (size_t)tile->layout->unit.block, first = block * length;
-    double a[32] = {0}, b[32] = {0};
-    for (size_t s = 0; s < tile->layout->block_used[block]; s++) {
-        a[s] = tile->rows.value[row * tile->layout->slot_stride + first + s];
-        b[s] = tile->panel.value[(size_t)tile->slot_offset[first + s] + lane];
+    struct ulp_unit_factor a[32], b[32];
+    const size_t count = tile->layout->block_used[block];
+    for (size_t s = 0; s < count; s++) {
+        const size_t at = row * tile->layout->slot_stride + first + s,
+                     column = (size_t)tile->slot_offset[first + s] + lane;
+        a[s] = (struct ulp_unit_factor){tile->rows.value[at],
+                                        (int16_t)(tile->rows.exponent[at] & 0xFFFF)};
+        b[s] = (struct ulp_unit_factor){tile->panel.value[column], tile->panel.exponent[column]};
     }
-    return (float)ulp_unit_chain(&tile->layout->unit, a, b, NULL, NULL, length, before);
+    return (float)ulp_unit_sum_factors(&tile->layout->unit, a, b, count, before);
 }
 
 #define TARGET

@@ -104,7 +104,7 @@ static bool find_exponents(const struct inplace *inplace, int16_t *exponent, con
                            size_t start, size_t count)
 {
     const struct ulp_unit_work *work = inplace->work;
-    const int emin = ulp_unit_input(&work->layout.unit)->emin;
+    const int emin = ulp_unit_input(&work->layout.unit, work->columns.pack.side)->emin;
     const size_t extent = inplace->map->extent,
                  there = extent - start < count ? extent - start : count;
     const size_t whole = there - there % COLUMNS;
@@ -140,7 +140,7 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
     const struct ulp_unit_work *work = inplace->work;
     const struct ulp_unit_column_map *map = inplace->map;
     const struct ulp_pack *pack = &work->columns.pack;
-    const int emin = ulp_unit_input(&work->layout.unit)->emin;
+    const int emin = ulp_unit_input(&work->layout.unit, pack->side)->emin;
     const size_t step = (size_t)map->step;
     for (size_t item = first; item < last; item++) {
         const size_t part = item % inplace->parts * ULP_TUNE_UNIT_DECODED,

@@ -12,7 +12,7 @@ static void describe(struct ulp_unit_info *out, const struct ulp_unit *unit)
 {
     *out = (struct ulp_unit_info){.block = unit->block,
                                   .fraction_bits = unit->fraction_bits,
-                                  .operand_bits = ulp_unit_input(unit)->bits,
+                                  .operand_bits = ulp_unit_input(unit, 0)->bits,
                                   .accumulator_bits = ulp_unit_accumulator_bits(unit),
                                   .scale_block = unit->scale_block,
                                   .source = ulp_unit_status(unit)};
@@ -83,7 +83,7 @@ static enum ulp_status multiply(const struct ulp_unit *unit, const struct ulp_te
 {
     static const enum ulp_type types[] = {
         [2] = ULP_TYPE_UINT16, [4] = ULP_TYPE_UINT32, [8] = ULP_TYPE_UINT64};
-    int bits = ulp_unit_input(unit)->bits, accumulator_bits = ulp_unit_accumulator_bits(unit);
+    int bits = ulp_unit_input(unit, 0)->bits, accumulator_bits = ulp_unit_accumulator_bits(unit);
     const struct ulp_tensor *a, *b, *c, *scale_a = NULL, *scale_b = NULL;
     enum ulp_status status = find_array(set, "a", bits, (int64_t[3]){0, 0, 0}, &a, error);
     if (status == ULP_OK && !a)

@@ -169,7 +169,7 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
                           const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                           struct ulp_pack_range range, bool padding, float *scratch)
 {
-    const int emin = ulp_unit_input(&layout->unit)->emin;
+    const int emin = ulp_unit_input(&layout->unit, pack->side)->emin;
     const size_t stride = layout->slot_stride;
     if (range.k_count == 0)
         return;
@@ -204,7 +204,7 @@ static void mark_panel(const struct ulp_unit_instance *instance, struct ulp_unit
                        const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                        struct ulp_pack_range range)
 {
-    const int emin = ulp_unit_input(&layout->unit)->emin;
+    const int emin = ulp_unit_input(&layout->unit, pack->side)->emin;
     for (size_t slot = 0; slot < layout->slot_count; slot++) {
         float *const value = panel->value + slot * CHUNK, x[CHUNK];
         int16_t *const exponent = panel->exponent + slot * CHUNK;
@@ -240,7 +240,7 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
                            const struct ulp_unit_layout *layout, const struct ulp_pack *pack,
                            struct ulp_pack_range range, bool special_rows, float *scratch)
 {
-    const int emin = ulp_unit_input(&layout->unit)->emin;
+    const int emin = ulp_unit_input(&layout->unit, pack->side)->emin;
     const size_t k_count = range.k_count;
     if (k_count > 0)
         ulp_pack_panels_float(layout->dense ? panel->value : scratch, pack, range, CHUNK);

@@ -9,18 +9,6 @@
 #include "kernels/unit/unit.h"
 #include "number/round/round.h"
 
-/* The format an operand's elements are decoded with: block-scaled inputs name none of their own. */
-static const char *element_format(const struct ulp_unit_input *input)
-{
-    static const struct {
-        const char *name, *format;
-    } rows[] = {{"mxe4m3", "fp8-e4m3"}, {"mxe5m2", "fp8-e5m2"}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (strcmp(rows[i].name, input->name) == 0)
-            return rows[i].format;
-    return input->format;
-}
-
 static void decode_format(double *out, const void *raw, size_t count, int bits,
                           const struct ulp_format *format, uint32_t mask)
 {
@@ -32,25 +20,20 @@ static void decode_format(double *out, const void *raw, size_t count, int bits,
     }
 }
 
-enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const void *raw,
+enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, int side, double *out, const void *raw,
                                 size_t count, struct ulp_error *error)
 {
-    static const double fp4[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-    const struct ulp_unit_input *input = ulp_unit_input(unit);
+    const struct ulp_unit_input *input = ulp_unit_input(unit, side);
     const uint8_t *bytes = raw;
     if (unit->kind == ULP_UNIT_FMA) {
         memcpy(out, raw, count * sizeof *out);
     } else if (unit->kind == ULP_UNIT_INTEGER) {
         for (size_t i = 0; i < count; i++)
             out[i] = (int8_t)bytes[i];
-    } else if (unit->kind == ULP_UNIT_SCALED_GROUPS) {
-        for (size_t i = 0; i < count; i++)
-            out[i] = bytes[i] & 8 ? -fp4[bytes[i] & 7] : fp4[bytes[i] & 7];
     } else {
         struct ulp_format format;
         bool tf32 = strcmp(input->name, "tf32") == 0;
-        enum ulp_status status =
-            ulp_format_find(tf32 ? "fp32" : element_format(input), &format, error);
+        enum ulp_status status = ulp_format_find(tf32 ? "fp32" : input->format, &format, error);
         if (status != ULP_OK)
             return status;
         decode_format(out, raw, count, input->bits, &format, tf32 ? 0xFFFFE000 : 0xFFFFFFFF);
@@ -81,15 +64,10 @@ enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double
 enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out, const uint8_t *raw,
                                        size_t count, struct ulp_error *error)
 {
-    if (strcmp(ulp_unit_input(unit)->scale, "e8m0") == 0) {
-        for (size_t i = 0; i < count; i++)
-            out[i] = raw[i] == 0xFF ? NAN : ldexp(1, raw[i] - 127);
-        return ULP_OK;
-    }
     struct ulp_format format;
-    enum ulp_status status = ulp_format_find("fp8-e4m3", &format, error);
-    if (status == ULP_OK)
-        decode_format(out, raw, count, 8, &format, 0x7F); /* unsigned: the sign bit is not read */
+    enum ulp_status status = ulp_format_find(ulp_unit_input(unit, 0)->scale, &format, error);
+    if (status == ULP_OK) /* E4M3 is read without its sign */
+        decode_format(out, raw, count, 8, &format, format.signed_zero ? 0x7F : 0xFF);
     return status;
 }
 
@@ -191,9 +169,9 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
             *arrays[i].out = memory;
     }
     if (status == ULP_OK)
-        status = ulp_unit_decode(unit, run->a, p->a, a_count, error);
+        status = ulp_unit_decode(unit, 0, run->a, p->a, a_count, error);
     if (status == ULP_OK)
-        status = ulp_unit_decode(unit, run->b, p->b, b_count, error);
+        status = ulp_unit_decode(unit, 1, run->b, p->b, b_count, error);
     if (status == ULP_OK)
         status = ulp_unit_decode_accumulators(unit, run->c, p->c, c_count, error);
     if (status == ULP_OK && unit->scale_block) {
@@ -217,7 +195,7 @@ enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "unit %s.%s.%s.%s needs block scales, one %s for every %d k", unit->gpu,
                             unit->unit_class, unit->input, unit->accumulator,
-                            ulp_unit_input(unit)->scale, unit->scale_block);
+                            ulp_unit_input(unit, 0)->scale, unit->scale_block);
         size_t block = (size_t)unit->scale_block;
         run.scale_count = problem->k / block + (problem->k % block != 0);
     }

@@ -14,10 +14,18 @@ static const struct ulp_unit_input input_rows[] = {
     {.name = "tf32", .format = "tf32", .bits = 32, .precision = 11, .emin = -126, .scale = ""},
     {.name = "e4m3", .format = "fp8-e4m3", .bits = 8, .precision = 4, .emin = -6, .scale = ""},
     {.name = "e5m2", .format = "fp8-e5m2", .bits = 8, .precision = 3, .emin = -14, .scale = ""},
-    {.name = "mxe4m3", .format = "", .bits = 8, .precision = 4, .emin = -6, .scale = "e8m0"},
-    {.name = "mxe5m2", .format = "", .bits = 8, .precision = 3, .emin = -14, .scale = "e8m0"},
-    {.name = "mxf4", .format = "", .bits = 8, .precision = 2, .emin = 0, .scale = "e8m0"},
-    {.name = "nvf4", .format = "", .bits = 8, .precision = 2, .emin = 0, .scale = "ue4m3"},
+    {.name = "e3m2", .format = "fp6-e3m2", .bits = 8, .precision = 3, .emin = -2, .scale = ""},
+    {.name = "e2m3", .format = "fp6-e2m3", .bits = 8, .precision = 4, .emin = 0, .scale = ""},
+    {.name = "e2m1", .format = "fp4-e2m1", .bits = 8, .precision = 2, .emin = 0, .scale = ""},
+    {.name = "mxe4m3", .format = "fp8-e4m3", .bits = 8, .precision = 4, .emin = -6, .scale = "fp8-e8m0"},
+    {.name = "mxe5m2", .format = "fp8-e5m2", .bits = 8, .precision = 3, .emin = -14, .scale = "fp8-e8m0"},
+    {.name = "mxe3m2", .format = "fp6-e3m2", .bits = 8, .precision = 3, .emin = -2, .scale = "fp8-e8m0"},
+    {.name = "mxe2m3", .format = "fp6-e2m3", .bits = 8, .precision = 4, .emin = 0, .scale = "fp8-e8m0"},
+    {.name = "mxe2m1", .format = "fp4-e2m1", .bits = 8, .precision = 2, .emin = 0, .scale = "fp8-e8m0"},
+    {.name = "mxf4", .format = "fp4-e2m1", .bits = 8, .precision = 2, .emin = 0, .scale = "fp8-e8m0"},
+    {.name = "mxf4x16", .format = "fp4-e2m1", .bits = 8, .precision = 2, .emin = 0, .scale = "fp8-e8m0"},
+    {.name = "nvf4", .format = "fp4-e2m1", .bits = 8, .precision = 2, .emin = 0,
+     .scale = "fp8-e4m3"},
     {.name = "f64", .format = "fp64", .bits = 64, .precision = 53, .emin = -1022, .scale = ""},
     {.name = "s8", .format = "", .bits = 8, .precision = 8, .emin = 0, .scale = ""},
 };
@@ -25,6 +33,26 @@ static const struct ulp_unit_input input_rows[] = {
 #define INPUT_COUNT (sizeof input_rows / sizeof input_rows[0])
 
 #define NO_FLOOR ULP_UNIT_NO_FLOOR
+
+/* All 25 pairs of types of a and b that kind::f8f6f4 (X "") and kind::mxf8f6f4 (X "mx") multiply.
+ */
+/* clang-format off */
+#define PAIRS_OF_EIGHT(ROW, X) \
+    ROW(X "e4m3") ROW(X "e4m3-" X "e5m2") ROW(X "e5m2-" X "e4m3") ROW(X "e5m2")
+#define PAIRS(ROW, X) \
+    PAIRS_OF_EIGHT(ROW, X) ROW(X "e3m2") ROW(X "e2m3") ROW(X "e2m1") \
+    ROW(X "e4m3-" X "e3m2") ROW(X "e4m3-" X "e2m3") ROW(X "e4m3-" X "e2m1") \
+    ROW(X "e5m2-" X "e3m2") ROW(X "e5m2-" X "e2m3") ROW(X "e5m2-" X "e2m1") \
+    ROW(X "e3m2-" X "e4m3") ROW(X "e3m2-" X "e5m2") ROW(X "e3m2-" X "e2m3") ROW(X "e3m2-" X "e2m1") \
+    ROW(X "e2m3-" X "e4m3") ROW(X "e2m3-" X "e5m2") ROW(X "e2m3-" X "e3m2") ROW(X "e2m3-" X "e2m1") \
+    ROW(X "e2m1-" X "e4m3") ROW(X "e2m1-" X "e5m2") ROW(X "e2m1-" X "e3m2") ROW(X "e2m1-" X "e2m3")
+#define TCGEN05_F32(input) {"b200", "tcgen05", input, "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
+#define TCGEN05_F16(input) {"b200", "tcgen05", input, "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
+#define TCGEN05_MX(input) {"b200", "tcgen05", input, "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32, ULP_UNIT_PUBLISHED},
+#define RTX_F32(input) {"rtx5090", "mma", input, "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
+#define RTX_F16(input) {"rtx5090", "mma", input, "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0, ULP_UNIT_PUBLISHED},
+#define RTX_MX(input) {"rtx5090", "mma", input, "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32, ULP_UNIT_PUBLISHED},
+/* clang-format on */
 
 /* gpu, class, input, accumulator, kind, output, block, fraction bits, floor, scale block, source */
 /* clang-format off */
@@ -36,6 +64,10 @@ static const struct ulp_unit unit_rows[] = {
     {"t4", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
      ULP_UNIT_PUBLISHED},
     {"t4", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 8, 24, -20, 0,
+     ULP_UNIT_PUBLISHED},
+    {"t4", "m8n8k4", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 4, 23, NO_FLOOR, 0,
+     ULP_UNIT_PUBLISHED},
+    {"t4", "m8n8k4", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 4, 23, -19, 0,
      ULP_UNIT_PUBLISHED},
     {"t4", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 16, 0, 0, 0, ULP_UNIT_DEFINED},
     {"a100", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
@@ -74,6 +106,14 @@ static const struct ulp_unit unit_rows[] = {
      ULP_UNIT_MEASURED_PUBLIC},
     {"ada", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
      ULP_UNIT_MEASURED_PUBLIC},
+    {"ada", "mma", "e4m3-e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_INFERRED},
+    {"ada", "mma", "e5m2-e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_INFERRED},
+    {"ada", "mma", "e4m3-e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
+    {"ada", "mma", "e5m2-e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
     {"ada", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"ada", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"l40s", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 24, -132, 0,
@@ -91,6 +131,14 @@ static const struct ulp_unit unit_rows[] = {
     {"l40s", "mma", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
      ULP_UNIT_MEASURED_PUBLIC},
     {"l40s", "mma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
+    {"l40s", "mma", "e4m3-e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_INFERRED},
+    {"l40s", "mma", "e5m2-e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 16, 13, -132, 0,
+     ULP_UNIT_INFERRED},
+    {"l40s", "mma", "e4m3-e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
+     ULP_UNIT_INFERRED},
+    {"l40s", "mma", "e5m2-e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 13, -20, 0,
      ULP_UNIT_INFERRED},
     {"l40s", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"l40s", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
@@ -110,6 +158,14 @@ static const struct ulp_unit unit_rows[] = {
      ULP_UNIT_INFERRED},
     {"h100", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
      ULP_UNIT_MEASURED_PUBLIC},
+    {"h100", "mma", "e4m3-e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "mma", "e5m2-e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "mma", "e4m3-e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "mma", "e5m2-e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_INFERRED},
     {"h100", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"h100", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"h100", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
@@ -128,6 +184,14 @@ static const struct ulp_unit unit_rows[] = {
      ULP_UNIT_MEASURED_PUBLIC},
     {"h100", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
      ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e4m3-e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e5m2-e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e4m3-e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h100", "wgmma", "e5m2-e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
     {"h100", "wgmma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"h200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
      ULP_UNIT_MEASURED},
@@ -145,6 +209,14 @@ static const struct ulp_unit unit_rows[] = {
      ULP_UNIT_MEASURED},
     {"h200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
      ULP_UNIT_MEASURED},
+    {"h200", "mma", "e4m3-e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h200", "mma", "e5m2-e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h200", "mma", "e4m3-e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_INFERRED},
+    {"h200", "mma", "e5m2-e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_INFERRED},
     {"h200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_MEASURED},
     {"h200", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"h200", "wgmma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
@@ -163,6 +235,14 @@ static const struct ulp_unit unit_rows[] = {
      ULP_UNIT_MEASURED},
     {"h200", "wgmma", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
      ULP_UNIT_MEASURED},
+    {"h200", "wgmma", "e4m3-e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h200", "wgmma", "e5m2-e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_E8M13, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h200", "wgmma", "e4m3-e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"h200", "wgmma", "e5m2-e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 13, -133, 0,
+     ULP_UNIT_INFERRED},
     {"h200", "wgmma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"b200", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
      ULP_UNIT_MEASURED_PUBLIC},
@@ -180,6 +260,14 @@ static const struct ulp_unit unit_rows[] = {
      ULP_UNIT_MEASURED_PUBLIC},
     {"b200", "mma", "e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
      ULP_UNIT_MEASURED_PUBLIC},
+    {"b200", "mma", "e4m3-e5m2", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"b200", "mma", "e5m2-e4m3", "f32", ULP_UNIT_HALVES, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
+     ULP_UNIT_INFERRED},
+    {"b200", "mma", "e4m3-e5m2", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_INFERRED},
+    {"b200", "mma", "e5m2-e4m3", "f16", ULP_UNIT_HALVES, ULP_UNIT_RNE_FP16, 32, 25, -21, 0,
+     ULP_UNIT_INFERRED},
     {"b200", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0, ULP_UNIT_PUBLISHED},
     {"b200", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0, ULP_UNIT_DEFINED},
     {"b200", "tcgen05", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
@@ -190,23 +278,33 @@ static const struct ulp_unit unit_rows[] = {
      ULP_UNIT_PUBLISHED},
     {"b200", "tcgen05", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
      ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e4m3", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
-     ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e4m3", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0,
-     ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e5m2", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 32, 25, -133, 0,
-     ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "e5m2", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 32, 25, -133, 0,
-     ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "mxe4m3", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32,
-     ULP_UNIT_PUBLISHED},
-    {"b200", "tcgen05", "mxe5m2", "f32", ULP_UNIT_SCALED, ULP_UNIT_RZ_FP32, 32, 25, -133, 32,
-     ULP_UNIT_PUBLISHED},
+    PAIRS(TCGEN05_F32, "") PAIRS(TCGEN05_F16, "") PAIRS(TCGEN05_MX, "mx")
     {"b200", "tcgen05", "mxf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 32,
      ULP_UNIT_PUBLISHED},
+    {"b200", "tcgen05", "mxf4x16", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139,
+     16, ULP_UNIT_PUBLISHED},
     {"b200", "tcgen05", "nvf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 16,
      ULP_UNIT_PUBLISHED},
     {"b200", "tcgen05", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0,
+     ULP_UNIT_DEFINED},
+    {"rtx5090", "mma", "f16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"rtx5090", "mma", "f16", "f16", ULP_UNIT_TRUNCATED, ULP_UNIT_RNE_FP16, 16, 25, -21, 0,
+     ULP_UNIT_PUBLISHED},
+    {"rtx5090", "mma", "bf16", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 16, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    {"rtx5090", "mma", "tf32", "f32", ULP_UNIT_TRUNCATED, ULP_UNIT_RZ_FP32, 8, 25, -133, 0,
+     ULP_UNIT_PUBLISHED},
+    PAIRS(RTX_F32, "") PAIRS(RTX_F16, "") PAIRS(RTX_MX, "mx")
+    {"rtx5090", "mma", "mxf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 32,
+     ULP_UNIT_PUBLISHED},
+    {"rtx5090", "mma", "mxf4x16", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 16,
+     ULP_UNIT_PUBLISHED},
+    {"rtx5090", "mma", "nvf4", "f32", ULP_UNIT_SCALED_GROUPS, ULP_UNIT_RZ_FP32, 64, 35, -139, 16,
+     ULP_UNIT_PUBLISHED},
+    {"rtx5090", "mma", "f64", "f64", ULP_UNIT_FMA, ULP_UNIT_RNE_FP64, 4, 0, 0, 0,
+     ULP_UNIT_PUBLISHED},
+    {"rtx5090", "mma", "s8", "s32", ULP_UNIT_INTEGER, ULP_UNIT_INT32, 32, 0, 0, 0,
      ULP_UNIT_DEFINED},
 };
 /* clang-format on */
@@ -249,12 +347,21 @@ const struct ulp_unit *ulp_unit_find(const char *name)
     return NULL;
 }
 
-const struct ulp_unit_input *ulp_unit_input(const struct ulp_unit *unit)
+const struct ulp_unit_input *ulp_unit_input(const struct ulp_unit *unit, int side)
 {
+    const char *dash = strchr(unit->input, '-'), *name = dash && side ? dash + 1 : unit->input;
+    const size_t length = dash && !side ? (size_t)(dash - name) : strlen(name);
     for (size_t i = 0; i < INPUT_COUNT; i++)
-        if (strcmp(input_rows[i].name, unit->input) == 0)
+        if (strncmp(input_rows[i].name, name, length) == 0 && !input_rows[i].name[length])
             return &input_rows[i];
     return NULL; /* every row names an input: the tests walk the table */
+}
+
+bool ulp_unit_is_plain(const struct ulp_unit *unit)
+{
+    const struct ulp_unit_input *a = ulp_unit_input(unit, 0);
+    return a == ulp_unit_input(unit, 1) && *a->format && !*a->scale &&
+           strcmp(unit->unit_class, "m8n8k4") != 0;
 }
 
 int ulp_unit_accumulator_bits(const struct ulp_unit *unit)
@@ -276,8 +383,8 @@ const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, stru
     struct ulp_text known = {0};
     for (size_t i = 0; i < UNIT_COUNT; i++) {
         const struct ulp_unit *unit = &unit_rows[i];
-        const char *format = ulp_unit_input(unit)->format;
-        if (strcmp(unit->gpu, schedule->gpu) != 0 || !*format)
+        const char *format = ulp_unit_input(unit, 0)->format;
+        if (strcmp(unit->gpu, schedule->gpu) != 0 || !ulp_unit_is_plain(unit))
             continue;
         if (strcmp(unit->unit_class, schedule->unit_class) == 0 &&
             strcmp(format, arithmetic->factor.name) == 0 &&

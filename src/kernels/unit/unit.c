@@ -18,13 +18,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCK_MAX 64
 
 /* value = (-1)^negative * significand * 2^(exponent - fraction), with Sig = significand *
  * 2^-fraction. */
 struct term {
-    bool negative;
+    bool negative, cancelled; /* cancelled: a sum of products that is zero, though they are not */
     int exponent, fraction;
     uint64_t significand;
 };
@@ -111,7 +112,7 @@ static double add_terms(const struct ulp_unit *unit, const struct term *terms, s
 {
     int e = unit->floor;
     for (size_t i = 0; i < count; i++)
-        if (terms[i].significand != 0 && terms[i].exponent > e)
+        if ((terms[i].significand != 0 || terms[i].cancelled) && terms[i].exponent > e)
             e = terms[i].exponent;
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++)
@@ -120,27 +121,28 @@ static double add_terms(const struct ulp_unit *unit, const struct term *terms, s
     return convert(sum, e - unit->fraction_bits, unit->output);
 }
 
-/* How an operand, the accumulator and a block scale are read. */
+/* How operands, the accumulator and block scales are read. */
 struct reading {
-    int precision, emin, accumulator_precision, accumulator_emin, scale_precision, scale_emin;
+    int precision[2], emin[2], accumulator_precision, accumulator_emin, scale_precision, scale_emin;
 };
 
 static struct reading read_as(const struct ulp_unit *unit)
 {
-    const struct ulp_unit_input *input = ulp_unit_input(unit);
-    bool half = unit->output == ULP_UNIT_RNE_FP16, e8m0 = unit->scale_block == 32;
+    const struct ulp_unit_input *a = ulp_unit_input(unit, 0), *b = ulp_unit_input(unit, 1);
+    bool half = unit->output == ULP_UNIT_RNE_FP16, e8m0 = strcmp(a->scale, "fp8-e8m0") == 0;
     struct reading reading = {
-        .precision = input->precision,
-        .emin = input->emin,
+        .precision = {a->precision, b->precision},
+        .emin = {a->emin, b->emin},
         .accumulator_precision = half ? 11 : 24,
         .accumulator_emin = half ? -14 : -126,
         .scale_precision = e8m0 ? 1 : 4,
         .scale_emin = e8m0 ? -127 : -6,
     };
-    if (unit->kind == ULP_UNIT_HALVES) { /* the operands have been converted to FP16 */
-        reading.precision = 11;
-        reading.emin = -14;
-    }
+    if (unit->kind == ULP_UNIT_HALVES) /* the operands have been converted to FP16 */
+        for (int side = 0; side < 2; side++) {
+            reading.precision[side] = 11;
+            reading.emin[side] = -14;
+        }
     return reading;
 }
 
@@ -161,8 +163,8 @@ static double sum_block(const struct ulp_unit *unit, const struct block *block, 
         special = add_special(special, a, b);
         if (!isfinite(a) || !isfinite(b))
             continue;
-        terms[i] = multiply(split(a, reading.precision, reading.emin),
-                            split(b, reading.precision, reading.emin));
+        terms[i] = multiply(split(a, reading.precision[0], reading.emin[0]),
+                            split(b, reading.precision[1], reading.emin[1]));
         if (unit->scale_block) {
             size_t scale = (block->first + i) / (size_t)unit->scale_block;
             double sa = block->scale_a[scale], sb = block->scale_b[scale];
@@ -177,8 +179,33 @@ static double sum_block(const struct ulp_unit *unit, const struct block *block, 
     return add_terms(unit, terms, block->count + 1);
 }
 
+/* |x| < 2^(exponent + 1), a multiple of 2^(exponent - 23): no operand is longer than FP32. */
+static struct term split_factor(struct ulp_unit_factor x)
+{
+    return (struct term){.negative = signbit(x.value),
+                         .exponent = x.exponent,
+                         .fraction = 23,
+                         .significand = (uint64_t)ldexp(fabs((double)x.value), 23 - x.exponent)};
+}
+
+double ulp_unit_sum_factors(const struct ulp_unit *unit, const struct ulp_unit_factor *a,
+                            const struct ulp_unit_factor *b, size_t count, double c)
+{
+    const struct reading reading = read_as(unit);
+    struct term terms[BLOCK_MAX + 1];
+    size_t used = 0;
+    if (!isfinite(c))
+        return c;
+    for (size_t i = 0; i < count; i++)
+        if (a[i].value != 0 && b[i].value != 0)
+            terms[used++] = multiply(split_factor(a[i]), split_factor(b[i]));
+    terms[used++] = split(c, reading.accumulator_precision, reading.accumulator_emin);
+    return add_terms(unit, terms, used);
+}
+
 /* One block of an FP4 unit: groups of 16 products are added exactly (in quarters: FP4 products are
- * multiples of 1/4), and a group is a term. FP4 has no specials; a scale can be NaN. */
+ * multiples of 1/4), and a group is a term, which aligns the others even when its products cancel.
+ * FP4 has no specials; a scale can be NaN. */
 static double sum_groups(const struct ulp_unit *unit, const struct block *block, double c)
 {
     const struct reading reading = read_as(unit);
@@ -187,8 +214,11 @@ static double sum_groups(const struct ulp_unit *unit, const struct block *block,
     size_t count = 0;
     for (size_t i = 0; i < block->count; i += 16) {
         int64_t quarters = 0;
-        for (size_t j = i; j < i + 16 && j < block->count; j++)
+        bool any = false;
+        for (size_t j = i; j < i + 16 && j < block->count; j++) {
             quarters += (int64_t)(4 * block->a[j] * block->b[j]);
+            any |= block->a[j] * block->b[j] != 0;
+        }
         size_t scale = (block->first + i) / (size_t)unit->scale_block;
         double sa = block->scale_a[scale], sb = block->scale_b[scale];
         special += (sa - sa) + (sb - sb);
@@ -199,7 +229,9 @@ static double sum_groups(const struct ulp_unit *unit, const struct block *block,
                              .significand = (uint64_t)llabs(quarters)};
         struct term scales = multiply(split(sa, reading.scale_precision, reading.scale_emin),
                                       split(sb, reading.scale_precision, reading.scale_emin));
-        terms[count++] = multiply(group, scales);
+        terms[count] = multiply(group, scales);
+        terms[count].cancelled = any && quarters == 0 && scales.significand != 0;
+        count++;
     }
     if (!isfinite(special))
         return special;

@@ -50,15 +50,18 @@ enum ulp_unit_source {
 /* An operand type. Values are exact in double. */
 struct ulp_unit_input {
     const char *name;   /* "f16", in unit names */
-    const char *format; /* "fp16", of struct ulp_format; "" when it has none */
-    /* of one element's raw pattern as read and written; FP4 lies one to a byte */
+    const char *format; /* "fp16", of struct ulp_format; "" for integers */
+    /* of one element's raw pattern as read and written; FP6 and FP4 lie one to a byte, in its low
+     * bits */
     int bits;
-    int precision;     /* significand bits with the hidden one */
-    int emin;          /* the exponent a subnormal reads */
-    const char *scale; /* "" or the type of block scales: "e8m0", "ue4m3" */
+    int precision; /* significand bits with the hidden one */
+    int emin;      /* the exponent a subnormal reads */
+    /* "" or the format of block scales, fp8-e8m0 or fp8-e4m3, whose sign is not read */
+    const char *scale;
 };
 
 struct ulp_unit {
+    /* input: the type of both operands, or of a and of b, "e4m3-e5m2" */
     const char *gpu, *unit_class, *input, *accumulator;
     enum ulp_unit_kind kind;
     enum ulp_unit_output output;
@@ -82,7 +85,10 @@ const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic,
 char *ulp_unit_name(const struct ulp_unit *unit, char *buffer, size_t size);
 /* What is known about the row, one line of text: for listings. */
 const char *ulp_unit_status(const struct ulp_unit *unit);
-const struct ulp_unit_input *ulp_unit_input(const struct ulp_unit *unit);
+/* The type of a (side 0) and b (1). */
+const struct ulp_unit_input *ulp_unit_input(const struct ulp_unit *unit, int side);
+/* Both operands have one floating-point format, no scales, and arithmetics name the class. */
+bool ulp_unit_is_plain(const struct ulp_unit *unit);
 /* Bits of a raw element of c and d. */
 int ulp_unit_accumulator_bits(const struct ulp_unit *unit);
 
@@ -93,10 +99,20 @@ int ulp_unit_accumulator_bits(const struct ulp_unit *unit);
 double ulp_unit_chain(const struct ulp_unit *unit, const double *a, const double *b,
                       const double *scale_a, const double *scale_b, size_t k, double c);
 
+/* A finite operand as the fast path holds it: Exp(value), with its scale's, is said, so that a
+ * subnormal and a scaled value are read as the unit reads them. */
+struct ulp_unit_factor {
+    float value;
+    int exponent;
+};
+/* One block of TRUNCATED or SCALED onto a finite c. */
+double ulp_unit_sum_factors(const struct ulp_unit *unit, const struct ulp_unit_factor *a,
+                            const struct ulp_unit_factor *b, size_t count, double c);
+
 /* Raw patterns to values and back, exactly as the unit reads and writes them (TF32 drops its low 13
  * bits; NaN is written as 0x7FFFFFFF, 0x7FFF). count elements of the operand's, or the
  * accumulator's, bits; scales are bytes. */
-enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, double *out, const void *raw,
+enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, int side, double *out, const void *raw,
                                 size_t count, struct ulp_error *error);
 enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double *out,
                                              const void *raw, size_t count,

@@ -62,6 +62,15 @@ static const struct ulp_format formats[] = {
      .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true,
      .lacks = ULP_LACKS_NAN,
      .carrier = ULP_CARRIER_FLOAT, .storage_bits = 4},
+    /* OCP's FP6: all 64 patterns are numbers. The names e2m3 and e3m2 are IEEE-like formats. */
+    {.name = "fp6-e2m3", .precision = 4, .emin = 0, .emax = 2, .max_finite = 7.5,
+     .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true,
+     .lacks = ULP_LACKS_NAN,
+     .carrier = ULP_CARRIER_FLOAT, .storage_bits = 6},
+    {.name = "fp6-e3m2", .precision = 3, .emin = -2, .emax = 4, .max_finite = 28,
+     .overflow = ULP_OVERFLOW_SATURATE, .subnormals = true, .signed_zero = true,
+     .lacks = ULP_LACKS_NAN,
+     .carrier = ULP_CARRIER_FLOAT, .storage_bits = 6},
 };
 /* clang-format on */
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
@@ -153,9 +162,9 @@ enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct
     return ulp_fail(
         error, ULP_ERROR_USAGE,
         "unknown number format \"%.40s\"; known: fp64, fp32, fp16, bf16, tf32, fp8-e4m3, fp8-e5m2, "
-        "fp8-e4m3fnuz, fp8-e5m2fnuz, fp8-e8m0, fp4-e2m1, eXmY (X exponent bits, Y stored "
-        "significand "
-        "bits, as e5m7), mpfr:P (P bits of precision, as mpfr:128)",
+        "fp8-e4m3fnuz, fp8-e5m2fnuz, fp8-e8m0, fp4-e2m1, fp6-e2m3, fp6-e3m2, eXmY (X exponent "
+        "bits, Y stored significand bits, IEEE-like, as e5m7), mpfr:P (P bits of precision, as "
+        "mpfr:128)",
         name);
 }
 

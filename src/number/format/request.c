@@ -219,7 +219,9 @@ static enum ulp_status read_format(struct ulp_format *out, const char *key, cons
                                    struct ulp_error *error)
 {
     const enum ulp_status status = ulp_format_find(value, out, error);
-    return status != ULP_OK || !out->lacks
+    /* FP4 and FP6 are what units multiply, and sums and steps lie in wider ones */
+    const bool is_factor = out->lacks == ULP_LACKS_NAN && strcmp(key, "factor=") == 0;
+    return status != ULP_OK || !out->lacks || is_factor
                ? status
                : ulp_fail(error, ULP_ERROR_USAGE,
                           "%s%s: a format for storage only, of a model's own types", key, value);

@@ -8,13 +8,14 @@
 #include "number/round/round.h"
 
 /* Formats that a matrix unit takes, as bits. */
-enum { FP16 = 1, BF16 = 2, TF32 = 4, FP8 = 8, FP64 = 16 };
+enum { FP16 = 1, BF16 = 2, TF32 = 4, FP8 = 8, FP64 = 16, FP6 = 32 };
 static const struct {
     const char *name;
     unsigned bit;
     bool fp16_accumulator;
 } unit_formats[] = {{"fp16", FP16, true},    {"bf16", BF16, false},   {"tf32", TF32, false},
-                    {"fp8-e4m3", FP8, true}, {"fp8-e5m2", FP8, true}, {"fp64", FP64, false}};
+                    {"fp8-e4m3", FP8, true}, {"fp8-e5m2", FP8, true}, {"fp64", FP64, false},
+                    {"fp6-e3m2", FP6, true}, {"fp6-e2m3", FP6, true}, {"fp4-e2m1", FP6, true}};
 
 static const struct {
     unsigned formats;
@@ -118,13 +119,19 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
                         bit ? "; take another GPU"
                         : is_named(&out->factor, "fp32")
                             ? "; tf32 is what such units do with FP32 data"
-                            : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2 and fp64");
-    const bool fp8 = bit == FP8;
+                            : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2, fp6-e3m2, "
+                              "fp6-e2m3, fp4-e2m1 and fp64");
+    const bool fp8 = bit == FP8 || bit == FP6;
     const enum ulp_unit_class own = gpus[gpu].fp8_class,
                               class = request->given[ULP_PART_UNIT]
                                           ? (enum ulp_unit_class)request->choice[ULP_PART_UNIT]
                                       : fp8 ? own
                                             : ULP_UNIT_CLASS_MMA;
+    if (bit == FP6 && class != own)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s multiplies %s with its %s instructions; leave out unit=%s",
+                        ulp_gpu_names[gpu], out->factor.name, ulp_unit_names[own],
+                        ulp_unit_names[class]);
     if (class != ULP_UNIT_CLASS_MMA && class != own)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s has no %s instructions; its classes are mma%s%s", ulp_gpu_names[gpu],

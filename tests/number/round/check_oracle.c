@@ -26,11 +26,14 @@ static double random_double(const struct ulp_format *format, uint64_t index)
 }
 
 /* The formats in which both float and double loops, every kind of them, meet the oracle. */
-static const char *const wide_formats[] = {
-    "fp32",   "fp64",    "tf32",     "bf16",         "fp16",     "e8m22",   "e8m23",  "e7m22",
-    "e7m23",  "e5m23",   "e2m23",    "e5m10",        "e9m10",    "e10m51",  "e10m52", "e9m52",
-    "e5m52",  "e2m52",   "e11m10",   "e11m51",       "e11m52",   "e2m1",    "e11m1",  "mpfr:24",
-    "mpfr:2", "mpfr:53", "fp8-e4m3", "fp8-e4m3fnuz", "fp4-e2m1", "fp8-e8m0"};
+static const char *const wide_formats[] = {"fp32",     "fp64",     "tf32",     "bf16",
+                                           "fp16",     "e8m22",    "e8m23",    "e7m22",
+                                           "e7m23",    "e5m23",    "e2m23",    "e5m10",
+                                           "e9m10",    "e10m51",   "e10m52",   "e9m52",
+                                           "e5m52",    "e2m52",    "e11m10",   "e11m51",
+                                           "e11m52",   "e2m1",     "e11m1",    "mpfr:24",
+                                           "mpfr:2",   "mpfr:53",  "fp8-e4m3", "fp8-e4m3fnuz",
+                                           "fp4-e2m1", "fp8-e8m0", "fp6-e2m3", "fp6-e3m2"};
 enum { WIDE_COUNT = sizeof wide_formats / sizeof wide_formats[0] };
 
 static double round_by_mpfr(const struct ulp_format *format, enum ulp_rounding mode, double x,
