@@ -17,6 +17,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/limit.h \
 	include/ulpscope/html.h \
 	include/ulpscope/compare.h \
+	include/ulpscope/target.h \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \
 	include/ulpscope/study.h \

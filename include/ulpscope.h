@@ -33,6 +33,7 @@
 #include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
 #include <ulpscope/compare.h>
+#include <ulpscope/target.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>
 #include <ulpscope/study.h>

@@ -6,7 +6,7 @@ cd "${top_srcdir:-.}" || exit 99
 plain="ulp_arithmetic_part ulp_arithmetic_preset ulp_arithmetic_runtime ulp_arithmetic_unit ulp_attributor_causes ulp_attributor_observer ulp_attributor_verify ulp_share_cause_name
     ulp_audit_node_arithmetic ulp_audit_worst ulp_auditor_follower ulp_auditor_has_diverged ulp_auditor_observer
     ulp_auditor_truth ulp_budget_create ulp_budget_peak ulp_budget_used ulp_certify_check ulp_departure_create
-    ulp_format_row ulp_instruction_sets ulp_kernel_name_pattern ulp_kernel_name_read ulp_lint_rule ulp_lint_rule_find ulp_lint_runtime_find ulp_memory_available ulp_memory_reserve ulp_model_budget ulp_model_has_operator ulp_model_has_type
+    ulp_format_row ulp_instruction_sets ulp_kernel_name_pattern ulp_kernel_name_read ulp_lint_rule ulp_lint_rule_find ulp_target ulp_target_choice ulp_target_describe ulp_target_find ulp_target_refuse ulp_memory_available ulp_memory_reserve ulp_model_budget ulp_model_has_operator ulp_model_has_type
     ulp_model_input ulp_model_ir_version ulp_model_is_read_from ulp_model_opset ulp_model_output
     ulp_model_path ulp_model_set_shape ulp_model_value_type ulp_operator_info
     ulp_operator_info_formula ulp_outputs_hold ulp_outputs_release ulp_plan_node_arithmetic
@@ -14,7 +14,7 @@ plain="ulp_arithmetic_part ulp_arithmetic_preset ulp_arithmetic_runtime ulp_arit
     ulp_tensor_get_int ulp_tensor_same_shape ulp_tensor_set_add ulp_tensor_set_find ulp_tensor_set_fingerprint ulp_tensor_wrap
     ulp_quick_observer ulp_timer_create ulp_timer_observer ulp_timer_watch
     ulp_truth_clear ulp_truth_create ulp_truth_observer ulp_truth_pair ulp_type_is_float
-    ulp_unit_info ulp_version"
+    ulp_unit_info ulp_version ulp_widened_name"
 bad=0 seen=0
 for name in $(cat include/ulpscope.h include/ulpscope/*.h | tr '\n' ' ' | grep -oE 'ULP_API [^;(]*\bulp_[a-z0-9_]+ ?\(' |
     grep -oE 'ulp_[a-z0-9_]+ ?\($' | tr -d ' ('); do

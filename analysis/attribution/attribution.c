@@ -190,7 +190,8 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
 }
 
 /* <e, e> of a target; its own error of a single element. */
-static double measure_target(const struct ulp_attributed *lane, const struct ulp_target *target)
+static double measure_target(const struct ulp_attributed *lane,
+                             const struct ulp_attributed_value *target)
 {
     const double *e = lane->errors[target->slot];
     double sum = 0;
@@ -208,7 +209,8 @@ static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_
     const struct ulp_attributor *attributor = course->attributor;
     const struct ulp_attributed *lane = course->lane;
     const size_t target_count = attributor->each ? 1 : attributor->target_count;
-    const struct ulp_target *targets = attributor->targets + (attributor->each ? course->group : 0);
+    const struct ulp_attributed_value *targets =
+        attributor->targets + (attributor->each ? course->group : 0);
     double whole = 0;
     size_t count = 0;
     for (size_t t = 0; t < target_count; t++) {
@@ -220,7 +222,7 @@ static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_
     course->scale = 0;
     enum ulp_status status = ULP_OK;
     for (size_t t = 0; t < target_count && course->any && status == ULP_OK; t++) {
-        const struct ulp_target *target = &targets[t];
+        const struct ulp_attributed_value *target = &targets[t];
         const double size = measure_target(lane, target), *e = lane->errors[target->slot];
         const size_t elements = lane->values[target->slot].count;
         double *seeds;

@@ -71,7 +71,7 @@ struct ulp_course {
 };
 
 /* What is explained: elements of values of the main graph. */
-struct ulp_target {
+struct ulp_attributed_value {
     int slot;
     bool one; /* element `index` alone */
     size_t index;
@@ -94,7 +94,7 @@ struct ulp_attributor {
     struct ulp_pool *pool;
     struct ulp_arena *memory; /* of what lives as long as this */
     char *output;             /* as it was asked for; NULL: all */
-    struct ulp_target *targets;
+    struct ulp_attributed_value *targets;
     size_t target_count;
     bool difference; /* the targets are the terms of one number */
     bool each;       /* each target is a group, explained by itself; else all are one */
@@ -116,7 +116,7 @@ static inline size_t ulp_attribution_groups(const struct ulp_attributor *attribu
     return attributor->each ? attributor->target_count : 1;
 }
 
-/* target.c: reads `output`. An index is checked when shapes are known. */
+/* attributed_value.c: reads `output`. An index is checked when shapes are known. */
 enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const char *output,
                                         struct ulp_error *error);
 /* The name of the output that a group explains, or what was asked for; "" of a mean of several. */

@@ -8,40 +8,16 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-#define ULP_LINT_WEAK (ULP_LINT_TRT8 | ULP_LINT_TRT10)
-#define ULP_LINT_TRT (ULP_LINT_TRT8 | ULP_LINT_TRT10 | ULP_LINT_TRT11)
+#define ULP_LINT_WEAK (ULP_TARGET_TRT8 | ULP_TARGET_TRT10)
+#define ULP_LINT_TRT (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11)
 #define RULE_node(function) .node = function
 #define RULE_once(function) .once = function
-#define RULE(id, kind, function, severity, runtimes, what, why, fix, source) \
-    {{id, ULP_SEVERITY_##severity, runtimes, what, why, fix, source}, RULE_##kind(function)},
+#define RULE(id, kind, function, severity, targets, what, why, fix, source) \
+    {{id, ULP_SEVERITY_##severity, targets, what, why, fix, source}, RULE_##kind(function)},
 const struct ulp_lint_row ulp_lint_rows[] = {
 #include "analysis/lint/rule.def"
 };
 const size_t ulp_lint_row_count = sizeof ulp_lint_rows / sizeof *ulp_lint_rows;
-
-static const struct {
-    const char *name;
-    unsigned runtime;
-} runtimes[] = {{"trt8", ULP_LINT_TRT8},
-                {"trt10", ULP_LINT_TRT10},
-                {"trt11", ULP_LINT_TRT11},
-                {"ort", ULP_LINT_ORT}};
-
-unsigned ulp_lint_runtime_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
-        if (strcmp(runtimes[i].name, name) == 0)
-            return runtimes[i].runtime;
-    return 0;
-}
-
-const char *ulp_lint_runtime_name(unsigned runtime)
-{
-    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
-        if (runtimes[i].runtime == runtime)
-            return runtimes[i].name;
-    return NULL;
-}
 
 const char *ulp_severity_name(enum ulp_severity severity)
 {
@@ -81,7 +57,7 @@ static void run_rules(struct ulp_lint *lint)
 {
     for (lint->rule = 0; lint->rule < ulp_lint_row_count; lint->rule++) {
         const struct ulp_lint_row *row = &ulp_lint_rows[lint->rule];
-        if (!(row->rule.runtimes & lint->runtimes))
+        if (!(row->rule.targets & lint->targets))
             continue;
         if (row->once)
             row->once(lint);
@@ -135,7 +111,7 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
     out->unplanned = lint->unplanned;
     if (lint->failed || !out->model_path || !list_assumed(lint, &out->assumed))
         return ulp_out_of_memory(error);
-    out->runtimes = lint->runtimes;
+    out->targets = lint->targets;
     out->node_count = lint->node_count;
     out->findings = lint->findings;
     out->finding_count = lint->finding_count;
@@ -153,7 +129,7 @@ enum ulp_status ulp_lint_model(const struct ulp_model *model,
     static const struct ulp_lint_options defaults;
     const double started = ulp_seconds_now();
     struct ulp_lint lint = {.model = model, .options = options ? options : &defaults};
-    lint.runtimes = lint.options->runtimes ? lint.options->runtimes : ULP_LINT_ALL;
+    lint.targets = lint.options->targets ? lint.options->targets : ULP_TARGET_ALL;
     *out = (struct ulp_lint_result){0};
     enum ulp_status status = ulp_arena_create(&lint.arena, ulp_model_budget(model), error);
     out->memory = lint.arena;

@@ -63,7 +63,7 @@ struct ulp_lint {
     size_t graph_count;
     size_t node_count;
     bool declares_half; /* some value is FP16 or BF16 */
-    unsigned runtimes;
+    unsigned targets;
     struct ulp_layer_options precisions, output_types;
     struct ulp_lint_place *places; /* every node, in the order of graphs */
     struct ulp_names names;        /* of nodes outside functions: places, by number */

@@ -23,12 +23,13 @@ static json_t *make_counts(const struct ulp_lint_result *result)
     return counts;
 }
 
-static json_t *make_runtimes(unsigned runtimes)
+static json_t *make_targets(unsigned targets)
 {
     json_t *names = json_array();
-    for (unsigned bit = 1; bit <= ULP_LINT_ALL; bit <<= 1)
-        if (runtimes & bit)
-            ulp_json_append(&names, json_string(ulp_lint_runtime_name(bit)));
+    const struct ulp_target *target;
+    for (size_t t = 0; (target = ulp_target(t)); t++)
+        if (targets & target->bit)
+            ulp_json_append(&names, json_string(target->name));
     return names;
 }
 
@@ -61,7 +62,7 @@ static json_t *make_json(const struct ulp_lint_result *result)
     ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
     ulp_json_set(&root, "verdict", make_verdict(result));
     ulp_json_set(&root, "model", ulp_json_text(result->model_path));
-    ulp_json_set(&root, "for", make_runtimes(result->runtimes));
+    ulp_json_set(&root, "for", make_targets(result->targets));
     ulp_json_set(&root, "nodes", json_integer((json_int_t)result->node_count));
     ulp_json_set(&root, "counts", make_counts(result));
     for (size_t f = 0; f < result->finding_count; f++)
@@ -106,7 +107,7 @@ static json_t *make_rule(const struct ulp_lint_rule *rule)
     ulp_json_set(&level, "level", json_string(ulp_severity_name(rule->severity)));
     ulp_json_set(&object, "defaultConfiguration", level);
     ulp_json_set(&properties, "source", json_string(rule->source));
-    ulp_json_set(&properties, "runtimes", make_runtimes(rule->runtimes));
+    ulp_json_set(&properties, "runtimes", make_targets(rule->targets));
     ulp_json_set(&object, "properties", properties);
     return object;
 }

@@ -52,7 +52,7 @@ static void each_request(struct ulp_lint *lint,
 
 void ulp_lint_option_removed(struct ulp_lint *lint)
 {
-    if (lint->runtimes != ULP_LINT_TRT11)
+    if (lint->targets != ULP_TARGET_TRT11)
         return;
     for (int kind = ULP_LAYER_PRECISIONS; kind <= ULP_LAYER_OUTPUT_TYPES; kind++)
         if (options_of(lint, (enum ulp_layer_option_kind)kind)->count) {
@@ -242,7 +242,7 @@ static void check_pattern(struct ulp_lint *lint, enum ulp_layer_option_kind kind
 /* For those who say that it is TensorRT 8. */
 void ulp_lint_option_pattern(struct ulp_lint *lint)
 {
-    if (lint->runtimes == ULP_LINT_TRT8)
+    if (lint->targets == ULP_TARGET_TRT8)
         each_entry(lint, check_pattern);
 }
 

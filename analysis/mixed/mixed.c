@@ -112,7 +112,7 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
         *widened = (struct ulp_mixed_widened){.index = n,
                                               .name = copy_text(out, ulp_plan_node_name(plan, n)),
                                               .op = copy_text(out, ulp_plan_node_op(plan, n)),
-                                              .length = types->widened[n] == ULP_WIDENED_LENGTH};
+                                              .why = types->widened[n]};
         if (!widened->name || !widened->op)
             return ulp_out_of_memory(error);
     }

@@ -9,19 +9,33 @@
 
 #define NAMES_SHOWN 3
 
-static void add_widened(struct ulp_text *out, const struct ulp_mixed *mixed, bool length)
+static const struct {
+    const char *name, *sentence;
+    bool type; /* the sentence ends with it */
+} widenings[] = {
+    [ULP_WIDENED_OPERATOR] = {"operator", "for which this opset has no operator in ", true},
+    [ULP_WIDENED_LENGTH] = {"length", "which compute lengths", false},
+    [ULP_WIDENED_NORM] = {"parameters",
+                          "whose parameters are folded in FP32, for they are beyond ", true},
+};
+
+const char *ulp_widened_name(enum ulp_widened why)
+{
+    return widenings[why].name;
+}
+
+static void add_widened(struct ulp_text *out, const struct ulp_mixed *mixed, enum ulp_widened why)
 {
     size_t count = 0;
     for (size_t w = 0; w < mixed->widened_count; w++)
-        count += mixed->widened[w].length == length;
+        count += mixed->widened[w].why == why;
     if (!count)
         return;
     ulp_text_show(out, "%zu more node%s %s FLOAT, %s%s:", count, count == 1 ? "" : "s",
-                  count == 1 ? "is" : "are",
-                  length ? "which compute lengths" : "for which this opset has no operator in ",
-                  length ? "" : mixed->low_type);
+                  count == 1 ? "is" : "are", widenings[why].sentence,
+                  widenings[why].type ? mixed->low_type : "");
     for (size_t w = 0, shown = 0; w < mixed->widened_count; w++)
-        if (mixed->widened[w].length == length && shown++ < NAMES_SHOWN)
+        if (mixed->widened[w].why == why && shown++ < NAMES_SHOWN)
             ulp_text_show(out, "%s %s (%s)", shown > 1 ? "," : "", mixed->widened[w].name,
                           mixed->widened[w].op);
     ulp_text_add(out, count > NAMES_SHOWN ? ", ...\n" : "\n");
@@ -46,8 +60,8 @@ enum ulp_status ulp_mixed_text(const struct ulp_mixed *mixed, char **out, struct
         if (mixed->duplicate_count)
             ulp_text_add(&text, ", %zu of them in two types", mixed->duplicate_count);
         ulp_text_add(&text, ".\n");
-        add_widened(&text, mixed, false);
-        add_widened(&text, mixed, true);
+        for (enum ulp_widened why = ULP_WIDENED_OPERATOR; why < ULP_WIDENED_COUNT; why++)
+            add_widened(&text, mixed, why);
         ulp_text_add(&text,
                      "Run in the arithmetic `model` it gives the plan's outputs bit for bit "
                      "(%zu sample%s).\n",

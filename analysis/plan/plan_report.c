@@ -254,7 +254,7 @@ static json_t *mixed_json(const struct ulp_found *found)
         ulp_json_set(&node, "index", json_integer((json_int_t)mixed->widened[w].index));
         ulp_json_set(&node, "name", ulp_json_text(mixed->widened[w].name));
         ulp_json_set(&node, "op", ulp_json_text(mixed->widened[w].op));
-        ulp_json_set(&node, "why", ulp_json_text(mixed->widened[w].length ? "length" : "operator"));
+        ulp_json_set(&node, "why", ulp_json_text(ulp_widened_name(mixed->widened[w].why)));
         ulp_json_append(&widened, node);
     }
     ulp_json_set(&object, "widened", widened);

@@ -200,6 +200,9 @@ struct ulp_arithmetic {
     bool cuda_functions;
     enum ulp_attention_kernel attention;
     enum ulp_constants constants;
+    /* BatchNormalization's known parameters become scale / sqrt(variance + epsilon) and a shift in
+     * FP32, as a converter folds them, and these are lowered; false: the parameters are */
+    bool batchnorm_folded;
     /* scales of QuantizeLinear and DequantizeLinear are lowered to storage like other constants;
      * false: they stay in their declared type, as in engines */
     bool scales_lowered;
@@ -227,7 +230,8 @@ struct ulp_arithmetic {
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
  * (cuda beside a matrix unit where compute is FP32, else rounded),
  *   attention=whole|flash2|cudnn|efficient|math (beside a matrix unit that sums in FP32),
- *   constants=saturated|ieee|tensorrt|onnxconverter-common, qdq-scales=declared|lowered.
+ *   constants=saturated|ieee|tensorrt|onnxconverter-common,
+ *   batchnorm=computed|folded, qdq-scales=declared|lowered.
  * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that
  * has the same format, except a unit's accumulator. A matrix unit takes neither fma nor nofma, and
  * mpfr:P takes no parts. More in src/number/README.md section 5.

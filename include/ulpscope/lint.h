@@ -10,6 +10,7 @@
 #define ULPSCOPE_LINT_H
 
 #include <ulpscope/model.h>
+#include <ulpscope/target.h>
 
 enum ulp_severity {
     ULP_SEVERITY_NOTE,    /* could be better; results stay right */
@@ -20,22 +21,10 @@ enum ulp_severity {
 /* "note", "warning", "error". */
 ULP_API const char *ulp_severity_name(enum ulp_severity severity);
 
-/* Runtimes that rules are about, as bits. */
-enum ulp_lint_runtime {
-    ULP_LINT_TRT8 = 1,  /* TensorRT 8 */
-    ULP_LINT_TRT10 = 2, /* TensorRT 10 */
-    ULP_LINT_TRT11 = 4, /* TensorRT 11: strongly typed networks only */
-    ULP_LINT_ORT = 8,   /* ONNX Runtime */
-    ULP_LINT_ALL = 15
-};
-/* "trt8", ... or 0: there is no such runtime. The name of a single one, or NULL. */
-ULP_API unsigned ulp_lint_runtime_find(const char *name);
-ULP_API const char *ulp_lint_runtime_name(unsigned runtime);
-
 struct ulp_lint_rule {
     const char *id; /* "cast-down-up" */
     enum ulp_severity severity;
-    unsigned runtimes; /* that it applies to */
+    unsigned targets; /* that it applies to: enum ulp_target_bit */
     const char *what, *why, *fix;
     const char *source; /* where this is documented, reported or derived */
 };
@@ -54,7 +43,7 @@ struct ulp_finding {
 
 /* Initialise with zeros. */
 struct ulp_lint_options {
-    unsigned runtimes; /* rules about none of them are left out; 0: ULP_LINT_ALL */
+    unsigned targets; /* rules about none of them are left out; 0: ULP_TARGET_ALL */
     /* what trtexec is given after --layerPrecisions= and --layerOutputTypes=, or NULL */
     const char *layer_precisions, *layer_output_types;
     /* sizes of free dimensions, or a sample that has them; without either they are taken as 1, and
@@ -66,7 +55,7 @@ struct ulp_lint_options {
 
 struct ulp_lint_result {
     char *model_path;
-    unsigned runtimes;
+    unsigned targets;
     size_t node_count; /* looked at: of the graph, of bodies and functions */
     size_t counts[ULP_SEVERITY_COUNT];
     size_t finding_count;

@@ -15,12 +15,22 @@ struct ulp_mixed_options {
     const struct ulp_observer *progress; /* of each run; may be NULL */
 };
 
-/* A node that is FLOAT although it is not kept. */
+/* Why a node is FLOAT although it is not kept. */
+enum ulp_widened {
+    ULP_WIDENED_NOT,
+    ULP_WIDENED_OPERATOR, /* ONNX has no such operator in the type, in this opset */
+    ULP_WIDENED_LENGTH,   /* it computes a length, which plans compute in FP32 */
+    ULP_WIDENED_NORM,     /* a BatchNormalization that the arithmetic folds, with parameters that
+                           * the type does not hold */
+    ULP_WIDENED_COUNT
+};
+/* "operator", "length", "parameters"; NULL: NOT. */
+ULP_API const char *ulp_widened_name(enum ulp_widened why);
+
 struct ulp_mixed_widened {
     size_t index; /* as in ulp_plan_node_name */
     char *name, *op;
-    bool length; /* it computes a length, which plans compute in FP32; else ONNX has no such
-                  * operator in the type, in this opset */
+    enum ulp_widened why;
 };
 
 /* Strings and arrays belong to the result. */

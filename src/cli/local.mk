@@ -7,7 +7,6 @@ ulpscope_SOURCES += %D%/ranks.h
 ulpscope_SOURCES += %D%/command/arith.c
 ulpscope_SOURCES += %D%/command/command_audit.c
 ulpscope_SOURCES += %D%/command/command_audit.h
-ulpscope_SOURCES += %D%/command/audit_choice.def
 ulpscope_SOURCES += %D%/command/audit_choices.c
 ulpscope_SOURCES += %D%/command/audit_engine.c
 ulpscope_SOURCES += %D%/command/audit_option.def

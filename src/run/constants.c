@@ -45,7 +45,7 @@ static enum ulp_status add_node(struct readings *readings, const struct ulp_plan
     const struct ulp_arithmetic *in = ulp_mix_arithmetic(mix, node);
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->own_input_count && !step->folded && status == ULP_OK; i++) {
-        const int slot = step->inputs[i];
+        const int slot = ulp_step_slot(step, i, in);
         if (slot >= 0 && block->slots[slot].constant && !ulp_reads_declared(step, i, in))
             status = add_reading(readings,
                                  (struct reading){block->slots[slot].constant,

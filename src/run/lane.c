@@ -445,7 +445,7 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
                                struct ulp_tensor *converted, const struct ulp_tensor **out,
                                struct ulp_error *error)
 {
-    const int slot = step->inputs[i];
+    const int slot = ulp_step_slot(step, i, ulp_lane_arithmetic(lane, step));
     if (slot >= 0 && ulp_is_captured(step, i))
         return read_held(lane, slot, out, error);
     if (slot < 0 || !(ulp_takes_table(lane, step, i) || ulp_takes_blocks(lane, step, i)))

@@ -44,5 +44,8 @@ enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturb
                 return ulp_fail_at(error, status, "constant '%s'", slot->name);
             slot->constant = moved;
         }
-    return ULP_OK;
+    enum ulp_status status = ULP_OK;
+    for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++)
+        status = ulp_plan_fold_norms(plan, plan->blocks[b], error);
+    return status;
 }

@@ -11,7 +11,7 @@ struct lint_case {
     const char *found, *clean; /* models; clean NULL: the options make the difference */
     size_t count;              /* findings in the first */
     const char *says;          /* part of the first finding's text, with the node's name */
-    const char *runtimes;      /* --for; NULL: all */
+    const char *targets;       /* --for; NULL: all */
     /* of the first and the second */
     const char *precisions[2], *output_types[2];
 };

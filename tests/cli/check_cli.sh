@@ -52,7 +52,7 @@ expect 0 "the arithmetics of a runtime" "$program" audit "$model" -i "$inputs" -
 shows out "tf32@a100" "the arithmetics of a runtime"
 shows out "assumed: FP16 kernels add products in FP16" "the arithmetics of a runtime"
 shows out "times as large with adds in FP32 as with adds in FP16" "the arithmetics of a runtime"
-for runtime in torch ort; do
+for runtime in torch ort trt8 trt10 trt11 torch-compile@a100; do
     expect 0 "the arithmetics of $runtime" "$program" audit "$model" -i "$inputs" --for $runtime -q --no-attribute
     shows out "assumed: " "the arithmetics of $runtime"
 done
@@ -69,7 +69,12 @@ expect 2 "slices without a recording" "$program" audit "$model" -i "$inputs" -a 
 shows err "ulpscope compare" "slices without a recording"
 lines err 1 "slices without a recording"
 expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorrt
-shows err "known: trt, torch, ort" "no such runtime's arithmetics"
+shows err "known: trt8, trt10, trt11 (trt), torch, torch-compile, ort; @GPU may follow" "no such runtime's arithmetics"
+expect 2 "a plan for no target" "$program" plan "$model" -i "$inputs" --for trt9 --tolerance sqnr_db=40
+shows err "known: trt8" "a plan for no target"
+expect 2 "a plan for a target and an arithmetic" "$program" plan "$model" -i "$inputs" --for trt -a fp16 --tolerance sqnr_db=40
+expect 0 "a plan for a target" "$program" plan "$model" -i "$inputs" --for torch@a100 --tolerance sqnr_db=30 -q
+shows out "fp16@a100,epilogue=rounded,constants=ieee" "a plan for a target"
 expect 2 "a runtime and arithmetics" "$program" audit "$model" --for trt -a fp16
 # Node by node the normalisation of this network overflows, in one kernel it does not.
 expect 0 "fusion compared" "$program" audit "$model" -i "$inputs" --fuse-compare -a torch:fp16 -q
@@ -79,6 +84,10 @@ shows out "have a stored value in all" "fusion compared"
 shows out "reduce: " "fusion compared"
 expect 2 "fusion of two" "$program" audit "$model" --fuse-compare -a fp16,bf16
 expect 2 "fusion of what rounds every step" "$program" audit "$model" --fuse-compare -a fp32
+expect 0 "a target explained" "$program" arith trt
+shows out "  product     TensorRT 11; the newest: also called trt." "a target explained"
+shows out "  source      onnx-tensorrt" "a target explained"
+shows out "trt11:fp16 stands for" "a target explained"
 expect 0 "what a runtime's name stands on" "$program" arith trt:fp16
 shows out "seen in engines: 282 of 331" "what a runtime's name stands on"
 echo '{"groups": [{"nodes": ["embed/MatMul", "head/Gem"]}]}' >groups.json
@@ -107,7 +116,10 @@ shows out "Read the value before the first Cast" "a rule explained"
 expect 2 "no such rule" "$program" lint --explain cast
 lines err 1 "no such rule"
 expect 2 "no model to lint" "$program" lint
-expect 2 "no such runtime" "$program" lint "$model" --for trt9
+expect 2 "no such target" "$program" lint "$model" --for trt9
+shows err "known: trt8" "no such target"
+expect 0 "lint for the newest" "$program" lint "$model" --for trt --for torch-compile --json lint.json --fail-on none
+shows lint.json '"trt11",' "lint for the newest"
 expect 2 "options trtexec refuses" "$program" lint "$model" --layer-precisions "a:half"
 shows err "it is called fp16" "options trtexec refuses"
 expect 3 "lint of nothing" "$program" lint nowhere.onnx

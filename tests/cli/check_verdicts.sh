@@ -130,7 +130,11 @@ one() {
 }
 one variance fp16 "by constant v, which reaches 7e+07" "constant v" bn
 one log fp16 "whose input a has become 0" "becomes zero a" add_eps log
-one variance trt:fp16 "by constant v, which reaches 7e+07" "constant v" bn
+one variance trt:fp16,batchnorm=computed "by constant v, which reaches 7e+07" "constant v" bn
+expect 0 "a variance that TensorRT folds away" "$program" audit variance.onnx -i variance.npz -a trt8:fp16,trt:fp16 -q --fail-above sqnr_db=50
+expect 0 "a plan for TensorRT keeps nothing there" "$program" plan variance.onnx -i variance.npz --for trt -q --tolerance sqnr_db=50 -o p_trt
+shows out "1 more node is FLOAT, whose parameters are folded in FP32, for they are beyond FLOAT16: bn (BatchNormalization)" "a variance that FLOAT16 does not hold"
+expect 0 "its file" "$program" audit p_trt/mixed.onnx -i variance.npz -a model --reference-model variance.onnx -q --fail-above sqnr_db=50
 one root fp16 "whose input r has become 0" "becomes zero r" add_eps root divide
 "$program" overflow root.onnx -i root.npz -a fp16 -q >out || fail "overflow of a divisor of 0"
 grep -q "overflows" r_log/summary.txt out && fail "a logarithm of 0 is called an overflow"

@@ -27,7 +27,7 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
            s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions &&
            a->attention == b->attention && a->constants == b->constants &&
-           a->scales_lowered == b->scales_lowered;
+           a->scales_lowered == b->scales_lowered && a->batchnorm_folded == b->batchnorm_folded;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -98,6 +98,7 @@ static const char *const part_lists[][8] = {
     {"", ",functions=cuda", ",functions=rounded"},
     {"", ",constants=ieee", ",constants=onnxconverter-common"},
     {"", ",qdq-scales=lowered"},
+    {"", ",batchnorm=folded"},
     {"", ",promote=128", ",split-k=8,epilogue=rounded", ",promote=1073741824,split-k=1"},
 };
 enum { LIST_COUNT = sizeof part_lists / sizeof part_lists[0] };
@@ -184,6 +185,8 @@ START_TEST(canonical_names)
         {"fp32,functions=rounded", "fp32"},
         {"fp16,constants=saturated", "fp16"},
         {"fp16,qdq-scales=declared", "fp16"},
+        {"fp16,batchnorm=computed", "fp16"},
+        {"fp16,qdq-scales=lowered,batchnorm=folded", "fp16,batchnorm=folded,qdq-scales=lowered"},
         {"fp16,qdq-scales=lowered,qdq=integer", "fp16,qdq=integer,qdq-scales=lowered"},
         {"fp16,constants=ieee,split-k=4", "fp16,split-k=4,constants=ieee"},
         {"fp16-strict,functions=rounded", "fp16-strict"},
@@ -252,7 +255,10 @@ START_TEST(runtimes)
         {"torch-compile:fp16@a100", "fp16@a100,epilogue=rounded,constants=ieee,fuse=reduce"},
         {"torch-compile:fp16,fuse=pointwise",
          "fp16,epilogue=rounded,constants=ieee,fuse=pointwise"},
-        {"trt:fp16@a100,acc=fp32", "fp16@a100,fuse=reduce,fuse-constants=stored"}};
+        {"trt:fp16@a100,acc=fp32", "fp16@a100,batchnorm=folded,fuse=reduce,fuse-constants=stored"},
+        {"trt:fp16", "trt11:fp16"},
+        {"trt10:bf16@b200", "bf16@b200,constants=tensorrt,batchnorm=folded,fuse=reduce,"
+                            "fuse-constants=stored"}};
     const struct ulp_runtime *row;
     struct ulp_arithmetic out;
     struct ulp_error error;
@@ -273,7 +279,7 @@ START_TEST(runtimes)
     ck_assert_int_eq(ulp_arithmetic_find("trt:fp16,acc=fp32,acc=fp16", &out, &error),
                      ULP_ERROR_USAGE);
     ck_assert_ptr_nonnull(strstr(error.message, "twice"));
-    ck_assert_str_eq(ulp_runtime_find("TRT:FP16@a100,acc=fp32")->name, "trt:fp16");
+    ck_assert_str_eq(ulp_runtime_find("TRT:FP16@a100,acc=fp32")->name, "trt11:fp16");
     ck_assert_ptr_null(ulp_runtime_find("fp16"));
     ck_assert_ptr_null(ulp_runtime_find("trt"));
     ck_assert_int_eq(ulp_arithmetic_find("mpfr:64", &out, &error), ULP_OK);
@@ -427,7 +433,7 @@ START_TEST(changed_parts)
         const char *base, *part, *name; /* NULL: refused */
     } cases[] = {{"fp16", "split-k=4", "fp16,split-k=4"},
                  {"fp16,split-k=4", "@a100", "fp16@a100,split-k=4"},
-                 {"trt:fp16", "fuse=none", "fp16,acc=fp16"},
+                 {"trt:fp16", "fuse=none", "fp16,acc=fp16,batchnorm=folded"},
                  {"fp16,fuse=reduce,fuse-inner=fp16", "fuse=pointwise",
                   "fp16,fuse=pointwise,fuse-inner=fp16"},
                  {"tf32", "operands=rna", "tf32,operands=rna"},
@@ -445,7 +451,7 @@ START_TEST(changed_parts)
             ck_assert_int_eq(status, ULP_ERROR_USAGE);
         }
     }
-    ck_assert_str_eq(test_arithmetic("trt:fp16,fuse=none").name, "fp16,acc=fp16");
+    ck_assert_str_eq(test_arithmetic("trt:fp16,fuse=none").name, "fp16,acc=fp16,batchnorm=folded");
 }
 END_TEST
 

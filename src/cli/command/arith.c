@@ -8,11 +8,14 @@
 
 static const char documentation[] =
     "Explain the name of an arithmetic: formats of storage, factors and accumulator, where it "
-    "rounds, the matrix unit. Without ARITH: all presets."
+    "rounds, the matrix unit. Or that of a target, as --for takes it: what it stores, accumulates "
+    "and fuses, how it lowers constants, and what is known of it from where. Without ARITH: all "
+    "presets."
     "\vExamples:\n"
     "  ulpscope arith fp16\n"
     "  ulpscope arith tf32@a100\n"
     "  ulpscope arith torch-compile:fp16@a100\n"
+    "  ulpscope arith trt10\n"
     "  ulpscope arith fp16-strict,order=pairwise\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
     "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX\n"
@@ -27,7 +30,12 @@ static char *add_parts(int key, const char *text, void *input)
     (void)input;
     if (key != ARGP_KEY_HELP_POST_DOC || !text)
         return (char *)(uintptr_t)text;
-    ulp_text_add(&out, "%s\n\nNames by runtime, which @GPU and parts may follow:\n", text);
+    ulp_text_add(&out, "%s\n\nTargets of --for, which @GPU may follow:\n", text);
+    for (size_t i = 0; ulp_target(i); i++)
+        ulp_text_add(&out, "  %-20s%s%s%s\n", ulp_target(i)->name, ulp_target(i)->product,
+                     ulp_target(i)->alias ? "; also " : "",
+                     ulp_target(i)->alias ? ulp_target(i)->alias : "");
+    ulp_text_add(&out, "\nNames by runtime, which @GPU and parts may follow:\n");
     for (size_t i = 0; ulp_arithmetic_runtime(i); i++)
         ulp_text_add(&out, "  %-20s%s\n", ulp_arithmetic_runtime(i)->name,
                      ulp_arithmetic_runtime(i)->expansion);
@@ -44,6 +52,14 @@ static void describe_runtime(const char *name)
     if (row)
         say(stdout, "%s stands for %s\n  %s: %s\n", row->name, row->expansion, row->basis,
             row->support);
+}
+
+static void describe_target(const struct ulp_target *target)
+{
+    char text[4096];
+    ulp_target_describe(target, text, sizeof text);
+    fputs(text, stdout);
+    putchar('\n');
 }
 
 static void describe(const struct ulp_arithmetic *arithmetic)
@@ -70,6 +86,11 @@ int command_arith(int argc, char **argv)
     if (code != ULP_OK)
         return code;
     for (int a = first; a < argc; a++) {
+        const struct ulp_target *target = ulp_target_find(argv[a]);
+        if (target) {
+            describe_target(target);
+            continue;
+        }
         if (ulp_arithmetic_find(argv[a], &arithmetic, &error) != ULP_OK)
             return fail(&error);
         describe_runtime(argv[a]);

@@ -8,15 +8,6 @@
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
 
-static const struct row {
-    const char *runtime, *arithmetic, *word, *other, *other_word, *question;
-} rows[] = {
-#define CHOICE(...) {__VA_ARGS__},
-#include "cli/command/audit_choice.def"
-#undef CHOICE
-};
-enum { ROW_COUNT = sizeof rows / sizeof *rows };
-
 /* The lane of that name, which is added where it is not there; "@GPU" behind the base. */
 static size_t add_lane(struct audit_choices *choices, const char *name, const char *gpu)
 {
@@ -30,34 +21,23 @@ static size_t add_lane(struct audit_choices *choices, const char *name, const ch
     return choices->lane_count++;
 }
 
-static enum ulp_status fail_runtime(const char *name, struct ulp_error *error)
+/* `name`: of a target, "@GPU" behind it. */
+static void choose_target(struct audit_choices *out, const char *name)
 {
-    char known[100] = "";
-    for (size_t i = 0; i < ROW_COUNT; i++)
-        if (i == 0 || strcmp(rows[i].runtime, rows[i - 1].runtime) != 0)
-            snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-                     rows[i].runtime);
-    return ulp_fail(error, ULP_ERROR_USAGE,
-                    "--for %s: unknown runtime; known: %s, @GPU may follow (trt@a100)", name,
-                    known);
-}
-
-static enum ulp_status choose_runtime(struct audit_choices *out, const char *name,
-                                      struct ulp_error *error)
-{
-    const size_t length = strcspn(name, "@");
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        if (strlen(rows[i].runtime) != length || strncmp(rows[i].runtime, name, length) != 0)
+    const struct ulp_target *target = ulp_target_find(name);
+    const char *gpu = name + strcspn(name, "@");
+    const struct ulp_target_choice *row;
+    for (size_t i = 0; (row = ulp_target_choice(i)); i++) {
+        if (strcmp(row->target, target->name) != 0)
             continue;
         struct audit_choice *choice = &out->items[out->count++];
-        const size_t first = add_lane(out, rows[i].arithmetic, name + length),
-                     second = add_lane(out, rows[i].other, name + length);
-        *choice = (struct audit_choice){.question = rows[i].question,
+        const size_t first = add_lane(out, row->arithmetic, gpu),
+                     second = add_lane(out, row->other, gpu);
+        *choice = (struct audit_choice){.question = row->question,
                                         .lanes = {first, second},
-                                        .words = {rows[i].word, rows[i].other_word},
+                                        .words = {row->word, row->other_word},
                                         .count = 2};
     }
-    return out->count ? ULP_OK : fail_runtime(name, error);
 }
 
 /* What was built answers what is assumed: its lane, which is behind the others, beside both. */
@@ -104,11 +84,11 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
     struct ulp_text list = {0};
     enum ulp_status status = ULP_OK;
     *out = (struct audit_choices){0};
-    if (options->runtime)
-        status = choose_runtime(out, options->runtime, error);
-    if (options->runtime && options->engine && status == ULP_OK)
+    if (options->target)
+        choose_target(out, options->target);
+    if (options->target && options->engine)
         add_engine(out);
-    if (!options->runtime && options->fuse_compare)
+    if (!options->target && options->fuse_compare)
         status = choose_fusion(out, options->arithmetics ? options->arithmetics : "fp16", error);
     for (size_t l = 0; l < out->lane_count; l++)
         ulp_text_add(&list, "%s%s", l ? "," : "", out->lanes[l]);

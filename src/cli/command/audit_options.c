@@ -58,7 +58,7 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
         refuse(state, "--checkpoint takes one folder");
     if (options->checkpoint_count && count_shapes(&options->common) > 1)
         refuse(state, "--checkpoint is of one audit: give one --shape of each input");
-    if (options->runtime && (options->arithmetics || options->fuse_compare))
+    if (options->target && (options->arithmetics || options->fuse_compare))
         refuse(state, "--for chooses the arithmetics: leave out --arith and --fuse-compare");
     if (options->junit && !options->limit_count)
         refuse(state, "--junit writes the limits of --fail-above: give at least one");

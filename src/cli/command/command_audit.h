@@ -20,7 +20,7 @@ struct audit_options {
     size_t limit_count;
     const char *engine; /* description of an engine, which is computed, too; NULL: none */
     struct ulp_engine_map_options built;
-    const char *runtime; /* --for; NULL: not given */
+    const char *target; /* --for; NULL: not given */
     bool fuse_compare;
     /* many samples: folders of finished ones, the first of which takes new ones */
     char **checkpoints;

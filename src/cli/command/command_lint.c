@@ -31,8 +31,8 @@ struct lint_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "trt8|trt10|trt11|ort", 0,
-     "Only rules that matter for trt8, trt10, trt11 or ort (TensorRT, ONNX Runtime); may be repeated. Default: all", 0},
+    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort", 0,
+     "Only rules that matter for this target (trt: the newest TensorRT; ulpscope arith NAME explains it); may be repeated. Default: all", 0},
     {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
      "What trtexec is given as --layerPrecisions=TEXT: NAME:TYPE,...", 0},
     {"layer-output-types", OPTION_OUTPUT_TYPES, "TEXT", 0,
@@ -66,9 +66,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
     case OPTION_FOR:
-        if (!ulp_lint_runtime_find(argument))
-            refuse(state, "--for %s: expected trt8, trt10, trt11 or ort", argument);
-        options->lint.runtimes |= ulp_lint_runtime_find(argument);
+        options->lint.targets |= read_target(state, argument)->bit;
         return 0;
     case OPTION_PRECISIONS: options->lint.layer_precisions = argument; return 0;
     case OPTION_OUTPUT_TYPES: options->lint.layer_output_types = argument; return 0;
@@ -112,11 +110,12 @@ static const char documentation[] =
     "      in CI: fail, and annotate\n"
     "  ulpscope lint --explain cast-down-up";
 
-static void print_runtimes(unsigned runtimes)
+static void print_targets(unsigned targets)
 {
-    for (unsigned bit = 1, any = 0; bit <= ULP_LINT_ALL; bit <<= 1)
-        if (runtimes & bit)
-            say(stdout, "%s%s", any++ ? ", " : "", ulp_lint_runtime_name(bit));
+    const struct ulp_target *target;
+    for (size_t t = 0, any = 0; (target = ulp_target(t)); t++)
+        if (targets & target->bit)
+            say(stdout, "%s%s", any++ ? ", " : "", target->name);
 }
 
 static int explain(const char *id)
@@ -130,7 +129,7 @@ static int explain(const char *id)
     }
     ulp_lint_rule((size_t)index, &rule);
     say(stdout, "%s (%s, for ", rule.id, ulp_severity_name(rule.severity));
-    print_runtimes(rule.runtimes);
+    print_targets(rule.targets);
     say(stdout, ")\n  finds   %s\n  why     %s\n  do      %s\n  source  %s\n", rule.what, rule.why,
         rule.fix, rule.source);
     return ULP_OK;

@@ -1,12 +1,14 @@
 /* ulpscope plan: find the nodes to keep in a wider arithmetic. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
 
 enum {
     OPTION_TOLERANCE = 512,
+    OPTION_FOR,
     OPTION_KEEP_IN,
     OPTION_REFERENCE,
     OPTION_VALIDATE,
@@ -27,7 +29,7 @@ struct texts {
 
 struct plan_options {
     struct common_options common;
-    const char *arithmetic, *keep_in, *reference, *out, *html, *apply;
+    const char *arithmetic, *target, *keep_in, *reference, *out, *html, *apply;
     struct texts tolerances, always, never, validate;
     size_t budget;
     bool frontier, lower_io;
@@ -37,6 +39,9 @@ struct plan_options {
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0,
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
+    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort", 0,
+     "Instead of --arith: what the nodes that are not kept are computed in by this target (trt: the newest TensorRT; @GPU may "
+     "follow), node by node (fuse=none)", 0},
     {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
      "The limit for every graph output in every sample, written as for audit --fail-above: "
      "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
@@ -84,6 +89,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->apply && (!options->out || options->tolerances.count))
             refuse(state, options->out ? "--apply searches nothing: it takes no --tolerance"
                                        : "--apply writes mixed.onnx: give --out");
+        if (options->target && options->arithmetic)
+            refuse(state, "--for chooses the arithmetic: leave out --arith");
         if (!options->apply && !options->tolerances.count)
             refuse(state, "give a --tolerance, as --tolerance sqnr_db=60");
         if (options->apply && options->html)
@@ -94,6 +101,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "plan takes one --shape of each input");
         return 0;
     case 'a': options->arithmetic = argument; return 0;
+    case OPTION_FOR: options->target = read_target_name(state, argument); return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_TOLERANCE:
         if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
@@ -154,6 +162,23 @@ static enum ulp_status read_plan_samples(const struct plan_options *options,
                                options->validate.count, out, error);
 }
 
+/* A search goes node by node, so that what the target fuses is not. */
+static enum ulp_status find_arithmetic(const struct plan_options *options,
+                                       struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    char name[80];
+    struct ulp_arithmetic fused;
+    if (!options->target)
+        return ulp_arithmetic_find(options->arithmetic ? options->arithmetic : "fp16", out, error);
+    snprintf(name, sizeof name, "%s%s", ulp_target_find(options->target)->lowered,
+             options->target + strcspn(options->target, "@"));
+    enum ulp_status status = ulp_arithmetic_find(name, out, error);
+    fused = *out;
+    return status == ULP_OK && fused.fuse != ULP_FUSE_NONE
+               ? ulp_arithmetic_change(out, &fused, "fuse=none", error)
+               : status;
+}
+
 static enum ulp_status find(const struct plan_options *options, const struct ulp_model *model,
                             struct ulp_found *found, struct ulp_error *error)
 {
@@ -172,7 +197,7 @@ static enum ulp_status find(const struct plan_options *options, const struct ulp
                                       .allow_nonfinite_inputs =
                                           options->common.allow_nonfinite_inputs,
                                       .thread_count = options->common.threads};
-    enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &search.arithmetic, error);
+    enum ulp_status status = find_arithmetic(options, &search.arithmetic, error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find(options->keep_in, &search.keep_in, error);
     if (status == ULP_OK)
@@ -282,9 +307,7 @@ int command_plan(int argc, char **argv)
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct plan_options options = {.arithmetic = "fp16",
-                                   .keep_in = "fp32",
-                                   .reference = "mpfr:128"};
+    struct plan_options options = {.keep_in = "fp32", .reference = "mpfr:128"};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)

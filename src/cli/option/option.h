@@ -101,6 +101,10 @@ void *grow_arguments(const struct argp_state *state, void *array, size_t count,
 void add_argument(const struct argp_state *state, char ***list, size_t *count, char *argument);
 /* As argp_error, text arguments made harmless. */
 void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(2, 3);
+/* The target that --for names, "@GPU" may follow; another name is refused. The second returns the
+ * name with its GPU. */
+const struct ulp_target *read_target(const struct argp_state *state, const char *name);
+const char *read_target_name(const struct argp_state *state, const char *name);
 /* argp_failure would need memory to say that there is none. */
 _Noreturn void refuse_memory(const struct argp_state *state);
 /* One more --arith; all so far. */

@@ -99,3 +99,20 @@ bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argumen
     free(words);
     return goes_on;
 }
+
+const struct ulp_target *read_target(const struct argp_state *state, const char *name)
+{
+    struct ulp_error error;
+    const struct ulp_target *target = ulp_target_find(name);
+    if (!target) {
+        ulp_target_refuse(name, &error);
+        refuse(state, "--for %s", error.message);
+    }
+    return target;
+}
+
+const char *read_target_name(const struct argp_state *state, const char *name)
+{
+    read_target(state, name);
+    return name;
+}

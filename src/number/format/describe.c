@@ -1,6 +1,6 @@
 /* An arithmetic in sentences: what is stored how, what an operator does inside, how products are
  * summed. */
-#include <ulpscope/format.h>
+#include <ulpscope/target.h>
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -182,7 +182,11 @@ static void describe_constants(struct page *page, const struct ulp_arithmetic *a
             "as onnxconverter-common's convert_float_to_float16 does, and rounded.",
     };
     put_paragraph(
-        page, "constants", "%s%s", rules[a->constants],
+        page, "constants", "%s%s%s", rules[a->constants],
+        a->batchnorm_folded
+            ? " A BatchNormalization's parameters are folded before, in FP32: scale / "
+              "sqrt(variance + epsilon) and bias - mean times that are what is lowered."
+            : "",
         a->scales_lowered
             ? " Scales of QuantizeLinear and DequantizeLinear are lowered, too."
             : " Scales of QuantizeLinear and DequantizeLinear stay as they are declared.");
@@ -340,6 +344,13 @@ static void describe_attention(struct page *page, const struct ulp_arithmetic *a
         put_paragraph(page, "attention", "%s", kernels[a->attention]);
 }
 
+static size_t end_page(struct page *page)
+{
+    if (page->size > 0)
+        page->buffer[page->length < page->size ? page->length : page->size - 1] = 0;
+    return page->length;
+}
+
 size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
@@ -376,7 +387,29 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
         describe_products(&page, arithmetic);
         describe_order(&page, arithmetic);
     }
-    if (size > 0)
-        buffer[page.length < size ? page.length : size - 1] = 0;
-    return page.length;
+    return end_page(&page);
+}
+
+size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t size)
+{
+    struct page page = {.buffer = buffer, .size = size};
+    const struct ulp_runtime *row;
+    const size_t front = strlen(target->name);
+    put_text(&page, target->name);
+    put(&page, '\n');
+    put_paragraph(&page, "product", "%s%s%s.", target->product,
+                  target->alias ? "; the newest: also called " : "",
+                  target->alias ? target->alias : "");
+    put_paragraph(&page, "stores", "%s.", target->stores);
+    put_paragraph(&page, "accumulates", "%s.", target->accumulates);
+    put_paragraph(&page, "fuses", "%s.", target->fuses);
+    put_paragraph(&page, "constants", "%s.", target->constants);
+    put_paragraph(&page, "rules", "%s.", target->rules);
+    put_paragraph(&page, "files", "%s.", target->files);
+    put_paragraph(&page, "source", "%s.", target->source);
+    for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
+        if (strncmp(row->name, target->name, front) == 0 && row->name[front] == ':')
+            put_paragraph(&page, row->name + front + 1, "%s stands for %s (%s: %s).", row->name,
+                          row->expansion, row->basis, row->support);
+    return end_page(&page);
 }

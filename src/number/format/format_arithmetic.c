@@ -54,6 +54,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_FUNCTIONS] = a->cuda_functions;
     choice[ULP_PART_ATTENTION] = a->attention;
     choice[ULP_PART_CONSTANTS] = a->constants;
+    choice[ULP_PART_BATCHNORM] = a->batchnorm_folded;
     choice[ULP_PART_SCALES] = a->scales_lowered;
     choice[ULP_PART_FUSE] = a->fuse;
     choice[ULP_PART_INNER_CONSTANTS] = a->inner_constants;

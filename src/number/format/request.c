@@ -20,6 +20,7 @@ static const char *const place_names[] = {"result-only", "each-step", NULL};
 static const char *const fused_names[] = {"nofma", "fma", NULL};
 static const char *const epilogue_names[] = {"fused", "rounded", NULL};
 static const char *const qdq_names[] = {"float", "integer", NULL};
+static const char *const batchnorm_names[] = {"computed", "folded", NULL};
 static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
@@ -105,6 +106,11 @@ static const struct part_row {
                             .meaning =
                                 "those beyond the largest value: that value, infinite, or as "
                                 "that converter makes them"},
+    [ULP_PART_BATCHNORM] = {"batchnorm=", batchnorm_names,
+                            .meaning =
+                                "BatchNormalization from its parameters as they are stored, or "
+                                "from the multiplier and shift that a converter makes of them in "
+                                "FP32"},
     [ULP_PART_SCALES] = {"qdq-scales=", scales_names,
                          .meaning = "Q/DQ scales as the model declares them, or lowered like other "
                                     "constants"},

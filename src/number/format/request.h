@@ -28,6 +28,7 @@ enum ulp_part {
     ULP_PART_FUNCTIONS,
     ULP_PART_ATTENTION,
     ULP_PART_CONSTANTS,
+    ULP_PART_BATCHNORM,
     ULP_PART_SCALES,
     ULP_PART_FUSE,
     ULP_PART_INNER,
@@ -54,7 +55,7 @@ struct ulp_request {
     bool given[ULP_PART_COUNT];
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
      * PROMOTE and SPLIT the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
-     * QDQ, VECTORS and FUNCTIONS 0, 1. */
+     * QDQ, VECTORS, FUNCTIONS and BATCHNORM 0, 1. */
     int choice[ULP_PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator, inner;
@@ -73,7 +74,7 @@ enum ulp_status ulp_request_change(struct ulp_request *request, const char *part
                                    struct ulp_error *error);
 /* What has no meaning without a kernel goes with fuse=none, but for parts that were said. */
 void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_COUNT]);
-/* runtime.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
+/* target.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error);
 /* resolve.c: the arithmetic that it asks for, without a name. */
 enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,

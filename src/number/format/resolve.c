@@ -322,6 +322,8 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
     out->constants = request->given[ULP_PART_CONSTANTS]
                          ? (enum ulp_constants)request->choice[ULP_PART_CONSTANTS]
                          : ULP_CONSTANTS_SATURATED;
+    out->batchnorm_folded =
+        request->given[ULP_PART_BATCHNORM] && request->choice[ULP_PART_BATCHNORM];
     out->scales_lowered = request->given[ULP_PART_SCALES] && request->choice[ULP_PART_SCALES];
     if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))
         return ulp_fail(error, ULP_ERROR_USAGE,

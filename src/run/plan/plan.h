@@ -64,6 +64,9 @@ struct ulp_step {
     /* a value, not work: Constant, or ConstantOfShape of a known shape */
     bool constant;
     struct ulp_integer_form *integer; /* NULL: none */
+    /* slots that lanes with batchnorm=folded read as inputs 1 to 4 of a BatchNormalization
+     * (fold_norm.c); NULL: there are none */
+    const int *norm;
     /* estimated multiply-adds and element operations, those of bodies included */
     double cost;
     size_t number; /* among all nodes of the plan: what it is reported under */
@@ -131,11 +134,24 @@ static inline bool ulp_is_parameter(const struct ulp_step *step, size_t i)
            (i >= step->own_input_count && !step->bound.blocks);
 }
 
-/* Does the arithmetic take the step's input i, when it is a constant, as the model declares it? */
+/* The slot that the step's input i is in that arithmetic. */
+enum { ULP_NORM_PARAMETERS = 4, ULP_NORM_VARIANCE = 4 /* an input */ };
+static inline int ulp_step_slot(const struct ulp_step *step, size_t i,
+                                const struct ulp_arithmetic *arithmetic)
+{
+    return step->norm && arithmetic->batchnorm_folded && i - 1 < ULP_NORM_PARAMETERS
+               ? step->norm[i - 1]
+               : step->inputs[i];
+}
+
+/* Does the arithmetic take the step's input i, when it is a constant, as the model declares it?
+ * The variance of a folded BatchNormalization is only there to make 1 with its epsilon. */
 static inline bool ulp_reads_declared(const struct ulp_step *step, size_t i,
                                       const struct ulp_arithmetic *arithmetic)
 {
     const char *op = step->bound.op->name;
+    if (step->norm && arithmetic->batchnorm_folded && i == ULP_NORM_VARIANCE)
+        return true;
     return ulp_is_parameter(step, i) &&
            !(arithmetic->scales_lowered &&
              (i >= step->own_input_count || strcmp(op, "QuantizeLinear") == 0 ||
@@ -366,6 +382,10 @@ enum ulp_status ulp_plan_groups(const struct ulp_plan *plan, size_t lane, struct
  * a lane wants them. After folding, before last uses. */
 enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,
                                        struct ulp_error *error);
+/* fold_norm.c: what BatchNormalizations of the block are folded to. Called again, it follows
+ * constants that have changed. */
+enum ulp_status ulp_plan_fold_norms(struct ulp_plan *plan, struct ulp_block *block,
+                                    struct ulp_error *error);
 /* perturb.c: put constants close to the model's in their place. The last thing that changes them.
  */
 enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,

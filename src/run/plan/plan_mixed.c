@@ -50,6 +50,22 @@ static void find_lengths(const struct ulp_plan *plan, struct ulp_mixed_types *ty
 
 /* ---- types ---- */
 
+/* The file has a BatchNormalization's own parameters, lowered: a variance that the type does not
+ * hold would be another there, while the lane never stores it. */
+static bool loses_parameters(const struct ulp_block *block, const struct ulp_step *step,
+                             const struct ulp_arithmetic *arithmetic)
+{
+    for (size_t i = 1; i <= ULP_NORM_PARAMETERS && step->norm && arithmetic->batchnorm_folded;
+         i++) {
+        const struct ulp_lowered lowered =
+            ulp_tensor_count_lowered(block->slots[step->inputs[i]].constant, &arithmetic->storage,
+                                     arithmetic->constants, ULP_ROUND_NEAREST_EVEN);
+        if (lowered.overflowed || lowered.underflowed)
+            return true;
+    }
+    return false;
+}
+
 static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t n,
                                 struct ulp_mixed_types *types, struct ulp_error *error)
 {
@@ -68,6 +84,9 @@ static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t
         types->widened[n] = ULP_WIDENED_NOT;
     else if (types->widened[n] == ULP_WIDENED_NOT && ulp_op_is_wide(step->node, step->opset, *type))
         types->widened[n] = ULP_WIDENED_OPERATOR;
+    else if (types->widened[n] == ULP_WIDENED_NOT &&
+             loses_parameters(plan->nodes[n].block, step, arithmetic))
+        types->widened[n] = ULP_WIDENED_NORM;
     if (types->widened[n] != ULP_WIDENED_NOT)
         *type = ULP_TYPE_FLOAT;
     return ULP_OK;

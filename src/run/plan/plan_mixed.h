@@ -2,15 +2,10 @@
 #ifndef ULP_RUN_PLAN_MIXED_H
 #define ULP_RUN_PLAN_MIXED_H
 
+#include <ulpscope/mixed.h>
+
 #include "load/mixed/mixed.h"
 #include "run/plan/plan.h"
-
-/* Why a node is FLOAT although its arithmetic is of a narrower type. */
-enum ulp_widened {
-    ULP_WIDENED_NOT,
-    ULP_WIDENED_OPERATOR, /* ONNX has no such operator in the type */
-    ULP_WIDENED_LENGTH    /* it computes a length, which planning has computed in FP32 */
-};
 
 struct ulp_mixed_types {
     enum ulp_type *node;       /* by node; UNDEFINED: it is no work, and stays as declared */

@@ -60,7 +60,8 @@ static enum ulp_status read_index(const char *output, const char *text, const ch
 
 /* One term: [from, end). */
 static enum ulp_status read_term(const struct ulp_plan *plan, const char *output, const char *from,
-                                 const char *end, struct ulp_target *out, struct ulp_error *error)
+                                 const char *end, struct ulp_attributed_value *out,
+                                 struct ulp_error *error)
 {
     const char *bracket = end;
     out->slot = find_slot(plan, from, (size_t)(end - from));
@@ -83,7 +84,7 @@ static enum ulp_status read_output(struct ulp_attributor *attributor, const char
                                    struct ulp_error *error)
 {
     const char *end = output + strlen(output), *minus = strstr(output, "]-");
-    struct ulp_target *targets = attributor->targets;
+    struct ulp_attributed_value *targets = attributor->targets;
     if (find_slot(attributor->plan, output, strlen(output)) >= 0)
         minus = NULL;
     targets[0].sign = 1;
@@ -119,7 +120,7 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
     for (size_t i = 0; !output && i < block->output_count; i++)
         if (is_computed(block, block->outputs[i]))
             attributor->targets[attributor->target_count++] =
-                (struct ulp_target){.slot = block->outputs[i], .sign = 1};
+                (struct ulp_attributed_value){.slot = block->outputs[i], .sign = 1};
     for (size_t t = 0; t < attributor->target_count; t++)
         attributor->wanted[attributor->targets[t].slot] = true;
     return ULP_OK;

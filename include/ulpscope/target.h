@@ -1,0 +1,48 @@
+/* Where a model is to run: a target, as `--for` names it. Each is a row of one table
+ * (src/number/format/target.def): what it stores, accumulates and fuses, how it lowers constants,
+ * which rules of the lint are about it, which of a plan's files it takes, and where that is public.
+ * What it computes in is said by arithmetics whose names begin with its own ("trt10:fp16"). */
+#ifndef ULPSCOPE_TARGET_H
+#define ULPSCOPE_TARGET_H
+
+#include <ulpscope/format.h>
+
+/* As bits, for sets of targets. */
+enum ulp_target_bit {
+    ULP_TARGET_TRT8 = 1,
+    ULP_TARGET_TRT10 = 2,
+    ULP_TARGET_TRT11 = 4,
+    ULP_TARGET_ORT = 8,
+    ULP_TARGET_TORCH = 16,
+    ULP_TARGET_TORCH_COMPILE = 32,
+    ULP_TARGET_ALL = 63
+};
+
+struct ulp_target {
+    const char *name;    /* "trt10" */
+    const char *alias;   /* "trt", of the newest; NULL: none */
+    const char *product; /* "TensorRT 10" */
+    enum ulp_target_bit bit;
+    const char *lowered; /* the arithmetic that a plan for it is searched in: "trt10:fp16" */
+    /* sentences: */
+    const char *stores, *accumulates, *fuses, *constants, *rules, *files, *source;
+};
+/* Index 0, 1, ... until NULL; by name or alias, "@GPU" may follow: NULL: there is none. Static. */
+ULP_API const struct ulp_target *ulp_target(size_t index);
+ULP_API const struct ulp_target *ulp_target_find(const char *name);
+/* The error that there is none: it lists those there are. */
+ULP_API enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error);
+
+/* What is assumed of a target and can be otherwise: both sides as arithmetics. */
+struct ulp_target_choice {
+    const char *target;             /* its name */
+    const char *arithmetic, *word;  /* what is assumed, and what heads its column */
+    const char *other, *other_word; /* the other choice */
+    const char *question;           /* what was assumed, and how to know */
+};
+ULP_API const struct ulp_target_choice *ulp_target_choice(size_t index);
+
+/* The target in English, its arithmetics and what each stands on: as ulp_arithmetic_describe. */
+ULP_API size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,114 @@
+/* Targets, and arithmetics named by them: "torch-compile:fp16@a100,acc=fp16". */
+#include <ulpscope/target.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "number/format/request.h"
+
+#define TARGET(...)
+#define ARITHMETIC(...)
+#define CHOICE(...)
+
+static const struct ulp_target targets[] = {
+#undef TARGET
+#define TARGET(BIT, name, alias, product, ...) \
+    {name, alias, product, ULP_TARGET_##BIT, __VA_ARGS__},
+#include "number/format/target.def"
+#undef TARGET
+#define TARGET(...)
+};
+
+static const struct ulp_runtime arithmetics[] = {
+#undef ARITHMETIC
+#define ARITHMETIC(name, expansion, basis, support) {name, expansion, basis, support},
+#include "number/format/target.def"
+#undef ARITHMETIC
+#define ARITHMETIC(...)
+};
+
+static const struct ulp_target_choice choices[] = {
+#undef CHOICE
+#define CHOICE(...) {__VA_ARGS__},
+#include "number/format/target.def"
+};
+
+enum {
+    TARGET_COUNT = sizeof targets / sizeof *targets,
+    ARITHMETIC_COUNT = sizeof arithmetics / sizeof *arithmetics,
+    CHOICE_COUNT = sizeof choices / sizeof *choices
+};
+
+const struct ulp_target *ulp_target(size_t index)
+{
+    return index < TARGET_COUNT ? &targets[index] : NULL;
+}
+
+const struct ulp_target_choice *ulp_target_choice(size_t index)
+{
+    return index < CHOICE_COUNT ? &choices[index] : NULL;
+}
+
+static bool is_called(const char *name, size_t length, const char *word)
+{
+    return word && strlen(word) == length && strncasecmp(word, name, length) == 0;
+}
+
+static const struct ulp_target *find_target(const char *name, size_t length)
+{
+    for (size_t t = 0; t < TARGET_COUNT; t++)
+        if (is_called(name, length, targets[t].name) || is_called(name, length, targets[t].alias))
+            return &targets[t];
+    return NULL;
+}
+
+const struct ulp_target *ulp_target_find(const char *name)
+{
+    return find_target(name, strcspn(name, "@"));
+}
+
+enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
+{
+    char known[200] = "";
+    for (size_t t = 0; t < TARGET_COUNT; t++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s%s%s%s", t ? ", " : "", targets[t].name,
+                 targets[t].alias ? " (" : "", targets[t].alias ? targets[t].alias : "",
+                 targets[t].alias ? ")" : "");
+    }
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "%s: no target is called so; known: %s; @GPU may follow (trt10@a100)", name,
+                    known);
+}
+
+const struct ulp_runtime *ulp_arithmetic_runtime(size_t index)
+{
+    return index < ARITHMETIC_COUNT ? &arithmetics[index] : NULL;
+}
+
+const struct ulp_runtime *ulp_runtime_find(const char *name)
+{
+    const size_t length = strcspn(name, ",@"), own = strcspn(name, ":");
+    const struct ulp_target *target = own < length ? find_target(name, own) : NULL;
+    for (size_t i = 0; i < ARITHMETIC_COUNT && target; i++) {
+        const size_t front = strlen(target->name);
+        if (strncmp(arithmetics[i].name, target->name, front) == 0 &&
+            is_called(name + own, length - own, arithmetics[i].name + front))
+            return &arithmetics[i];
+    }
+    return NULL;
+}
+
+enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error)
+{
+    char known[400] = "";
+    if (!base[strcspn(base, ":")] || !find_target(base, strcspn(base, ":")))
+        return ULP_OK;
+    for (size_t i = 0; i < ARITHMETIC_COUNT; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                 arithmetics[i].name);
+    return ulp_fail(error, ULP_ERROR_USAGE, "no arithmetic of a runtime is called so; known: %s",
+                    known);
+}
