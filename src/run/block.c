@@ -129,12 +129,26 @@ static enum ulp_status store_results(const struct ulp_lane *lane, const struct u
     return status;
 }
 
+/* The constant as the lane reads it, in the shape of the step's result. */
+static void view_constant(const struct ulp_step *step, const struct ulp_lane *lane,
+                          const struct ulp_tensor *input, struct ulp_tensor *output)
+{
+    const struct ulp_tensor *shape = &lane->block->slots[step->outputs[0]].shape;
+    *output = ulp_tensor_view(input);
+    output->rank = shape->rank;
+    memcpy(output->dims, shape->dims, sizeof output->dims);
+}
+
 enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
                              const struct ulp_tensor *const *inputs, struct ulp_tensor *outputs,
                              struct ulp_error *error)
 {
     struct ulp_step_call call;
     memset(outputs, 0, step->output_count * sizeof *outputs);
+    if (ulp_views_constant(lane, step)) {
+        view_constant(step, lane, inputs[0], &outputs[0]);
+        return ULP_OK;
+    }
     enum ulp_status status = ulp_lane_keep_bodies(lane, step, error);
     if (status == ULP_OK)
         status = ulp_step_open(&call, step, lane, inputs, outputs, error);

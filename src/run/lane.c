@@ -366,7 +366,9 @@ static bool draws(const struct ulp_arithmetic *arithmetic)
 static struct ulp_reader find_reader(const struct ulp_lane *lane, const struct ulp_step *step,
                                      size_t i)
 {
-    return (struct ulp_reader){ulp_mix_index(lane->mix, step->number), ulp_takes_mixed(step, i),
+    return (struct ulp_reader){ulp_mix_index(lane->mix, step->number),
+                               ulp_takes_mixed(step, i) ||
+                                   (i == 0 && ulp_views_constant(lane, step)),
                                ulp_mix_reads_inside(lane->mix, step, i),
                                ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step)),
                                i == 0 && step->bound.op->unpacks && !lane->trace && !lane->probe};

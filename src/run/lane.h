@@ -52,6 +52,11 @@ static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)
 {
     return !lane->mix->of_node && !lane->mix->fusion;
 }
+/* Is the step's result in this lane a view of its constant? */
+static inline bool ulp_views_constant(const struct ulp_lane *lane, const struct ulp_step *step)
+{
+    return step->alias && ulp_lane_is_uniform(lane) && !lane->trace && !lane->probe;
+}
 /* The arithmetic in which the lane computes the step: within a kernel the inner one. */
 static inline const struct ulp_arithmetic *ulp_lane_arithmetic(const struct ulp_lane *lane,
                                                                const struct ulp_step *step)

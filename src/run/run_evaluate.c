@@ -40,19 +40,30 @@ static enum ulp_status foreign_input(struct ulp_lane *lane, const struct ulp_lan
     return status;
 }
 
+/* What the reference has of a constant, lowered to another lane, is that lane's own view of it. */
+static bool is_own_view(const struct ulp_lane *lane, int slot)
+{
+    return ulp_lane_is_uniform(lane) && ulp_is_alias(lane->block, slot) &&
+           lane->values[slot].type != ULP_TYPE_UNDEFINED;
+}
+
 /* The inputs of `source` for a step run in the arithmetic of `lane`: constants are lane's own.
  * Conversions are kept in temporaries. */
 static enum ulp_status foreign_inputs(struct ulp_lane *lane, const struct ulp_lane *source,
+                                      bool from_reference,
                                       const struct ulp_tensor *const *source_own,
                                       const struct ulp_step *step, struct ulp_tensor *temporaries,
                                       const struct ulp_tensor **inputs, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant
-                     ? ulp_lane_input(lane, step, i, &temporaries[i], &inputs[i], error)
-                     : foreign_input(lane, source, source_own, step, i, &temporaries[i], &inputs[i],
-                                     error);
+        if (step->inputs[i] >= 0 && from_reference && is_own_view(lane, step->inputs[i]))
+            inputs[i] = &lane->values[step->inputs[i]];
+        else
+            status = step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant
+                         ? ulp_lane_input(lane, step, i, &temporaries[i], &inputs[i], error)
+                         : foreign_input(lane, source, source_own, step, i, &temporaries[i],
+                                         &inputs[i], error);
     return status;
 }
 
@@ -113,7 +124,7 @@ static enum ulp_status evaluate_isolated(struct ulp_lane *lane, const struct ulp
     if (out->skipped)
         return ULP_OK;
     enum ulp_status status =
-        foreign_inputs(lane, reference, reference_inputs, step, temporaries, foreign, error);
+        foreign_inputs(lane, reference, true, reference_inputs, step, temporaries, foreign, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, lane, foreign, out->entire, error);
     free_tensors(temporaries, step->input_count);
@@ -176,7 +187,7 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
                                       struct ulp_error *error)
 {
     enum ulp_status status =
-        foreign_inputs(lane, reference, reference_inputs, step, temporaries, foreign, error);
+        foreign_inputs(lane, reference, true, reference_inputs, step, temporaries, foreign, error);
     out->single_is_entire = status == ULP_OK && all_same(own, foreign, step->input_count);
     if (status == ULP_OK && !out->single_is_entire)
         status = ulp_step_run(step, lane, foreign, out->single, error);
@@ -196,7 +207,7 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
         !out->here_is_reference && !follows && is_exact(step, lane, reference, own, out->entire);
     if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
-        status = foreign_inputs(reference, lane, own, step, temporaries, foreign, error);
+        status = foreign_inputs(reference, lane, false, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
             status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);

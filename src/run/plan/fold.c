@@ -144,11 +144,28 @@ static enum ulp_status infer_step(struct ulp_block *block, const struct ulp_step
     return may_wait(block, status) ? ULP_OK : status;
 }
 
+/* What an Identity gives is what it is given. */
+static bool take_identity(struct ulp_block *block, struct ulp_step *step)
+{
+    if (strcmp(step->bound.op->name, "Identity") != 0 || step->bound.op->domain ||
+        step->outputs[0] < 0)
+        return false;
+    const struct ulp_plan_slot *in = &block->slots[step->inputs[0]];
+    struct ulp_plan_slot *out = &block->slots[step->outputs[0]];
+    out->known = in->constant ? in->constant : in->known;
+    if (!ulp_element_is_float(out->known->element))
+        out->constant = out->known;
+    step->folded = out->constant;
+    return true;
+}
+
 /* The step is run, and its results kept in their slots. */
 static enum ulp_status compute_step(struct ulp_plan *plan, struct ulp_block *block,
                                     struct ulp_step *step, struct ulp_call *call,
                                     struct inputs *inputs, struct ulp_error *error)
 {
+    if (take_identity(block, step))
+        return ULP_OK;
     enum ulp_status status = step->bound.op->shape_only ? ULP_OK : read_stored(plan, inputs, error);
     if (status == ULP_OK)
         status = ulp_call_run(call, error);

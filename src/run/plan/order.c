@@ -91,6 +91,52 @@ static enum ulp_status fold_parameters(struct ulp_plan *plan, struct ulp_block *
     return ULP_OK;
 }
 
+/* Does the step hand a constant on as it is, under another name or shape? */
+static bool hands_on(const struct ulp_block *block, const struct ulp_step *step)
+{
+    const struct ulp_operator *op = step->bound.op;
+    if (step->folded || step->bound.blocks || op->work != ULP_WORK_MOVE ||
+        op->route != ULP_ROUTE_SAME || strncmp(op->name, "Cast", 4) == 0 ||
+        step->output_count != 1 || step->outputs[0] < 0)
+        return false;
+    for (size_t i = 0; i < step->input_count; i++)
+        if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant)
+            return false;
+    const struct ulp_tensor *constant =
+                                step->inputs[0] < 0 ? NULL : block->slots[step->inputs[0]].constant,
+                            *shape = &block->slots[step->outputs[0]].shape;
+    return constant && ulp_element_is_float(constant->element) &&
+           constant->element != ULP_ELEMENT_PACKED && shape->type == constant->type &&
+           shape->count == constant->count;
+}
+
+/* Tied weights come as an Identity for each layer, and copies of them would cost as much as the
+ * rest of the model. Where every reader takes a constant in the element it is stored in, the
+ * step's result is a view of the constant. Not what is an output, what a body captures, or what a
+ * step hands on again. */
+static enum ulp_status find_aliases(struct ulp_plan *plan, struct ulp_block *block,
+                                    struct ulp_error *error)
+{
+    bool *taken = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *taken);
+    if (!taken)
+        return ulp_out_of_memory(error);
+    for (size_t i = 0; i < block->output_count; i++)
+        taken[block->outputs[i]] = true;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++) {
+            const struct ulp_step *step = &block->steps[s];
+            if (step->inputs[i] >= 0 &&
+                (step->bound.blocks || i >= step->own_input_count || ulp_is_parameter(step, i) ||
+                 !(step->bound.op->formula || step->bound.op->mixed ||
+                   ulp_is_weight(&step->bound, i))))
+                taken[step->inputs[i]] = true;
+        }
+    for (size_t s = 0; s < block->step_count; s++)
+        block->steps[s].alias =
+            hands_on(block, &block->steps[s]) && !taken[block->steps[s].outputs[0]];
+    return ULP_OK;
+}
+
 static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block,
                                      struct ulp_error *error)
 {
@@ -109,6 +155,12 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
     }
     for (size_t i = 0; i < block->output_count; i++)
         block->slots[block->outputs[i]].last_use = INT_MAX;
+    for (size_t s = 0; s < block->step_count; s++)
+        if (block->steps[s].alias) { /* the constant must be there as long as its views are */
+            const int end = block->slots[block->steps[s].outputs[0]].last_use;
+            struct ulp_plan_slot *constant = &block->slots[block->steps[s].inputs[0]];
+            constant->last_use = constant->last_use > end ? constant->last_use : end;
+        }
     for (size_t v = 0; v < block->slot_count; v++)
         if (block->slots[v].last_use >= 0 && block->slots[v].last_use != INT_MAX)
             dead_counts[block->slots[v].last_use]++;
@@ -197,7 +249,9 @@ static double estimate_bodies(const struct ulp_block *block, const struct ulp_st
 enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
                                struct ulp_error *error)
 {
-    const enum ulp_status status = fold_parameters(plan, block, error);
+    enum ulp_status status = fold_parameters(plan, block, error);
+    if (status == ULP_OK)
+        status = find_aliases(plan, block, error);
     if (status != ULP_OK)
         return status;
     for (size_t s = 0; s < block->step_count; s++) {

@@ -61,6 +61,9 @@ struct ulp_step {
     const int *dead;             /* slots whose last use this is */
     size_t dead_count;
     bool folded; /* every output is a constant slot: nothing to run */
+    /* its result is its input 0, a constant, under another name or shape, for readers that take
+     * either: a view of it in lanes whose nodes have one arithmetic */
+    bool alias;
     /* a value, not work: Constant, or ConstantOfShape of a known shape */
     bool constant;
     struct ulp_integer_form *integer; /* NULL: none */
@@ -124,6 +127,13 @@ static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *
 /* The node in whose arithmetic lanes hold the slot: the one that computes it; of a body's input the
  * If, Loop or Scan; of a captured value that of the value outside. */
 size_t ulp_slot_holder(const struct ulp_block *block, int slot);
+
+/* Is the slot the result of such a step? */
+static inline bool ulp_is_alias(const struct ulp_block *block, int slot)
+{
+    const struct ulp_step *step = ulp_block_producer(block, slot);
+    return step && step->alias;
+}
 
 /* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form
  * reads? */
