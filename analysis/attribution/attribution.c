@@ -272,7 +272,7 @@ static double sum_nodes(const struct ulp_course *course, const double *figures)
 
 static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *course, size_t n)
 {
-    const struct ulp_operator *op = course->attributor->plan->nodes[n].step->bound.op;
+    const struct ulp_bound *bound = &course->attributor->plan->nodes[n].step->bound;
     to->share += course->share[n];
     to->gain += course->gain[n];
     to->decision += course->decision[n];
@@ -284,7 +284,7 @@ static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *c
         to->share_worst = course->share[n];
     to->stops |= !course->passed[n] && (course->stopped[n] || fabs(course->decision[n]) > DECIDED ||
                                         (course->lane->decided[n] && course->condition[n] > 0) ||
-                                        (op->stops && course->condition[n] > 0));
+                                        (bound->stops && course->condition[n] > 0));
 }
 
 static void add_sample(const struct ulp_course *course)

@@ -16,7 +16,7 @@ static bool has_jump(const struct ulp_tape *tape)
 
 static bool can_jump(const struct ulp_bound *bound)
 {
-    if (bound->op->stops || bound->op->compares || has_jump(bound->tape))
+    if (bound->stops || bound->compares || has_jump(bound->tape))
         return true;
     for (size_t f = 0; bound->formulas && bound->op->formulas[f]; f++)
         if (has_jump(bound->formulas[f]))

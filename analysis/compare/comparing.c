@@ -8,7 +8,7 @@
 
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text)
 {
-    return ulp_arena_text(comparing->out->memory, text, strlen(text));
+    return ulp_arena_copy(comparing->out->memory, text);
 }
 
 ptrdiff_t ulp_execution_find(const struct ulp_names *names, const char *name, size_t execution)

@@ -20,7 +20,7 @@ static enum ulp_status add_open(struct ulp_comparing *comparing, size_t arithmet
     if (ulp_names_find(&open->names, name) >= 0)
         return ULP_OK;
     /* trials' names end with their plans */
-    const char *copy = ulp_arena_text(comparing->arena, name, strlen(name));
+    const char *copy = ulp_arena_copy(comparing->arena, name);
     return copy && ulp_names_add(&open->names, copy, open->count++) ? ULP_OK
                                                                     : ulp_out_of_memory(error);
 }

@@ -50,7 +50,7 @@ static enum ulp_status add_entry(struct entries *entries, size_t node, uint16_t 
         choose(entries, name);
     }
     entry->kept = kept;
-    entry->pattern = ulp_arena_text(entries->memory, name, strlen(name));
+    entry->pattern = ulp_arena_copy(entries->memory, name);
     for (size_t n = 0; n < entries->plan->node_count; n++)
         if (entries->chosen[n])
             entries->state[n] = kept;

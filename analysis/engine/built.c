@@ -145,8 +145,8 @@ static enum ulp_status map(struct ulp_layer_map *mapping,
 {
     struct ulp_engine_map *built = mapping->built;
     enum ulp_status status = check_options(options, error);
-    built->gpu = options->gpu ? ulp_arena_text(mapping->arena, options->gpu, strlen(options->gpu))
-                              : guess_gpu(mapping->engine);
+    built->gpu =
+        options->gpu ? ulp_arena_copy(mapping->arena, options->gpu) : guess_gpu(mapping->engine);
     if (status == ULP_OK)
         status = built->gpu ? list_layers(mapping, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)

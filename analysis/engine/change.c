@@ -206,7 +206,7 @@ static enum ulp_status run_both(struct explaining *explaining,
                           "the model has no float output whose error could be explained");
     if (status == ULP_OK) {
         const char *name = outputs[0].items[explaining->output].name;
-        changes->output = ulp_arena_text(changes->memory, name, strlen(name));
+        changes->output = ulp_arena_copy(changes->memory, name);
         explaining->reference = outputs[0];
         outputs[0] = (struct ulp_tensor_set){0};
     }

@@ -119,7 +119,7 @@ static enum ulp_status list_groups(struct making *making, const struct ulp_engin
         for (size_t i = 0; i < layer->node_count; i++) {
             char number[32];
             snprintf(number, sizeof number, "#%zu", layer->nodes[i]);
-            names[i] = ulp_arena_text(making->arena, number, strlen(number));
+            names[i] = ulp_arena_copy(making->arena, number);
             if (!names[i])
                 return ulp_out_of_memory(error);
         }
@@ -140,7 +140,7 @@ static enum ulp_status make(struct making *making, const char *name, struct ulp_
     size_t *counts = ulp_arena_take(making->arena, count + 1, sizeof *counts), name_count = 0;
     struct ulp_group *groups = ulp_arena_take(making->arena, layers + 1, sizeof *groups);
     making->arithmetics = ulp_arena_take(making->arena, count + 1, sizeof *making->arithmetics);
-    out->name = ulp_arena_text(making->arena, name, strlen(name));
+    out->name = ulp_arena_copy(making->arena, name);
     if (!names || !counts || !groups || !making->arithmetics || !out->name)
         return ulp_out_of_memory(error);
     find_arithmetics(making);

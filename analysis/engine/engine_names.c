@@ -24,7 +24,7 @@ static bool add_once(struct ulp_names *names, const char *name, size_t number)
 /* As Myelin writes it: '.' becomes '_'. */
 static char *mangle(struct ulp_arena *arena, const char *name)
 {
-    char *text = ulp_arena_text(arena, name, strlen(name));
+    char *text = ulp_arena_copy(arena, name);
     for (char *c = text; c && *c; c++)
         if (*c == '.')
             *c = '_';
@@ -37,7 +37,7 @@ static enum ulp_status index_node(struct ulp_layer_map *mapping, size_t n, struc
     char numbered[256];
     snprintf(numbered, sizeof numbered, "%s_%d", step->bound.node->op_type,
              step->bound.node->index);
-    const char *number = ulp_arena_text(mapping->arena, numbered, strlen(numbered)),
+    const char *number = ulp_arena_copy(mapping->arena, numbered),
                *mangled = mangle(mapping->arena, step->name);
     const bool main = mapping->plan->nodes[n].block == mapping->main;
     const size_t length = strlen(step->name) + strlen(numbered);

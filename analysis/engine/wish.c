@@ -157,18 +157,13 @@ static struct ulp_wish *add_wish(struct wishing *wishing, const char *pattern, c
     return wish;
 }
 
-static const char *copy(struct wishing *wishing, const char *text)
-{
-    return ulp_arena_text(wishing->arena, text, strlen(text));
-}
-
 /* An entry of a plan: the type is that of the arithmetic's storage, or INT8. */
 static enum ulp_status judge_keep(struct wishing *wishing, const struct ulp_keep *keep,
                                   struct ulp_error *error)
 {
     struct ulp_error miss;
-    const char *pattern = copy(wishing, keep->pattern),
-               *type = copy(wishing, keep->arithmetic.storage.name);
+    const char *pattern = ulp_arena_copy(wishing->arena, keep->pattern),
+               *type = ulp_arena_copy(wishing->arena, keep->arithmetic.storage.name);
     if (!pattern || !type)
         return ulp_out_of_memory(error);
     struct ulp_wish *wish = add_wish(wishing, pattern, type);
@@ -245,7 +240,7 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
                                     struct ulp_error *error)
 {
     const struct ulp_engine_map *built = wishing->built;
-    const char *pattern = copy(wishing, option->name),
+    const char *pattern = ulp_arena_copy(wishing->arena, option->name),
                *type = ulp_layer_type_name(option->types[0]);
     if (!pattern)
         return ulp_out_of_memory(error);

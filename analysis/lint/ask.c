@@ -136,7 +136,7 @@ void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char
     const char *names[3] = {node, place.node ? place.node->op_type : NULL, value};
     bool copied = kept && (!place.node || node) && lint->finding_count < lint->finding_capacity;
     for (int i = 0; i < 3 && copied; i++)
-        copied = !names[i] || (names[i] = ulp_arena_text(lint->arena, names[i], strlen(names[i])));
+        copied = !names[i] || (names[i] = ulp_arena_copy(lint->arena, names[i]));
     if (!copied) {
         lint->failed = true;
         return;

@@ -107,7 +107,7 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
     if (status != ULP_OK)
         return status;
     run_rules(lint);
-    out->model_path = ulp_arena_text(lint->arena, lint->model->path, strlen(lint->model->path));
+    out->model_path = ulp_arena_copy(lint->arena, lint->model->path);
     out->unplanned = lint->unplanned;
     if (lint->failed || !out->model_path || !list_assumed(lint, &out->assumed))
         return ulp_out_of_memory(error);

@@ -32,7 +32,7 @@ static void find_idioms(struct ulp_lint *lint)
     if (status == ULP_OK)
         status = ulp_plan_create(lint->model, &arithmetic, 1, &options, &lint->plan, &error);
     if (status != ULP_OK) {
-        lint->unplanned = ulp_arena_text(lint->arena, error.message, strlen(error.message));
+        lint->unplanned = ulp_arena_copy(lint->arena, error.message);
         lint->failed |= !lint->unplanned || status == ULP_ERROR_MEMORY;
         return;
     }

@@ -104,7 +104,7 @@ bool ulp_unjudged_add(struct ulp_arena *arena, struct ulp_unjudged_list *list,
 {
     const char **const texts[] = {&unjudged.name, &unjudged.sample};
     for (size_t t = 0; t < 2; t++)
-        if (*texts[t] && !(*texts[t] = ulp_arena_text(arena, *texts[t], strlen(*texts[t]))))
+        if (*texts[t] && !(*texts[t] = ulp_arena_copy(arena, *texts[t])))
             return false;
     if (!ulp_plan_grow(arena, &list->items, list->count, &list->capacity, sizeof *list->items))
         return false;

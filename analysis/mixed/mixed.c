@@ -84,11 +84,6 @@ static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *e
 
 /* ---- the report ---- */
 
-static char *copy_text(struct ulp_mixed *mixed, const char *text)
-{
-    return ulp_arena_text(mixed->memory, text, strlen(text));
-}
-
 static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_mixed *out,
                                     struct ulp_error *error)
 {
@@ -109,21 +104,23 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
         if (types->widened[n] == ULP_WIDENED_NOT)
             continue;
         struct ulp_mixed_widened *widened = &out->widened[out->widened_count++];
-        *widened = (struct ulp_mixed_widened){.index = n,
-                                              .name = copy_text(out, ulp_plan_node_name(plan, n)),
-                                              .op = copy_text(out, ulp_plan_node_op(plan, n)),
-                                              .why = types->widened[n]};
+        *widened =
+            (struct ulp_mixed_widened){.index = n,
+                                       .name =
+                                           ulp_arena_copy(out->memory, ulp_plan_node_name(plan, n)),
+                                       .op = ulp_arena_copy(out->memory, ulp_plan_node_op(plan, n)),
+                                       .why = types->widened[n]};
         if (!widened->name || !widened->op)
             return ulp_out_of_memory(error);
     }
-    out->low_type = copy_text(out, ulp_type_name(job->types.low));
+    out->low_type = ulp_arena_copy(out->memory, ulp_type_name(job->types.low));
     return out->low_type ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static enum ulp_status give_reason(struct ulp_mixed *out, const char *reason,
                                    struct ulp_error *error)
 {
-    out->reason = copy_text(out, reason);
+    out->reason = ulp_arena_copy(out->memory, reason);
     return out->reason ? ULP_OK : ulp_out_of_memory(error);
 }
 
@@ -223,7 +220,7 @@ static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
         status = move_files(aside, folder, error);
     if (status != ULP_OK)
         remove_folder(aside);
-    if (status == ULP_OK && !(out->path = copy_text(out, path)))
+    if (status == ULP_OK && !(out->path = ulp_arena_copy(out->memory, path)))
         status = ulp_out_of_memory(error);
     return status;
 }

@@ -82,11 +82,6 @@ static void add_element(struct widths *widths, const struct ulp_event *event, si
     widths->gpu2 += (first - other) * (first - other);
 }
 
-static char *copy_text(const struct ulp_spreads *spreads, const char *text)
-{
-    return ulp_arena_text(spreads->memory, text, strlen(text));
-}
-
 /* The item of a node's output: a new one in the node's first execution. */
 static enum ulp_status find_item(struct spreading *spreading, const struct ulp_event *event,
                                  size_t output, size_t *item, struct ulp_error *error)
@@ -106,9 +101,9 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
     spreading->widths[*item] = (struct widths){0};
     spreads->items[*item] =
         (struct ulp_spread){.index = event->index,
-                            .name = copy_text(spreads, event->name),
-                            .op = copy_text(spreads, event->op),
-                            .output = copy_text(spreads, event->output_names[output])};
+                            .name = ulp_arena_copy(spreads->memory, event->name),
+                            .op = ulp_arena_copy(spreads->memory, event->op),
+                            .output = ulp_arena_copy(spreads->memory, event->output_names[output])};
     *kept = ++spreads->count;
     const struct ulp_spread *spread = &spreads->items[*item];
     return spread->name && spread->op && spread->output ? ULP_OK : ulp_out_of_memory(error);
@@ -169,13 +164,13 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
 static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_arithmetic *set,
                                 size_t count, struct ulp_error *error)
 {
-    spreads->base = copy_text(spreads, set[0].name);
+    spreads->base = ulp_arena_copy(spreads->memory, set[0].name);
     spreads->schedules = ulp_arena_take(spreads->memory, count, sizeof *spreads->schedules);
     if (!spreads->base || !spreads->schedules)
         return ulp_out_of_memory(error);
     spreads->schedule_count = count;
     for (size_t s = 0; s < count; s++)
-        if (!(spreads->schedules[s] = copy_text(spreads, set[s].name)))
+        if (!(spreads->schedules[s] = ulp_arena_copy(spreads->memory, set[s].name)))
             return ulp_out_of_memory(error);
     return ULP_OK;
 }

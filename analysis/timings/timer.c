@@ -61,7 +61,7 @@ void ulp_timer_phase(struct ulp_timer *timer, enum ulp_timed phase)
 
 static bool copy(struct ulp_arena *memory, const char *text, char **out)
 {
-    *out = ulp_arena_text(memory, text, strlen(text));
+    *out = ulp_arena_copy(memory, text);
     return *out;
 }
 

@@ -42,11 +42,6 @@ static int by_operator(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static char *copy(struct ulp_arena *memory, const char *text)
-{
-    return ulp_arena_text(memory, text, strlen(text));
-}
-
 /* The nodes that were computed, in order. */
 static bool read_nodes(const struct ulp_timer *timer, struct ulp_arena *memory,
                        struct ulp_timings *out)
@@ -57,8 +52,8 @@ static bool read_nodes(const struct ulp_timer *timer, struct ulp_arena *memory,
         struct ulp_time *to = &out->nodes[out->node_count];
         if (!from->executions)
             continue;
-        *to = (struct ulp_time){.name = copy(memory, from->name),
-                                .op = copy(memory, from->op),
+        *to = (struct ulp_time){.name = ulp_arena_copy(memory, from->name),
+                                .op = ulp_arena_copy(memory, from->op),
                                 .index = n,
                                 .nodes = 1,
                                 .executions = from->executions,
@@ -122,7 +117,7 @@ static bool read_plan(const struct ulp_timer *timer, struct ulp_arena *memory,
     if (!out->lanes || !out->lane_seconds || !out->nodes || !out->operators)
         return false;
     for (size_t l = 0; l < timer->lane_count; l++)
-        if (!(out->lanes[l] = copy(memory, timer->lane_names[l])))
+        if (!(out->lanes[l] = ulp_arena_copy(memory, timer->lane_names[l])))
             return false;
     out->lane_count = timer->lane_count;
     if (!read_nodes(timer, memory, out))

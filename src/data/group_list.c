@@ -66,7 +66,7 @@ static enum ulp_status read_groups(void *out, const char *name, const json_t *ro
                         "has no \"groups\": expected a list of {\"nodes\": [NAME, ...]}");
     struct ulp_group *items = ulp_arena_take(arena, count, sizeof *items);
     groups->items = items;
-    groups->name = ulp_arena_text(arena, name, strlen(name));
+    groups->name = ulp_arena_copy(arena, name);
     if (!items || !groups->name)
         return ulp_out_of_memory(error);
     enum ulp_status status = ULP_OK;

@@ -96,7 +96,7 @@ static enum ulp_status read_plan(void *out, const char *name, const json_t *root
         plan->keeps.count += count_patterns(json_array_get(keep, i));
     struct ulp_keep *items = ulp_arena_take(arena, plan->keeps.count + 1, sizeof *items);
     plan->keeps.items = items;
-    plan->keeps.name = ulp_arena_text(arena, name, strlen(name));
+    plan->keeps.name = ulp_arena_copy(arena, name);
     if (status == ULP_OK && (!items || !plan->keeps.name))
         status = ulp_out_of_memory(error);
     for (size_t i = 0; i < json_array_size(keep) && status == ULP_OK; i++)

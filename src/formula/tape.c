@@ -45,7 +45,7 @@ static bool keep_needed(struct ulp_tape *tape, struct ulp_arena *arena,
         if (instruction->kind == ULP_TAPE_CONSTANT) {
             const char *text = builder->constants[instruction->index];
             if (constants[instruction->index] < 0) {
-                tape->constants[tape->constant_count] = ulp_arena_text(arena, text, strlen(text));
+                tape->constants[tape->constant_count] = ulp_arena_copy(arena, text);
                 if (!tape->constants[tape->constant_count])
                     return false;
                 constants[instruction->index] = tape->constant_count++;
@@ -70,7 +70,7 @@ static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_build
     builder->instructions = ulp_arena_take(builder->arena, most, sizeof *builder->instructions);
     builder->constants = ulp_arena_take(builder->arena, most, sizeof *builder->constants);
     int *outputs = ulp_arena_take(builder->arena, (size_t)tape->output_count + 1, sizeof *outputs);
-    tape->text = ulp_arena_text(owner->arena, text, strlen(text));
+    tape->text = ulp_arena_copy(owner->arena, text);
     if (!builder->instructions || !builder->constants || !outputs || !tape->text)
         return ulp_out_of_memory(error);
     const enum ulp_status status =

@@ -53,8 +53,10 @@ struct ulp_attribute_value {
 /* One name of a row's inputs, outputs, attributes or derived text. */
 struct ulp_slot {
     const char *name;
-    char kind; /* inputs: the letter after ':', 0 when there is none */
+    char kind; /* inputs: the letter of types after ':', 0 when there is none */
     bool optional, variadic;
+    /* inputs: the letters of how run takes it */
+    bool mixed, number, compared, table, packed, in_blocks;
     const char *text; /* of the default, NULL when there is none */
 };
 
@@ -81,6 +83,9 @@ struct ulp_bound {
     /* a variadic last one is repeated as often as the node gives it: x0, x1, ... */
     const struct ulp_slot *inputs;
     uint32_t weights; /* bit i: op->weights names input i */
+    /* some input is read as numbers, so that derivatives stop there; the order of one's elements
+     * decides */
+    bool stops, compares;
     const struct ulp_slot *attribute_slots;
     const struct ulp_slot *derived;
     const struct ulp_attribute_value *attributes; /* parallel to attribute_slots */
@@ -119,9 +124,8 @@ struct ulp_call {
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
-    /* in[0] of an operator that gathers, the weight of one that takes its weights in blocks: a
-     * constant as the model has it, to be lowered as this arithmetic does. NULL: it is as the lane
-     * holds it */
+    /* of an operator with a table, or with a weight in blocks: a constant as the model has it, to
+     * be lowered as this arithmetic does. NULL: it is as the lane holds it */
     const struct ulp_arithmetic *lowering;
     /* records what the call computes, for its derivatives (ops/trace/trace.h): the lane is fp64
      * then, and floats are names. NULL: none */
@@ -167,12 +171,22 @@ struct ulp_operator {
     /* "attribute=value": the row is for nodes whose attribute has that value; "outputs=N" or
      * "inputs=N", with N outputs or inputs. NULL: for all. */
     const char *when;
-    /* Names in order: "x scale:f bias?=-0 rest*". ':' and a letter: i integers, b BOOL, f floats of
-     * any type, p floats that configure the operator (Resize's scales: constant ones are never
-     * rounded to the lane's storage), * any type; all inputs without a letter have one type. '?'
-     * optional; "=TEXT" the number an absent one stands for in the formula (-0 is the exact neutral
-     * element of addition); '*' the last may repeat: "f(x, ...)" in a
-     * formula stands for f(f(x0, x1), x2) over all of them, and "#x" for their number. */
+    /* Names in order: "x scale:f bias:m?=-0 rest*". After ':' a letter of types: i integers, b
+     * BOOL, f floats of any type, p floats that configure the operator (Resize's scales: constant
+     * ones are never rounded to the lane's storage), * any type; all inputs without one have one
+     * type. Then letters of how run takes it:
+     *   m  in another float element than the others (an F32 bias beside WIDE activations); formulas
+     *      and weights take all so
+     *   n  as numbers, by itself ("grid"), so that derivatives stop there
+     *   c  compared: the order of its elements decides what is taken
+     *   t  a table: where it is a constant, as the model has it; what was chosen of it is lowered
+     *      (ulp_call.lowering), so that a lane needs no copy of an embedding
+     *   u  packed, where it is a constant of less than 8 bits (tensor/stored.h)
+     *   k  in blocks: a weight of one matrix that is given to ulp_call_contract alone; a large one
+     *      is taken as the model has it, and a block of its lines is lowered at a time
+     * '?' optional; "=TEXT" the number an absent one stands for in the formula (-0 is the exact
+     * neutral element of addition); '*' the last may repeat: "f(x, ...)" in a formula stands for
+     * f(f(x0, x1), x2) over all of them, and "#x" for their number. */
     const char *inputs;
     const char *outputs; /* "y mean? inv_std_dev?": run asks for the latter with ulp_call_wants */
     /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!'
@@ -195,9 +209,6 @@ struct ulp_operator {
      * are constants they are its weights. NULL: both factors are activations */
     const char *weights;
     bool integer_sums; /* of a contraction: INT32 sums over quantised values */
-    /* run accepts float inputs of different elements (an F32 weight beside WIDE activations);
-     * always true of formulas, and of `weights` */
-    bool mixed;
     /* run describes and allocates the outputs itself (control flow: their shapes are known
      * afterwards) */
     bool allocates;
@@ -213,19 +224,6 @@ struct ulp_operator {
     /* integers that run makes of floats go to its outputs alone: its floats do not depend on them
      */
     bool hands_integers;
-    /* names of float inputs that run reads as numbers by itself ("grid"; "*": all), so that
-     * derivatives stop there */
-    const char *stops;
-    bool compares; /* run compares elements of its inputs, whose order decides what it takes */
-    /* run takes input 0, where it is a constant, as the model has it, and lowers what it chose of
-     * it (ulp_call.lowering): a lane needs no copy of an embedding's table */
-    bool gathers;
-    /* its formula reads input 0 packed where it is a constant of less than 8 bits (tensor/stored.h)
-     */
-    bool unpacks;
-    /* of a contraction with one weight of one matrix, which it gives to ulp_call_contract alone: it
-     * takes a large one as the model has it, and a block of its lines is lowered at a time */
-    bool blocks;
     int parameter; /* for infer, rows and run functions that serve several rows */
 };
 

@@ -157,15 +157,6 @@ static bool is_all_empty(const struct ulp_call *call)
     return true;
 }
 
-static bool is_listed(const char *names, const char *name)
-{
-    const size_t length = strlen(name);
-    for (; names && *names; names += strcspn(names, " "), names += *names == ' ')
-        if (*names == '*' || (strncmp(names, name, length) == 0 && strcspn(names, " ") == length))
-            return true;
-    return false;
-}
-
 /* With a trace: inputs at which derivatives stop as numbers again, those that are compared with
  * names in their order. */
 static enum ulp_status adapt_names(struct ulp_call *call, struct ulp_error *error)
@@ -177,9 +168,9 @@ static enum ulp_status adapt_names(struct ulp_call *call, struct ulp_error *erro
         in[i] = call->in[i];
         if (!in[i] || !in[i]->data || i >= bound->input_slot_count)
             continue;
-        if (bound->inputs[i].kind == 'p' || is_listed(bound->op->stops, bound->inputs[i].name))
+        if (bound->inputs[i].kind == 'p' || bound->inputs[i].number)
             status = ulp_trace_numbers(call->trace, &in[i], error);
-        else if (bound->op->compares)
+        else if (bound->inputs[i].compared)
             status = ulp_trace_order(call->trace, &in[i], error);
     }
     call->in = in;

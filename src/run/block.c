@@ -49,7 +49,7 @@ static const struct ulp_arithmetic *find_as_model(const struct ulp_lane *lane,
 {
     if (ulp_takes_table(lane, step, 0))
         return ulp_lane_reads(lane, step, 0);
-    for (size_t i = 0; step->bound.op->blocks && i < step->own_input_count; i++)
+    for (size_t i = 0; i < step->own_input_count; i++)
         if (ulp_takes_blocks(lane, step, i))
             return ulp_lane_reads(lane, step, i);
     return NULL;

@@ -371,13 +371,13 @@ static struct ulp_reader find_reader(const struct ulp_lane *lane, const struct u
                                    (i == 0 && ulp_views_constant(lane, step)),
                                ulp_mix_reads_inside(lane->mix, step, i),
                                ulp_reads_declared(step, i, ulp_lane_arithmetic(lane, step)),
-                               i == 0 && step->bound.op->unpacks && !lane->trace && !lane->probe};
+                               ulp_takes_packed(step, i) && !lane->trace && !lane->probe};
 }
 
 bool ulp_takes_blocks(const struct ulp_lane *lane, const struct ulp_step *step, size_t i)
 {
     const struct ulp_tensor *constant =
-        step->bound.op->blocks && ulp_is_weight(&step->bound, i) && step->inputs[i] >= 0
+        i < step->bound.input_slot_count && step->bound.inputs[i].in_blocks && step->inputs[i] >= 0
             ? lane->block->slots[step->inputs[i]].constant
             : NULL;
     struct lowering how;

@@ -99,14 +99,20 @@ bool ulp_is_as_given(const struct ulp_block *block, int slot);
 
 /* Does the step take its weight, input i, as the model has it, in blocks? */
 bool ulp_takes_blocks(const struct ulp_lane *lane, const struct ulp_step *step, size_t i);
+/* Does the step read input i packed, where it is a constant of less than 8 bits? */
+static inline bool ulp_takes_packed(const struct ulp_step *step, size_t i)
+{
+    return i < step->bound.input_slot_count && step->bound.inputs[i].packed;
+}
 /* Does the step gather from a constant, which it takes as the model has it? */
 static inline bool ulp_takes_table(const struct ulp_lane *lane, const struct ulp_step *step,
                                    size_t i)
 {
-    const struct ulp_tensor *constant =
-        i == 0 && step->bound.op->gathers && step->inputs[0] >= 0 && !lane->converts_tables
-            ? lane->block->slots[step->inputs[0]].constant
-            : NULL;
+    const struct ulp_tensor *constant = i < step->bound.input_slot_count &&
+                                                step->bound.inputs[i].table &&
+                                                step->inputs[i] >= 0 && !lane->converts_tables
+                                            ? lane->block->slots[step->inputs[i]].constant
+                                            : NULL;
     return constant && ulp_element_is_float(constant->element);
 }
 
@@ -154,7 +160,8 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
 static inline bool ulp_takes_mixed(const struct ulp_step *step, size_t i)
 {
     const struct ulp_bound *bound = &step->bound;
-    return bound->op->formula || bound->op->mixed || ulp_is_weight(bound, i);
+    return bound->op->formula || (i < bound->input_slot_count && bound->inputs[i].mixed) ||
+           ulp_is_weight(bound, i);
 }
 
 /* An array of another float type than the model declares, rounded once to the declared one; else a

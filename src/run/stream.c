@@ -15,9 +15,9 @@ static size_t fetch(const struct ulp_walk *walk, const struct ulp_frame *frame,
                     const struct ulp_step *step, size_t bytes_max)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < step->own_input_count && !step->folded && !step->bound.op->gathers;
-         i++) {
-        const int slot = step->inputs[i];
+    for (size_t i = 0; i < step->own_input_count && !step->folded; i++) {
+        const bool table = i < step->bound.input_slot_count && step->bound.inputs[i].table;
+        const int slot = table ? -1 : step->inputs[i];
         const struct ulp_tensor *constant = slot >= 0 ? frame->block->slots[slot].constant : NULL;
         if (constant && bytes < bytes_max)
             bytes += ulp_model_fetch(walk->plan->model, constant, bytes_max - bytes);

@@ -259,6 +259,15 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     return chosen;
 }
 
+/* An input is read as numbers: the letter n. */
+static bool stops(const struct ulp_operator *row)
+{
+    for (const char *at = row->inputs; at && (at = strchr(at, ':')) != NULL; at++)
+        if (memchr(at, 'n', strcspn(at, " ?=")))
+            return true;
+    return false;
+}
+
 START_TEST(row_has_the_derivative_of_its_values)
 {
     const struct ulp_operator *row = ulp_operator_row((size_t)_i);
@@ -268,7 +277,7 @@ START_TEST(row_has_the_derivative_of_its_values)
                   "%s since %d when %s has no case: add a hint in tests/ops/harness/hints.c",
                   row->name, row->since, row->when ? row->when : "no other row fits");
     total->rows++;
-    total->stops += row->stops != NULL;
+    total->stops += stops(row);
 }
 END_TEST
 
@@ -282,8 +291,8 @@ int main(void)
            total->rows, total->derived, total->largest, total->constant, total->integers,
            total->stops);
     for (size_t i = 0; ulp_operator_row(i); i++)
-        if (ulp_operator_row(i)->stops)
+        if (stops(ulp_operator_row(i)))
             printf("  stops: %s since %d at %s\n", ulp_operator_row(i)->name,
-                   ulp_operator_row(i)->since, ulp_operator_row(i)->stops);
+                   ulp_operator_row(i)->since, ulp_operator_row(i)->inputs);
     return code;
 }

@@ -39,44 +39,38 @@ static void read_shard(struct argp_state *state, struct audit_options *options, 
     options->shard_count = (size_t)count;
 }
 
-/* What only some options together mean. */
-static void check_combinations(struct argp_state *state, const struct audit_options *options)
+static void check_combinations(struct argp_state *state, const struct audit_options *o)
 {
-    if (options->schedules && (options->keep.rule_count || options->keep.plan))
-        refuse(state,
-               "--schedules takes one arithmetic for all nodes: leave out --keep and --plan");
-    if (options->schedules && options->engine)
-        refuse(state, "--schedules takes one arithmetic for all nodes: leave out --engine");
-    if ((options->built.gpu || options->built.unknown_accumulator) && !options->engine)
-        refuse(state, "--gpu and --accumulate are of --engine: give the engine's layers");
-    if (options->shard && !options->checkpoint_count)
-        refuse(state, "--shard leaves its samples in a folder: give --checkpoint FOLDER");
-    if (options->shard && (options->out || options->html))
-        refuse(state, "--shard is a part of an audit: the report is written by ulpscope merge "
-                      "--out and --html, so leave them out here");
-    if (options->checkpoint_count > 1 && !options->merge)
-        refuse(state, "--checkpoint takes one folder");
-    if (options->checkpoint_count && count_shapes(&options->common) > 1)
-        refuse(state, "--checkpoint is of one audit: give one --shape of each input");
-    if (options->target && (options->arithmetics || options->fuse_compare))
-        refuse(state, "--for chooses the arithmetics: leave out --arith and --fuse-compare");
-    if (options->junit && !options->limit_count)
-        refuse(state, "--junit writes the limits of --fail-above: give at least one");
-    if (options->junit && count_shapes(&options->common) > 1)
-        refuse(state, "--junit is of one audit: give one --shape of each input");
-    if (options->html && count_shapes(&options->common) > 1)
-        refuse(state, "--html is of one audit: give one --shape of each input");
-    if ((options->output || options->verify || options->group) &&
-        options->attribute == ATTRIBUTE_NO)
-        refuse(state, "--output, --group-by and --verify are of shares: leave out --no-attribute");
-    if (options->quick && options->reference)
-        refuse(state, "--quick is a reference by itself, fp64: leave out --reference");
-    if (options->quick && (options->certify || options->reference_model))
-        refuse(state, "--quick looks at the model's own FP64 reference: leave out --certify and "
-                      "--reference-model");
-    if (options->attribute == ATTRIBUTE_YES && options->reference_model)
-        refuse(state, "--attribute is of the model's own reference: leave out "
-                      "--reference-model");
+    const bool shapes = count_shapes(&o->common) > 1, keeps = o->keep.rule_count || o->keep.plan;
+    const struct combination rows[] = {
+        {o->schedules, keeps,
+         "--schedules takes one arithmetic for all nodes: leave out --keep and --plan"},
+        {o->schedules, o->engine,
+         "--schedules takes one arithmetic for all nodes: leave out --engine"},
+        {o->built.gpu || o->built.unknown_accumulator, !o->engine,
+         "--gpu and --accumulate are of --engine: give the engine's layers"},
+        {o->shard, !o->checkpoint_count,
+         "--shard leaves its samples in a folder: give --checkpoint FOLDER"},
+        {o->shard, o->out || o->html,
+         "--shard is a part of an audit: the report is written by ulpscope merge --out and --html, "
+         "so leave them out here"},
+        {o->checkpoint_count > 1, !o->merge, "--checkpoint takes one folder"},
+        {o->checkpoint_count, shapes,
+         "--checkpoint is of one audit: give one --shape of each input"},
+        {o->target, o->arithmetics || o->fuse_compare,
+         "--for chooses the arithmetics: leave out --arith and --fuse-compare"},
+        {o->junit, !o->limit_count, "--junit writes the limits of --fail-above: give at least one"},
+        {o->junit, shapes, "--junit is of one audit: give one --shape of each input"},
+        {o->html, shapes, "--html is of one audit: give one --shape of each input"},
+        {o->output || o->verify || o->group, o->attribute == ATTRIBUTE_NO,
+         "--output, --group-by and --verify are of shares: leave out --no-attribute"},
+        {o->quick, o->reference, "--quick is a reference by itself, fp64: leave out --reference"},
+        {o->quick, o->certify || o->reference_model,
+         "--quick looks at the model's own FP64 reference: leave out --certify and "
+         "--reference-model"},
+        {o->attribute == ATTRIBUTE_YES, o->reference_model,
+         "--attribute is of the model's own reference: leave out --reference-model"}};
+    REFUSE_COMBINATIONS(state, rows);
 }
 
 /* What other options say of shares. */

@@ -28,7 +28,7 @@ static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", 0,
      "Arithmetics that the recordings may have been computed in, separated by commas (default fp32; "
      "ulpscope arith explains them)", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
+    REFERENCE_ROW(OPTION_REFERENCE),
     {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", OPTION_READS,
      "The inputs that the framework was given, in any kind of file that a recording may be. Arrays "
      "among the recordings that have the name of a model input are taken as inputs too", 0},
@@ -38,7 +38,7 @@ static const struct argp_option option_list[] = {
      "Number of slightly changed problems that each arithmetic is run on, to see how much its errors "
      "vary (default 8; more are sharper and slower)", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES, "Write compare.json into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    HTML_ROW(OPTION_HTML),
     {0},
 };
 /* clang-format on */

@@ -39,7 +39,7 @@ static const struct argp_option option_list[] = {
      "With two engines: what their errors are measured against (default mpfr:128)", 0},
     {"show", OPTION_SHOW, "N", 0, "Rows to print of each table (default 12; 0: all)", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES, "Write engine.json into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    HTML_ROW(OPTION_HTML),
     {0},
 };
 /* clang-format on */

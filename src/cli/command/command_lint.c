@@ -41,7 +41,7 @@ static const struct argp_option option_list[] = {
      "Exit with code 1 when there is a finding of this severity or a higher one (default error); none: never", 0},
     {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all findings as JSON", 0},
     {"sarif", OPTION_SARIF, "FILE", OPTION_WRITES, "Write all findings as SARIF 2.1.0, for code review services", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    HTML_ROW(OPTION_HTML),
     {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
     {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
     {"list", OPTION_LIST, 0, 0, "List the rules; no model is read", 1},

@@ -52,7 +52,7 @@ static const struct argp_option option_list[] = {
     {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, the walk, looking at each format, "
                                       "by kind of operator and of the slowest nodes", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES, "Write overflow.json into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    HTML_ROW(OPTION_HTML),
     {0},
 };
 /* clang-format on */

@@ -36,25 +36,21 @@ static const struct argp_option option_list[] = {
 static void check_options(struct argp_state *state, const struct report_options *options)
 {
     const char *format = options->request.format;
-    if (options->list)
-        return;
-    if (!options->report)
-        refuse(state, "which report? Give report.json, or the folder of audit --out");
-    if (options->html && (format || options->out))
-        refuse(state, "--html writes a file of its own: leave out --to and --out");
-    if (!format && !options->html)
-        refuse(state, "which format? Give --to with one that ulpscope report --list names, or "
-                      "--html FILE");
-    const bool is_junit = format && strcmp(format, "junit") == 0,
-               is_onnx = format && strcmp(format, "onnx") == 0;
-    if (is_junit && !options->request.limit_count)
-        refuse(state, "--to junit writes limits: give at least one --fail-above");
-    if (!is_junit && options->request.limit_count)
-        refuse(state, "--fail-above is of --to junit");
-    if (is_onnx && !options->out)
-        refuse(state, "--to onnx writes a file: give -o FILE.onnx");
-    if (!is_onnx && options->request.model)
-        refuse(state, "--model is of --to onnx");
+    const bool junit = format && strcmp(format, "junit") == 0,
+               onnx = format && strcmp(format, "onnx") == 0;
+    const struct combination rows[] = {
+        {true, !options->report, "which report? Give report.json, or the folder of audit --out"},
+        {options->html, format || options->out,
+         "--html writes a file of its own: leave out --to and --out"},
+        {!options->html, !format,
+         "which format? Give --to with one that ulpscope report --list names, or --html FILE"},
+        {junit, !options->request.limit_count,
+         "--to junit writes limits: give at least one --fail-above"},
+        {options->request.limit_count, !junit, "--fail-above is of --to junit"},
+        {onnx, !options->out, "--to onnx writes a file: give -o FILE.onnx"},
+        {options->request.model, !onnx, "--model is of --to onnx"}};
+    if (!options->list)
+        REFUSE_COMBINATIONS(state, rows);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

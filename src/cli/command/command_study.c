@@ -46,7 +46,7 @@ static const struct argp_option option_list[] = {
     {"node", OPTION_NODE, "NAME", 0, "Look at this node, too; may be repeated", 0},
     {"group", OPTION_GROUP, "op|prefix:N", 0,
      "Layer groups: by operator, or by names cut after their N-th part (default: the first N that gives 2 to 12, else op)", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
+    REFERENCE_ROW(OPTION_REFERENCE),
     {"probability", OPTION_PROBABILITY, "P", 0, "Of significant bits over trials (default 0.95)", 0},
     {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
     {"checkpoint", OPTION_CHECKPOINT, "FOLDER", OPTION_READS | OPTION_WRITES,

@@ -22,7 +22,7 @@ struct tolerance_options {
 /* clang-format off */
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic (default fp16; ulpscope arith explains them)", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0, "The arithmetic that serves as the truth (default mpfr:128)", 0},
+    REFERENCE_ROW(OPTION_REFERENCE),
     {"check", OPTION_CHECK, "atol=A[,rtol=R]", 0,
      "Say whether the arithmetic can meet |x - expected| <= A + R |expected| at every output; exit code 1: it cannot", 0},
     {"trials", OPTION_TRIALS, "N", 0,

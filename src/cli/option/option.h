@@ -105,6 +105,15 @@ void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(
  * name with its GPU. */
 const struct ulp_target *read_target(const struct argp_state *state, const char *name);
 const char *read_target_name(const struct argp_state *state, const char *name);
+/* What only some options together mean: the first row that holds is refused, in its words. */
+struct combination {
+    bool given, against; /* an option, and what it excludes, or the lack of what it needs */
+    const char *refusal;
+};
+void refuse_combinations(const struct argp_state *state, const struct combination *rows,
+                         size_t count);
+#define REFUSE_COMBINATIONS(state, rows) \
+    refuse_combinations(state, rows, sizeof(rows) / sizeof *(rows))
 /* argp_failure would need memory to say that there is none. */
 _Noreturn void refuse_memory(const struct argp_state *state);
 /* One more --arith; all so far. */
@@ -120,6 +129,18 @@ size_t read_count(const struct argp_state *state, const char *option, const char
  * "fp16,round=sr,fp32" is two. */
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
                                   struct ulp_error *error);
+
+/* Rows of options that several commands have in the same words. */
+#define HTML_ROW(key)                                                                              \
+    {                                                                                              \
+        "html", key, "FILE", OPTION_WRITES,                                                        \
+            "Write the result as one HTML file, to look at and to hand on; it needs no network", 0 \
+    }
+#define REFERENCE_ROW(key)                                                  \
+    {                                                                       \
+        "reference", key, "ARITH", 0,                                       \
+            "The arithmetic that serves as the truth (default mpfr:128)", 0 \
+    }
 
 /* --keep and --plan, a child parser of commands that run a model. */
 struct keep_options {

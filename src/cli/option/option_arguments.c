@@ -116,3 +116,11 @@ const char *read_target_name(const struct argp_state *state, const char *name)
     read_target(state, name);
     return name;
 }
+
+void refuse_combinations(const struct argp_state *state, const struct combination *rows,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].given && rows[i].against)
+            refuse(state, "%s", rows[i].refusal);
+}

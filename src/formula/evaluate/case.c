@@ -69,7 +69,7 @@ bool ulp_evaluate_copy_case(struct ulp_tape_case *out, const struct ulp_tape_cas
         struct ulp_format *storage = NULL;
         *access = in->operands[i];
         if (access->constant)
-            access->constant = ulp_arena_text(arena, access->constant, strlen(access->constant));
+            access->constant = ulp_arena_copy(arena, access->constant);
         if (access->storage && (storage = ulp_arena_take(arena, 1, sizeof *storage)))
             *storage = *access->storage;
         if ((in->operands[i].constant && !access->constant) || (access->storage && !storage))

@@ -1,4 +1,11 @@
-/* The rules by which a request becomes an arithmetic, and the GPUs' units. */
+/* The rules by which a request becomes an arithmetic, and the GPUs' units.
+ *
+ * A base gives every part a value, and what is requested replaces it. A part that was left out may
+ * follow another one (compute and place, the unit of factor=, the order of rows), so parts are
+ * settled in an order in which each depends on those before it: steps, the three questions of a sum
+ * of products (which operands go in, how it is summed, what becomes of the sum), fusion, range,
+ * functions, attention, constants. Every combination that would change nothing, or that nothing
+ * computes, is refused where the last of its parts is settled: an arithmetic has one name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +16,6 @@
 
 /* Formats that a matrix unit takes, as bits. */
 enum { FP16 = 1, BF16 = 2, TF32 = 4, FP8 = 8, FP64 = 16, FP6 = 32 };
-static const struct {
-    const char *name;
-    unsigned bit;
-    bool fp16_accumulator;
-} unit_formats[] = {{"fp16", FP16, true},    {"bf16", BF16, false},   {"tf32", TF32, false},
-                    {"fp8-e4m3", FP8, true}, {"fp8-e5m2", FP8, true}, {"fp64", FP64, false},
-                    {"fp6-e3m2", FP6, true}, {"fp6-e2m3", FP6, true}, {"fp4-e2m1", FP6, true}};
-
 static const struct {
     unsigned formats;
     enum ulp_unit_class fp8_class; /* every GPU has mma, too */
@@ -32,6 +31,12 @@ static const struct {
 static bool is_named(const struct ulp_format *format, const char *name)
 {
     return strcmp(format->name, name) == 0;
+}
+
+/* What was asked of the part; `otherwise` when nothing was. */
+static int chosen(const struct ulp_request *request, enum ulp_part part, int otherwise)
+{
+    return request->given[part] ? request->choice[part] : otherwise;
 }
 
 /* Of the arithmetic's matrix unit; -1: it has none. */
@@ -88,46 +93,59 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
     return ULP_OK;
 }
 
-static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp_request *request,
-                                    const struct ulp_base *base, bool *has_unit,
-                                    struct ulp_error *error)
+/* A format that matrix units take; NULL: none does. */
+static const struct unit_format {
+    const char *name;
+    unsigned bit;
+    bool fp16_accumulator;
+} * find_unit_format(const struct ulp_format *factor)
 {
-    const bool none =
-        request->given[ULP_PART_UNIT] && request->choice[ULP_PART_UNIT] == ULP_UNIT_CLASS_NONE;
-    const bool asked = request->given[ULP_PART_GPU] || (request->given[ULP_PART_UNIT] && !none);
-    const enum ulp_gpu gpu =
-        request->given[ULP_PART_GPU] ? (enum ulp_gpu)request->choice[ULP_PART_GPU] : ULP_GPU_H200;
-    *has_unit = false;
-    if (none && request->given[ULP_PART_GPU])
+    static const struct unit_format rows[] = {{"fp16", FP16, true},    {"bf16", BF16, false},
+                                              {"tf32", TF32, false},   {"fp8-e4m3", FP8, true},
+                                              {"fp8-e5m2", FP8, true}, {"fp64", FP64, false},
+                                              {"fp6-e3m2", FP6, true}, {"fp6-e2m3", FP6, true},
+                                              {"fp4-e2m1", FP6, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (is_named(factor, rows[i].name))
+            return &rows[i];
+    return NULL;
+}
+
+/* Does such a unit add products in this accumulator? */
+static enum ulp_status check_accumulator(const struct ulp_arithmetic *out, enum ulp_gpu gpu,
+                                         const struct unit_format *takes, struct ulp_error *error)
+{
+    const struct ulp_format *sum = &out->accumulator;
+    if (takes->bit == FP64 && !is_named(sum, "fp64"))
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "unit=none (no matrix unit) contradicts @%s (that GPU's unit)",
-                        ulp_gpu_names[gpu]);
-    if (none || !(asked || base->unit))
+                        "an FP64 matrix unit adds in fp64: acc=%s contradicts it", sum->name);
+    if (takes->bit == FP64 || is_named(sum, "fp32") ||
+        (takes->fp16_accumulator && is_named(sum, "fp16")))
         return ULP_OK;
-    unsigned bit = 0;
-    bool fp16_accumulator = false;
-    for (size_t i = 0; i < sizeof unit_formats / sizeof unit_formats[0]; i++)
-        if (is_named(&out->factor, unit_formats[i].name)) {
-            bit = unit_formats[i].bit;
-            fp16_accumulator = unit_formats[i].fp16_accumulator;
-        }
-    if (!asked && !bit)
-        return ULP_OK; /* factor= chose a format that no unit takes: scalar chains */
-    if (!bit || !(gpus[gpu].formats & bit))
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "the matrix unit of %s adds products of %s in fp32%s, not in %s; unit=none "
+                    "gives a scalar chain in any accumulator",
+                    ulp_gpu_names[gpu], out->factor.name, takes->fp16_accumulator ? " or fp16" : "",
+                    sum->name);
+}
+
+/* The unit of that GPU. One of FP64 adds as a chain does, so it leaves no trace. */
+static enum ulp_status set_unit(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                enum ulp_gpu gpu, const struct unit_format *takes,
+                                struct ulp_error *error)
+{
+    if (!takes || !(gpus[gpu].formats & takes->bit))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s has no matrix unit for products of %s%s",
                         ulp_gpu_names[gpu], out->factor.name,
-                        bit ? "; take another GPU"
+                        takes ? "; take another GPU"
                         : is_named(&out->factor, "fp32")
                             ? "; tf32 is what such units do with FP32 data"
                             : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2, fp6-e3m2, "
                               "fp6-e2m3, fp4-e2m1 and fp64");
-    const bool fp8 = bit == FP8 || bit == FP6;
     const enum ulp_unit_class own = gpus[gpu].fp8_class,
-                              class = request->given[ULP_PART_UNIT]
-                                          ? (enum ulp_unit_class)request->choice[ULP_PART_UNIT]
-                                      : fp8 ? own
-                                            : ULP_UNIT_CLASS_MMA;
-    if (bit == FP6 && class != own)
+                              usual = takes->bit & (FP8 | FP6) ? own : ULP_UNIT_CLASS_MMA,
+                              class = (enum ulp_unit_class)chosen(request, ULP_PART_UNIT, usual);
+    if (takes->bit == FP6 && class != own)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s multiplies %s with its %s instructions; leave out unit=%s",
                         ulp_gpu_names[gpu], out->factor.name, ulp_unit_names[own],
@@ -137,26 +155,30 @@ static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp
                         "%s has no %s instructions; its classes are mma%s%s", ulp_gpu_names[gpu],
                         ulp_unit_names[class], own == ULP_UNIT_CLASS_MMA ? " only" : " and ",
                         own == ULP_UNIT_CLASS_MMA ? "" : ulp_unit_names[own]);
-    if (bit == FP64) {
-        if (is_named(&out->accumulator, "fp64"))
-            return ULP_OK;
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "an FP64 matrix unit adds in fp64: acc=%s contradicts it",
-                        out->accumulator.name);
-    }
-    if (!is_named(&out->accumulator, "fp32") &&
-        !(fp16_accumulator && is_named(&out->accumulator, "fp16")))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "the matrix unit of %s adds products of %s in fp32%s, not in %s; unit=none "
-                        "gives a scalar chain "
-                        "in any accumulator",
-                        ulp_gpu_names[gpu], out->factor.name, fp16_accumulator ? " or fp16" : "",
-                        out->accumulator.name);
-    *has_unit = true;
+    const enum ulp_status status = check_accumulator(out, gpu, takes, error);
+    if (status != ULP_OK || takes->bit == FP64)
+        return status;
     snprintf(out->schedule.gpu, sizeof out->schedule.gpu, "%s", ulp_gpu_names[gpu]);
     snprintf(out->schedule.unit_class, sizeof out->schedule.unit_class, "%s",
              ulp_unit_names[class]);
     return ULP_OK;
+}
+
+/* Where a unit is asked for, or the base has one and factor= no format that none takes. */
+static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    const struct ulp_base *base, struct ulp_error *error)
+{
+    const bool none =
+        request->given[ULP_PART_UNIT] && request->choice[ULP_PART_UNIT] == ULP_UNIT_CLASS_NONE;
+    const bool asked = request->given[ULP_PART_GPU] || (request->given[ULP_PART_UNIT] && !none);
+    const enum ulp_gpu gpu = (enum ulp_gpu)chosen(request, ULP_PART_GPU, ULP_GPU_H200);
+    const struct unit_format *takes = find_unit_format(&out->factor);
+    if (none && request->given[ULP_PART_GPU])
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "unit=none (no matrix unit) contradicts @%s (that GPU's unit)",
+                        ulp_gpu_names[gpu]);
+    const bool wanted = !none && (asked || (base->unit && takes));
+    return wanted ? set_unit(out, request, gpu, takes, error) : ULP_OK;
 }
 
 /* The order of rows: as said; else that of order=; else what kernels do on a GPU whose matrix unit
@@ -175,20 +197,11 @@ static void resolve_rows(struct ulp_arithmetic *out, const struct ulp_request *r
     }
 }
 
-/* Factor, accumulator, unit and the rest of the schedule. */
-static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp_request *request,
-                                    const struct ulp_base *base, struct ulp_error *error)
+/* In what order, and whether a step is a multiply-add. */
+static enum ulp_status resolve_chain(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                     const struct ulp_base *base, struct ulp_error *error)
 {
-    bool has_unit;
-    if (request->given[ULP_PART_FACTOR])
-        out->factor = request->factor;
-    if (request->given[ULP_PART_ACCUMULATOR])
-        out->accumulator = request->accumulator;
-    const enum ulp_status status = resolve_unit(out, request, base, &has_unit, error);
-    if (status != ULP_OK)
-        return status;
-    if (!has_unit && ulp_format_holds(&out->factor, &out->storage))
-        out->factor = out->storage;
+    const bool has_unit = out->schedule.gpu[0];
     if (request->given[ULP_PART_ORDER]) {
         out->order = (enum ulp_order)request->choice[ULP_PART_ORDER];
         out->order_block = request->order_block;
@@ -206,19 +219,33 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
                         "order=pairwise adds rounded products, so there is no multiply-add to "
                         "fuse: leave out fma");
     out->schedule.fused =
-        !has_unit && !pairwise &&
-        (request->given[ULP_PART_FUSED] ? request->choice[ULP_PART_FUSED] == 1 : base->fused);
+        !has_unit && !pairwise && chosen(request, ULP_PART_FUSED, base->fused) == 1;
+    return ULP_OK;
+}
+
+/* The first question of a sum: factors, and how values become them. */
+static enum ulp_status resolve_operands(struct ulp_arithmetic *out,
+                                        const struct ulp_request *request,
+                                        const struct ulp_base *base, struct ulp_error *error)
+{
     const bool exact = ulp_format_holds(&out->factor, &out->storage);
     if (request->given[ULP_PART_OPERANDS] && exact)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "operands= has no meaning here: factors of format %s hold every %s value, "
                         "nothing is rounded",
                         out->factor.name, out->storage.name);
+    const bool tf32 = base->operands == ULP_ROUND_NEAREST_AWAY && out->schedule.gpu[0];
     out->schedule.operand_rounding =
-        exact                               ? ULP_ROUND_NEAREST_EVEN
-        : request->given[ULP_PART_OPERANDS] ? (enum ulp_rounding)request->choice[ULP_PART_OPERANDS]
-        : base->operands == ULP_ROUND_NEAREST_AWAY && has_unit ? gpus[find_gpu(out)].tf32
-                                                               : base->operands;
+        exact ? ULP_ROUND_NEAREST_EVEN
+              : (enum ulp_rounding)chosen(request, ULP_PART_OPERANDS,
+                                          (int)(tf32 ? gpus[find_gpu(out)].tf32 : base->operands));
+    return ULP_OK;
+}
+
+/* The second: in how many pieces, and where these are added. */
+static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                      struct ulp_error *error)
+{
     struct ulp_format fp32;
     ulp_format_find("fp32", &fp32, NULL);
     if (request->given[ULP_PART_PROMOTE]) {
@@ -231,20 +258,25 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
     }
     if (request->given[ULP_PART_SPLIT] && request->choice[ULP_PART_SPLIT] != 1)
         out->schedule.split_k = request->choice[ULP_PART_SPLIT];
-    if (out->schedule.split_k == ULP_SPLIT_AUTO && request->given[ULP_PART_FUSE] &&
-        request->choice[ULP_PART_FUSE] != ULP_FUSE_NONE)
+    if (out->schedule.split_k == ULP_SPLIT_AUTO &&
+        chosen(request, ULP_PART_FUSE, ULP_FUSE_NONE) != ULP_FUSE_NONE)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "split-k=auto looks at the result of each product, which fuse= does not "
                         "store; take fuse=none to find the counts, then split-k=N");
-    out->schedule.vectors_scalar =
-        request->given[ULP_PART_VECTORS] && request->choice[ULP_PART_VECTORS];
-    if (out->schedule.vectors_scalar && !has_unit)
+    out->schedule.vectors_scalar = chosen(request, ULP_PART_VECTORS, 0);
+    if (out->schedule.vectors_scalar && !out->schedule.gpu[0])
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "vectors=scalar has no meaning without a matrix unit: every product is "
                         "summed so");
-    out->schedule.qdq_integer = request->given[ULP_PART_QDQ] && request->choice[ULP_PART_QDQ];
-    out->schedule.epilogue_rounded =
-        request->given[ULP_PART_EPILOGUE] && request->choice[ULP_PART_EPILOGUE];
+    out->schedule.qdq_integer = chosen(request, ULP_PART_QDQ, 0);
+    return ULP_OK;
+}
+
+/* The third: what the sum is rounded to before the epilogue. */
+static enum ulp_status resolve_epilogue(struct ulp_arithmetic *out,
+                                        const struct ulp_request *request, struct ulp_error *error)
+{
+    out->schedule.epilogue_rounded = chosen(request, ULP_PART_EPILOGUE, 0);
     if (out->schedule.epilogue_rounded && ulp_format_holds(&out->storage, &out->accumulator) &&
         !out->schedule.promote && !out->schedule.split_k)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -252,6 +284,26 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
                         "sum of format %s",
                         out->storage.name, out->accumulator.name);
     return ULP_OK;
+}
+
+/* Factor, accumulator, unit and the rest of the schedule. */
+static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    const struct ulp_base *base, struct ulp_error *error)
+{
+    if (request->given[ULP_PART_FACTOR])
+        out->factor = request->factor;
+    if (request->given[ULP_PART_ACCUMULATOR])
+        out->accumulator = request->accumulator;
+    enum ulp_status status = resolve_unit(out, request, base, error);
+    if (status == ULP_OK && !out->schedule.gpu[0] && ulp_format_holds(&out->factor, &out->storage))
+        out->factor = out->storage;
+    if (status == ULP_OK)
+        status = resolve_chain(out, request, base, error);
+    if (status == ULP_OK)
+        status = resolve_operands(out, request, base, error);
+    if (status == ULP_OK)
+        status = resolve_pieces(out, request, error);
+    return status == ULP_OK ? resolve_epilogue(out, request, error) : status;
 }
 
 /* Subnormals and overflow are the storage format's, and that of every part with the same format,

@@ -4,6 +4,29 @@
 
 #include "ops/bind/binding.h"
 
+/* The letters behind ':'. Returns their number. */
+static size_t read_letters(const char *letters, size_t length, struct ulp_slot *out)
+{
+    const struct {
+        char letter;
+        bool *way;
+    } ways[] = {{'m', &out->mixed}, {'n', &out->number}, {'c', &out->compared},
+                {'t', &out->table}, {'u', &out->packed}, {'k', &out->in_blocks}};
+    const size_t count = sizeof ways / sizeof *ways;
+    size_t used = 0;
+    if (length && strchr("ibfp*", *letters))
+        out->kind = letters[used++];
+    for (; used < length; used++) {
+        size_t w = 0;
+        while (w < count && ways[w].letter != letters[used])
+            w++;
+        if (w == count)
+            break;
+        *ways[w].way = true;
+    }
+    return used;
+}
+
 /* One word "name:k?=TEXT" or "name*" of an inputs, outputs or derived text. */
 static enum ulp_status read_slot(const struct ulp_binding *b, const char *word, size_t length,
                                  struct ulp_slot *out)
@@ -12,10 +35,8 @@ static enum ulp_status read_slot(const struct ulp_binding *b, const char *word, 
     while (used < length && !strchr(":?*", word[used]))
         used++;
     out->name = ulp_arena_text(b->arena, word, used);
-    if (used + 1 < length && word[used] == ':') {
-        out->kind = word[used + 1];
-        used += 2;
-    }
+    if (used < length && word[used] == ':')
+        used += 1 + read_letters(word + used + 1, length - used - 1, out);
     if (used < length && word[used] == '?') {
         out->optional = true;
         used++;
@@ -82,6 +103,10 @@ enum ulp_status ulp_bind_inputs(const struct ulp_binding *b)
                         node->input_count, bound->input_slot_count);
     for (size_t i = 0; i < bound->input_slot_count && i < 32; i++)
         bound->weights |= (uint32_t)is_listed(bound->op->weights, &bound->inputs[i]) << i;
+    for (size_t i = 0; i < bound->input_slot_count; i++) {
+        bound->stops |= bound->inputs[i].number;
+        bound->compares |= bound->inputs[i].compared;
+    }
     for (size_t i = 0; i < bound->input_slot_count; i++)
         if (!bound->inputs[i].optional && (i >= node->input_count || node->inputs[i] < 0))
             return ulp_fail(b->error, ULP_ERROR_INPUT, "input %zu, %s, is missing", i,

@@ -32,7 +32,7 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
         return status;
     problem->node_key = ulp_call_stream(call);
     problem->packed = call->packed;
-    if (call->lowering && call->bound->op->blocks)
+    if (call->lowering)
         return ulp_call_contract_blocks(call, problem, error);
     return call->trace
                ? ulp_trace_contract(call->trace, call->arithmetic, problem, call->pool, error)

@@ -109,18 +109,18 @@ static enum ulp_status run_bit_cast(struct ulp_call *call, struct ulp_error *err
                                         : status;
 }
 
-#define CAST                                                                              \
-    .inputs = "input:*", .outputs = "output", .infer = infer_cast, .work = ULP_WORK_MOVE, \
-    .route = ULP_ROUTE_SAME, .mixed = true
-#define CAST_LIKE                                                                     \
-    .inputs = "input:* target_type:*", .outputs = "output", .infer = infer_cast_like, \
-    .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME, .mixed = true
+#define CAST                                                                               \
+    .inputs = "input:*m", .outputs = "output", .infer = infer_cast, .work = ULP_WORK_MOVE, \
+    .route = ULP_ROUTE_SAME
+#define CAST_LIKE                                                                       \
+    .inputs = "input:*m target_type:*m", .outputs = "output", .infer = infer_cast_like, \
+    .work = ULP_WORK_MOVE, .route = ULP_ROUTE_SAME
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_cast[] = {
-    {.name = "BitCast", .since = 26, .inputs = "input:*", .outputs = "output",
+    {.name = "BitCast", .since = 26, .inputs = "input:*n", .outputs = "output",
      .attributes = "to:!int",
-     .infer = infer_bit_cast, .run = run_bit_cast, .work = ULP_WORK_MOVE, .stops = "*"},
+     .infer = infer_bit_cast, .run = run_bit_cast, .work = ULP_WORK_MOVE},
     {.name = "Cast", .since = 6, CAST, .run = run_cast, .attributes = "to:!int"},
     {.name = "Cast", .since = 19, CAST, .run = run_cast, .attributes = "saturate:int=1; to:!int"},
     {.name = "Cast", .since = 24, CAST, .run = run_cast,

@@ -99,8 +99,8 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_det[] = {
-    {.name = "Det", .since = 11, .inputs = "x", .outputs = "y", .infer = infer_det, .run = run_det,
-     .formulas = ULP_FORMULAS(&magnitude, &eliminated, &product, &negated),     .stops = "*"},
+    {.name = "Det", .since = 11, .inputs = "x:n", .outputs = "y", .infer = infer_det, .run = run_det,
+     .formulas = ULP_FORMULAS(&magnitude, &eliminated, &product, &negated)},
     {0},
 };
 /* clang-format on */

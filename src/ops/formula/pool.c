@@ -227,12 +227,11 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
     {.name = "MaxPool",                                                                            \
      .since = version,                                                                             \
      .when = "outputs=2",                                                                          \
-     .inputs = "x",                                                                                \
+     .inputs = "x:c",                                                                              \
      .outputs = "y indices?",                                                                      \
      .attributes = geometry "; storage_order:int=0",                                               \
      .infer = infer_pool,                                                                          \
-     .run = run_max_pool,                                                                          \
-     .compares = true},                                                                            \
+     .run = run_max_pool},                                                                         \
     {                                                                                              \
         .name = "MaxPool", .since = version, POOL, .attributes = geometry "; storage_order:int=0", \
         .formula = "row_max(x)"                                                                    \

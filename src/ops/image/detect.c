@@ -139,10 +139,9 @@ static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
 /* clang-format off */
 const struct ulp_operator ulp_ops_detect[] = {
     {.name = "NonMaxSuppression", .since = 10,
-     .inputs = "boxes:f scores:f max_output_boxes_per_class:i? iou_threshold:p? score_threshold:p?",
+     .inputs = "boxes:fnm scores:fnm max_output_boxes_per_class:i? iou_threshold:pnm? score_threshold:pnm?",
      .outputs = "selected_indices", .attributes = "center_point_box:int=0", .infer = infer_nms,
-     .run = run_nms, .stops = "*",
-     .mixed = true},
+     .run = run_nms},
     {0},
 };
 /* clang-format on */

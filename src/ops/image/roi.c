@@ -305,9 +305,9 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_roi[] = {
-    {.name = "MaxRoiPool", .since = 1, .inputs = "x rois", .outputs = "y",
+    {.name = "MaxRoiPool", .since = 1, .inputs = "x:c rois:n", .outputs = "y",
      .attributes = "pooled_shape:!ints; spatial_scale:float=1", .infer = infer_max_roi,
-     .run = run_max_roi, .compares = true, .stops = "rois"},
+     .run = run_max_roi},
     {.name = "RoiAlign", .since = 10, ROI_ALIGN, .attributes = OPTIONS},
     {.name = "RoiAlign", .since = 16, ROI_ALIGN,
      .attributes = OPTIONS "; coordinate_transformation_mode:string=half_pixel"},

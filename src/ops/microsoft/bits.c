@@ -224,12 +224,12 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_bits[] = {
-    {.name = "MatMulNBits", .domain = "com.microsoft", .since = 1, .inputs = "a b:i scales zero_points:*? g_idx:i? bias?=-0",
+    {.name = "MatMulNBits", .domain = "com.microsoft", .since = 1, .inputs = "a:m b:i scales:m zero_points:*m? g_idx:i? bias:m?=-0",
      .outputs = "y",
      .attributes = "K:!int; N:!int; accuracy_level:int=0; bits:int=4; block_size:!int; "
                    "weight_prepacked:int=0",
      .infer = infer_packed, .run = run_packed, .work = ULP_WORK_CONTRACTION, .weights = "b",
-     .mixed = true, .formulas = ULP_FORMULAS(&unpacked), .epilogue = "acc + bias"},
+     .formulas = ULP_FORMULAS(&unpacked), .epilogue = "acc + bias"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -119,9 +119,9 @@ static enum ulp_status check_activation(struct ulp_call *call, struct ulp_error 
 #define CONV                                                                            \
     .outputs = "y", .infer = infer_conv, .run = run_conv, .work = ULP_WORK_CONTRACTION, \
     .weights = "w"
-#define FUSED_CONV                                                                \
-    .name = "FusedConv", MS, CONV, .inputs = "x w bias?=-0 z?=-0", .mixed = true, \
-    .parameter = FUSED, .check = check_activation,                                \
+#define FUSED_CONV                                                                           \
+    .name = "FusedConv", MS, CONV, .inputs = "x:m w bias:m?=-0 z:m?=-0", .parameter = FUSED, \
+    .check = check_activation,                                                               \
     .attributes = "activation:string; activation_params:floats; " GEOMETRY
 #define SUM "acc + bias + z"
 
@@ -137,7 +137,7 @@ const struct ulp_operator ulp_ops_microsoft_conv[] = {
     {FUSED_CONV, .when = "activation=Sigmoid", .epilogue = "sigmoid(" SUM ")"},
     {FUSED_CONV, .when = "activation=Tanh", .epilogue = "tanh(" SUM ")"},
     {FUSED_CONV, .epilogue = SUM},
-    {.name = "NhwcConv", MS, CONV, .inputs = "x w bias?=-0", .attributes = GEOMETRY, .mixed = true,
+    {.name = "NhwcConv", MS, CONV, .inputs = "x:m w bias:m?=-0", .attributes = GEOMETRY,
      .parameter = NHWC,
      .epilogue = "acc + bias"},
     {.name = "QLinearConv", MS, .quantizes = true, .integer_sums = true, CONV, .parameter = QUANTIZED,

@@ -94,12 +94,69 @@ static enum ulp_status check_codes(const struct ulp_call *call, const struct gro
     return ULP_OK;
 }
 
+/* Query, key and value: one tensor each, or the three side by side in query. */
+static enum ulp_status read_heads(const struct ulp_call *call, int64_t heads, int64_t groups,
+                                  struct ulp_attention *a, struct ulp_error *error)
+{
+    const struct ulp_tensor *q = a->query;
+    const int64_t parts = a->key ? heads : heads + 2 * groups;
+    enum ulp_status status = ULP_OK;
+    if (q->rank != 3 || !a->key != !a->value || q->dims[2] % parts != 0 ||
+        ulp_call_int(call, "local_window_size") == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "query, key, value, %lld heads and %lld kv heads do not fit each other",
+                        (long long)heads, (long long)groups);
+    const int64_t size = q->dims[2] / parts;
+    a->q = ulp_heads_packed(q->dims[0], heads, q->dims[1], size);
+    if (a->key) {
+        status = ulp_heads_read(a->key, groups, &a->k, error);
+        if (status == ULP_OK)
+            status = ulp_heads_read(a->value, groups, &a->v, error);
+    } else {
+        a->q.step = q->dims[2];
+        a->q.batch_step = q->dims[1] * q->dims[2];
+        a->k = a->v = a->q;
+        a->k.heads = a->v.heads = groups;
+        status = ulp_microsoft_view(call, q, heads * size, &a->key, error);
+        if (status == ULP_OK)
+            status = ulp_microsoft_view(call, q, (heads + groups) * size, &a->value, error);
+    }
+    a->y = ulp_heads_packed(a->q.batch, heads, a->q.length, a->v.size);
+    return status;
+}
+
+/* The caches, and how long the buffer is that they are in. */
+static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g,
+                                 struct ulp_error *error)
+{
+    const struct ulp_tensor *key = ulp_call_in(call, 3), *value = ulp_call_in(call, 4),
+                            *total = call->in[6];
+    const struct ulp_heads *q = &g->a.q, *k = &g->a.k, *v = &g->a.v;
+    if (!key != !value ||
+        (key && (key->rank != 4 || value->rank != 4 || key->dims[2] != value->dims[2])))
+        return ulp_fail(error, ULP_ERROR_INPUT, "past_key and past_value do not fit each other");
+    const int64_t past = key ? key->dims[2] : 0, rows = k->batch * k->heads * past;
+    if (k->length != q->length || call->in[5]->count != (size_t)k->batch || total->count != 1 ||
+        (key && (key->count != (size_t)(rows * ulp_cache_size(g->codes, k->size)) ||
+                 value->count !=
+                     (size_t)(v->batch * v->heads * past * ulp_cache_size(g->codes, v->size)))))
+        return ulp_fail(error, ULP_ERROR_INPUT, "key, past and seqlens_k do not fit query");
+    const enum ulp_status status = g->codes ? check_codes(call, g, error) : ULP_OK;
+    if (status != ULP_OK || !total->data)
+        return status;
+    g->buffer = ulp_tensor_get_int(total, 0);
+    if (g->buffer < q->length || g->buffer > INT32_MAX)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "total_sequence_length is %lld for %lld new positions",
+                        (long long)g->buffer, (long long)q->length);
+    if (g->buffer < past)
+        g->buffer = past;
+    return ULP_OK;
+}
+
 static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped *g,
                                     struct ulp_error *error)
 {
-    const struct ulp_tensor *q = call->in[0], *k = ulp_call_in(call, 1), *v = ulp_call_in(call, 2);
-    const struct ulp_tensor *past_key = ulp_call_in(call, 3), *past_value = ulp_call_in(call, 4),
-                            *total = call->in[6];
     int64_t heads, groups;
     enum ulp_status status =
         ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads, error);
@@ -108,9 +165,9 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
     if (status != ULP_OK)
         return status;
     const int64_t window = ulp_call_int(call, "local_window_size");
-    *g = (struct grouped){.a = {.query = q,
-                                .key = k,
-                                .value = v,
+    *g = (struct grouped){.a = {.query = call->in[0],
+                                .key = ulp_call_in(call, 1),
+                                .value = ulp_call_in(call, 2),
                                 .causal = ulp_call_int(call, "causal"),
                                 .right = -1,
                                 .left = window < 0 ? -1 : window - 1,
@@ -121,52 +178,10 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                                 .smooth = ulp_call_int(call, "smooth_softmax") > 0},
                           .buffer = -1,
                           .codes = find_codes(call)};
-    struct ulp_attention *a = &g->a;
-    const int64_t parts = k ? heads : heads + 2 * groups;
-    if (q->rank != 3 || !k != !v || q->dims[2] % parts != 0 || window == 0)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "query, key, value, %lld heads and %lld kv heads do not fit each other",
-                        (long long)heads, (long long)groups);
-    const int64_t size = q->dims[2] / parts;
-    a->q = ulp_heads_packed(q->dims[0], heads, q->dims[1], size);
-    if (k) {
-        if ((status = ulp_heads_read(k, groups, &a->k, error)) != ULP_OK ||
-            (status = ulp_heads_read(v, groups, &a->v, error)) != ULP_OK)
-            return status;
-    } else {
-        a->q.step = q->dims[2];
-        a->q.batch_step = q->dims[1] * q->dims[2];
-        a->k = a->v = a->q;
-        a->k.heads = a->v.heads = groups;
-        if ((status = ulp_microsoft_view(call, q, heads * size, &a->key, error)) != ULP_OK ||
-            (status = ulp_microsoft_view(call, q, (heads + groups) * size, &a->value, error)) !=
-                ULP_OK)
-            return status;
-    }
-    a->y = ulp_heads_packed(a->q.batch, heads, a->q.length, a->v.size);
-    if (!past_key != !past_value || (past_key && (past_key->rank != 4 || past_value->rank != 4 ||
-                                                  past_key->dims[2] != past_value->dims[2])))
-        return ulp_fail(error, ULP_ERROR_INPUT, "past_key and past_value do not fit each other");
-    const struct ulp_heads *kh = &a->k, *vh = &a->v;
-    const int64_t past = past_key ? past_key->dims[2] : 0;
-    if (kh->length != a->q.length || call->in[5]->count != (size_t)kh->batch || total->count != 1 ||
-        (past_key && (past_key->count != (size_t)(kh->batch * kh->heads * past *
-                                                  ulp_cache_size(g->codes, kh->size)) ||
-                      past_value->count != (size_t)(vh->batch * vh->heads * past *
-                                                    ulp_cache_size(g->codes, vh->size)))))
-        return ulp_fail(error, ULP_ERROR_INPUT, "key, past and seqlens_k do not fit query");
-    if (g->codes && (status = check_codes(call, g, error)) != ULP_OK)
-        return status;
-    if (total->data) {
-        g->buffer = ulp_tensor_get_int(total, 0);
-        if (g->buffer < a->q.length || g->buffer > INT32_MAX)
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "total_sequence_length is %lld for %lld new positions",
-                            (long long)g->buffer, (long long)a->q.length);
-        if (g->buffer < past)
-            g->buffer = past;
-    }
-    return ulp_attention_check(a, error);
+    status = read_heads(call, heads, groups, &g->a, error);
+    if (status == ULP_OK)
+        status = read_past(call, g, error);
+    return status == ULP_OK ? ulp_attention_check(&g->a, error) : status;
 }
 
 static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *error)
@@ -315,10 +330,10 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
 #define MS .domain = "com.microsoft", .since = 1
 const struct ulp_operator ulp_ops_microsoft_grouped[] = {
     {.name = "GroupQueryAttention", MS,
-     .inputs = "query key? value? past_key:*? past_value:*? seqlens_k:i total_sequence_length:i "
-               "cos_cache? sin_cache? "
-               "position_ids:i? attention_bias? head_sink? k_scale:p? v_scale:p? q_norm_weight? "
-               "k_norm_weight? query_seqlens:i?",
+     .inputs = "query:m key:m? value:m? past_key:*m? past_value:*m? seqlens_k:i total_sequence_length:i "
+               "cos_cache:m? sin_cache:m? "
+               "position_ids:i? attention_bias:m? head_sink:m? k_scale:pm? v_scale:pm? q_norm_weight:m? "
+               "k_norm_weight:m? query_seqlens:i?",
      .outputs = "y present_key? present_value?",
      .attributes = "causal:int=1; do_rotary:int=0; k_quant_type:string=NONE; "
                    "kv_cache_bit_width:int=0; "
@@ -327,7 +342,7 @@ const struct ulp_operator ulp_ops_microsoft_grouped[] = {
                    "qk_output:int=0; rotary_interleaved:int=0; scale:float=0; "
                    "sliding_window_cache:int=0; "
                    "smooth_softmax:int=0; softcap:float=0; v_quant_type:string=NONE",
-     .infer = infer_grouped, .run = run_grouped, .work = ULP_WORK_CONTRACTION, .mixed = true,
+     .infer = infer_grouped, .run = run_grouped, .work = ULP_WORK_CONTRACTION,
      .formulas = ULP_FORMULAS(&ulp_attend_average, &normal, &ulp_rotate_pairs, &ulp_cache_quantize,
                               &ulp_cache_lower, &ulp_cache_dequantize),
      .check = check_grouped, .quantizes = true, .hands_integers = true},

@@ -218,11 +218,11 @@ const struct ulp_operator ulp_ops_microsoft[] = {
                 LAYER_NORM("embedding_sum") "d / s * gamma + beta"},
     {.name = "FastGelu", MS, .inputs = "x bias?=-0", .outputs = "y", .infer = ulp_infer_first,
      .formula = "v = x + bias; 0.5 * v * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 * pow(v, 3))))"},
-    {.name = "FusedMatMul", MS, .inputs = "a b", .outputs = "y",
+    {.name = "FusedMatMul", MS, .inputs = "a:m b", .outputs = "y",
      .attributes = "alpha:float=1; transA:int=0; transB:int=0; transBatchA:int=0; "
                    "transBatchB:int=0",
      .infer = infer_fused_matmul,
-     .run = run_fused_matmul, .work = ULP_WORK_CONTRACTION, .weights = "b", .mixed = true,
+     .run = run_fused_matmul, .work = ULP_WORK_CONTRACTION, .weights = "b",
      .epilogue = "alpha * acc"},
     {.name = "Gelu", MS, UNARY, .formula = ERF_GELU("x")},
     {.name = "LayerNormalization", .since = 1, .until = 16, .inputs = "x scale bias?=-0",

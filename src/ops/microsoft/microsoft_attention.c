@@ -267,20 +267,20 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_attention[] = {
     {.name = "MultiHeadAttention", MS,
-     .inputs = "query key? value? bias? key_padding_mask:i? attention_bias? past_key? past_value? "
+     .inputs = "query:m key:m? value:m? bias:m? key_padding_mask:i? attention_bias:m? past_key:m? past_value:m? "
                "past_sequence_length:i? cache_indirection:i?",
      .outputs = "y present_key? present_value?",
      .attributes = "mask_filter_value:float=-10000; num_heads:!int; scale:float=0; "
                    "unidirectional:int=0",
      .infer = infer_multi_head, .run = run_multi_head, .work = ULP_WORK_CONTRACTION,
-     .mixed = true, .formulas = ULP_FORMULAS(&ulp_attend_average, &biased),
+     .formulas = ULP_FORMULAS(&ulp_attend_average, &biased),
      .check = check_multi_head},
-    {.name = "RotaryEmbedding", MS, .inputs = "input position_ids:i cos_cache sin_cache",
+    {.name = "RotaryEmbedding", MS, .inputs = "input:m position_ids:i cos_cache:m sin_cache:m",
      .outputs = "y",
      .attributes = "interleaved:int=0; is_packed_batching:int=0; num_heads:int=0; "
                    "rotary_embedding_dim:int=0; "
                    "scale:float=1",
-     .infer = ulp_infer_first, .run = run_rotary, .mixed = true,
+     .infer = ulp_infer_first, .run = run_rotary,
      .formulas = ULP_FORMULAS(&ulp_rotate_pairs), .check = check_rotary},
     {0},
 };

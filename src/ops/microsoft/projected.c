@@ -230,9 +230,9 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
 }
 
 #define MS .domain = "com.microsoft", .since = 1
-#define PROJECTED                                                                                \
-    .infer = infer_projected, .run = run_projected, .work = ULP_WORK_CONTRACTION, .mixed = true, \
-    .formulas = ULP_FORMULAS(&ulp_attend_average, &angles, &ulp_rotate_pairs),                   \
+#define PROJECTED                                                                 \
+    .infer = infer_projected, .run = run_projected, .work = ULP_WORK_CONTRACTION, \
+    .formulas = ULP_FORMULAS(&ulp_attend_average, &angles, &ulp_rotate_pairs),    \
     .check = check_projected
 #define MASKED                                                          \
     "do_rotary:int=0; mask_filter_value:float=-10000; num_heads:!int; " \
@@ -242,14 +242,14 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_projected[] = {
     {.name = "Attention", MS,
-     .inputs = "input weights bias?=-0 mask_index:i? past? attention_bias? past_sequence_length:i?",
+     .inputs = "input:m weights:m bias:m?=-0 mask_index:i? past:m? attention_bias:m? past_sequence_length:i?",
      .outputs = "y present?", .attributes = "qkv_hidden_sizes:ints; rotary_embedding_dim:int; "
                                         "" MASKED, PROJECTED,
      .weights = "weights", .epilogue = "acc + bias"},
     {.name = "QAttention", MS,
-     .inputs = "input:i weight:i bias:f input_scale:p weight_scale:p mask_index:i? "
+     .inputs = "input:i weight:i bias:fm input_scale:pm weight_scale:pm mask_index:i? "
                "input_zero_point:i? "
-               "weight_zero_point:i? past?",
+               "weight_zero_point:i? past:m?",
      .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,
      .weights = "weight", .integer_sums = true,
      .epilogue = "acc * (input_scale * weight_scale) + bias"},

@@ -327,12 +327,12 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
 #define CONSTANT                                                                     \
     .inputs = "", .outputs = "output", .infer = infer_constant, .run = run_constant, \
     .work = ULP_WORK_MOVE
-#define ONE_HOT                                                                          \
-    .inputs = "indices:* depth:* values:*", .outputs = "output", .infer = infer_one_hot, \
-    .run = run_one_hot, .work = ULP_WORK_MOVE, .stops = "indices depth"
-#define RANGE                                                                                     \
-    .inputs = "start limit delta", .outputs = "output", .infer = infer_range, .rows = rows_range, \
-    .derived = "i", .stops = "*", .formula = "start + i * delta"
+#define ONE_HOT                                                                            \
+    .inputs = "indices:*n depth:*n values:*", .outputs = "output", .infer = infer_one_hot, \
+    .run = run_one_hot, .work = ULP_WORK_MOVE
+#define RANGE                                                                       \
+    .inputs = "start:n limit:n delta:n", .outputs = "output", .infer = infer_range, \
+    .rows = rows_range, .derived = "i", .formula = "start + i * delta"
 #define WINDOW                                                                    \
     .inputs = "size:i", .outputs = "output",                                      \
     .attributes = "output_datatype:int=1; periodic:int=1", .infer = infer_window, \
@@ -365,9 +365,9 @@ const struct ulp_operator ulp_ops_generate[] = {
      .infer = infer_like, .run = run_eye, .work = ULP_WORK_MOVE},
     {.name = "HammingWindow", .since = 17, WINDOW, .formula = ANGLE "25 / 46 - 21 / 46 * cos(a)"},
     {.name = "HannWindow", .since = 17, WINDOW, .formula = ANGLE "0.5 - 0.5 * cos(a)"},
-    {.name = "Multinomial", .since = 7, .inputs = "input:f", .outputs = "output",
+    {.name = "Multinomial", .since = 7, .inputs = "input:fn", .outputs = "output",
      .attributes = "dtype:int=6; sample_size:int=1; seed:float", .infer = infer_multinomial,
-     .run = run_multinomial, .formulas = ULP_FORMULAS(&shares_of_classes), .stops = "*"},
+     .run = run_multinomial, .formulas = ULP_FORMULAS(&shares_of_classes)},
     {.name = "OneHot", .since = 9, ONE_HOT, .attributes = "axis:int=-1"},
     {.name = "RandomNormal", .since = 1, .inputs = "", .outputs = "output",
      .attributes = NORMAL "; shape:!ints",

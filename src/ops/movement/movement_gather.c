@@ -329,9 +329,9 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_gather[] = {
-    {.name = "Gather", .since = 1, .inputs = "data indices:i", .outputs = "output",
+    {.name = "Gather", .since = 1, .inputs = "data:t indices:i", .outputs = "output",
      .attributes = "axis:int=0",
-     .infer = infer_gather, .run = run_gather, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED, .gathers = true},
+     .infer = infer_gather, .run = run_gather, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {.name = "GatherElements", .since = 11, .inputs = "data indices:i", .outputs = "output",
      .attributes = "axis:int=0",
      .infer = infer_gather_elements, .run = run_gather_elements, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},

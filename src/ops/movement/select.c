@@ -414,13 +414,12 @@ static enum ulp_status run_unique(struct ulp_call *call, struct ulp_error *error
                : ULP_OK;
 }
 
-#define ARG                                                                     \
-    .inputs = "data", .outputs = "reduced", .infer = infer_arg, .run = run_arg, \
-    .work = ULP_WORK_MOVE, .compares = true
+#define ARG                                                                       \
+    .inputs = "data:c", .outputs = "reduced", .infer = infer_arg, .run = run_arg, \
+    .work = ULP_WORK_MOVE
 #define WITH_LAST "axis:int=0; keepdims:int=1; select_last_index:int=0"
-#define TOP_K                                                                                   \
-    .outputs = "values indices", .infer = infer_top_k, .run = run_top_k, .work = ULP_WORK_MOVE, \
-    .compares = true
+#define TOP_K \
+    .outputs = "values indices", .infer = infer_top_k, .run = run_top_k, .work = ULP_WORK_MOVE
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_select[] = {
@@ -432,21 +431,21 @@ const struct ulp_operator ulp_ops_select[] = {
     {.name = "Compress", .since = 9, .inputs = "input condition:b", .outputs = "output",
      .attributes = "axis:int",
      .infer = infer_compress, .run = run_compress, .work = ULP_WORK_MOVE},
-    {.name = "Hardmax", .since = 1, .inputs = "input", .outputs = "output",
+    {.name = "Hardmax", .since = 1, .inputs = "input:c", .outputs = "output",
      .attributes = "axis:int=1",
-     .infer = ulp_infer_first, .run = run_hardmax, .work = ULP_WORK_MOVE, .compares = true, .parameter = 1},
-    {.name = "Hardmax", .since = 13, .inputs = "input", .outputs = "output",
+     .infer = ulp_infer_first, .run = run_hardmax, .work = ULP_WORK_MOVE, .parameter = 1},
+    {.name = "Hardmax", .since = 13, .inputs = "input:c", .outputs = "output",
      .attributes = "axis:int=-1",
-     .infer = ulp_infer_first, .run = run_hardmax, .work = ULP_WORK_MOVE, .compares = true},
-    {.name = "NonZero", .since = 9, .inputs = "x", .outputs = "y", .infer = infer_non_zero,
-     .run = run_non_zero, .work = ULP_WORK_MOVE, .stops = "*"},
-    {.name = "TopK", .since = 1, .inputs = "x", TOP_K, .attributes = "axis:int=-1; k:!int"},
-    {.name = "TopK", .since = 10, .inputs = "x k:i", TOP_K, .attributes = "axis:int=-1"},
-    {.name = "TopK", .since = 11, .inputs = "x k:i", TOP_K,
+     .infer = ulp_infer_first, .run = run_hardmax, .work = ULP_WORK_MOVE},
+    {.name = "NonZero", .since = 9, .inputs = "x:n", .outputs = "y", .infer = infer_non_zero,
+     .run = run_non_zero, .work = ULP_WORK_MOVE},
+    {.name = "TopK", .since = 1, .inputs = "x:c", TOP_K, .attributes = "axis:int=-1; k:!int"},
+    {.name = "TopK", .since = 10, .inputs = "x:c k:i", TOP_K, .attributes = "axis:int=-1"},
+    {.name = "TopK", .since = 11, .inputs = "x:c k:i", TOP_K,
      .attributes = "axis:int=-1; largest:int=1; sorted:int=1"},
-    {.name = "Unique", .since = 11, .inputs = "x", .outputs = "y indices? inverse_indices? counts?",
+    {.name = "Unique", .since = 11, .inputs = "x:c", .outputs = "y indices? inverse_indices? counts?",
      .attributes = "axis:int; sorted:int=1", .infer = infer_unique, .run = run_unique,
-     .work = ULP_WORK_MOVE, .compares = true},
+     .work = ULP_WORK_MOVE},
     {0},
 };
 /* clang-format on */

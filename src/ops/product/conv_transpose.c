@@ -233,11 +233,11 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_conv_transpose[] = {
-    {.name = "ConvTranspose", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
+    {.name = "ConvTranspose", .since = 1, .inputs = "x:m w bias:m?=-0", .outputs = "y",
      .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; "
                    "output_padding:ints; "
                    "output_shape:ints; pads:ints; strides:ints", .infer = infer_conv_transpose,
-     .run = run_conv_transpose, .work = ULP_WORK_CONTRACTION, .weights = "w", .mixed = true,
+     .run = run_conv_transpose, .work = ULP_WORK_CONTRACTION, .weights = "w",
      .epilogue = "acc + bias"},
     {0},
 };

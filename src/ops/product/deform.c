@@ -259,11 +259,11 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_deform[] = {
-    {.name = "DeformConv", .since = 19, .inputs = "x w offset bias?=-0 mask?", .outputs = "y",
+    {.name = "DeformConv", .since = 19, .inputs = "x w offset:n bias?=-0 mask?", .outputs = "y",
      .attributes = "dilations:ints; group:int=1; kernel_shape:ints; offset_group:int=1; "
                    "pads:ints; strides:ints",
      .infer = infer_deform, .run = run_deform, .work = ULP_WORK_CONTRACTION, .weights = "w",
-     .stops = "offset", .formulas = ULP_FORMULAS(&place_of_tap), .epilogue = "acc + bias"},
+     .formulas = ULP_FORMULAS(&place_of_tap), .epilogue = "acc + bias"},
     {0},
 };
 /* clang-format on */

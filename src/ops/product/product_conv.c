@@ -137,11 +137,11 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_conv[] = {
-    {.name = "Conv", .since = 1, .inputs = "x w bias?=-0", .outputs = "y",
+    {.name = "Conv", .since = 1, .inputs = "x:m w bias:m?=-0", .outputs = "y",
      .attributes = "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; "
                    "pads:ints; strides:ints",
      .infer = infer_conv, .run = run_conv, .work = ULP_WORK_CONTRACTION, .weights = "w",
-     .mixed = true, .epilogue = "acc + bias"},
+     .epilogue = "acc + bias"},
     {0},
 };
 /* clang-format on */

@@ -201,15 +201,14 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
 #define GEMM                                                                                 \
     .outputs = "y", .attributes = "alpha:float=1; beta:float=1; transA:int=0; transB:int=0", \
     .infer = infer_gemm, .run = run_gemm, .work = ULP_WORK_CONTRACTION, .weights = "b",      \
-    .mixed = true, .blocks = true, .epilogue = "alpha * acc + beta * c"
+    .epilogue = "alpha * acc + beta * c"
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_matmul[] = {
-    {.name = "Gemm", .since = 7, .inputs = "a b c", GEMM},
-    {.name = "Gemm", .since = 11, .inputs = "a b c?=-0", GEMM},
-    {.name = "MatMul", .since = 1, .inputs = "a b", .outputs = "y", .infer = infer_matmul,
-     .run = run_matmul, .work = ULP_WORK_CONTRACTION, .weights = "b",
-     .mixed = true, .blocks = true},
+    {.name = "Gemm", .since = 7, .inputs = "a:m b:k c:m", GEMM},
+    {.name = "Gemm", .since = 11, .inputs = "a:m b:k c:m?=-0", GEMM},
+    {.name = "MatMul", .since = 1, .inputs = "a:m b:k", .outputs = "y", .infer = infer_matmul,
+     .run = run_matmul, .work = ULP_WORK_CONTRACTION, .weights = "b"},
     {0},
 };
 /* clang-format on */

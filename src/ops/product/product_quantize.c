@@ -349,9 +349,9 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
     .infer = infer_quantize, .rows = rows_parameters, .derived = "integer low high", \
     .formula =                                                                       \
         "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
-#define DEQUANTIZE                                                                          \
-    .inputs = "x:* x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
-    .rows = rows_parameters, .formula = "(x - x_zero_point) * x_scale", .unpacks = true
+#define DEQUANTIZE                                                                           \
+    .inputs = "x:*u x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
+    .rows = rows_parameters, .formula = "(x - x_zero_point) * x_scale"
 #define GEOMETRY                                                                          \
     "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
     "strides:ints"

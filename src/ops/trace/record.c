@@ -79,8 +79,7 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
     struct ulp_offset_range range = {.fits = true};
     if (!operand->tensor) {
         const char *constant = operand->constant;
-        operand->constant =
-            constant ? ulp_arena_text(trace->arena, constant, strlen(constant)) : NULL;
+        operand->constant = constant ? ulp_arena_copy(trace->arena, constant) : NULL;
         return constant && !operand->constant ? ulp_trace_fail(error) : ULP_OK;
     }
     if (rows->window) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "number/function/math.h"
+#include "run/lane.h"
 #include "run/plan/plan.h"
 
 /* Does the step use its input i as more than a parameter? A captured value: does a body? */
@@ -125,10 +126,8 @@ static enum ulp_status find_aliases(struct ulp_plan *plan, struct ulp_block *blo
     for (size_t s = 0; s < block->step_count; s++)
         for (size_t i = 0; i < block->steps[s].input_count; i++) {
             const struct ulp_step *step = &block->steps[s];
-            if (step->inputs[i] >= 0 &&
-                (step->bound.blocks || i >= step->own_input_count || ulp_is_parameter(step, i) ||
-                 !(step->bound.op->formula || step->bound.op->mixed ||
-                   ulp_is_weight(&step->bound, i))))
+            if (step->inputs[i] >= 0 && (step->bound.blocks || i >= step->own_input_count ||
+                                         ulp_is_parameter(step, i) || !ulp_takes_mixed(step, i)))
                 taken[step->inputs[i]] = true;
         }
     for (size_t s = 0; s < block->step_count; s++)

@@ -226,7 +226,7 @@ static enum ulp_status choose_two(const struct ulp_plan *plan, const char *names
                                   struct ulp_arena *scratch, struct ulp_error *error)
 {
     const char *comma = strchr(names, ',');
-    char *first = ulp_arena_text(scratch, names, strlen(names));
+    char *first = ulp_arena_copy(scratch, names);
     enum ulp_status status =
         !first   ? ulp_out_of_memory(error)
         : !comma ? ulp_fail(error, ULP_ERROR_USAGE, "'between:%s': expected between:A,B", names)

@@ -58,7 +58,7 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     static const struct ulp_keeps none;
     for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
         const char *name = options->names ? options->names[l] : NULL;
-        if (name && !(plan->names[l] = ulp_arena_text(plan->arena, name, strlen(name))))
+        if (name && !(plan->names[l] = ulp_arena_copy(plan->arena, name)))
             return ulp_out_of_memory(error);
         if (lanes[l].fuse == ULP_FUSE_GROUPS)
             status = ulp_plan_group(plan, l, options->groups ? &options->groups[l] : NULL, error);

@@ -43,12 +43,12 @@ static double converted_bytes(const struct ulp_plan *plan, const struct ulp_bloc
     for (size_t i = 0; i < step->input_count; i++) {
         const struct ulp_tensor *constant =
             step->inputs[i] >= 0 ? block->slots[step->inputs[i]].constant : NULL;
+        const struct ulp_slot *slot =
+            i < step->bound.input_slot_count ? &step->bound.inputs[i] : NULL;
         struct ulp_format from, storage;
-        if (constant && constant->element == ULP_ELEMENT_PACKED &&
-            !(i == 0 && step->bound.op->unpacks))
+        if (constant && constant->element == ULP_ELEMENT_PACKED && !(slot && slot->packed))
             bytes += (double)constant->count;
-        if (!constant || (i == 0 && step->bound.op->gathers) ||
-            !ulp_element_is_float(constant->element) ||
+        if (!constant || (slot && slot->table) || !ulp_element_is_float(constant->element) ||
             ulp_format_find(ulp_type_rows[constant->type].format, &from, NULL) != ULP_OK ||
             ulp_lane_format(lane, constant->type, &storage, NULL) != ULP_OK)
             continue;
@@ -60,7 +60,7 @@ static double converted_bytes(const struct ulp_plan *plan, const struct ulp_bloc
             : constant->element == ULP_ELEMENT_STORED ? sizeof(float)
                                                       : 0;
         const double own = (double)constant->count * (double)element_bytes;
-        if (!limit || !step->bound.op->blocks || own <= (double)(limit / ULP_TUNE_LOWERED_SHARE))
+        if (!limit || !(slot && slot->in_blocks) || own <= (double)(limit / ULP_TUNE_LOWERED_SHARE))
             bytes += own;
     }
     return bytes;

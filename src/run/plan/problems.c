@@ -26,7 +26,7 @@ enum ulp_status ulp_plan_add_problem(struct ulp_plan *plan, const char *text, co
     struct ulp_problems *problems = &plan->problems;
     int at = ulp_names_find(&problems->names, text);
     if (at < 0) {
-        const char *copy = ulp_arena_text(plan->arena, text, strlen(text));
+        const char *copy = ulp_arena_copy(plan->arena, text);
         at = (int)problems->count;
         if (!copy ||
             !ulp_plan_grow(plan->arena, &problems->items, problems->count, &problems->capacity,

@@ -36,20 +36,11 @@ bool rows_check_cases(const struct ulp_operator *row, rows_check *check, const c
     return found;
 }
 
-static bool is_named_in(const char *list, const char *name)
-{
-    const size_t length = strlen(name);
-    for (const char *at = list; at && *at; at += strcspn(at, " "), at += *at == ' ')
-        if (*at == '*' || (strncmp(at, name, length) == 0 && strcspn(at, " ") == length))
-            return true;
-    return false;
-}
-
 bool case_is_variable(const struct node_case *c, const struct ulp_bound *bound, size_t i)
 {
     return c->in[i] && ulp_type_is_float(c->in[i]->type) && i < bound->input_slot_count &&
            ulp_type_rows[c->in[i]->type].file_bits > 8 && bound->inputs[i].kind != 'p' &&
-           !is_named_in(bound->op->stops, bound->inputs[i].name);
+           !bound->inputs[i].number;
 }
 
 enum ulp_status case_call(const struct node_case *c, struct ulp_call call,

@@ -26,7 +26,7 @@ struct word {
     const char *text;
     size_t length;
     char kind;
-    bool variadic;
+    bool variadic, mixed;
 };
 
 /* Word number n of an inputs or outputs text; the last, when variadic, for all that follow. */
@@ -36,7 +36,8 @@ static bool find_word(const char *text, int n, struct word *out)
     for (const char *p = text ? text : ""; *(p += strspn(p, " ")); p += word.length) {
         word = (struct word){.text = p, .length = strcspn(p, " ")};
         const char *colon = memchr(p, ':', word.length);
-        word.kind = colon ? colon[1] : 0;
+        word.kind = colon && strchr("ibfp*", colon[1]) ? colon[1] : 0;
+        word.mixed = colon && memchr(colon, 'm', strcspn(colon, " ?="));
         word.variadic = p[word.length - 1] == '*' && !(colon && colon + 2 == p + word.length);
         *out = word;
         if (n-- == 0)
@@ -170,6 +171,13 @@ static enum ulp_type type_of(const struct node_case *c, const struct ulp_operato
     return word.kind == 'i' ? ULP_TYPE_INT64 : word.kind == 'b' ? ULP_TYPE_BOOL : ULP_TYPE_FLOAT;
 }
 
+static bool is_mixed(const struct ulp_operator *row, int place)
+{
+    struct word word = {0};
+    find_word(row->inputs, place, &word);
+    return word.mixed;
+}
+
 static struct shape shape_of(const struct node_case *c, int place)
 {
     const struct ulp_tensor *tensor = c->in[place] ? c->in[place] : c->in[0];
@@ -290,7 +298,7 @@ size_t variant_list(const struct ulp_operator *row, const struct node_case *c, s
         add(out, &count, VARIANT_TYPE, i, (int)VARIANT_TYPES);
         add(out, &count, VARIANT_VALUES, i, c->in[i] ? values * PARTS : 0);
         add(out, &count, VARIANT_CONSTANT, i,
-            (row->mixed || row->formula) && ulp_type_is_float(type_of(c, row, i)));
+            (is_mixed(row, i) || row->formula) && ulp_type_is_float(type_of(c, row, i)));
     }
     for (int a = 0, values; (values = variant_attribute_values(row, a)) >= 0; a++)
         add(out, &count, VARIANT_ATTRIBUTE, a, values);

@@ -176,7 +176,7 @@ enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct 
     struct ulp_grouping *grouping = ulp_arena_take(plan->arena, 1, sizeof *grouping);
     if (grouping) {
         grouping->count = groups->count;
-        grouping->name = ulp_arena_text(plan->arena, name, strlen(name));
+        grouping->name = ulp_arena_copy(plan->arena, name);
         grouping->first =
             ulp_arena_take(plan->arena, plan->node_count + 2, sizeof *grouping->first);
         grouping->rounded =
