@@ -1,6 +1,11 @@
 /* Fused runs in a tape: primitives on strips whose results only the next one reads are run
  * together, with the value in a register (number/strip/fused.h). Neither operands that are one
- * value a row nor the values between need a strip then. */
+ * value a row nor the values between need a strip then.
+ *
+ * The tape is gone through once, and a primitive joins the run that ends at one of its arguments,
+ * if nothing else reads that: each primitive is in one run, so of k of them a run reads and writes
+ * memory once instead of k times. The operations and their order are those of the tape, hence the
+ * bits. */
 #include "formula/evaluate/evaluate.h"
 
 #include "base/machine/cpu.h"

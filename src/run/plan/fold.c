@@ -3,7 +3,13 @@
  * known is run here, once, in FP32. Integer and boolean results become constants of every lane: a
  * shape computed through FP16 would be another shape, and no deployment computes shapes in the
  * engine's precision. Float results serve shape inference only; lanes compute them in their own
- * arithmetic. */
+ * arithmetic.
+ *
+ * Steps are in topological order, so one pass is enough: when a step is reached, all that can ever
+ * be known of its inputs is. A step is described once from the shapes of its inputs, and computed
+ * once, if their values are known and its results have FOLD_COUNT_MAX elements at most: the pass
+ * costs no more than that for each step, whatever the model's tensors are. What is not folded is
+ * only computed later; no value depends on where the limit lies. */
 #include <limits.h>
 #include <string.h>
 
