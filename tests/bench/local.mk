@@ -13,7 +13,7 @@ bench_measure_SOURCES = %D%/bench_measure.c %D%/bench.h
 bench_measure_CPPFLAGS = $(AM_CPPFLAGS)
 bench_measure_LDADD = libcore.la -lm
 
-EXTRA_DIST += %D%/instruction_sets.py %D%/networks.py %D%/operators.py %D%/process.py %D%/rounding.py
+EXTRA_DIST += %D%/instruction_sets.py %D%/networks.py %D%/operators.py %D%/page.py %D%/process.py %D%/rounding.py
 EXTRA_DIST += %D%/stack.py %D%/units.py
 
 # The scripts say so when python3 lacks onnxruntime or onnx.
@@ -26,4 +26,7 @@ bench: bench_contract bench_elementwise bench_measure bench_wide ulpscope
 	    python3 $(srcdir)/tests/bench/networks.py --ulpscope ./ulpscope && \
 	    python3 $(srcdir)/tests/bench/stack.py --ulpscope ./ulpscope; \
 	else echo "instruction sets side by side, networks, stack: not measured: no python3"; fi
-.PHONY: bench
+# doc/performance.md, from one run on a quiet machine.
+performance: bench_contract bench_elementwise bench_measure bench_wide ulpscope
+	python3 $(srcdir)/tests/bench/page.py --build . --out $(srcdir)/doc/performance.md
+.PHONY: bench performance
