@@ -9,8 +9,7 @@ include analysis/fit/local.mk
 include analysis/lint/local.mk
 include analysis/mixed/local.mk
 include analysis/emulation/local.mk
-include analysis/plan/local.mk
-include analysis/bits/local.mk
+include analysis/search/local.mk
 include analysis/overflow/local.mk
 include analysis/tolerance/local.mk
 include analysis/prove/local.mk

@@ -6,7 +6,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/tensor.h \
 	include/ulpscope/model.h \
 	include/ulpscope/array.h \
-	include/ulpscope/bits.h \
+	include/ulpscope/search.h \
 	include/ulpscope/schedule.h \
 	include/ulpscope/fit.h \
 	include/ulpscope/unit.h \
@@ -23,7 +23,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/study.h \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
-	include/ulpscope/plan.h \
 	include/ulpscope/overflow.h \
 	include/ulpscope/engine.h \
 	include/ulpscope/prove.h \

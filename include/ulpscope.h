@@ -6,7 +6,7 @@
  * units by themselves), schedule.h (in how many slices k was cut), fit.h (which unit and
  * schedule gave these bits), run.h (plan and run lanes side
  * by side), timings.h (where the time goes), audit.h (the audit), compare.h (recordings beside
- * the truth), plan.h (what to keep in a wider arithmetic), bits.h (the fewest bits for each layer),
+ * the truth), search.h (what to keep in a wider arithmetic, the fewest bits for each layer),
  * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
  * prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h (what an arithmetic
  * can meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look
@@ -39,8 +39,7 @@
 #include <ulpscope/study.h>
 #include <ulpscope/tolerance.h>
 #include <ulpscope/mixed.h>
-#include <ulpscope/plan.h>
-#include <ulpscope/bits.h>
+#include <ulpscope/search.h>
 #include <ulpscope/engine.h>
 #include <ulpscope/overflow.h>
 #include <ulpscope/prove.h>

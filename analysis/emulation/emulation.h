@@ -1,5 +1,5 @@
 /* Emulating one choice after another of each node's arithmetic on given samples, and judging the
- * outputs by tolerances: what searches (analysis/plan, analysis/bits) propose is proven here.
+ * outputs by tolerances: what searches (analysis/search) propose is proven here.
  * Functions enter no environment: their callers have. */
 #ifndef ULP_ANALYSIS_EMULATION_H
 #define ULP_ANALYSIS_EMULATION_H
@@ -25,7 +25,7 @@ struct ulp_emulated {
     const struct ulp_arithmetic *reference, *arithmetic;
     const struct ulp_sample *samples;
     size_t sample_count;
-    const char *const *tolerances; /* as in struct ulp_find_options */
+    const char *const *tolerances; /* as in struct ulp_search_options */
     size_t tolerance_count;
     int thread_count;
     bool allow_nonfinite_inputs;

@@ -8,13 +8,13 @@ doc/python.md has the rest. The functions are the library's (libulpscope); error
 """
 
 from ._audit import Audit, Lane, Metrics, Node, Output, QuickCheck, Time, Timings
-from ._bits import BitsPoint, BitsResult, LayerBits
 from ._errors import CancelledError, Error, InputError, LimitError, OutOfMemoryError, UnsupportedError, UsageError
 from ._fit import Candidate, Fit, Probe, fit
 from ._library import decode as _decode, lib as _lib
 from ._model import Model, Value
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Comparison, Overflow, LintResult, PlanResult, Proof, Tolerance
+from ._results import Comparison, Overflow, LintResult, Proof, Tolerance
+from ._search import Search, SearchLayer, SearchNode, SearchPoint
 from ._study import Study, StudyFit, StudyPoint, StudySeries, StudySetting, StudyTrials
 
 __version__: str = _decode(_lib.ulp_version())
@@ -22,8 +22,6 @@ __version__: str = _decode(_lib.ulp_version())
 __all__ = [
     "Arithmetic",
     "Audit",
-    "BitsPoint",
-    "BitsResult",
     "CancelledError",
     "Candidate",
     "Comparison",
@@ -33,7 +31,6 @@ __all__ = [
     "Format",
     "InputError",
     "Lane",
-    "LayerBits",
     "LimitError",
     "LintResult",
     "Metrics",
@@ -41,10 +38,13 @@ __all__ = [
     "Node",
     "OutOfMemoryError",
     "Output",
-    "PlanResult",
     "Probe",
     "Proof",
     "QuickCheck",
+    "Search",
+    "SearchLayer",
+    "SearchNode",
+    "SearchPoint",
     "Study",
     "StudyFit",
     "StudyPoint",

@@ -13,12 +13,12 @@ import numpy as np
 from . import _declarations as d
 from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
 from ._audit import Audit
-from ._bits import BitsResult, find_weight
 from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress, ProgressOption, make_progress
-from ._results import Comparison, Overflow, LintResult, PlanResult, Proof, Tolerance
+from ._results import Comparison, Overflow, LintResult, Proof, Tolerance
+from ._search import Search
 from ._shared import models, table
 from ._study import Study
 
@@ -298,43 +298,28 @@ class Model:
         arithmetic: ArithmeticName = "fp16",
         *,
         keep_in: ArithmeticName = "fp32",
+        cost: str | os.PathLike[str] = "nodes",
         reference: ArithmeticName = "mpfr:128",
         held_out: Samples = (),
         always: Sequence[str] = (),
         never: Sequence[str] = (),
-        budget: int = 0,
+        budget: float = 0,
         frontier: bool = False,
+        seconds: float = 0,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
-    ) -> PlanResult:
+    ) -> Search:
         """The smallest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"), proven by
-        runs. held_out: samples that are judged with the result and were not used to find it. LimitError: an input holds NaN or
-        infinity (unless that is allowed), or an output cannot be judged: it is empty, or has no finite element."""
-        names, sets = self._samples(samples)
-        held_names, held = self._samples(held_out) if held_out else ([], [])
-        tolerances = _list(tolerance)
-        found = Owner(d.ulp_found(), "ulp_found_free")
-        with Watch(make_progress(progress)) as watch:
-            options = d.ulp_find_options(
-                arithmetic=find_arithmetic(arithmetic).struct,
-                keep_in=find_arithmetic(keep_in).struct,
-                reference=find_arithmetic(reference).struct,
-                tolerances=_strings(tolerances),
-                tolerance_count=len(tolerances),
-                always=_strings(always),
-                always_count=len(always),
-                never=_strings(never),
-                never_count=len(never),
-                budget=budget,
-                frontier=frontier,
-                allow_nonfinite_inputs=allow_nonfinite_inputs,
-                thread_count=threads,
-                progress=ctypes.pointer(watch.observer),
-            )
-            lists = (_sample_items(names, sets), len(sets), _sample_items(held_names, held), len(held))
-            call("ulp_plan_find", self._model, byref(options), *lists, byref(found.value))
-        return PlanResult.of(found)
+        runs. cost: what is to be least: "nodes", "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
+        held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
+        best so far. LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
+        empty, or has no finite element."""
+        formats = [find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
+        return self._search(
+            samples, held_out, progress, formats=formats, by_node=True, tolerances=_list(tolerance), cost=cost, reference=reference, always=always,
+            never=never, budget=budget, frontier=frontier, seconds=seconds, allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
+        )  # fmt: skip
 
     def bits(
         self,
@@ -343,43 +328,42 @@ class Model:
         *,
         formats: Sequence[str] = (),
         parts: str | None = None,
-        weigh: str = "layers",
+        cost: str | os.PathLike[str] = "bits",
         headroom: float = 1,
         expected: float = 0,
         reference: ArithmeticName = "mpfr:128",
         held_out: Samples = (),
+        always: Sequence[str] = (),
+        never: Sequence[str] = (),
         seconds: float = 0,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
-    ) -> BitsResult:
+    ) -> Search:
         """The fewest bits for each layer, mantissa and exponent apart (or one of `formats` for each), so that every output meets
-        the tolerances ("sqnr_db=40"), proven by emulation. weigh: "layers", "weights", "memory" or "work". held_out: samples that
-        are judged with the result and were not used to find it. expected: the model's error is also at most so many times what is
-        allowed (0: not limited). seconds: the search ends then, with the best so far. LimitError: as of `plan`."""
+        the tolerances ("sqnr_db=40"), proven by emulation. cost: as of `plan`. held_out: samples that are judged with the result
+        and were not used to find it. expected: the model's error is also at most so many times what is allowed (0: not limited).
+        seconds: the search ends then, with the best so far. LimitError: as of `plan`."""
+        return self._search(
+            samples, held_out, progress, formats=formats, parts=None if parts is None else parts.encode(), tolerances=_list(tolerance), cost=cost,
+            reference=reference, always=always, never=never, frontier=True, headroom=headroom, expected=expected, seconds=seconds,
+            allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
+        )  # fmt: skip
+
+    def _search(self, samples: Samples, held_out: Samples, progress: ProgressOption, **given: Any) -> Search:
         names, sets = self._samples(samples)
         held_names, held = self._samples(held_out) if held_out else ([], [])
-        tolerances = _list(tolerance)
-        bits = Owner(d.ulp_bits(), "ulp_bits_free")
+        for many in ("formats", "tolerances", "always", "never"):
+            items = given.pop(many)
+            given |= {many: _strings(items), ("format" if many == "formats" else "tolerance" if many == "tolerances" else many) + "_count": len(items)}
+        given["reference"] = find_arithmetic(given["reference"]).struct
+        given["cost"] = os.fsencode(given["cost"])
+        found = Owner(d.ulp_search(), "ulp_search_free")
         with Watch(make_progress(progress)) as watch:
-            options = d.ulp_bits_options(
-                reference=find_arithmetic(reference).struct,
-                formats=_strings(formats),
-                format_count=len(formats),
-                parts=None if parts is None else parts.encode(),
-                tolerances=_strings(tolerances),
-                tolerance_count=len(tolerances),
-                weight=find_weight(weigh),
-                headroom=headroom,
-                expected=expected,
-                seconds=seconds,
-                allow_nonfinite_inputs=allow_nonfinite_inputs,
-                thread_count=threads,
-                progress=ctypes.pointer(watch.observer),
-            )
+            options = d.ulp_search_options(progress=ctypes.pointer(watch.observer), **given)
             lists = (_sample_items(names, sets), len(sets), _sample_items(held_names, held), len(held))
-            call("ulp_bits_find", self._model, byref(options), *lists, byref(bits.value))
-        return BitsResult.of(bits)
+            call("ulp_search_run", self._model, byref(options), *lists, byref(found.value))
+        return Search.of(found)
 
     def prove(
         self,

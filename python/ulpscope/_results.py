@@ -1,5 +1,5 @@
 """What the library concludes beside audits and studies, as dataclasses. Fields have the names and meanings of the public headers
-(overflow.h, prove.h, plan.h, lint.h, tolerance.h, compare.h); NaN means "not defined"."""
+(overflow.h, prove.h, lint.h, tolerance.h, compare.h); NaN means "not defined"."""
 
 from __future__ import annotations
 
@@ -120,56 +120,6 @@ class Overflow(Written):
                 if n.outputs and n.verdict != "safe"
             ),
         )
-
-
-@dataclass(frozen=True)
-class KeptNode:
-    index: int
-    name: str
-    op: str
-    always: bool
-    without: float  #: the ratio when this node alone is released
-
-
-@dataclass(frozen=True)
-class PlanResult:
-    """The nodes to keep in a wider arithmetic so that the tolerances hold."""
-
-    met: bool
-    reaches: bool
-    minimal: bool
-    before: float  #: worst ratio of error and tolerance without, with every node, and with the kept ones
-    full: float
-    after: float
-    kept: list[KeptNode]
-    node_count: int
-    runs: int
-    seconds: float
-    frontier: list[tuple[int, float]]  #: nodes kept, least ratio
-    _owner: Owner = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, owner: Owner) -> PlanResult:
-        struct = owner.value
-        kept = [fill(KeptNode, struct.kept[i]) for i in range(struct.kept_count)]
-        frontier = [(struct.frontier[i].count, struct.frontier[i].ratio) for i in range(struct.frontier_count)]
-        return fill(cls, struct, kept=kept, frontier=frontier, _owner=owner)
-
-    def summary(self) -> str:
-        return text("ulp_found_text", byref(self._owner.value))
-
-    __str__ = summary
-
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """plan.json and the options for runtimes (doc/plan.md)."""
-        call("ulp_found_write", byref(self._owner.value), option(folder))
-
-    def frame(self) -> pandas.DataFrame:
-        return frame_of(flat(node) for node in self.kept)
-
-    def _repr_html_(self) -> str:
-        shown = table(["node", "operator", "ratio without it"], ((n.name, n.op, n.without) for n in self.kept))
-        return f"<p>{'met' if self.met else 'not met'}, {len(self.kept)} of {self.node_count} nodes kept</p>{shown}"
 
 
 @dataclass(frozen=True)

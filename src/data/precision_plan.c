@@ -74,9 +74,9 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
 static const char *const plan_keys[] = {
     "arithmetic", "keep",     "verdict",    "model",   "reference", "tolerance",  "met",
     "minimal",    "follows",  "before",     "after",   "casts",     "validated",  "mixed",
-    "nodes",      "runs",     "node_count", "weight",  "timed_out", "uniform",    "uniforms",
+    "nodes",      "runs",     "node_count", "cost",    "timed_out", "uniform",    "uniforms",
     "layers",     "frontier", "samples",    "tried",   "full",      "ratio",      "expected",
-    "bits",       "mantissa", "exponent",   "relaxed", "headroom",  "total_bits", "total_weight"};
+    "bits",       "mantissa", "exponent",   "relaxed", "headroom",  "total_cost", "total_weight"};
 
 static enum ulp_status read_plan(void *out, const char *name, const json_t *root,
                                  struct ulp_arena *arena, struct ulp_error *error)

@@ -15,9 +15,9 @@ static const struct text_graph three = {"x",
 enum { SAMPLES = 2 };
 
 /* The last sample is held out, too. */
-static inline enum ulp_status find(const struct ulp_model *model, struct ulp_bits_options options,
+static inline enum ulp_status find(const struct ulp_model *model, struct ulp_search_options options,
                                    const char *tolerance, const struct ulp_tensor_set *samples,
-                                   size_t sample_count, struct ulp_bits *out,
+                                   size_t sample_count, struct ulp_search *out,
                                    struct ulp_error *error)
 {
     struct ulp_sample list[SAMPLES];
@@ -26,10 +26,11 @@ static inline enum ulp_status find(const struct ulp_model *model, struct ulp_bit
     options.reference = test_arithmetic("mpfr:128");
     options.tolerances = &tolerance;
     options.tolerance_count = 1;
+    options.frontier = true;
     if (!options.thread_count)
         options.thread_count = 1;
-    return ulp_bits_find(model, &options, list, sample_count, &list[sample_count - 1], 1, out,
-                         error);
+    return ulp_search_run(model, &options, list, sample_count, &list[sample_count - 1], 1, out,
+                          error);
 }
 
 #endif

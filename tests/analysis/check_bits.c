@@ -120,7 +120,7 @@ static int find_least(const struct oracle *oracle, const double *db, size_t coun
 }
 
 /* The index of the result's allocation, whose formats are among the oracle's. */
-static size_t index_of(const struct oracle *oracle, const struct ulp_bits *bits)
+static size_t index_of(const struct oracle *oracle, const struct ulp_search *bits)
 {
     size_t index = 0;
     ck_assert_uint_eq(bits->layer_count, oracle->layers);
@@ -139,8 +139,8 @@ static size_t index_of(const struct oracle *oracle, const struct ulp_bits *bits)
 /* ---- every allocation was tried ---- */
 
 /* What is found against all allocations; returns the bits more than the least. */
-static int expect_least(const struct oracle *oracle, const struct ulp_bits *bits, const double *db,
-                        size_t count, double limit)
+static int expect_least(const struct oracle *oracle, const struct ulp_search *bits,
+                        const double *db, size_t count, double limit)
 {
     const int least = find_least(oracle, db, count, limit);
     ck_assert_int_eq(bits->met, least < INT32_MAX);
@@ -150,14 +150,14 @@ static int expect_least(const struct oracle *oracle, const struct ulp_bits *bits
     ck_assert_msg(db[index] >= limit, "%.17g dB", db[index]);
     ck_assert_double_eq_tol(bits->samples[0].ratio <= 1 ? bits->ratio : NAN,
                             pow(10, (limit - db[index]) / 20), 1e-6 * bits->ratio);
-    ck_assert_double_eq(bits->total_bits, cost_of(oracle, index));
+    ck_assert_double_eq(bits->total_cost, cost_of(oracle, index));
     ck_assert(bits->minimal);
     ck_assert_int_ge(cost_of(oracle, index), least);
     return cost_of(oracle, index) - least;
 }
 
 /* No layer can get the next lower number of bits: the oracle says so, too. */
-static void expect_minimal(const struct oracle *oracle, const struct ulp_bits *bits,
+static void expect_minimal(const struct oracle *oracle, const struct ulp_search *bits,
                            const double *db, double limit)
 {
     const size_t index = index_of(oracle, bits);
@@ -202,8 +202,8 @@ START_TEST(the_least_of_a_list_is_found)
         open_oracle(&oracle, model, "e8m23");
         double *db = run_all(&oracle, &count);
         for (double limit = 4.25; limit < 160; limit += limit < 60 ? 3.5 : 40) {
-            const struct ulp_bits_options options = {.formats = listed, .format_count = LISTED};
-            struct ulp_bits bits;
+            const struct ulp_search_options options = {.formats = listed, .format_count = LISTED};
+            struct ulp_search bits;
             struct ulp_error error;
             char tolerance[64];
             snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
@@ -215,7 +215,7 @@ START_TEST(the_least_of_a_list_is_found)
             ck_assert_int_le(more, 4);
             excess += more;
             cases += bits.met;
-            ulp_bits_free(&bits);
+            ulp_search_free(&bits);
         }
         free(db);
         close_oracle(&oracle);
@@ -241,7 +241,7 @@ START_TEST(the_least_of_exponent_and_mantissa_is_found)
     for (int e = 0; e < EXPONENTS; e++)
         for (int m = 0; m < MANTISSAS; m++) {
             char name[128];
-            snprintf(name, sizeof name, "e%dm%d,%s", e + 2, m + 1, ULP_BITS_PARTS);
+            snprintf(name, sizeof name, "e%dm%d,%s", e + 2, m + 1, ULP_SEARCH_PARTS);
             formats[e * MANTISSAS + m] = test_arithmetic(name);
             widths[e * MANTISSAS + m] = e + m + 4;
         }
@@ -252,20 +252,20 @@ START_TEST(the_least_of_exponent_and_mantissa_is_found)
                             .formats = formats,
                             .bits = widths};
     size_t count;
-    open_oracle(&oracle, model, "e8m23," ULP_BITS_PARTS);
+    open_oracle(&oracle, model, "e8m23," ULP_SEARCH_PARTS);
     double *db = run_all(&oracle, &count);
     for (double limit = 8.25; limit < 45; limit += 4) {
-        struct ulp_bits bits;
+        struct ulp_search bits;
         struct ulp_error error;
         char tolerance[64];
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-        ck_ulp_ok(find(model, (struct ulp_bits_options){0}, tolerance, samples, 1, &bits, &error),
+        ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerance, samples, 1, &bits, &error),
                   error);
         const int more = expect_least(&oracle, &bits, db, count, limit);
         ck_assert_int_le(more, 1);
         excess += more;
         cases++;
-        ulp_bits_free(&bits);
+        ulp_search_free(&bits);
     }
     ck_assert_msg(3 * excess <= cases, "%d bits more than the least in %d cases", excess, cases);
     free(db);

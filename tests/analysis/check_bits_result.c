@@ -24,23 +24,26 @@ START_TEST(an_allocation_is_read_back)
 {
     struct ulp_model *model = text_load(written[_i]);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    static const char *const contents[] = {"\"verdict\": \"Outputs stay within sqnr_db=",
-                                           "tolerance,error,bits,mantissa,uniform_bits\n"};
+    static const char *const contents[][2] = {{"bits.json",
+                                               "\"verdict\": \"Outputs stay within sqnr_db="},
+                                              {"frontier.csv",
+                                               "tolerance,error,bits,mantissa,uniform_bits,cost\n"},
+                                              {"frontier.svg", "</svg>"}};
     for (double limit = 20; limit < 80; limit += 25) {
         struct ulp_precision_plan read;
-        struct ulp_bits bits;
+        struct ulp_search bits;
         struct ulp_error error;
         char tolerance[64], *text;
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-        ck_ulp_ok(find(model, (struct ulp_bits_options){.headroom = 1}, tolerance, &inputs, 1,
+        ck_ulp_ok(find(model, (struct ulp_search_options){.headroom = 1}, tolerance, &inputs, 1,
                        &bits, &error),
                   error);
         ck_assert(bits.met && bits.minimal && bits.layer_count > 0);
-        ck_ulp_ok(ulp_bits_write(&bits, test_folder("out"), &error), error);
-        for (size_t f = 0; ulp_bits_file_name(f); f++) {
+        ck_ulp_ok(ulp_search_write(&bits, test_folder("out"), &error), error);
+        for (size_t f = 0; f < sizeof contents / sizeof *contents; f++) {
             char path[512];
-            snprintf(path, sizeof path, "%s/%s", test_folder("out"), ulp_bits_file_name(f));
-            ck_assert_msg(oracle_file_has(path, contents[f]), "%s", path);
+            snprintf(path, sizeof path, "%s/%s", test_folder("out"), contents[f][0]);
+            ck_assert_msg(oracle_file_has(path, contents[f][1]), "%s", path);
         }
         ck_ulp_ok(ulp_precision_plan_read(test_folder("out/bits.json"), NULL, &read, &error),
                   error);
@@ -48,14 +51,14 @@ START_TEST(an_allocation_is_read_back)
         ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read), bits.samples[0].value,
                                 1e-6);
         ck_assert_double_ge(bits.samples[0].value, limit);
-        ck_ulp_ok(ulp_bits_text(&bits, &text, &error), error);
+        ck_ulp_ok(ulp_search_text(&bits, &text, &error), error);
         ck_assert_msg(strncmp(text, "Outputs stay within sqnr_db=", 28) == 0 &&
                           strstr(text, "No single layer can do with fewer bits") &&
                           strstr(text, "1 of 1 held-out samples"),
                       "%s", text);
         free(text);
         ulp_precision_plan_free(&read);
-        ulp_bits_free(&bits);
+        ulp_search_free(&bits);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -69,15 +72,15 @@ START_TEST(ranges_have_headroom)
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     int exponents[2];
     for (int headroom = 0; headroom < 2; headroom++) {
-        struct ulp_bits bits;
+        struct ulp_search bits;
         struct ulp_error error;
         double largest = 0;
-        ck_ulp_ok(find(model, (struct ulp_bits_options){.headroom = 3 * headroom}, "sqnr_db=30",
+        ck_ulp_ok(find(model, (struct ulp_search_options){.headroom = 3 * headroom}, "sqnr_db=30",
                        &inputs, 1, &bits, &error),
                   error);
         ck_assert(bits.met);
         for (size_t l = 0; l < bits.layer_count; l++) {
-            const struct ulp_bits_layer *layer = &bits.layers[l];
+            const struct ulp_search_layer *layer = &bits.layers[l];
             struct ulp_format format;
             ck_ulp_ok(ulp_format_find(bits.formats[layer->format].name, &format, &error), error);
             ck_assert_double_ge(format.max_finite, layer->largest * exp2(3 * headroom));
@@ -88,7 +91,7 @@ START_TEST(ranges_have_headroom)
             }
         }
         ck_assert_double_gt(largest, 65504); /* of "larger" */
-        ulp_bits_free(&bits);
+        ulp_search_free(&bits);
     }
     ck_assert_int_gt(exponents[0], 5);
     ck_assert_int_ge(exponents[1], exponents[0]);
@@ -105,13 +108,13 @@ START_TEST(threads_do_not_matter)
     struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
     char *texts[3];
     for (int t = 0; t < 3; t++) {
-        struct ulp_bits bits;
+        struct ulp_search bits;
         struct ulp_error error;
-        ck_ulp_ok(find(model, (struct ulp_bits_options){.thread_count = 2 * t + 1}, "sqnr_db=33",
+        ck_ulp_ok(find(model, (struct ulp_search_options){.thread_count = 2 * t + 1}, "sqnr_db=33",
                        &inputs, 1, &bits, &error),
                   error);
-        ck_ulp_ok(ulp_bits_text(&bits, &texts[t], &error), error);
-        ulp_bits_free(&bits);
+        ck_ulp_ok(ulp_search_text(&bits, &texts[t], &error), error);
+        ulp_search_free(&bits);
     }
     ck_assert_str_eq(texts[0], texts[1]);
     ck_assert_str_eq(texts[0], texts[2]);
@@ -127,11 +130,12 @@ START_TEST(bits_are_counted)
 {
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
-    for (size_t w = 0; ulp_bits_weight_name(w); w++) {
-        struct ulp_bits bits;
+    for (size_t c = 0; ulp_search_cost_name(c); c++) {
+        const double per_bit = strcmp(ulp_search_cost_name(c), "bytes") == 0 ? 0.125 : 1;
+        struct ulp_search bits;
         struct ulp_error error;
         double sum = 0, weights = 0, share = 0;
-        ck_ulp_ok(find(model, (struct ulp_bits_options){.weight = (enum ulp_bits_weight)w},
+        ck_ulp_ok(find(model, (struct ulp_search_options){.cost = ulp_search_cost_name(c)},
                        "sqnr_db=33", &inputs, 1, &bits, &error),
                   error);
         ck_assert(bits.met);
@@ -141,35 +145,35 @@ START_TEST(bits_are_counted)
             share += bits.layers[l].share;
             ck_assert_double_ge(bits.layers[l].weight, 1);
         }
-        ck_assert_double_eq_tol(bits.total_bits, sum, 1e-9 * sum);
+        ck_assert_double_eq_tol(bits.total_cost, sum * per_bit, 1e-9 * sum);
         ck_assert_double_eq_tol(bits.bits, sum / weights, 1e-9 * sum / weights);
         ck_assert_double_eq_tol(share, 1, 1e-9);
         ck_assert_double_eq_tol(bits.bits, bits.mantissa + bits.exponent + 1, 1e-9);
         ck_assert_int_ge(bits.uniform, 0);
         ck_assert_double_le(bits.bits, bits.uniforms[bits.uniform].bits);
         for (size_t p = 0; p < bits.point_count; p++) {
-            const struct ulp_bits_point *point = &bits.frontier[p];
+            const struct ulp_search_point *point = &bits.frontier[p];
             ck_assert_double_le(point->ratio, point->allowed);
             ck_assert(!(point->bits > point->uniform_bits));
             ck_assert(p == 0 || point->bits >= bits.frontier[p - 1].bits);
             ck_assert(point->allowed != 1 || point->bits == bits.bits);
         }
         ck_assert_uint_gt(bits.point_count, 3);
-        ulp_bits_free(&bits);
+        ulp_search_free(&bits);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
 END_TEST
 
-static void expect_text(const struct ulp_bits *bits, const char *begins)
+static void expect_text(const struct ulp_search *bits, const char *begins)
 {
     struct ulp_error error;
     char *text;
-    ck_ulp_ok(ulp_bits_text(bits, &text, &error), error);
+    ck_ulp_ok(ulp_search_text(bits, &text, &error), error);
     ck_assert_msg(strncmp(text, begins, strlen(begins)) == 0, "%s", text);
     free(text);
-    ck_ulp_ok(ulp_bits_write(bits, test_folder("out"), &error), error);
+    ck_ulp_ok(ulp_search_write(bits, test_folder("out"), &error), error);
 }
 
 START_TEST(some_tolerances_are_not_met)
@@ -178,16 +182,16 @@ START_TEST(some_tolerances_are_not_met)
     struct ulp_model *model = text_load(&three);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     for (size_t t = 0; t < sizeof tolerances / sizeof *tolerances; t++) {
-        struct ulp_bits bits;
+        struct ulp_search bits;
         struct ulp_error error;
         char begins[64];
-        ck_ulp_ok(find(model, (struct ulp_bits_options){0}, tolerances[t], &inputs, 1, &bits,
+        ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerances[t], &inputs, 1, &bits,
                        &error),
                   error);
         ck_assert(!bits.met && !bits.minimal && bits.layer_count == 0 && bits.full > 1);
         snprintf(begins, sizeof begins, "No allocation meets %s: ", tolerances[t]);
         expect_text(&bits, begins);
-        ulp_bits_free(&bits);
+        ulp_search_free(&bits);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -201,13 +205,13 @@ START_TEST(models_without_floats_have_no_layers)
 {
     struct ulp_model *model = text_load(&whole);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_bits bits;
+    struct ulp_search bits;
     struct ulp_error error;
-    ck_ulp_ok(find(model, (struct ulp_bits_options){0}, "max_abs=0", &inputs, 1, &bits, &error),
+    ck_ulp_ok(find(model, (struct ulp_search_options){0}, "max_abs=0", &inputs, 1, &bits, &error),
               error);
     ck_assert(bits.met && bits.layer_count == 0);
     expect_text(&bits, "Nothing to allocate: ");
-    ulp_bits_free(&bits);
+    ulp_search_free(&bits);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -220,16 +224,16 @@ START_TEST(the_expected_error_can_be_limited)
     struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
     double total[2];
     for (int limited = 0; limited < 2; limited++) {
-        struct ulp_bits bits;
+        struct ulp_search bits;
         struct ulp_error error;
-        ck_ulp_ok(find(model, (struct ulp_bits_options){.expected = limited ? 0.5 : 0},
+        ck_ulp_ok(find(model, (struct ulp_search_options){.expected = limited ? 0.5 : 0},
                        "sqnr_db=33", &inputs, 1, &bits, &error),
                   error);
         ck_assert(bits.met && bits.minimal && bits.ratio <= 1);
         ck_assert(!limited || bits.predicted <= 0.5);
         ck_assert(limited || bits.predicted > 0.5);
-        total[limited] = bits.total_bits;
-        ulp_bits_free(&bits);
+        total[limited] = bits.total_cost;
+        ulp_search_free(&bits);
     }
     ck_assert_double_gt(total[1], total[0]);
     ulp_tensor_set_free(&inputs);
@@ -241,16 +245,16 @@ START_TEST(the_time_can_be_over)
 {
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_bits bits;
+    struct ulp_search bits;
     struct ulp_error error;
-    ck_ulp_ok(find(model, (struct ulp_bits_options){.seconds = 1e-9}, "sqnr_db=40", &inputs, 1,
+    ck_ulp_ok(find(model, (struct ulp_search_options){.seconds = 1e-9}, "sqnr_db=40", &inputs, 1,
                    &bits, &error),
               error);
     /* every layer in the widest format has run, and meets it */
     ck_assert(bits.timed_out && bits.met && !bits.minimal);
     ck_assert_double_eq(bits.bits, 32);
     expect_text(&bits, "Outputs stay within ");
-    ulp_bits_free(&bits);
+    ulp_search_free(&bits);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -265,17 +269,17 @@ START_TEST(what_cannot_be_asked_is_refused)
                                            {"nothing", "fp32"}};
     struct ulp_model *model = text_load(&three);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    struct ulp_bits bits;
+    struct ulp_search bits;
     struct ulp_error error;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         ck_assert_int_eq(find(model,
-                              (struct ulp_bits_options){.formats = lists[i], .format_count = 2},
+                              (struct ulp_search_options){.formats = lists[i], .format_count = 2},
                               "sqnr_db=40", &inputs, 1, &bits, &error),
                          ULP_ERROR_USAGE);
-    ck_assert_int_eq(find(model, (struct ulp_bits_options){.parts = "sideways"}, "sqnr_db=40",
+    ck_assert_int_eq(find(model, (struct ulp_search_options){.parts = "sideways"}, "sqnr_db=40",
                           &inputs, 1, &bits, &error),
                      ULP_ERROR_USAGE);
-    ck_assert_int_eq(find(model, (struct ulp_bits_options){0}, "z:rms=0", &inputs, 1, &bits,
+    ck_assert_int_eq(find(model, (struct ulp_search_options){0}, "z:rms=0", &inputs, 1, &bits,
                           &error),
                      ULP_ERROR_USAGE);
     ulp_tensor_set_free(&inputs);

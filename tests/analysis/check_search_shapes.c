@@ -81,25 +81,27 @@ static double run_all(const struct searched *s, const char *base, const char *co
 /* ---- plans ---- */
 
 static void find_plan(const struct searched *s, double limit, int threads, const char *folder,
-                      struct ulp_found *out)
+                      struct ulp_search *out)
 {
     char tolerance[40];
     const char *const tolerances[] = {tolerance};
-    const struct ulp_find_options options = {.arithmetic = test_arithmetic("bf16"),
-                                             .keep_in = test_arithmetic("fp32"),
-                                             .reference = test_arithmetic("mpfr:128"),
-                                             .tolerances = tolerances,
-                                             .tolerance_count = 1,
-                                             .mixed_folder = folder,
-                                             .thread_count = threads};
+    static const char *const formats[] = {"fp32", "bf16"};
+    const struct ulp_search_options options = {.formats = formats,
+                                               .format_count = 2,
+                                               .by_node = true,
+                                               .reference = test_arithmetic("mpfr:128"),
+                                               .tolerances = tolerances,
+                                               .tolerance_count = 1,
+                                               .mixed_folder = folder,
+                                               .thread_count = threads};
     struct ulp_error error;
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-    ck_ulp_ok(ulp_plan_find(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES, HELD_OUT,
-                            out, &error),
+    ck_ulp_ok(ulp_search_run(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES,
+                             HELD_OUT, out, &error),
               error);
 }
 
-static void expect_plan(const struct searched *s, const struct ulp_found *found, double limit)
+static void expect_plan(const struct searched *s, const struct ulp_search *found, double limit)
 {
     const char *of[NODES] = {"bf16", "bf16", "bf16", "bf16", "bf16"};
     for (size_t k = 0; k < found->kept_count; k++)
@@ -107,11 +109,11 @@ static void expect_plan(const struct searched *s, const struct ulp_found *found,
     ck_assert(found->met && found->minimal);
     ck_assert_uint_eq(found->sample_count, SAMPLES);
     for (size_t i = 0; i < ALL; i++) {
-        const struct ulp_found_sample *sample =
+        const struct ulp_search_sample *sample =
             i < SAMPLES ? &found->samples[i] : &found->validated[i - SAMPLES];
         const double db = run_alone(s, i, "bf16", of);
         ck_assert_str_eq(sample->name, s->samples[i].name);
-        ck_assert_double_eq_tol(sample->after.value, db, DB_NEAR);
+        ck_assert_double_eq_tol(sample->value, db, DB_NEAR);
         ck_assert(i >= SAMPLES || db >= limit);
     }
     ck_assert_uint_eq(found->validated_met, run_alone(s, SAMPLES, "bf16", of) >= limit);
@@ -122,14 +124,13 @@ static void expect_plan(const struct searched *s, const struct ulp_found *found,
     }
 }
 
-static void expect_same(const struct ulp_found *a, const struct ulp_found *b)
+static void expect_same(const struct ulp_search *a, const struct ulp_search *b)
 {
     ck_assert_uint_eq(a->kept_count, b->kept_count);
     for (size_t k = 0; k < a->kept_count; k++)
         ck_assert_uint_eq(a->kept[k].index, b->kept[k].index);
     for (size_t i = 0; i < SAMPLES; i++)
-        ck_assert(memcmp(&a->samples[i].after.value, &b->samples[i].after.value, sizeof(double)) ==
-                  0);
+        ck_assert(memcmp(&a->samples[i].value, &b->samples[i].value, sizeof(double)) == 0);
 }
 
 START_TEST(plans_of_any_shapes)
@@ -139,7 +140,7 @@ START_TEST(plans_of_any_shapes)
     size_t kept = 0;
     open_searched(&s);
     for (double limit = 41.25; limit < 95; limit += 7) {
-        struct ulp_found found, other;
+        struct ulp_search found, other;
         const char *folder = limit > 70 ? NULL : test_folder("mixed");
         ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
         find_plan(&s, limit, 1, folder, &found);
@@ -150,8 +151,8 @@ START_TEST(plans_of_any_shapes)
         if (folder && found.mixed.path)
             ck_assert_uint_eq(found.mixed.sample_count, SAMPLES);
         ck_assert(!folder || found.mixed.path || found.kept_count == NODES);
-        ulp_found_free(&found);
-        ulp_found_free(&other);
+        ulp_search_free(&found);
+        ulp_search_free(&other);
     }
     ck_assert_uint_gt(kept, 5);
     close_searched(&s);
@@ -160,26 +161,26 @@ END_TEST
 
 /* ---- bits ---- */
 
-static void find_bits(const struct searched *s, double limit, int threads, struct ulp_bits *out)
+static void find_bits(const struct searched *s, double limit, int threads, struct ulp_search *out)
 {
     static const char *const formats[] = {"bf16", "e8m10", "fp32"};
     char tolerance[40];
     const char *const tolerances[] = {tolerance};
-    const struct ulp_bits_options options = {.reference = test_arithmetic("mpfr:128"),
-                                             .formats = formats,
-                                             .format_count = 3,
-                                             .tolerances = tolerances,
-                                             .tolerance_count = 1,
-                                             .headroom = 1,
-                                             .thread_count = threads};
+    const struct ulp_search_options options = {.reference = test_arithmetic("mpfr:128"),
+                                               .formats = formats,
+                                               .format_count = 3,
+                                               .tolerances = tolerances,
+                                               .tolerance_count = 1,
+                                               .headroom = 1,
+                                               .thread_count = threads};
     struct ulp_error error;
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-    ck_ulp_ok(ulp_bits_find(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES, HELD_OUT,
-                            out, &error),
+    ck_ulp_ok(ulp_search_run(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES,
+                             HELD_OUT, out, &error),
               error);
 }
 
-static void expect_bits(const struct searched *s, const struct ulp_bits *bits, double limit)
+static void expect_bits(const struct searched *s, const struct ulp_search *bits, double limit)
 {
     static const char *const fewer[] = {"bf16", "e8m10"};
     const char *of[NODES];
@@ -188,7 +189,7 @@ static void expect_bits(const struct searched *s, const struct ulp_bits *bits, d
     for (size_t l = 0; l < NODES; l++)
         of[bits->layers[l].index] = bits->formats[bits->layers[l].format].arithmetic;
     for (size_t i = 0; i < ALL; i++) {
-        const struct ulp_bits_sample *sample =
+        const struct ulp_search_sample *sample =
             i < SAMPLES ? &bits->samples[i] : &bits->validated[i - SAMPLES];
         ck_assert_str_eq(sample->name, s->samples[i].name);
         ck_assert_double_eq_tol(sample->value, run_alone(s, i, bits->base, of), DB_NEAR);
@@ -210,7 +211,7 @@ START_TEST(bits_of_any_shapes)
     struct searched s;
     open_searched(&s);
     for (double limit = 41.25; limit < 95; limit += 13) {
-        struct ulp_bits bits, other;
+        struct ulp_search bits, other;
         find_bits(&s, limit, 1, &bits);
         find_bits(&s, limit, 3, &other);
         expect_bits(&s, &bits, limit);
@@ -218,8 +219,8 @@ START_TEST(bits_of_any_shapes)
             ck_assert_str_eq(bits.formats[bits.layers[l].format].name,
                              other.formats[other.layers[l].format].name);
         ck_assert(memcmp(&bits.ratio, &other.ratio, sizeof(double)) == 0);
-        ulp_bits_free(&bits);
-        ulp_bits_free(&other);
+        ulp_search_free(&bits);
+        ulp_search_free(&other);
     }
     close_searched(&s);
 }
@@ -289,25 +290,27 @@ START_TEST(other_nodes)
     static const char *const tolerances[] = {"sqnr_db=60"};
     struct ulp_tensor_set sets[] = {shaped_inputs(0, 3, value), shaped_inputs(1, 4, value)};
     const struct ulp_sample samples[] = {{"three", &sets[0], 0}, {"four", &sets[1], 0}};
-    const struct ulp_find_options plan = {.arithmetic = test_arithmetic("bf16"),
-                                          .keep_in = test_arithmetic("fp32"),
-                                          .reference = test_arithmetic("mpfr:128"),
-                                          .tolerances = tolerances,
-                                          .tolerance_count = 1};
-    const struct ulp_bits_options bits = {.reference = test_arithmetic("mpfr:128"),
-                                          .tolerances = tolerances,
-                                          .tolerance_count = 1};
-    struct ulp_found found;
-    struct ulp_bits allocation;
+    static const char *const formats[] = {"fp32", "bf16"};
+    const struct ulp_search_options plan = {.formats = formats,
+                                            .format_count = 2,
+                                            .by_node = true,
+                                            .reference = test_arithmetic("mpfr:128"),
+                                            .tolerances = tolerances,
+                                            .tolerance_count = 1};
+    const struct ulp_search_options bits = {.reference = test_arithmetic("mpfr:128"),
+                                            .tolerances = tolerances,
+                                            .tolerance_count = 1};
+    struct ulp_search found;
+    struct ulp_search allocation;
     struct ulp_error error;
     for (size_t held_out = 0; held_out < 2; held_out++) {
-        ck_assert_int_eq(ulp_plan_find(model, &plan, samples, 2 - held_out, &samples[1], held_out,
-                                       &found, &error),
+        ck_assert_int_eq(ulp_search_run(model, &plan, samples, 2 - held_out, &samples[1], held_out,
+                                        &found, &error),
                          ULP_ERROR_INPUT);
         ck_assert_msg(strstr(error.message, "four") && strstr(error.message, "other nodes"), "%s",
                       error.message);
-        ck_assert_int_eq(ulp_bits_find(model, &bits, samples, 2 - held_out, &samples[1], held_out,
-                                       &allocation, &error),
+        ck_assert_int_eq(ulp_search_run(model, &bits, samples, 2 - held_out, &samples[1], held_out,
+                                        &allocation, &error),
                          ULP_ERROR_INPUT);
         ck_assert_msg(strstr(error.message, "four") && strstr(error.message, "other nodes"), "%s",
                       error.message);

@@ -360,7 +360,7 @@ head -1 out | grep -q '^Outputs stay within sqnr_db=40 with [0-9.]* mantissa bit
 shows out "1 of 1 held-out samples" "held-out samples"
 for file in bits.json frontier.csv; do [ -s bits/$file ] || fail "bits/$file is not there"; done
 expect 0 "an allocation is audited" "$program" audit "$model" -i "$inputs" --plan bits/bits.json --fail-above sqnr_db=40 -q
-expect 0 "bits of a list" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp8-e4m3,bf16,fp16,tf32,fp32 --weigh work -q
+expect 0 "bits of a list" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp8-e4m3,bf16,fp16,tf32,fp32 --cost macs -q
 ! grep -q 'e[0-9]m[0-9]* ' out || grep -q 'fp8-e4m3' out || fail "formats that are not in the list"
 expect 0 "little time" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --stop-after 0.001 -q
 shows out "The time was over" "little time"
@@ -374,7 +374,22 @@ for command in bits plan; do
     expect 2 "a page instead of the model of $command" "$program" $command searched.onnx -i "$inputs" --tolerance sqnr_db=40 -q --html searched.onnx
     cmp -s "$model" searched.onnx || fail "$command wrote over its model"
 done
-expect 2 "bits by no weight" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --weigh gold
+
+# Costs that were measured: by node, by node and format, or as trtexec writes a profile.
+expect 3 "no such cost" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --cost gold
+shows err "a cost is nodes, bits, macs, bytes, weights or a file: gold" "no such cost"
+echo '{"block/norm1/Sum": 5, "head/Gemm": {"fp32": 2, "fp16": 1}}' >costs.json
+expect 0 "measured costs" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --cost costs.json -q -o costly
+shows costly/plan.json '"cost": "costs.json"' "measured costs"
+echo '[{"count": 10}, {"name": "block/norm1/Sum + head/Gemm", "timeMs": 30, "averageMs": 3}]' >costs.json
+expect 0 "a profile" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,bf16,fp32 --cost costs.json -q -o costly
+for file in bits.json trtexec.txt npps.py strongly_typed.txt mixed.onnx; do [ -s costly/$file ] || fail "costly/$file is not there"; done
+for costs in '{"nobody": 1}' '{"head/Gemm": -1}' '{"head/Gemm": {"fp32": 1}}' '{"head/Gemm": "much"}' '{"head/Gemm": 0}' '[{"name": "head/Gemm"}]' '3' '{'; do
+    echo "$costs" >costs.json
+    expect 3 "costs $costs" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --cost costs.json -q
+    shows err "costs.json: " "costs $costs"
+    lines err 1 "costs $costs"
+done
 
 # Masks of finfo.min: finite constants saturate, and a Softmax absorbs them.
 regressions=${ULPSCOPE_TEST_DATA:-/nowhere}/regressions

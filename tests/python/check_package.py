@@ -361,7 +361,7 @@ class Models(unittest.TestCase):
         self.assertEqual([n.name for n in forecast.lanes[0].nodes if n.born], ["block/norm1/Sum"])
         self.assertTrue(forecast.lanes[0].remedies and not forecast.lanes[1].harmful_count)
         plan = model.plan(INPUTS, "sqnr_db=50")
-        self.assertTrue(plan.met and plan.after <= 1 < plan.before)
+        self.assertTrue(plan.met and plan.ratio <= 1 < plan.before)
         kept = {n.name: "fp32" for n in plan.kept}
         self.assertFalse(model.audit(INPUTS, "fp16", keep=kept, attribute=False).check("sqnr_db=50"))
         self.assertTrue(model.prove("fp16", ranges={"patches": (0, 1)}).proven)
@@ -404,9 +404,9 @@ class Models(unittest.TestCase):
 
     def test_bits(self):
         model = ulpscope.Model(MODEL)
-        bits = model.bits(INPUTS, "sqnr_db=30", held_out=INPUTS, weigh="work", threads=2)
+        bits = model.bits(INPUTS, "sqnr_db=30", held_out=INPUTS, cost="macs", threads=2)
         self.assertTrue(bits.met and bits.minimal and bits.ratio <= 1 and bits.validated_met == 1)
-        self.assertAlmostEqual(sum(n.weight * n.bits for n in bits.layers), bits.total_bits)
+        self.assertAlmostEqual(sum(n.weight * n.bits for n in bits.layers), bits.total_cost)
         self.assertLessEqual(bits.bits, min(width for _, width, ratio in bits.uniforms if ratio <= 1))
         with tempfile.TemporaryDirectory() as folder:
             bits.write(folder)
@@ -420,8 +420,8 @@ class Models(unittest.TestCase):
         listed = model.bits(INPUTS, "sqnr_db=30", formats=["bf16", "fp16", "fp32"])
         self.assertLessEqual({n.format for n in listed.layers}, {"bf16", "fp16", "fp32"})
         self.assertFalse(model.bits(INPUTS, "sqnr_db=300").met)
-        with self.assertRaises(ulpscope.UsageError):
-            model.bits(INPUTS, "sqnr_db=30", weigh="gold")
+        with self.assertRaisesRegex(ulpscope.InputError, "gold"):
+            model.bits(INPUTS, "sqnr_db=30", cost="gold")
 
     def test_study(self):
         model = ulpscope.Model(MODEL)

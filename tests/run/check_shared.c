@@ -330,21 +330,23 @@ static void find_plan(struct worker *worker, int round)
 {
     const struct ulp_sample sample = {"sample", &worker->inputs, 0};
     const char *const tolerance = "sqnr_db=50";
-    const struct ulp_find_options options = {.arithmetic = test_arithmetic("fp16"),
-                                             .keep_in = test_arithmetic("fp32"),
-                                             .reference = test_arithmetic("fp64"),
-                                             .tolerances = &tolerance,
-                                             .tolerance_count = 1,
-                                             .thread_count = 2 + (worker->number + round) % 5};
-    struct ulp_found found;
+    static const char *const formats[] = {"fp32", "fp16"};
+    const struct ulp_search_options options = {.formats = formats,
+                                               .format_count = 2,
+                                               .by_node = true,
+                                               .reference = test_arithmetic("fp64"),
+                                               .tolerances = &tolerance,
+                                               .tolerance_count = 1,
+                                               .thread_count = 2 + (worker->number + round) % 5};
+    struct ulp_search found;
     struct ulp_error error;
     if (!is_done(worker,
-                 ulp_plan_find(worker->model, &options, &sample, 1, NULL, 0, &found, &error),
+                 ulp_search_run(worker->model, &options, &sample, 1, NULL, 0, &found, &error),
                  &error))
         return;
     if (!found.met)
         note(worker, "meets", "no tolerance");
-    ulp_found_free(&found);
+    ulp_search_free(&found);
 }
 
 START_TEST(searches_share_a_model)

@@ -26,7 +26,7 @@ function bitsFrontier(root) {
   return {
     title: "The frontier",
     note: "the bits that a tolerance needs; 1 is the one asked for, 10 allows ten times the error",
-    unit: `mean bits, weighed by ${shown(root.weight)}`,
+    unit: `mean bits, weighed by ${shown(root.cost)}`,
     ticks: Array.from({ length: high - low + 1 }, (_, i) => ({ x: low + i, text: String(low + i) })),
     lines: lines.filter((line) => line.points.length),
   };
@@ -51,7 +51,7 @@ adapters.bits = (report) => {
         { title: "value", number: true, text: (r) => figure(r.value) },
         { title: "of the error allowed", number: true, text: (r) => figure(r.ratio), class: (r) => (r.ratio > 1 ? "bad" : "") },
       ],
-      root.samples.concat(root.validated.samples),
+      root.after.samples.concat(root.validated.samples),
     ),
   ];
   view.tables = [

@@ -259,6 +259,24 @@ enum ulp_status stream_samples(const struct ulp_model *model, const char *folder
                                void *context, struct ulp_error *error);
 /* As the library takes them: all are loaded. NULL: no memory. */
 struct ulp_sample *list_samples(const struct sample_list *samples);
+/* The arguments of an option that may be repeated. */
+struct texts {
+    char **items;
+    size_t count;
+};
+/* What plan and bits have alike (search_argp); `out`: the command's own option. */
+struct search_options {
+    const char *cost, *reference, *html, *out;
+    struct texts tolerances, always, never, validate;
+    double seconds;
+    bool lower_io;
+};
+extern const struct argp search_argp;
+void search_free(struct search_options *options);
+/* Search and report; `search` has what the command alone knows. Returns an exit code. */
+int run_search(const struct common_options *common, const struct search_options *options,
+               struct ulp_search_options *search);
+int say_mixed(const struct ulp_mixed *mixed);
 /* What a search goes by, and what is held out to judge its result (--validate, read like
  * --inputs). */
 struct search_samples {

@@ -69,6 +69,16 @@ static void find_word(const char *documentation, size_t n, char *out, size_t siz
     }
 }
 
+/* Whether it is one of the words that the row lists before a file: "nodes|bits|FILE". */
+static bool is_listed(const struct argp_option *row, const char *value)
+{
+    const size_t length = strlen(value);
+    for (const char *at = row->arg, *end; (end = strchr(at, '|')); at = end + 1)
+        if ((size_t)(end - at) == length && strncmp(at, value, length) == 0)
+            return true;
+    return false;
+}
+
 /* getopt_long puts words behind options, so it gets pointers of its own. */
 bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argument *use,
                      void *context)
@@ -86,8 +96,9 @@ bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argumen
     opterr = 0;
     while (goes_on && (found = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1) {
         const struct argp_option *row = find_row(&table, found);
+        const bool file = row && optarg && row->flags & OPTION_READS && !is_listed(row, optarg);
         if (row)
-            goes_on = use(context, row, optarg);
+            goes_on = use(context, row, file || !(row->flags & OPTION_READS) ? optarg : NULL);
     }
     for (int a = optind; a < argc && goes_on; a++) {
         find_word(argp->args_doc, (size_t)(a - optind), name, sizeof name);

@@ -1,8 +1,90 @@
-/* The samples of a search. */
+/* What commands that search have alike: options, samples, the search itself and its report. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "cli/command.h"
+
+enum {
+    OPTION_TOLERANCE = 0x3a0,
+    OPTION_COST,
+    OPTION_ALWAYS,
+    OPTION_NEVER,
+    OPTION_REFERENCE,
+    OPTION_VALIDATE,
+    OPTION_STOP_AFTER,
+    OPTION_LOWER_IO,
+    OPTION_HTML
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
+     "The limit for every graph output in every sample, written as for audit --fail-above: "
+     "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
+     "output. May be repeated", 0},
+    {"cost", OPTION_COST, "nodes|bits|macs|bytes|weights|FILE", OPTION_READS,
+     "What is to be least: kept nodes (plan's default), bits of every layer alike (bits' default), times "
+     "its multiply-adds, bytes of its constants and results, bits of its constants, or costs measured by node's name "
+     "in FILE, as trtexec --exportProfile writes them", 0},
+    {"always", OPTION_ALWAYS, "PATTERN", 0,
+     "Nodes that have the widest format whatever happens, as --keep of audit names them; may be repeated", 0},
+    {"never", OPTION_NEVER, "PATTERN", 0, "Nodes that have the narrowest format; may be repeated", 0},
+    {"reference", OPTION_REFERENCE, "ARITH", 0,
+     "The arithmetic that outputs are compared with (default mpfr:128)", 0},
+    {"validate", OPTION_VALIDATE, "FILE", OPTION_READS,
+     "Samples that are not searched by, only judged with what is found, as --inputs takes them. "
+     "May be repeated", 0},
+    {"stop-after", OPTION_STOP_AFTER, "SECONDS", 0,
+     "End the search then, and give the best so far", 0},
+    {"lower-io", OPTION_LOWER_IO, 0, 0,
+     "mixed.onnx: float inputs and outputs of the graph get the lower type, too", 0},
+    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct search_options *options = state->input;
+    struct ulp_error error;
+    switch (key) {
+    case OPTION_TOLERANCE:
+        if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
+            refuse(state, "--tolerance: %s", error.message);
+        add_argument(state, &options->tolerances.items, &options->tolerances.count, argument);
+        return 0;
+    case OPTION_COST: options->cost = argument; return 0;
+    case OPTION_ALWAYS:
+        add_argument(state, &options->always.items, &options->always.count, argument);
+        return 0;
+    case OPTION_NEVER:
+        add_argument(state, &options->never.items, &options->never.count, argument);
+        return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_VALIDATE:
+        add_argument(state, &options->validate.items, &options->validate.count, argument);
+        return 0;
+    case OPTION_STOP_AFTER:
+        options->seconds = read_number(state, "--stop-after", argument, 1e-3, 1e9);
+        return 0;
+    case OPTION_LOWER_IO: options->lower_io = true; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const struct argp search_argp = {.options = option_list, .parser = parse_option};
+
+void search_free(struct search_options *options)
+{
+    free(options->tolerances.items);
+    free(options->always.items);
+    free(options->never.items);
+    free(options->validate.items);
+}
+
+/* ---- samples ---- */
 
 struct ulp_sample *list_samples(const struct sample_list *samples)
 {
@@ -52,4 +134,94 @@ enum ulp_status open_search(const struct common_options *options, const char *fo
         status = set_shapes(*model, options, 0, &shape, error);
     free(shape);
     return status;
+}
+
+/* ---- the search ---- */
+
+static enum ulp_status find(const struct common_options *common,
+                            const struct search_options *options, struct ulp_search_options *search,
+                            const struct ulp_model *model, struct ulp_search *found,
+                            struct ulp_error *error)
+{
+    struct progress progress;
+    struct search_samples samples = {0};
+    search->tolerances = (const char *const *)options->tolerances.items;
+    search->tolerance_count = options->tolerances.count;
+    search->cost = options->cost;
+    search->always = (const char *const *)options->always.items;
+    search->always_count = options->always.count;
+    search->never = (const char *const *)options->never.items;
+    search->never_count = options->never.count;
+    search->seconds = options->seconds;
+    search->lower_io = options->lower_io;
+    search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
+    search->thread_count = common->threads;
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &search->reference, error);
+    if (status == ULP_OK)
+        status = read_search_samples(model, common, options->validate.items,
+                                     options->validate.count, &samples, error);
+    progress_init(&progress, common->quiet, samples.given.count);
+    const struct ulp_observer observer = progress_observer(&progress);
+    search->progress = &observer;
+    if (status == ULP_OK)
+        status = ulp_search_run(model, search, samples.searched, samples.given.count,
+                                samples.validated, samples.held_out.count, found, error);
+    progress_clear(&progress);
+    free_search_samples(&samples);
+    return status;
+}
+
+int say_mixed(const struct ulp_mixed *mixed)
+{
+    struct ulp_error error;
+    char *text;
+    if (ulp_mixed_text(mixed, &text, &error) != ULP_OK)
+        return fail(&error);
+    fputs(text, stdout);
+    free(text);
+    return ULP_OK;
+}
+
+static int report(const struct search_options *options, const struct ulp_search *found)
+{
+    struct ulp_error error;
+    char *text;
+    if (ulp_search_text(found, &text, &error) != ULP_OK)
+        return fail(&error);
+    fputs(text, stdout);
+    free(text);
+    if (options->out && ulp_search_write(found, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (options->out)
+        say(stdout,
+            found->by_node ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
+                           : "allocation: %s/bits.json (audit --plan reads it)\n",
+            options->out);
+    if (found->mixed.path || found->mixed.reason) {
+        const int code = say_mixed(&found->mixed);
+        if (code != ULP_OK)
+            return code;
+    }
+    if (options->html && ulp_search_html(found, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
+    return found->met && found->validated_met == found->validated_count && !(found->mixed_ratio > 1)
+               ? ULP_OK
+               : ULP_ERROR_LIMIT;
+}
+
+int run_search(const struct common_options *common, const struct search_options *options,
+               struct ulp_search_options *search)
+{
+    struct ulp_error error = {0};
+    struct ulp_model *model = NULL;
+    struct ulp_search found = {0};
+    enum ulp_status status = open_search(common, options->out, &model, &error);
+    if (status == ULP_OK)
+        status = find(common, options, search, model, &found, &error);
+    const int code = status == ULP_OK ? report(options, &found) : fail(&error);
+    ulp_search_free(&found);
+    ulp_model_free(model);
+    return code;
 }

@@ -238,7 +238,9 @@ static const struct {
      "plan.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
      "autocast.txt strongly_typed.txt"},
     {"demo", NULL, "report.html report.json layers.csv summary.txt"},
-    {"bits", NULL, "bits.json frontier.csv"},
+    {"bits", NULL,
+     "bits.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
+     "autocast.txt strongly_typed.txt"},
     {"overflow", NULL, "overflow.json"},
     {"compare", NULL, "compare.json"},
     {"engine", NULL, "engine.json"},

@@ -80,38 +80,40 @@ void digest_comparison(struct digest *digest)
 void digest_plan(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_found found;
+    struct ulp_search found;
     char *text;
     size_t told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
     const struct ulp_sample sample = {"one", &inputs, 0};
     const char *const tolerance = "sqnr_db=60.5";
     find_lanes(lanes);
-    struct ulp_find_options options = {.reference = lanes[0],
-                                       .tolerances = &tolerance,
-                                       .tolerance_count = 1,
-                                       .frontier = true,
-                                       .thread_count = 1,
-                                       .progress = &observer};
-    CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
-    CALL(ulp_arithmetic_find("fp32", &options.keep_in, e));
-    CALL(ulp_plan_find(model, &options, &sample, 1, &sample, 1, &found, e));
+    static const char *const formats[] = {"fp32", "fp16"};
+    const struct ulp_search_options options = {.reference = lanes[0],
+                                               .formats = formats,
+                                               .format_count = 2,
+                                               .by_node = true,
+                                               .tolerances = &tolerance,
+                                               .tolerance_count = 1,
+                                               .frontier = true,
+                                               .thread_count = 1,
+                                               .progress = &observer};
+    CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &found, e));
     ck_assert_uint_ge(told, 10);
-    CALL(ulp_found_text(&found, &text, e));
+    CALL(ulp_search_text(&found, &text, e));
     add_bytes(digest, text, strlen(text));
-    CALL(ulp_found_write(&found, test_folder("plan"), e));
-    CALL(ulp_found_html(&found, test_folder("plan/page.html"), e));
+    CALL(ulp_search_write(&found, test_folder("plan"), e));
+    CALL(ulp_search_html(&found, test_folder("plan/page.html"), e));
     add_file(digest, test_folder("plan/page.html"));
     add_file(digest, test_folder("plan/plan.json"));
     add_file(digest, test_folder("plan/frontier.svg"));
     free(text);
-    ulp_found_free(&found);
+    ulp_search_free(&found);
 }
 
 void digest_bits(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_bits bits;
+    struct ulp_search bits;
     char *text;
     size_t told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
@@ -120,23 +122,24 @@ void digest_bits(struct digest *digest)
     /* few formats, for few runs */
     static const char *const formats[] = {"e5m4", "bf16", "fp16", "fp32"};
     find_lanes(lanes);
-    const struct ulp_bits_options options = {.reference = lanes[0],
-                                             .formats = formats,
-                                             .format_count = 4,
-                                             .tolerances = &tolerance,
-                                             .tolerance_count = 1,
-                                             .headroom = 0.5,
-                                             .thread_count = 1,
-                                             .progress = &observer};
-    CALL(ulp_bits_find(model, &options, &sample, 1, &sample, 1, &bits, e));
+    const struct ulp_search_options options = {.reference = lanes[0],
+                                               .formats = formats,
+                                               .format_count = 4,
+                                               .tolerances = &tolerance,
+                                               .tolerance_count = 1,
+                                               .frontier = true,
+                                               .headroom = 0.5,
+                                               .thread_count = 1,
+                                               .progress = &observer};
+    CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &bits, e));
     ck_assert_uint_ge(told, 10);
-    CALL(ulp_bits_text(&bits, &text, e));
+    CALL(ulp_search_text(&bits, &text, e));
     add_bytes(digest, text, strlen(text));
-    CALL(ulp_bits_write(&bits, test_folder("bits"), e));
+    CALL(ulp_search_write(&bits, test_folder("bits"), e));
     add_file(digest, test_folder("bits/bits.json"));
     add_file(digest, test_folder("bits/frontier.csv"));
     free(text);
-    ulp_bits_free(&bits);
+    ulp_search_free(&bits);
 }
 
 void digest_proof(struct digest *digest)

@@ -1,0 +1,61 @@
+/* The model's allocations, corrected by what they measure. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+double ulp_search_work(const struct ulp_searcher *search)
+{
+    return ulp_emulation_work(&search->emulation) / (double)search->emulation.given.sample_count;
+}
+
+double ulp_search_factor(const struct ulp_searcher *search)
+{
+    const double factor = search->given && search->best_ratio > 0
+                              ? ulp_search_predict(search, search->best) / search->best_ratio
+                              : 1;
+    return ulp_math_min(ulp_math_max(factor, 1.0 / 8), 8);
+}
+
+void ulp_search_offer(const struct ulp_searcher *search, struct ulp_search_found *found,
+                      const ulp_pick *of, double ratio)
+{
+    const double cost = ulp_search_cost(search, of);
+    if (!(ratio <= search->allowed) || (found->given && cost >= found->cost))
+        return;
+    memcpy(found->of, of, search->layer_count * sizeof *of);
+    found->given = true;
+    found->cost = cost;
+    found->ratio = ratio;
+}
+
+/* The model is right up to a factor that depends little on the ratio: bisection for it. */
+enum ulp_status ulp_search_approach(struct ulp_searcher *search, int rounds, ulp_pick *work,
+                                    struct ulp_search_found *found, struct ulp_error *error)
+{
+    const double nearly = 0.97, allowed = search->allowed;
+    double asked = allowed * ulp_search_factor(search), met = 0, failed = INFINITY;
+    enum ulp_status status = ULP_OK;
+    for (int i = 0; i < rounds && status == ULP_OK && !search->over; i++) {
+        double now;
+        if (!ulp_search_solve(search, asked, work))
+            break;
+        status = ulp_search_emulate(search, work, &now, error);
+        if (status == ULP_OK)
+            ulp_search_offer(search, found, work, now);
+        if (now <= allowed)
+            met = ulp_math_max(met, asked);
+        else
+            failed = ulp_math_min(failed, asked);
+        if (met > 0 && failed < INFINITY)
+            asked = sqrt(met * failed);
+        else if (now <= allowed)
+            asked *=
+                ulp_math_min(4, ulp_math_max(allowed / ulp_math_max(now, 1e-300) * nearly, 1.02));
+        else
+            asked *= ulp_math_max(1.0 / 16, allowed / now * nearly);
+    }
+    return status;
+}

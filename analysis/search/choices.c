@@ -1,0 +1,153 @@
+/* The formats that layers may get, and nodes that have theirs already. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+
+/* ---- formats ---- */
+
+/* What an allocation cannot be made of. */
+static enum ulp_status check(const struct ulp_arithmetic *arithmetic, bool by_node,
+                             const char *text, struct ulp_error *error)
+{
+    if (arithmetic->half_as_float || arithmetic->schedule.qdq_integer)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: each node has an arithmetic of its own: not ort-cpu or qdq=integer",
+                        text);
+    if (arithmetic->fuse != ULP_FUSE_NONE)
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "%s: each node has an arithmetic of its own: search without fuse=, then set "
+            "it in the plan found, and audit that",
+            text);
+    if (!by_node && (arithmetic->as_declared || !arithmetic->storage.storage_bits))
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: bits are counted: not of model or mpfr", text);
+    return ULP_OK;
+}
+
+static enum ulp_status set_choice(struct ulp_search_choice *out, const char *name,
+                                  const char *parts, bool by_node, struct ulp_error *error)
+{
+    char text[512];
+    *out = (struct ulp_search_choice){0};
+    if (snprintf(text, sizeof text, "%s%s%s", name, parts && *parts ? "," : "",
+                 parts ? parts : "") >= (int)sizeof text)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: too many parts", name);
+    enum ulp_status status = ulp_arithmetic_find(text, &out->arithmetic, error);
+    if (status == ULP_OK)
+        status = check(&out->arithmetic, by_node, text, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_format *storage = &out->arithmetic.storage;
+    snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.name);
+    out->mantissa = storage->precision - 1;
+    out->exponent = storage->storage_bits - storage->precision;
+    return ULP_OK;
+}
+
+static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_arena *memory,
+                                    struct ulp_error *error)
+{
+    const struct ulp_search_options *options = search->options;
+    enum ulp_status status = ULP_OK;
+    size_t widest = 0;
+    search->choices = ulp_arena_take(memory, options->format_count, sizeof *search->choices);
+    if (!search->choices)
+        return ulp_out_of_memory(error);
+    for (size_t f = 0; f < options->format_count && status == ULP_OK; f++) {
+        struct ulp_search_choice *choice = &search->choices[search->choice_count++];
+        status = set_choice(choice, options->formats[f], NULL, options->by_node, error);
+        for (size_t i = 0; i + 1 < search->choice_count && status == ULP_OK; i++)
+            if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
+                return ulp_fail(error, ULP_ERROR_USAGE, "format %s is there twice",
+                                options->formats[f]);
+        const struct ulp_format *now = &choice->arithmetic.storage,
+                                *best = &search->choices[widest].arithmetic.storage;
+        if (now->precision > best->precision ||
+            (now->precision == best->precision && now->max_finite > best->max_finite))
+            widest = f;
+    }
+    if (status != ULP_OK || options->by_node)
+        return status;
+    const struct ulp_search_choice first = search->choices[0];
+    search->choices[0] = search->choices[widest];
+    search->choices[widest] = first;
+    return status;
+}
+
+static enum ulp_status list_grid(struct ulp_searcher *search, struct ulp_arena *memory,
+                                 struct ulp_error *error)
+{
+    enum { EXPONENT_MIN = 2, COUNT = (ULP_SEARCH_EXPONENT_MAX - 1) * ULP_SEARCH_MANTISSA_MAX };
+    const char *parts = search->options->parts ? search->options->parts : ULP_SEARCH_PARTS;
+    enum ulp_status status = ULP_OK;
+    search->grid = true;
+    search->choices = ulp_arena_take(memory, COUNT, sizeof *search->choices);
+    if (!search->choices)
+        return ulp_out_of_memory(error);
+    for (int e = ULP_SEARCH_EXPONENT_MAX; e >= EXPONENT_MIN && status == ULP_OK; e--)
+        for (int m = ULP_SEARCH_MANTISSA_MAX; m >= 1 && status == ULP_OK; m--) {
+            char name[16];
+            snprintf(name, sizeof name, "e%dm%d", e, m);
+            status =
+                set_choice(&search->choices[search->choice_count++], name, parts, false, error);
+        }
+    return status;
+}
+
+enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,
+                                  struct ulp_error *error)
+{
+    const struct ulp_search_options *options = search->options;
+    if (options->by_node && options->format_count != 2)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a plan is of two arithmetics, the wider one first");
+    enum ulp_status status = options->format_count ? list_formats(search, memory, error)
+                                                   : list_grid(search, memory, error);
+    if (options->by_node)
+        search->narrow = search->base = 1;
+    for (size_t c = 1; c < search->choice_count && !options->by_node; c++)
+        if (search->choices[c].arithmetic.storage.storage_bits <
+            search->choices[search->narrow].arithmetic.storage.storage_bits)
+            search->narrow = c;
+    return status;
+}
+
+/* ---- nodes that were asked for ---- */
+
+static bool computes(const struct ulp_plan_node *node)
+{
+    return !node->step->folded && !node->step->constant;
+}
+
+enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *error)
+{
+    const struct ulp_search_options *options = search->options;
+    const struct ulp_plan *plan = search->emulation.plan;
+    const size_t nodes = plan->node_count;
+    struct ulp_arena *memory = search->emulation.memory;
+    bool *chosen = ulp_arena_take(memory, nodes + 1, sizeof *chosen);
+    search->fixed = ulp_arena_take(memory, nodes + 1, sizeof *search->fixed);
+    search->nodes.free = ulp_arena_take(memory, nodes + 1, sizeof *search->nodes.free);
+    if (!chosen || !search->fixed || !search->nodes.free)
+        return ulp_out_of_memory(error);
+    if (search->grid && options->never_count)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "nodes can be kept in the narrowest format of a list: give formats");
+    for (size_t n = 0; n < nodes; n++)
+        search->fixed[n] = -1;
+    enum ulp_status status = ULP_OK;
+    for (size_t p = 0; p < options->never_count + options->always_count && status == ULP_OK; p++) {
+        const bool never = p < options->never_count;
+        const char *pattern = never ? options->never[p] : options->always[p - options->never_count];
+        memset(chosen, 0, nodes * sizeof *chosen);
+        status = ulp_pattern_choose(plan, pattern, chosen, memory, error);
+        for (size_t n = 0; n < nodes && status == ULP_OK; n++)
+            if (chosen[n] && computes(&plan->nodes[n]))
+                search->fixed[n] = never ? (ptrdiff_t)search->narrow : 0;
+    }
+    for (size_t n = 0; n < nodes; n++)
+        search->nodes.free[n] = computes(&plan->nodes[n]) && search->fixed[n] < 0;
+    return status;
+}

@@ -1,0 +1,196 @@
+/* The search: the model proposes, emulation says what is true, and the model learns from it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "number/function/math.h"
+
+/* Starts, and then exchanges, are made while the work is below so many whole runs of all samples:
+ * some audits' time. */
+#define STARTS_WORK 500
+#define EXCHANGE_WORK 700
+#define STARTS_MAX 12
+#define APPROACHES 8
+
+static bool may_go_on(const struct ulp_searcher *search, double work)
+{
+    return !search->over && ulp_search_work(search) < work;
+}
+
+/* ---- starts ---- */
+
+struct start {
+    double *powers; /* as measured */
+    ulp_pick *base; /* the best of one format for all layers */
+    double base_cost, base_ratio;
+    ulp_pick *work;
+    struct ulp_search_found found;
+};
+
+static enum ulp_status make_start(const struct ulp_searcher *search, struct start *out,
+                                  struct ulp_error *error)
+{
+    const size_t layers = search->layer_count + 1;
+    struct ulp_arena *memory = search->emulation.memory;
+    *out = (struct start){.powers = ulp_arena_take(memory, layers, sizeof *out->powers),
+                          .work = ulp_arena_take(memory, layers, sizeof *out->work),
+                          .base = ulp_arena_take(memory, layers, sizeof *out->base),
+                          .base_cost = search->best_cost,
+                          .base_ratio = search->best_ratio,
+                          .found.of = ulp_arena_take(memory, layers, sizeof *out->found.of)};
+    if (!out->powers || !out->work || !out->base || !out->found.of)
+        return ulp_out_of_memory(error);
+    memcpy(out->base, search->best, search->layer_count * sizeof *out->base);
+    for (size_t l = 0; l < search->layer_count; l++)
+        out->powers[l] = search->layers[l].power;
+    return ULP_OK;
+}
+
+/* Where errors are too large to be added, no model is right, and other ones lead elsewhere: the
+ * first learns from the best found, the next change every power by a random factor. */
+static void set_model(struct ulp_searcher *search, const struct start *start, size_t number)
+{
+    const double widest = 3; /* as log2 */
+    if (number == 1) {
+        ulp_search_learn(search);
+        return;
+    }
+    for (size_t l = 0; l < search->layer_count && number > 0; l++)
+        search->layers[l].power =
+            start->powers[l] * ulp_math_exp2(widest * (2 * ulp_random_uniform(number, l) - 1));
+}
+
+/* Layers that no model describes, say where a rounding decides, spoil all that it proposes: from
+ * the cheapest that keeps to the tolerance to the model's own, as far as that goes. */
+static enum ulp_status merge_start(struct ulp_searcher *search, struct start *start,
+                                   struct ulp_error *error)
+{
+    const size_t bytes = search->layer_count * sizeof *start->work;
+    struct ulp_search_found *found = &start->found;
+    if (!found->given || found->cost > start->base_cost) {
+        memcpy(found->of, start->base, bytes);
+        found->given = true;
+        found->ratio = start->base_ratio;
+    }
+    if (!ulp_search_solve(search, search->allowed * ulp_search_factor(search), start->work))
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_search_merge(search, start->work, found->of, &found->ratio, error);
+    found->cost = ulp_search_cost(search, found->of);
+    return status;
+}
+
+static enum ulp_status run_starts(struct ulp_searcher *search, struct ulp_error *error)
+{
+    struct start start;
+    enum ulp_status status = make_start(search, &start, error);
+    for (size_t number = 0;
+         number < STARTS_MAX && status == ULP_OK && (number == 0 || may_go_on(search, STARTS_WORK));
+         number++) {
+        set_model(search, &start, number);
+        start.found.given = false;
+        status = ulp_search_approach(search, APPROACHES, start.work, &start.found, error);
+        if (status == ULP_OK)
+            status = merge_start(search, &start, error);
+        if (status == ULP_OK && start.found.given)
+            status = ulp_search_descend(search, start.found.of, &start.found.ratio, false, error);
+    }
+    for (size_t l = 0; l < search->layer_count; l++)
+        search->layers[l].power = search->layers[l].prior;
+    return status;
+}
+
+enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
+                                  struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (double before = INFINITY; search->given && !search->minimal && !search->over &&
+                                   search->best_cost < before && status == ULP_OK;) {
+        double ratio = search->best_ratio;
+        before = search->best_cost;
+        memcpy(work, search->best, search->layer_count * sizeof *work);
+        status = ulp_search_descend(search, work, &ratio, false, error);
+    }
+    return status;
+}
+
+/* ---- exchange ---- */
+
+/* One layer gets a bit more, others what that allows: as long as it helps. */
+static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
+                                struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    size_t since = 0; /* layers that did not help since one did */
+    for (size_t l = 0;
+         since < search->layer_count && status == ULP_OK && may_go_on(search, EXCHANGE_WORK);
+         l = (l + 1) % search->layer_count) {
+        const double before = search->best_cost;
+        double ratio;
+        const ptrdiff_t higher = ulp_search_higher(search, l, search->best[l]);
+        since++;
+        if (higher < 0)
+            continue;
+        memcpy(work, search->best, search->layer_count * sizeof *work);
+        work[l] = (ulp_pick)higher;
+        status = ulp_search_try(search, work, &ratio, error);
+        if (status == ULP_OK && ratio <= 1)
+            status = ulp_search_descend(search, work, &ratio, true, error);
+        if (search->best_cost < before)
+            since = 0;
+    }
+    return status == ULP_OK ? ulp_search_finish(search, work, error) : status;
+}
+
+/* ---- the course ---- */
+
+enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
+                                      struct ulp_error *error)
+{
+    struct ulp_judgement *judgements =
+        ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
+                       sizeof *judgements);
+    if (!judgements)
+        return ulp_out_of_memory(error);
+    ulp_search_same(search, 0, work);
+    enum ulp_status status = ulp_search_judge(search, work, judgements, &search->full, error);
+    *follows =
+        status == ULP_OK && !search->over && ulp_emulation_diverged(&search->emulation, judgements);
+    if (!*follows)
+        return status;
+    ulp_emulation_follow(&search->emulation);
+    search->seen_count = 0;
+    search->given = false;
+    return ulp_search_emulate(search, work, &search->full, error);
+}
+
+enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
+                                    struct ulp_error *error)
+{
+    ulp_pick *work =
+        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *work);
+    bool follows;
+    enum ulp_status status =
+        work ? ulp_search_run_widest(search, work, &follows, error) : ulp_out_of_memory(error);
+    if (status != ULP_OK || !search->layer_count)
+        return status;
+    status = ulp_search_uniforms(search, out, error);
+    if (status == ULP_OK)
+        status = ulp_search_measure(search, work, error);
+    if (status == ULP_OK)
+        status = ulp_search_uniforms_again(search, out, error);
+    if (status == ULP_OK && search->given)
+        status = run_starts(search, error);
+    if (status == ULP_OK)
+        status = ulp_search_finish(search, work, error);
+    if (status == ULP_OK && search->given)
+        status = exchange(search, work, error);
+    if (status == ULP_OK && search->options->frontier)
+        status = ulp_search_frontier(search, out, error);
+    search->allowed = 1;
+    /* the frontier may have met the tolerance at less cost */
+    return status == ULP_OK ? ulp_search_finish(search, work, error) : status;
+}

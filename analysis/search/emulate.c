@@ -1,0 +1,147 @@
+/* Emulating an allocation, and what is remembered of it. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "base/machine/clock.h"
+#include "number/function/math.h"
+
+size_t ulp_search_choice_of(const struct ulp_searcher *search, const ulp_pick *of, size_t node)
+{
+    return search->layer_of[node] >= 0 ? of[search->layer_of[node]]
+           : search->fixed[node] >= 0  ? (size_t)search->fixed[node]
+                                       : search->base;
+}
+
+/* Runs count the other choices from 1 on. */
+const uint16_t *ulp_search_as_run(const struct ulp_searcher *search, const ulp_pick *of)
+{
+    for (size_t n = 0; n < search->emulation.plan->node_count; n++) {
+        const size_t choice = ulp_search_choice_of(search, of, n);
+        search->kept[n] = (uint16_t)(choice == search->base ? 0 : choice + (choice < search->base));
+    }
+    return search->kept;
+}
+
+enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
+                                struct ulp_error *error)
+{
+    const size_t count = search->emulation.plan->node_count;
+    struct ulp_arena *memory = search->emulation.memory;
+    size_t *nodes = ulp_arena_take(memory, count + 1, sizeof *nodes), used = 0;
+    struct ulp_keep *keeps = ulp_arena_take(memory, search->choice_count, sizeof *keeps);
+    struct ulp_keeps all = {.items = keeps};
+    if (!nodes || !keeps)
+        return ulp_out_of_memory(error);
+    for (size_t c = 0; c < search->choice_count; c++) {
+        struct ulp_keep *keep = &keeps[all.count];
+        *keep =
+            (struct ulp_keep){.nodes = &nodes[used], .arithmetic = search->choices[c].arithmetic};
+        for (size_t n = 0; n < count && c != search->base; n++)
+            if (ulp_search_choice_of(search, of, n) == c)
+                nodes[used + keep->node_count++] = n;
+        used += keep->node_count;
+        all.count += keep->node_count > 0;
+    }
+    return ulp_emulation_keep(&search->emulation, &all, error);
+}
+
+static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of, double ratio,
+                                struct ulp_error *error)
+{
+    const double cost = ulp_search_cost(search, of);
+    if (search->seen_count == search->seen_room) {
+        const size_t room = 2 * search->seen_room + 256;
+        struct ulp_search_seen *seen = ulp_arena_take(search->emulation.memory, room, sizeof *seen);
+        if (!seen)
+            return ulp_out_of_memory(error);
+        if (search->seen_count)
+            memcpy(seen, search->seen, search->seen_count * sizeof *seen);
+        search->seen = seen;
+        search->seen_room = room;
+    }
+    search->seen[search->seen_count++] =
+        (struct ulp_search_seen){cost, ulp_search_mean_bits(search, of),
+                                 ulp_search_mean_mantissa(search, of), ratio};
+    if (!(ratio <= 1) ||
+        (search->given &&
+         (cost > search->best_cost || (cost == search->best_cost && ratio >= search->best_ratio))))
+        return ULP_OK;
+    memcpy(search->best, of, search->layer_count * sizeof *of);
+    search->best_cost = cost;
+    search->best_ratio = ratio;
+    search->given = true;
+    search->minimal = false;
+    return ULP_OK;
+}
+
+/* What is emulated, or what the model expects where that is limited and comes to more. */
+static double find_ratio(const struct ulp_searcher *search, const ulp_pick *of, double ratio)
+{
+    const double limit = search->options->expected;
+    return limit > 0 && search->measured
+               ? ulp_math_max(ratio, ulp_search_expect(search, of) / limit)
+               : ratio;
+}
+
+/* Something was tried before the time was over, so that there is a result. */
+static bool is_over(struct ulp_searcher *search)
+{
+    search->over |= search->seen_count > 0 && ulp_seconds_now() > search->deadline;
+    return search->over;
+}
+
+enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of,
+                                 struct ulp_judgement *judgements, double *ratio,
+                                 struct ulp_error *error)
+{
+    *ratio = INFINITY;
+    if (is_over(search))
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, of), judgements,
+                                ratio, error);
+    *ratio = find_ratio(search, of, *ratio);
+    return status == ULP_OK ? remember(search, of, *ratio, error) : status;
+}
+
+enum ulp_status ulp_search_emulate(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
+                                   struct ulp_error *error)
+{
+    return ulp_search_judge(search, of, NULL, ratio, error);
+}
+
+enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
+                               struct ulp_error *error)
+{
+    bool all = false;
+    *ratio = INFINITY;
+    if (is_over(search))
+        return ULP_OK;
+    const double expected = find_ratio(search, of, 0);
+    if (expected > 1) {
+        *ratio = expected;
+        return ULP_OK;
+    }
+    const enum ulp_status status =
+        ulp_emulation_try(&search->emulation, ulp_search_as_run(search, of), ratio, &all, error);
+    return status == ULP_OK && all ? remember(search, of, *ratio, error) : status;
+}
+
+enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
+                                   struct ulp_error *error)
+{
+    return search->allowed == 1 ? ulp_search_try(search, of, ratio, error)
+                                : ulp_search_emulate(search, of, ratio, error);
+}
+
+bool ulp_search_same(const struct ulp_searcher *search, ulp_pick choice, ulp_pick *out)
+{
+    bool fits = true;
+    for (size_t l = 0; l < search->layer_count; l++) {
+        fits &= search->layers[l].bits[choice] > 0;
+        out[l] = choice;
+    }
+    return fits;
+}

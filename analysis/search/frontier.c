@@ -1,0 +1,197 @@
+/* The error against the number of bits. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+/* Tolerances from 2^FIRST to 2^LAST times the one that was asked for. */
+enum { FIRST = -3, LAST = 5, ROUNDS = 3 };
+/* Every single step is tried while the work is below so many whole runs of all samples. */
+#define FRONTIER_WORK 900
+
+static double find_uniform(const struct ulp_search *out, double allowed)
+{
+    double least = NAN;
+    for (size_t u = 0; u < out->uniform_count; u++)
+        if (out->uniforms[u].ratio <= allowed && !(out->uniforms[u].bits >= least))
+            least = out->uniforms[u].bits;
+    return least;
+}
+
+static void add_point(const struct ulp_searcher *search, struct ulp_search *out, double allowed)
+{
+    const struct ulp_search_seen *best = NULL;
+    for (size_t i = 0; i < search->seen_count; i++) {
+        const struct ulp_search_seen *seen = &search->seen[i];
+        if (seen->ratio <= allowed && (!best || seen->cost < best->cost ||
+                                       (seen->cost == best->cost && seen->ratio < best->ratio)))
+            best = seen;
+    }
+    if (!best)
+        return;
+    out->frontier[out->point_count++] =
+        (struct ulp_search_point){.allowed = allowed,
+                                  .ratio = best->ratio,
+                                  .cost = best->cost,
+                                  .bits = best->bits,
+                                  .mantissa = best->mantissa,
+                                  .uniform_bits = find_uniform(out, allowed)};
+}
+
+/* Every layer with so many mantissa bits more; where there are none, as it is. Of a list: the next
+ * format. */
+static void shift(const struct ulp_searcher *search, int steps, ulp_pick *of)
+{
+    for (size_t l = 0; l < search->layer_count; l++)
+        for (size_t c = 0; c < search->choice_count && search->grid; c++)
+            if (search->choices[c].exponent == search->choices[of[l]].exponent &&
+                search->choices[c].mantissa == search->choices[of[l]].mantissa + steps &&
+                search->layers[l].bits[c]) {
+                of[l] = (ulp_pick)c;
+                break;
+            }
+}
+
+/* What the neighbour's allocation becomes for another tolerance: `from` with its ratio, and the one
+ * that the search goes on from. */
+struct point {
+    ulp_pick *from, *work;
+    double ratio;
+    struct ulp_search_found found;
+};
+
+/* A wider tolerance: every layer that can has one bit less. */
+static enum ulp_status loosen(struct ulp_searcher *search, struct point *point,
+                              struct ulp_error *error)
+{
+    const size_t bytes = search->layer_count * sizeof *point->from;
+    memcpy(point->found.of, point->from, bytes);
+    point->found.given = true;
+    point->found.ratio = point->ratio;
+    memcpy(point->work, point->from, bytes);
+    shift(search, -1, point->work);
+    return ulp_search_merge(search, point->work, point->found.of, &point->found.ratio, error);
+}
+
+/* A tighter one: all have more bits, then those as before that can. */
+static enum ulp_status tighten(struct ulp_searcher *search, struct point *point,
+                               struct ulp_error *error)
+{
+    enum { MORE_MAX = 4 };
+    enum ulp_status status = ULP_OK;
+    struct ulp_search_found *found = &point->found;
+    found->given = false;
+    memcpy(point->work, point->from, search->layer_count * sizeof *point->from);
+    for (int i = 0; i < MORE_MAX && !found->given && status == ULP_OK && !search->over; i++) {
+        double ratio;
+        shift(search, 1, point->work);
+        status = ulp_search_emulate(search, point->work, &ratio, error);
+        if (status == ULP_OK)
+            ulp_search_offer(search, found, point->work, ratio);
+    }
+    return status == ULP_OK && found->given
+               ? ulp_search_merge(search, point->from, found->of, &found->ratio, error)
+               : status;
+}
+
+static enum ulp_status run_point(struct ulp_searcher *search, bool wider, struct point *point,
+                                 struct ulp_error *error)
+{
+    struct ulp_search_found *found = &point->found;
+    enum ulp_status status = wider && point->ratio <= search->allowed
+                                 ? loosen(search, point, error)
+                                 : tighten(search, point, error);
+    found->cost = ulp_search_cost(search, found->of);
+    if (status == ULP_OK)
+        status = ulp_search_approach(search, ROUNDS, point->work, found, error);
+    if (status == ULP_OK && found->given)
+        status = ulp_search_descend(search, found->of, &found->ratio,
+                                    ulp_search_work(search) > FRONTIER_WORK, error);
+    if (found->given) {
+        memcpy(point->from, found->of, search->layer_count * sizeof *found->of);
+        point->ratio = found->ratio;
+    }
+    return status;
+}
+
+static enum ulp_status run_points(struct ulp_searcher *search, int last, struct ulp_error *error)
+{
+    const size_t layers = search->layer_count;
+    const int direction = last > 0 ? 1 : -1;
+    struct ulp_arena *memory = search->emulation.memory;
+    struct point point = {.from = ulp_arena_take(memory, layers + 1, sizeof *point.from),
+                          .work = ulp_arena_take(memory, layers + 1, sizeof *point.work),
+                          .found.of = ulp_arena_take(memory, layers + 1, sizeof *point.found.of)};
+    if (!point.from || !point.work || !point.found.of)
+        return ulp_out_of_memory(error);
+    ulp_search_same(search, 0, point.from);
+    point.ratio = search->full;
+    if (search->given) {
+        memcpy(point.from, search->best, layers * sizeof *point.from);
+        point.ratio = search->best_ratio;
+    }
+    enum ulp_status status = ULP_OK;
+    for (int i = direction; i != last + direction && status == ULP_OK && !search->over;
+         i += direction) {
+        search->allowed = ulp_math_exp2(i);
+        status = run_point(search, direction > 0, &point, error);
+    }
+    return status;
+}
+
+enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_search *out,
+                                    struct ulp_error *error)
+{
+    enum ulp_status status = ulp_search_more_uniforms(search, ulp_math_exp2(FIRST), out, error);
+    if (status == ULP_OK)
+        status = run_points(search, FIRST, error);
+    return status == ULP_OK ? run_points(search, LAST, error) : status;
+}
+
+/* ---- points ---- */
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct ulp_search_seen *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? -1 : 1;
+    return (x->ratio > y->ratio) - (x->ratio < y->ratio);
+}
+
+/* Those that no cheaper one is as near as. */
+static void add_undominated(const struct ulp_searcher *search, struct ulp_search *out)
+{
+    double least = INFINITY;
+    qsort(search->seen, search->seen_count, sizeof *search->seen, by_cost);
+    for (size_t i = 0; i < search->seen_count; i++) {
+        const struct ulp_search_seen *seen = &search->seen[i];
+        if (!(seen->ratio < least) && out->point_count)
+            continue;
+        least = seen->ratio;
+        out->frontier[out->point_count++] = (struct ulp_search_point){.allowed = least,
+                                                                      .ratio = least,
+                                                                      .cost = seen->cost,
+                                                                      .bits = seen->bits,
+                                                                      .mantissa = seen->mantissa,
+                                                                      .uniform_bits = NAN};
+    }
+}
+
+enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search *out,
+                                  struct ulp_error *error)
+{
+    if (!search->options->frontier || !search->layer_count)
+        return ULP_OK;
+    out->frontier =
+        ulp_arena_take(out->memory, search->seen_count + LAST - FIRST + 1, sizeof *out->frontier);
+    if (!out->frontier)
+        return ulp_out_of_memory(error);
+    if (search->options->by_node)
+        add_undominated(search, out);
+    for (int i = LAST; i >= FIRST && !search->options->by_node; i--)
+        add_point(search, out, ulp_math_exp2(i));
+    return ULP_OK;
+}

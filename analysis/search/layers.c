@@ -1,0 +1,174 @@
+/* The layers: their nodes, what they weigh and cost, and the power of their errors. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+/* Of layer_of. */
+enum { NO_LAYER = -1, SEVERAL = -2 };
+
+static bool gives_floats(const struct ulp_audit_node *node)
+{
+    bool any = false;
+    for (size_t o = 0; o < node->output_count; o++)
+        any |= ulp_type_is_float(node->outputs[o].type);
+    return any;
+}
+
+/* The layer whose values the node hands on, when all come from one. */
+static ptrdiff_t find_layer(const struct ulp_searcher *search, const struct ulp_plan_node *node)
+{
+    const struct ulp_step *step = node->step;
+    ptrdiff_t layer = NO_LAYER;
+    for (size_t i = 0; i < step->input_count; i++) {
+        const int slot = step->inputs[i];
+        if (slot < 0 || node->block->slots[slot].constant)
+            continue;
+        const size_t from = ulp_slot_holder(node->block, slot);
+        if (from != ULP_NO_NODE && search->layer_of[from] == NO_LAYER && search->fixed[from] < 0)
+            continue; /* integers */
+        if (from == ULP_NO_NODE || from >= step->number || search->layer_of[from] == NO_LAYER ||
+            (layer != NO_LAYER && layer != search->layer_of[from]))
+            return SEVERAL;
+        layer = search->layer_of[from];
+    }
+    return layer;
+}
+
+/* ---- errors ---- */
+
+/* How far a float result of the node is from exact arithmetic on its inputs, relative, as a power:
+ * the whole. */
+double ulp_search_introduced(const struct ulp_audit_node *node)
+{
+    double power = 0;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const struct ulp_audit_output *output = &node->outputs[o];
+        const double relative = output->introduced.rms / output->range.ref_rms;
+        if (ulp_type_is_float(output->type) && isfinite(relative))
+            power = ulp_math_max(power, relative * relative);
+    }
+    return power;
+}
+
+/* Rounding to nearest spreads the error over half an ulp on both sides: relative to a value whose
+ * binade is not known, u / sqrt(3) times the mean of 1 / m^2 over 1 <= m < 2, which is 1 / 2. */
+double ulp_search_rounding(const struct ulp_arithmetic *arithmetic)
+{
+    return ldexp(1, -2 * arithmetic->storage.precision) / 6;
+}
+
+/* ---- costs ---- */
+
+enum cost { COST_NODES, COST_BITS, COST_MACS, COST_BYTES, COST_WEIGHTS, COST_COUNT };
+static const char *const cost_names[COST_COUNT] = {"nodes", "bits", "macs", "bytes", "weights"};
+
+const char *ulp_search_cost_name(size_t cost)
+{
+    return cost < COST_COUNT ? cost_names[cost] : NULL;
+}
+
+/* COST_COUNT: a file. */
+static enum cost find_cost(const struct ulp_search_options *options)
+{
+    size_t cost = options->by_node ? COST_NODES : COST_BITS;
+    for (size_t c = 0; options->cost && c < COST_COUNT; c++)
+        if (strcmp(options->cost, cost_names[c]) == 0)
+            return (enum cost)c;
+    return options->cost ? COST_COUNT : (enum cost)cost;
+}
+
+static double find_weight(const struct ulp_plan_node *node, enum cost cost)
+{
+    const struct ulp_step *step = node->step;
+    double elements = 0;
+    if (cost == COST_NODES)
+        return 1;
+    if (cost == COST_MACS)
+        return step->cost;
+    for (size_t i = 0; i < step->own_input_count && (cost == COST_BYTES || cost == COST_WEIGHTS);
+         i++) {
+        const struct ulp_tensor *constant =
+            step->inputs[i] >= 0 ? node->block->slots[step->inputs[i]].constant : NULL;
+        if (constant && ulp_element_is_float(constant->element))
+            elements += (double)constant->count;
+    }
+    for (size_t o = 0; o < step->output_count && cost == COST_BYTES; o++)
+        if (step->outputs[o] >= 0)
+            elements += (double)node->block->slots[step->outputs[o]].shape.count;
+    return elements;
+}
+
+/* Of a layer in each choice; a file's come later. */
+static void set_costs(struct ulp_searcher *search, struct ulp_search_room *room, enum cost cost)
+{
+    for (size_t c = 0; c < search->choice_count; c++)
+        room->cost[c] = cost == COST_NODES && search->options->by_node ? c != search->narrow
+                        : cost == COST_BYTES ? room->weight * room->bits[c] / 8
+                                             : room->weight * room->bits[c];
+}
+
+/* ---- layers ---- */
+
+/* A node that adds no error of its own where all nodes have one format would add its rounding where
+ * they do not. */
+static void add_node(struct ulp_searcher *search, const struct ulp_audit_node *audited, bool given,
+                     const struct ulp_arithmetic *probe)
+{
+    const struct ulp_plan_node *node = &search->emulation.plan->nodes[audited->index];
+    const double introduced = ulp_search_introduced(audited),
+                 condition = given && isfinite(audited->condition) ? audited->condition : !given;
+    ptrdiff_t layer =
+        introduced == 0 && !search->options->by_node ? find_layer(search, node) : SEVERAL;
+    if (layer < 0) {
+        layer = (ptrdiff_t)search->layer_count++;
+        search->layers[layer] = (struct ulp_search_room){.first = audited->index};
+    }
+    struct ulp_search_room *room = &search->layers[layer];
+    search->layer_of[audited->index] = layer;
+    room->node_count++;
+    room->product |= node->step->bound.op->work == ULP_WORK_CONTRACTION;
+    room->weight += find_weight(node, find_cost(search->options));
+    if (audited->index == room->first || introduced > 0)
+        room->power +=
+            condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(probe));
+}
+
+enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_audit *audit,
+                                  const struct ulp_arithmetic *probe, struct ulp_error *error)
+{
+    const struct ulp_audit_lane *lane = &audit->lanes[0];
+    const struct ulp_plan *plan = search->emulation.plan;
+    struct ulp_arena *memory = search->emulation.memory;
+    search->layer_count = 0;
+    search->layers = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layers);
+    search->layer_of = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layer_of);
+    if (!search->layers || !search->layer_of)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < plan->node_count; n++) {
+        search->layer_of[n] = NO_LAYER;
+        if (search->nodes.free[n] && (search->options->by_node || gives_floats(&lane->nodes[n])))
+            add_node(search, &lane->nodes[n], lane->attribution.given, probe);
+    }
+    const enum cost cost = find_cost(search->options);
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
+        struct ulp_search_room *room = &search->layers[l];
+        room->weight = cost == COST_BITS || cost == COST_COUNT ? 1 : ulp_math_max(room->weight, 1);
+        room->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
+        room->cost =
+            ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *room->cost);
+        status = room->cost ? ulp_search_range(search, audit, l, error) : ulp_out_of_memory(error);
+        if (status == ULP_OK)
+            set_costs(search, room, cost);
+    }
+    if (status == ULP_OK && cost == COST_COUNT)
+        status = ulp_search_read_costs(search, search->options->cost, error);
+    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
+        search->total_weight += search->layers[l].weight;
+        status = ulp_search_rank(search, &search->layers[l], error);
+    }
+    return status;
+}

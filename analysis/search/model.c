@@ -1,0 +1,210 @@
+/* What the powers of the layers say: the error of an allocation, and the fewest bits for an error.
+ *
+ * With weights w, bits b and powers p(b) of the layers, minimise sum w b under sum p <= r^2. For
+ * p = c 4^-b and any b that is the condition p = mu w for one mu. Here b comes from a list: of all
+ * choices each layer takes the one of least w b + p / mu, and mu is as large as the error allows
+ * (the least of the Lagrangian, exact for the bits that it ends at); what is left of the error is
+ * given away bit by bit, where it saves most. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "number/function/math.h"
+
+double ulp_search_power(const struct ulp_searcher *search, size_t layer, ulp_pick choice)
+{
+    const struct ulp_search_room *room = &search->layers[layer];
+    return room->power * room->relative[choice];
+}
+
+double ulp_search_cost(const struct ulp_searcher *search, const ulp_pick *of)
+{
+    double cost = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        cost += search->layers[l].cost[of[l]];
+    return cost;
+}
+
+double ulp_search_mean_bits(const struct ulp_searcher *search, const ulp_pick *of)
+{
+    double sum = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        sum += search->layers[l].weight * search->layers[l].bits[of[l]];
+    return sum / search->total_weight;
+}
+
+double ulp_search_mean_mantissa(const struct ulp_searcher *search, const ulp_pick *of)
+{
+    double sum = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        sum += search->layers[l].weight *
+               (search->layers[l].bits[of[l]] - 1 - search->choices[of[l]].exponent);
+    return sum / search->total_weight;
+}
+
+static double total_power(const struct ulp_searcher *search, const ulp_pick *of)
+{
+    double power = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        power += ulp_search_power(search, l, of[l]);
+    return power;
+}
+
+double ulp_search_predict(const struct ulp_searcher *search, const ulp_pick *of)
+{
+    return sqrt(total_power(search, of));
+}
+
+double ulp_search_expect(const struct ulp_searcher *search, const ulp_pick *of)
+{
+    double power = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        power += search->layers[l].prior * search->layers[l].relative[of[l]];
+    return sqrt(power);
+}
+
+/* The layer's choice of least w b + p / mu; *least: that sum. */
+static ulp_pick choose(const struct ulp_searcher *search, size_t layer, double mu, double *least)
+{
+    const struct ulp_search_room *room = &search->layers[layer];
+    size_t best = 0;
+    *least = INFINITY;
+    for (size_t c = 0; c < search->choice_count; c++) {
+        const double sum = room->cost[c] + ulp_search_power(search, layer, (ulp_pick)c) / mu;
+        if (room->bits[c] && sum < *least) {
+            *least = sum;
+            best = c;
+        }
+    }
+    return (ulp_pick)best;
+}
+
+/* The powers' sum; *bound: what no allocation with `power` is below. */
+static double choose_all(const struct ulp_searcher *search, double mu, double power, ulp_pick *out,
+                         double *bound)
+{
+    double sum = 0, least;
+    *bound = -power / mu;
+    for (size_t l = 0; l < search->layer_count; l++) {
+        const ulp_pick choice = choose(search, l, mu, &least);
+        sum += ulp_search_power(search, l, choice);
+        *bound += least;
+        if (out)
+            out[l] = choice;
+    }
+    return sum;
+}
+
+/* log2 of the largest mu whose allocation keeps to the power; its neighbour above does not. */
+static double find_mu(const struct ulp_searcher *search, double power)
+{
+    double low = -400, high = 400, bound; /* beyond what 4^-23 and 2^42 elements can make */
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (choose_all(search, ulp_math_exp2(middle), power, NULL, &bound) <= power)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The choice of fewer bits that saves most for its error, while there is one within the power. */
+static void give_away(const struct ulp_searcher *search, double power, ulp_pick *of)
+{
+    for (bool again = true; again;) {
+        const double now = total_power(search, of);
+        double most = 0;
+        size_t layer = 0;
+        ulp_pick best = 0;
+        again = false;
+        for (size_t l = 0; l < search->layer_count; l++) {
+            ptrdiff_t lower;
+            for (size_t n = 0; (lower = ulp_search_lower(search, l, of[l], n)) >= 0; n++) {
+                const struct ulp_search_room *room = &search->layers[l];
+                const double more = ulp_search_power(search, l, (ulp_pick)lower) -
+                                    ulp_search_power(search, l, of[l]),
+                             saved = room->cost[of[l]] - room->cost[lower],
+                             merit = saved / ulp_math_max(more, 1e-300);
+                if (now + more <= power && (!again || merit > most)) {
+                    most = merit;
+                    layer = l;
+                    best = (ulp_pick)lower;
+                    again = true;
+                }
+            }
+        }
+        if (again)
+            of[layer] = best;
+    }
+}
+
+bool ulp_search_solve(const struct ulp_searcher *search, double ratio, ulp_pick *out)
+{
+    const double power = ratio * ratio;
+    double bound;
+    if (choose_all(search, ulp_math_exp2(find_mu(search, power)), power, out, &bound) > power)
+        return false;
+    give_away(search, power, out);
+    return true;
+}
+
+double ulp_search_relaxed(const struct ulp_searcher *search)
+{
+    double bound;
+    choose_all(search, ulp_math_exp2(find_mu(search, 1)), 1, NULL, &bound);
+    return bound / search->total_weight;
+}
+
+/* ---- one step ---- */
+
+/* Of eXmY one bit less is one of the exponent or one of the mantissa. */
+static bool is_below(const struct ulp_searcher *search, size_t from, size_t to)
+{
+    const struct ulp_search_choice *a = &search->choices[from], *b = &search->choices[to];
+    return !search->grid || (b->exponent <= a->exponent && b->mantissa <= a->mantissa);
+}
+
+static size_t lower_room(const struct ulp_searcher *search)
+{
+    return search->grid ? 3 : search->choice_count + 1;
+}
+
+enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_room *room,
+                                struct ulp_error *error)
+{
+    const size_t choices = search->choice_count, most = lower_room(search);
+    room->lower = ulp_arena_take(search->emulation.memory, choices * most, sizeof *room->lower);
+    if (!room->lower)
+        return ulp_out_of_memory(error);
+    for (size_t from = 0; from < choices; from++) {
+        size_t count = 0;
+        double next = -1;
+        for (size_t c = 0; c < choices; c++)
+            if (room->bits[c] && room->cost[c] < room->cost[from] && room->cost[c] > next &&
+                is_below(search, from, c))
+                next = room->cost[c];
+        for (size_t c = 0; c < choices && next >= 0 && count + 1 < most; c++)
+            if (room->bits[c] && room->cost[c] == next && is_below(search, from, c))
+                room->lower[from * most + count++] = (int16_t)c;
+        room->lower[from * most + count] = -1;
+    }
+    return ULP_OK;
+}
+
+ptrdiff_t ulp_search_lower(const struct ulp_searcher *search, size_t layer, ulp_pick from, size_t n)
+{
+    return search->layers[layer].lower[from * lower_room(search) + n];
+}
+
+ptrdiff_t ulp_search_higher(const struct ulp_searcher *search, size_t layer, ulp_pick from)
+{
+    const struct ulp_search_room *room = &search->layers[layer];
+    ptrdiff_t best = -1;
+    for (size_t c = 0; c < search->choice_count; c++)
+        if (room->bits[c] && room->cost[c] > room->cost[from] &&
+            (best < 0 || room->cost[c] < room->cost[best] ||
+             (room->cost[c] == room->cost[best] && room->relative[c] < room->relative[best])))
+            best = (ptrdiff_t)c;
+    return best;
+}

@@ -1,0 +1,349 @@
+/* What was found, as ulpscope/search.h has it. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+enum ulp_status ulp_search_copy(struct ulp_arena *memory, const char *text, char **out,
+                                struct ulp_error *error)
+{
+    *out = ulp_arena_text(memory, text ? text : "", text ? strlen(text) : 0);
+    return *out ? ULP_OK : ulp_out_of_memory(error);
+}
+
+enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char *name,
+                                      const struct ulp_judgement *judgement,
+                                      struct ulp_arena *memory, struct ulp_error *error)
+{
+    *out = (struct ulp_search_sample){.value = judgement->value, .ratio = judgement->ratio};
+    enum ulp_status status = ulp_search_copy(memory, name, &out->name, error);
+    if (status == ULP_OK)
+        status = ulp_search_copy(memory, judgement->output, &out->output, error);
+    return status == ULP_OK ? ulp_search_copy(memory, judgement->metric, &out->metric, error)
+                            : status;
+}
+
+static enum ulp_status report_options(const struct ulp_searcher *search, struct ulp_search *out,
+                                      struct ulp_error *error)
+{
+    const struct ulp_search_options *options = search->options;
+    out->by_node = options->by_node;
+    out->headroom = options->headroom;
+    out->tolerances =
+        ulp_arena_take(out->memory, options->tolerance_count + 1, sizeof *out->tolerances);
+    if (!out->tolerances)
+        return ulp_out_of_memory(error);
+    enum ulp_status status =
+        ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),
+                        &out->model_path, error);
+    if (status == ULP_OK)
+        status = ulp_search_copy(out->memory, options->reference.name, &out->reference, error);
+    if (status == ULP_OK)
+        status = ulp_search_copy(out->memory, search->choices[search->base].arithmetic.name,
+                                 &out->base, error);
+    if (status == ULP_OK)
+        status = ulp_search_copy(out->memory,
+                                 options->cost      ? options->cost
+                                 : options->by_node ? "nodes"
+                                                    : "bits",
+                                 &out->cost, error);
+    for (size_t t = 0; t < options->tolerance_count && status == ULP_OK; t++)
+        status = ulp_search_copy(out->memory, options->tolerances[t],
+                                 &out->tolerances[out->tolerance_count++], error);
+    return status;
+}
+
+/* The two of a plan stay in their order, the narrower one first, whatever they store in. */
+enum { BITS_MAX = 64 };
+
+static int count_bits(const struct ulp_searcher *search, const struct ulp_search_choice *choice)
+{
+    const int bits = 1 + choice->exponent + choice->mantissa;
+    return search->options->by_node ? 0 : bits < 1 ? 1 : bits > BITS_MAX ? BITS_MAX : bits;
+}
+
+/* Index into out->formats of each choice that is used by a node, a uniform or a move. */
+static enum ulp_status report_formats(const struct ulp_searcher *search, struct ulp_search *out,
+                                      size_t *place, struct ulp_error *error)
+{
+    bool *used = ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *used);
+    out->formats = ulp_arena_take(out->memory, search->choice_count, sizeof *out->formats);
+    if (!used || !out->formats)
+        return ulp_out_of_memory(error);
+    for (size_t l = 0; l < search->layer_count && search->given; l++)
+        if (search->fewer[l] >= 0)
+            used[search->fewer[l]] = true;
+    for (size_t n = 0; n < search->emulation.plan->node_count && search->given; n++)
+        used[ulp_search_choice_of(search, search->best, n)] = true;
+    for (size_t c = 0; c < search->choice_count; c++)
+        used[c] |= search->options->by_node;
+    for (size_t u = 0; u < out->uniform_count; u++)
+        used[out->uniforms[u].format] = true;
+    enum ulp_status status = ULP_OK;
+    for (int bits = 0; bits <= BITS_MAX && status == ULP_OK; bits++)
+        for (size_t k = search->choice_count; k-- > 0 && status == ULP_OK;) {
+            const size_t c = search->options->by_node ? k : search->choice_count - 1 - k;
+            const struct ulp_search_choice *choice = &search->choices[c];
+            if (!used[c] || count_bits(search, choice) != bits)
+                continue;
+            place[c] = out->format_count;
+            struct ulp_search_format *format = &out->formats[out->format_count++];
+            *format = (struct ulp_search_format){.exponent = choice->exponent,
+                                                 .mantissa = choice->mantissa,
+                                                 .bits = 1 + choice->exponent + choice->mantissa};
+            status = ulp_search_copy(out->memory, choice->name, &format->name, error);
+            if (status == ULP_OK)
+                status = ulp_search_copy(out->memory, choice->arithmetic.name, &format->arithmetic,
+                                         error);
+        }
+    for (size_t u = 0; u < out->uniform_count; u++)
+        out->uniforms[u].format = place[out->uniforms[u].format];
+    return status;
+}
+
+/* Of eXmY; of a list the bits of the narrowest that has enough. */
+static int find_needed(const struct ulp_searcher *search, const struct ulp_search_room *room)
+{
+    int least = 0;
+    for (size_t c = 0; c < search->choice_count; c++) {
+        const bool holds = room->largest * ulp_math_exp2(search->options->headroom) <=
+                           search->choices[c].arithmetic.storage.max_finite;
+        if (holds && (!least || search->choices[c].exponent < least))
+            least = search->choices[c].exponent;
+    }
+    return least;
+}
+
+static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
+                                    const size_t *place, double power, struct ulp_search *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_search_room *room = &search->layers[l];
+    const struct ulp_plan *plan = search->emulation.plan;
+    const ulp_pick choice = search->best[l];
+    struct ulp_search_layer *layer = &out->layers[out->layer_count++];
+    *layer =
+        (struct ulp_search_layer){.index = room->first,
+                                  .node_count = room->node_count,
+                                  .weight = room->weight,
+                                  .cost = room->cost[choice],
+                                  .format = place[choice],
+                                  .bits = room->bits[choice],
+                                  .largest = room->largest,
+                                  .smallest = room->smallest,
+                                  .exponent_needed = find_needed(search, room),
+                                  .share =
+                                      power > 0 ? ulp_search_power(search, l, choice) / power : 0,
+                                  .predicted = NAN,
+                                  .without = search->without[l],
+                                  .fewer = -1};
+    if (search->fewer[l] >= 0) {
+        const double more =
+            room->prior * (room->relative[search->fewer[l]] - room->relative[choice]);
+        layer->predicted = sqrt(ulp_math_max(0, search->best_ratio * search->best_ratio + more));
+        layer->fewer = (ptrdiff_t)place[search->fewer[l]];
+    }
+    layer->predicted = search->options->by_node ? NAN : layer->predicted;
+    out->formats[layer->format].layer_count++;
+    out->exponent += room->weight * search->choices[choice].exponent / search->total_weight;
+    out->tried += search->fewer[l] >= 0;
+    enum ulp_status status =
+        ulp_search_copy(out->memory, ulp_plan_node_name(plan, room->first), &layer->name, error);
+    return status == ULP_OK ? ulp_search_copy(out->memory, ulp_plan_node_op(plan, room->first),
+                                              &layer->op, error)
+                            : status;
+}
+
+static enum ulp_status report_layers(const struct ulp_searcher *search, const size_t *place,
+                                     struct ulp_search *out, struct ulp_error *error)
+{
+    double power = 0, prior = 0;
+    out->layers = ulp_arena_take(out->memory, search->layer_count + 1, sizeof *out->layers);
+    if (!out->layers)
+        return ulp_out_of_memory(error);
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < search->layer_count; l++) {
+        power += ulp_search_power(search, l, search->best[l]);
+        prior += search->layers[l].prior * search->layers[l].relative[search->best[l]];
+    }
+    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++)
+        status = report_layer(search, l, place, power, out, error);
+    out->total_cost = search->best_cost;
+    out->total_weight = search->total_weight;
+    out->minimal = search->minimal;
+    if (!search->layer_count)
+        return status;
+    out->bits = ulp_search_mean_bits(search, search->best);
+    out->mantissa = ulp_search_mean_mantissa(search, search->best);
+    if (search->options->by_node)
+        return status; /* no model of it was made */
+    out->predicted = sqrt(prior);
+    out->relaxed = ulp_search_relaxed(search);
+    return status;
+}
+
+/* ---- nodes ---- */
+
+/* The nodes that have a format: of a plan all that compute, else not those of integers alone. */
+static enum ulp_status report_nodes(const struct ulp_searcher *search, const size_t *place,
+                                    struct ulp_search *out, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = search->emulation.plan;
+    enum ulp_status status = ULP_OK;
+    out->nodes = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->nodes);
+    if (!out->nodes)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
+        if (search->layer_of[n] < 0 && search->fixed[n] < 0)
+            continue;
+        struct ulp_search_node *node = &out->nodes[out->node_count++];
+        if (!search->given)
+            continue;
+        const ptrdiff_t layer = search->layer_of[n];
+        *node =
+            (struct ulp_search_node){.index = n,
+                                     .format = place[ulp_search_choice_of(search, search->best, n)],
+                                     .always = search->fixed[n] == 0,
+                                     .never = search->fixed[n] > 0,
+                                     .without = layer < 0 ? NAN : search->without[layer]};
+        out->formats[node->format].node_count++;
+        status = ulp_search_copy(out->memory, ulp_plan_node_name(plan, n), &node->name, error);
+        if (status == ULP_OK)
+            status = ulp_search_copy(out->memory, ulp_plan_node_op(plan, n), &node->op, error);
+    }
+    while (out->narrow + 1 < out->format_count && !out->formats[out->narrow].node_count &&
+           !search->options->by_node)
+        out->narrow++;
+    out->kept = ulp_arena_take(out->memory, out->node_count + 1, sizeof *out->kept);
+    if (!out->kept)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < out->node_count && search->given; n++)
+        if (out->nodes[n].format != out->narrow)
+            out->kept[out->kept_count++] = out->nodes[n];
+    return status;
+}
+
+static const char *name_of(const struct ulp_searcher *search, uint16_t kept)
+{
+    const size_t choice = kept == 0 ? search->base : kept - (size_t)(kept <= search->base);
+    return search->choices[choice].arithmetic.name;
+}
+
+/* The allocation as patterns. */
+static enum ulp_status report_entries(struct ulp_searcher *search, struct ulp_search *out,
+                                      struct ulp_error *error)
+{
+    struct ulp_entry *entries;
+    size_t count = 0;
+    enum ulp_status status =
+        ulp_emulation_entries(&search->emulation, ulp_search_as_run(search, search->best),
+                              out->memory, &entries, &count, error);
+    out->entries = ulp_arena_take(out->memory, count + 1, sizeof *out->entries);
+    if (status == ULP_OK && !out->entries)
+        status = ulp_out_of_memory(error);
+    for (size_t e = 0; e < count && status == ULP_OK; e++) {
+        char *name;
+        status = ulp_search_copy(out->memory, name_of(search, entries[e].kept), &name, error);
+        out->entries[out->entry_count++] = (struct ulp_search_entry){entries[e].pattern, name};
+    }
+    return status;
+}
+
+/* What the second lane, which has the allocation, converts. */
+static enum ulp_status report_casts(struct ulp_searcher *search, const size_t *place,
+                                    struct ulp_search *out, struct ulp_error *error)
+{
+    struct ulp_border *borders = NULL;
+    enum ulp_status status = ulp_search_keep(search, search->best, error);
+    if (status == ULP_OK)
+        status = ulp_plan_borders(search->emulation.plan, 1, &borders, &out->cast_count, error);
+    out->casts = ulp_arena_take(out->memory, out->cast_count + 1, sizeof *out->casts);
+    if (status == ULP_OK && !out->casts)
+        status = ulp_out_of_memory(error);
+    for (size_t b = 0; b < out->cast_count && status == ULP_OK; b++) {
+        struct ulp_search_cast *cast = &out->casts[b];
+        cast->elements = borders[b].elements;
+        cast->reader_count = borders[b].reader_count;
+        for (size_t c = 0; c < search->choice_count; c++)
+            if (strcmp(borders[b].to->name, search->choices[c].arithmetic.name) == 0)
+                cast->format = place[c];
+        status = ulp_search_copy(out->memory, borders[b].value, &cast->value, error);
+        const int bits =
+            borders[b].from->storage.storage_bits + borders[b].to->storage.storage_bits;
+        out->cast_elements += borders[b].elements;
+        out->cast_bytes += borders[b].elements * (size_t)bits / 8;
+    }
+    ulp_borders_free(borders);
+    return status;
+}
+
+/* ---- samples ---- */
+
+static enum ulp_status report_judgements(const struct ulp_searcher *search,
+                                         const struct ulp_judgement *judgements,
+                                         struct ulp_search_sample **list, size_t *count,
+                                         struct ulp_search *out, struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &search->emulation.given;
+    *list = ulp_arena_take(out->memory, given->sample_count + 1, sizeof **list);
+    enum ulp_status status = *list ? ULP_OK : ulp_out_of_memory(error);
+    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
+        status = ulp_search_sample_set(&(*list)[s], given->samples[s].name, &judgements[s],
+                                       out->memory, error);
+        *count += status == ULP_OK;
+    }
+    return status;
+}
+
+/* Each sample's figures are of a run of its own. */
+static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_search *out,
+                                      struct ulp_error *error)
+{
+    struct ulp_judgement *judgements =
+        ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
+                       sizeof *judgements);
+    if (!judgements)
+        return ulp_out_of_memory(error);
+    enum ulp_status status =
+        ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, search->best),
+                                judgements, &out->ratio, error);
+    if (status == ULP_OK)
+        status =
+            report_judgements(search, judgements, &out->samples, &out->sample_count, out, error);
+    if (status == ULP_OK && !isnan(search->before))
+        status = report_judgements(search, search->judged, &out->before_samples, &out->before_count,
+                                   out, error);
+    out->met = out->ratio <= 1;
+    out->minimal &= out->met;
+    return status;
+}
+
+enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search *out,
+                                  struct ulp_error *error)
+{
+    size_t *place = ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *place);
+    out->before = search->before;
+    out->full = search->full;
+    out->ratio = out->predicted = out->bits = out->mantissa = out->relaxed = NAN;
+    out->follows = search->emulation.follows;
+    out->timed_out = search->over;
+    enum ulp_status status = place ? report_options(search, out, error) : ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = report_formats(search, out, place, error);
+    if (status == ULP_OK && search->given)
+        status = report_layers(search, place, out, error);
+    if (status == ULP_OK)
+        status = report_nodes(search, place, out, error);
+    if (status == ULP_OK && search->given)
+        status = report_entries(search, out, error);
+    if (status == ULP_OK && search->given)
+        status = report_casts(search, place, out, error);
+    if (status == ULP_OK && search->given)
+        status = report_samples(search, out, error);
+    out->runs = search->emulation.runs;
+    out->work = ulp_emulation_work(&search->emulation);
+    out->audit_seconds = search->audit_seconds;
+    return status;
+}

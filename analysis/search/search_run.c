@@ -1,0 +1,147 @@
+/* Searching: the audit, the layers, the course, the held-out samples. */
+#include <math.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
+
+static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error *error)
+{
+    struct ulp_arena *memory = search->emulation.memory;
+    const size_t layers = search->layer_count + 1;
+    search->kept =
+        ulp_arena_take(memory, search->emulation.plan->node_count + 1, sizeof *search->kept);
+    search->best = ulp_arena_take(memory, layers, sizeof *search->best);
+    search->without = ulp_arena_take(memory, layers, sizeof *search->without);
+    search->fewer = ulp_arena_take(memory, layers, sizeof *search->fewer);
+    search->judged =
+        ulp_arena_take(memory, search->emulation.given.sample_count + 1, sizeof *search->judged);
+    if (!search->kept || !search->best || !search->without || !search->fewer || !search->judged)
+        return ulp_out_of_memory(error);
+    search->before = NAN;
+    for (size_t l = 0; l < layers; l++) {
+        search->without[l] = NAN;
+        search->fewer[l] = -1;
+    }
+    return ULP_OK;
+}
+
+/* The arithmetics that runs may keep nodes in. */
+static enum ulp_status offer_choices(struct ulp_searcher *search, struct ulp_error *error)
+{
+    struct ulp_arithmetic *others =
+        ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *others);
+    size_t count = 0;
+    for (size_t c = 0; others && c < search->choice_count; c++)
+        if (c != search->base)
+            others[count++] = search->choices[c].arithmetic;
+    return others ? ulp_emulation_choices(&search->emulation, others, count, error)
+                  : ulp_out_of_memory(error);
+}
+
+/* As any user of the allocation would run them: the second lane has what was found. */
+static enum ulp_status validate(struct ulp_searcher *search, const struct ulp_sample *held_out,
+                                size_t count, struct ulp_search *out, struct ulp_error *error)
+{
+    out->validated = ulp_arena_take(out->memory, count + 1, sizeof *out->validated);
+    enum ulp_status status = out->validated ? ULP_OK : ulp_out_of_memory(error);
+    if (status == ULP_OK && count)
+        status = ulp_search_keep(search, search->best, error);
+    for (size_t s = 0; s < count && status == ULP_OK; s++) {
+        struct ulp_judgement judgement;
+        status = ulp_emulation_held_out(&search->emulation, &held_out[s], &judgement, error);
+        if (status == ULP_OK)
+            status = ulp_search_sample_set(&out->validated[s], held_out[s].name, &judgement,
+                                           out->memory, error);
+        out->validated_count += status == ULP_OK;
+        out->validated_met += status == ULP_OK && judgement.ratio <= 1;
+    }
+    return status;
+}
+
+static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulated *given,
+                            const struct ulp_sample *held_out, size_t held_count,
+                            struct ulp_search *out, struct ulp_error *error)
+{
+    struct ulp_emulated emulated = *given;
+    emulated.arithmetic = &search->choices[search->base].arithmetic;
+    enum ulp_status status = ulp_emulation_open(&search->emulation, &emulated, error);
+    if (status == ULP_OK)
+        status = ulp_emulation_check_inputs(given, held_out, held_count, error);
+    if (status == ULP_OK)
+        status = ulp_search_fix(search, error);
+    if (status == ULP_OK)
+        status = ulp_search_audit(search, error);
+    if (status == ULP_OK)
+        status = take_memory(search, error);
+    if (status == ULP_OK)
+        status = offer_choices(search, error);
+    out->uniform = -1;
+    search->allowed = 1;
+    if (status == ULP_OK)
+        status = search->options->by_node ? ulp_search_by_order(search, error)
+                                          : ulp_search_by_model(search, out, error);
+    if (status == ULP_OK)
+        status = ulp_search_points(search, out, error);
+    if (status == ULP_OK)
+        status = ulp_search_report(search, out, error);
+    if (status == ULP_OK && search->given)
+        status = validate(search, held_out, held_count, out, error);
+    return status == ULP_OK && search->given && search->options->mixed_folder
+               ? ulp_search_write_mixed(search, out, error)
+               : status;
+}
+
+static enum ulp_status check_options(const struct ulp_search_options *options,
+                                     struct ulp_error *error)
+{
+    if (options->budget > 0 && !options->by_node)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a budget is of a plan, which has two formats");
+    return ULP_OK;
+}
+
+enum ulp_status ulp_search_run(const struct ulp_model *model,
+                               const struct ulp_search_options *options,
+                               const struct ulp_sample *samples, size_t sample_count,
+                               const struct ulp_sample *held_out, size_t held_count,
+                               struct ulp_search *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const double started = ulp_seconds_now();
+    struct ulp_searcher search = {.options = options,
+                                  .deadline =
+                                      options->seconds > 0 ? started + options->seconds : INFINITY};
+    const struct ulp_emulated given = {.model = model,
+                                       .reference = &options->reference,
+                                       .samples = samples,
+                                       .sample_count = sample_count,
+                                       .tolerances = options->tolerances,
+                                       .tolerance_count = options->tolerance_count,
+                                       .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
+                                       .thread_count = options->thread_count,
+                                       .progress = options->progress,
+                                       .what =
+                                           options->by_node ? "a plan" : "an allocation of bits"};
+    *out = (struct ulp_search){.mixed_ratio = NAN};
+    enum ulp_status status = check_options(options, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = ulp_search_choose(&search, out->memory, error);
+    if (status == ULP_OK)
+        status = find(&search, &given, held_out, held_count, out, error);
+    ulp_emulation_close(&search.emulation);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_search_free(out);
+    return status;
+}
+
+void ulp_search_free(struct ulp_search *search)
+{
+    ulp_mixed_free(&search->mixed);
+    ulp_arena_free(search->memory);
+    *search = (struct ulp_search){0};
+}

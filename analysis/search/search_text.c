@@ -1,0 +1,435 @@
+/* An allocation as text. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/search/search_text.h"
+#include "analysis/measure/judge.h"
+#include "analysis/writing/columns.h"
+#include "base/error.h"
+#include "base/memory/alloc.h"
+#include "base/machine/environment.h"
+
+/* Of more layers those of the largest shares are shown. */
+#define LAYERS_MAX 80
+
+static void add_tolerances(struct ulp_text *out, const struct ulp_search *found)
+{
+    for (size_t t = 0; t < found->tolerance_count; t++)
+        ulp_text_show(out, "%s%s", t ? " and " : "", found->tolerances[t]);
+}
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* ", 3 e5m9 and 1 e8m12": the formats of most layers, and the widest. */
+static void add_formats(struct ulp_text *out, const struct ulp_search *found)
+{
+    enum { SHOWN = 3 };
+    size_t shown[SHOWN + 1], count = 0, widest = 0;
+    for (size_t f = 0; f < found->format_count; f++)
+        if (found->formats[f].layer_count)
+            widest = f;
+    while (count < SHOWN) {
+        size_t most = found->format_count;
+        for (size_t f = 0; f < found->format_count; f++) {
+            bool is_shown = !found->formats[f].layer_count;
+            for (size_t i = 0; i < count; i++)
+                is_shown |= shown[i] == f;
+            if (!is_shown && (most == found->format_count ||
+                              found->formats[f].layer_count > found->formats[most].layer_count))
+                most = f;
+        }
+        if (most == found->format_count)
+            break;
+        shown[count++] = most;
+    }
+    bool has_widest = false;
+    for (size_t i = 0; i < count; i++)
+        has_widest |= shown[i] == widest;
+    if (!has_widest)
+        shown[count++] = widest;
+    for (size_t i = 0; i < count; i++)
+        ulp_text_add(out, "%s%zu %s %s", i ? (i + 1 == count ? " and " : ", ") : "",
+                     found->formats[shown[i]].layer_count,
+                     i + 1 == count && !has_widest ? "need" : "take",
+                     found->formats[shown[i]].name);
+}
+
+/* ---- what plans and allocations say alike ---- */
+
+static const struct ulp_search_sample *find_worst(const struct ulp_search_sample *samples,
+                                                  size_t count)
+{
+    const struct ulp_search_sample *worst = NULL;
+    for (size_t s = 0; s < count; s++)
+        if (!worst || samples[s].ratio > worst->ratio)
+            worst = &samples[s];
+    return worst;
+}
+
+/* "logits is at sqnr_db 63.1", "logits has no element to compare" */
+static void add_figure(struct ulp_text *out, const struct ulp_search_sample *sample)
+{
+    const char *reason = ulp_judge_find_reason(sample->metric);
+    if (reason)
+        ulp_text_show(out, "%s %s", sample->output, reason);
+    else
+        ulp_text_show(out, "%s is at %s %.4g", sample->output, sample->metric, sample->value);
+}
+
+static void add_casts(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->cast_count)
+        ulp_text_add(out, "%zu Cast%s convert%s %zu elements (%zu bytes read and written).\n",
+                     found->cast_count, plural(found->cast_count),
+                     found->cast_count == 1 ? "s" : "", found->cast_elements, found->cast_bytes);
+}
+
+static const char *name_of(const struct ulp_search *found, size_t format)
+{
+    return found->formats[format].name;
+}
+
+/* ---- the verdict of a plan ---- */
+
+static const char *widest(const struct ulp_search *found)
+{
+    return name_of(found, found->format_count - 1);
+}
+
+static void add_plan(struct ulp_text *out, const struct ulp_search *found)
+{
+    const struct ulp_search_sample *after = find_worst(found->samples, found->sample_count);
+    const bool counted = strcmp(found->cost, "nodes") == 0;
+    ulp_text_show(out, "Keep %zu of %zu nodes in %s%s%s: %s then %s ", found->kept_count,
+                  found->node_count, widest(found), counted ? "" : ", least by ",
+                  counted ? "" : found->cost, name_of(found, found->narrow),
+                  found->met ? "meets" : "does not meet");
+    add_tolerances(out, found);
+    ulp_text_add(out, "; ");
+    add_figure(out, after);
+    if (isfinite(after->ratio))
+        ulp_text_add(out, " (%.3g of the error allowed)", after->ratio);
+    ulp_text_add(out, ", and without them ");
+    add_figure(out, find_worst(found->before_samples, found->before_count));
+    ulp_text_add(out, ".\n");
+    if (found->minimal && found->kept_count)
+        ulp_text_add(out, "Without any single one of them it is not met: each was tried.\n");
+    else if (found->timed_out)
+        ulp_text_add(out, "The time was over before each was tried: this is the best so far.\n");
+    add_casts(out, found);
+}
+
+/* What meets it with nothing but the nodes that had to be kept. */
+static void add_nothing(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->kept_count)
+        ulp_text_add(out,
+                     "Keep the %zu node%s that had to be kept, and no more: ", found->kept_count,
+                     plural(found->kept_count));
+    else
+        ulp_text_add(out, "Keep nothing: ");
+    ulp_text_show(out, "%s %smeets ", name_of(found, found->narrow),
+                  found->kept_count ? "then " : "");
+    add_tolerances(out, found);
+    ulp_text_add(out, found->kept_count ? "; " : " as it is; ");
+    add_figure(out, find_worst(found->samples, found->sample_count));
+    if (isfinite(found->ratio))
+        ulp_text_add(out, " (%.3g of the error allowed)", found->ratio);
+    ulp_text_add(out, ".\n");
+}
+
+static void add_plan_verdict(struct ulp_text *out, const struct ulp_search *found)
+{
+    const bool reaches = found->full <= 1;
+    if (found->before <= 1) {
+        add_nothing(out, found);
+    } else if (!reaches && found->kept_count == 0) {
+        ulp_text_add(out, "No node may be kept.\n");
+    } else {
+        if (!reaches) {
+            ulp_text_add(out, "No plan meets ");
+            add_tolerances(out, found);
+            ulp_text_show(out, ": with every node in %s the error is ", widest(found));
+            if (isfinite(found->full))
+                ulp_text_add(out, "%.3g times what is allowed.\n", found->full);
+            else
+                ulp_text_add(out, "no finite number.\n");
+        }
+        add_plan(out, found);
+    }
+}
+
+/* ---- the verdict of an allocation ---- */
+
+static void add_worst(struct ulp_text *out, const struct ulp_search *found)
+{
+    const struct ulp_search_sample *worst = find_worst(found->samples, found->sample_count);
+    if (!worst || !*worst->metric)
+        return;
+    ulp_text_add(out, " ");
+    add_figure(out, worst);
+    if (!ulp_judge_find_reason(worst->metric))
+        ulp_text_add(out, " (%.3g of the error allowed; the model said %.3g)", worst->ratio,
+                     found->predicted);
+    ulp_text_add(out, ".");
+}
+
+static void add_uniform(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->uniform < 0) {
+        ulp_text_add(out, " No single format that was tried for all layers meets it.");
+        return;
+    }
+    const struct ulp_search_uniform *uniform = &found->uniforms[found->uniform];
+    ulp_text_add(out, " One format for all layers would have to be %s: %.4g bits, %.3g %% more.",
+                 found->formats[uniform->format].name, uniform->bits,
+                 100 * (uniform->bits / found->bits - 1));
+}
+
+static void add_minimal(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->minimal)
+        ulp_text_add(
+            out,
+            "No single layer can do with fewer bits: each of the %zu that could have them was "
+            "tried. To first order, fractions of bits allowed, the least would be %.4g bits.\n",
+            found->tried, found->relaxed);
+    else if (found->timed_out)
+        ulp_text_add(out, "The time was over before every layer was tried with fewer bits: this is "
+                          "the best so far.\n");
+    if (found->met && found->layer_count && !isfinite(found->predicted))
+        ulp_text_add(out, "What other inputs do cannot be told to first order, as somewhere the "
+                          "error has no finite derivative: give more of them as --inputs.\n");
+    else if (found->met && found->predicted > 1.5 && found->layer_count)
+        ulp_text_add(out,
+                     "The model expects %.3g times the error allowed of inputs whose roundings are "
+                     "not known: give more of them as --inputs, or --expected 1.\n",
+                     found->predicted);
+}
+
+static void add_unmet(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->timed_out) {
+        ulp_text_add(out, "The time was over before an allocation was found that meets ");
+        add_tolerances(out, found);
+        ulp_text_add(out, ".\n");
+        return;
+    }
+    ulp_text_add(out, "No allocation meets ");
+    add_tolerances(out, found);
+    ulp_text_show(out, ": with %s in every layer, ", found->base);
+    if (isfinite(found->full))
+        ulp_text_add(out, "the error is %.3g times what is allowed.", found->full);
+    else
+        ulp_text_add(out, "nothing is allowed and there is an error, or something is not finite.");
+    for (size_t p = found->point_count; p-- > 0;)
+        if (found->frontier[p].allowed > 1) {
+            ulp_text_add(out, " %.3g times the tolerance can be met, with %.4g bits.",
+                         found->frontier[p].allowed, found->frontier[p].bits);
+            break;
+        }
+    ulp_text_add(out, "\n");
+}
+
+static bool is_weighted(const struct ulp_search *found)
+{
+    return strcmp(found->cost, "bits") != 0;
+}
+
+static void add_allocation_verdict(struct ulp_text *out, const struct ulp_search *found)
+{
+    const bool weighted = is_weighted(found);
+    if (!found->met) {
+        add_unmet(out, found);
+    } else if (!found->layer_count) {
+        ulp_text_add(out, "Nothing to allocate: no node computes floating-point values.\n");
+    } else {
+        ulp_text_add(out, "Outputs stay within ");
+        add_tolerances(out, found);
+        ulp_text_show(out,
+                      " with %.3g mantissa bits on average%s%s (%.4g bits with exponent and sign)",
+                      found->mantissa, weighted ? ", weighted by " : "",
+                      weighted ? found->cost : "", found->bits);
+        ulp_text_add(out, ": of %zu layer%s ", found->layer_count, plural(found->layer_count));
+        add_formats(out, found);
+        ulp_text_add(out, ".");
+        add_uniform(out, found);
+        add_worst(out, found);
+        ulp_text_add(out, "\n");
+    }
+    add_minimal(out, found);
+}
+
+/* ---- both ---- */
+
+static void add_basis(struct ulp_text *out, const struct ulp_search *found)
+{
+    const char *what = found->by_node ? "plan" : "allocation";
+    const bool any = found->by_node ? found->kept_count : found->met && found->layer_count;
+    ulp_text_add(out, "Rests on %zu sample%s and %zu emulations", found->sample_count,
+                 plural(found->sample_count), found->runs);
+    if (found->validated_count)
+        ulp_text_add(out, "; %zu of %zu held-out samples meet the tolerance", found->validated_met,
+                     found->validated_count);
+    ulp_text_add(out, ".\n");
+    for (size_t s = 0; s < found->validated_count; s++)
+        if (ulp_judge_find_reason(found->validated[s].metric)) {
+            ulp_text_show(out, "Held-out %s: output ", found->validated[s].name);
+            add_figure(out, &found->validated[s]);
+            ulp_text_add(out, ".\n");
+        }
+    if (found->follows)
+        ulp_text_add(out, "With the widest format everywhere, too, something is decided otherwise "
+                          "than by the reference: figures are with the reference's decisions.\n");
+    if (found->met && found->validated_met < found->validated_count)
+        ulp_text_add(
+            out, "The %s fits its samples too closely: give those that fail as --inputs, too.\n",
+            what);
+    else if (any && !found->validated_count)
+        ulp_text_add(out, "Other inputs round otherwise: give several as --inputs, and others as "
+                          "--validate.\n");
+}
+
+void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis)
+{
+    if (found->by_node)
+        add_plan_verdict(out, found);
+    else
+        add_allocation_verdict(out, found);
+    if (with_basis)
+        add_basis(out, found);
+}
+
+/* ---- tables ---- */
+
+static int by_share(const void *a, const void *b)
+{
+    const struct ulp_search_layer *const *x = a, *const *y = b;
+    if ((*x)->share != (*y)->share)
+        return (*x)->share > (*y)->share ? -1 : 1;
+    return (*x)->index < (*y)->index ? -1 : 1;
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct ulp_search_layer *const *x = a, *const *y = b;
+    return (*x)->index < (*y)->index ? -1 : 1;
+}
+
+static void add_ratio(struct ulp_text *out, double ratio)
+{
+    if (isnan(ratio))
+        ulp_text_add(out, "         -");
+    else
+        ulp_text_add(out, "%10.3g", ratio);
+}
+
+static void add_layer(struct ulp_text *out, const struct ulp_search *found,
+                      const struct ulp_search_layer *layer)
+{
+    const struct ulp_search_format *format = &found->formats[layer->format];
+    ulp_text_add(out, "%7zu  %-9s %8d %8d %6d  %9.3g %6.1f%%", layer->index, format->name,
+                 layer->bits - 1 - format->exponent, format->exponent, layer->exponent_needed,
+                 layer->largest, 100 * layer->share);
+    add_ratio(out, layer->predicted);
+    add_ratio(out, layer->without);
+    ulp_text_show(out, "  %-15s  %s", layer->op, layer->name);
+    if (layer->node_count > 1)
+        ulp_text_add(out, " (+%zu)", layer->node_count - 1);
+    ulp_text_add(out, "\n");
+}
+
+static enum ulp_status add_layers(struct ulp_text *out, const struct ulp_search *found,
+                                  struct ulp_error *error)
+{
+    const struct ulp_search_layer **order = calloc(found->layer_count + 1, sizeof *order);
+    size_t shown = found->layer_count < LAYERS_MAX ? found->layer_count : LAYERS_MAX;
+    if (!order)
+        return ulp_out_of_memory(error);
+    for (size_t l = 0; l < found->layer_count; l++)
+        order[l] = &found->layers[l];
+    qsort(order, found->layer_count, sizeof *order, by_share);
+    qsort(order, shown, sizeof *order, by_index);
+    ulp_text_add(out, "\n%7s  %-9s %8s %8s %6s  %9s %7s%10s%10s  %-15s  %s\n", "node", "format",
+                 "mantissa", "exponent", "needs", "largest", "share", "expected", "fewer", "op",
+                 "name");
+    for (size_t l = 0; l < shown; l++)
+        add_layer(out, found, order[l]);
+    if (shown < found->layer_count)
+        ulp_text_add(out, "        and %zu layers of smaller shares: bits.json (--out) has all\n",
+                     found->layer_count - shown);
+    ulp_text_add(out,
+                 "\nneeds: exponent bits that the largest magnitude needs; share: of the error; "
+                 "expected, fewer: the error, in units of\nwhat is allowed, when this layer "
+                 "alone has fewer bits, by the model and emulated; (+n): and n nodes that hand on "
+                 "its values\n");
+    free(order);
+    return ULP_OK;
+}
+
+static void add_kept(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (!found->kept_count)
+        return;
+    ulp_text_add(out, "\n   node  without  op               name\n");
+    for (size_t k = 0; k < found->kept_count; k++) {
+        const struct ulp_search_node *node = &found->kept[k];
+        ulp_text_add(out, "%7zu  ", node->index);
+        if (node->always)
+            ulp_text_add(out, " always");
+        else
+            ulp_text_add(out, "%7s", ULP_FIGURE("%.3g", node->without));
+        ulp_text_show(out, "  %-15s  %s\n", node->op, node->name);
+    }
+    ulp_text_add(out, "\nwithout: the error, in units of what is allowed, when this node alone "
+                      "is not kept\n");
+}
+
+static void add_frontier(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (!found->point_count)
+        return;
+    ulp_text_add(out, "\n%10s %10s %8s %10s %14s\n", "tolerance", "error", "bits", "mantissa",
+                 "one for all");
+    for (size_t p = 0; p < found->point_count; p++) {
+        const struct ulp_search_point *point = &found->frontier[p];
+        ulp_text_add(out, "%9.4gx %9.3gx %8.3f %10.3f", point->allowed, point->ratio, point->bits,
+                     point->mantissa);
+        if (isnan(point->uniform_bits))
+            ulp_text_add(out, "              -\n");
+        else
+            ulp_text_add(out, " %14.4g\n", point->uniform_bits);
+    }
+    ulp_text_show(out,
+                  "\nthe fewest bits emulated for other tolerances, in units of the one asked for; "
+                  "bits: mean over layers%s%s\n",
+                  is_weighted(found) ? " weighted by " : "", is_weighted(found) ? found->cost : "");
+}
+
+enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    enum ulp_status status = ULP_OK;
+    *out = NULL;
+    ulp_search_verdict(&text, found, false);
+    if (found->by_node) {
+        add_kept(&text, found);
+    } else {
+        if (found->layer_count)
+            status = add_layers(&text, found, error);
+        add_frontier(&text, found);
+    }
+    if (!found->by_node || found->kept_count)
+        ulp_text_add(&text, "\n");
+    add_basis(&text, found);
+    if (status == ULP_OK)
+        return ulp_page_take(&text, out, error);
+    ulp_text_free(&text);
+    return status;
+}

@@ -1,0 +1,257 @@
+/* The inside of the search for the cheapest allocation (ulpscope/search.h). */
+#ifndef ULP_ANALYSIS_SEARCHER_H
+#define ULP_ANALYSIS_SEARCHER_H
+
+#include <ulpscope/search.h>
+
+#include "analysis/emulation/emulation.h"
+#include "base/memory/alloc.h"
+
+/* A format that layers may get. */
+struct ulp_search_choice {
+    struct ulp_arithmetic arithmetic;
+    char name[sizeof((struct ulp_arithmetic *)0)->name];
+    int exponent, mantissa;
+};
+
+/* A layer. By choice c: */
+struct ulp_search_room {
+    size_t first; /* its first node */
+    size_t node_count;
+    bool product;
+    double weight;
+    double largest, smallest;
+    int *bits;    /* of a value; 0: the layer's values do not fit its range */
+    double *cost; /* what the layer then costs */
+    /* The error's power if this layer alone had choice c is power * relative[c]. relative: 4^-m,
+     * and what underflow adds. power: in units of the error allowed, squared. */
+    double power, *relative;
+    double prior;   /* power, before single layers were emulated with fewer bits */
+    int16_t *lower; /* ulp_search_lower's */
+};
+
+/* An allocation: the choice of each layer. */
+typedef uint16_t ulp_pick;
+
+/* Estimates of how much a node matters, as relative powers. */
+enum ulp_estimate {
+    ULP_ESTIMATE_CONDITION,   /* what it introduces, as its condition amplifies it */
+    ULP_ESTIMATE_SHARE,       /* its share and gain */
+    ULP_ESTIMATE_SHARE_ALONE, /* its share, as its own */
+    ULP_ESTIMATE_INTRODUCED,  /* what it introduces, as its own */
+    ULP_ESTIMATE_COUNT
+};
+
+/* What a search by order knows of each node. */
+struct ulp_search_nodes {
+    bool *free;     /* may be kept and released */
+    bool *required; /* for its range */
+    bool *passes;   /* adds no error: it moves elements, say */
+    /* What it adds to the error of the outputs by computing, and by storing its result: one
+     * estimate of several (enum ulp_estimate) for each */
+    double *own[ULP_ESTIMATE_COUNT], *stored[ULP_ESTIMATE_COUNT];
+};
+
+struct ulp_searcher {
+    struct ulp_emulation emulation;
+    const struct ulp_search_options *options;
+    double deadline; /* by ulp_seconds_now; INFINITY: none */
+    bool over;       /* it has passed */
+    bool grid;       /* the choices are all of eXmY; else a list */
+    size_t choice_count;
+    struct ulp_search_choice *choices; /* the widest first */
+    size_t narrow;                     /* the narrowest of a list */
+    size_t base; /* the choice of what has no layer, and of the emulation's second lane */
+    size_t layer_count;
+    struct ulp_search_room *layers;
+    ptrdiff_t *layer_of; /* by node; -1: none */
+    ptrdiff_t *fixed;    /* by node: the choice that was asked for; -1: none */
+    double total_weight;
+    struct ulp_search_nodes nodes;
+    double audit_seconds;
+    bool measured;       /* the powers: the model's error can be limited */
+    double before, full; /* the ratios with the narrowest and widest choice in every layer */
+    double allowed;      /* the ratio that is being searched for: 1, for the frontier others */
+    uint16_t *kept;      /* by node: of what is run */
+    struct ulp_judgement *judged; /* by sample: with the narrowest choice everywhere */
+    /* The cheapest that met the tolerance, and of the same search: `without` by layer, which was
+     * tried with choice `fewer`. */
+    ulp_pick *best;
+    double best_cost, best_ratio;
+    bool given, minimal;
+    double *without;
+    ptrdiff_t *fewer;
+    /* what was emulated in all samples */
+    struct ulp_search_seen {
+        double cost, bits, mantissa, ratio;
+    } * seen;
+    size_t seen_count, seen_room;
+};
+
+/* Names, arithmetics and words of a result. */
+enum ulp_status ulp_search_copy(struct ulp_arena *memory, const char *text, char **out,
+                                struct ulp_error *error);
+
+/* choices.c. The formats; memory: of the result. */
+enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,
+                                  struct ulp_error *error);
+/* Nodes whose choice is asked for, and those that are free. */
+enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *error);
+/* search_audit.c. One audit of all samples, and the layers. */
+enum ulp_status ulp_search_audit(struct ulp_searcher *search, struct ulp_error *error);
+/* layers.c. In order of execution; their ranges and powers by an audit in which every node was kept
+ * in `probe`. */
+enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_audit *audit,
+                                  const struct ulp_arithmetic *probe, struct ulp_error *error);
+/* What the node adds to its results, relative to them, and what rounding does, as powers. */
+double ulp_search_introduced(const struct ulp_audit_node *node);
+double ulp_search_rounding(const struct ulp_arithmetic *arithmetic);
+/* cost_file.c: what each layer costs in each choice, measured. */
+enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *path,
+                                      struct ulp_error *error);
+/* range.c: bits and relative of the layer, whose nodes are known. */
+enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_audit *audit,
+                                 size_t layer, struct ulp_error *error);
+
+/* model.c: what the layers' powers say. */
+double ulp_search_cost(const struct ulp_searcher *search, const ulp_pick *of);
+/* Means over layers, weighted. */
+double ulp_search_mean_bits(const struct ulp_searcher *search, const ulp_pick *of);
+double ulp_search_mean_mantissa(const struct ulp_searcher *search, const ulp_pick *of);
+/* The ratio that is expected by powers as ulp_search_measure left them. */
+double ulp_search_expect(const struct ulp_searcher *search, const ulp_pick *of);
+/* The ratio that is expected, and the power of one layer's error. */
+double ulp_search_predict(const struct ulp_searcher *search, const ulp_pick *of);
+double ulp_search_power(const struct ulp_searcher *search, size_t layer, ulp_pick choice);
+/* The cheapest for a ratio, by the model; false: none. */
+bool ulp_search_solve(const struct ulp_searcher *search, double ratio, ulp_pick *out);
+/* The mean cost for ratio 1 if bits could be fractions: a bound of what the model has. */
+double ulp_search_relaxed(const struct ulp_searcher *search);
+/* The layer's cheaper choices, from its costs. */
+enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_room *room,
+                                struct ulp_error *error);
+/* The n-th choice of the next lower cost for the layer, n = 0, 1, ... until -1. */
+ptrdiff_t ulp_search_lower(const struct ulp_searcher *search, size_t layer, ulp_pick from,
+                           size_t n);
+/* The best choice of the next higher cost; -1: there is none. */
+ptrdiff_t ulp_search_higher(const struct ulp_searcher *search, size_t layer, ulp_pick from);
+
+/* emulate.c. The choice of a node, and of every node as runs take it, valid until the next call. */
+size_t ulp_search_choice_of(const struct ulp_searcher *search, const ulp_pick *of, size_t node);
+const uint16_t *ulp_search_as_run(const struct ulp_searcher *search, const ulp_pick *of);
+/* The second lane of audits and held-out samples has the allocation. */
+enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
+                                struct ulp_error *error);
+/* Every sample, and what meets the tolerance at less cost becomes the best. When the time is over
+ * nothing runs, and the ratio is infinite. judgements: of each sample; may be NULL. */
+enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of,
+                                 struct ulp_judgement *judgements, double *ratio,
+                                 struct ulp_error *error);
+enum ulp_status ulp_search_emulate(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
+                                   struct ulp_error *error);
+/* The same, left at the first sample that fails. */
+enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
+                               struct ulp_error *error);
+/* One of these two: where samples are left out when one fails, they fail by the tolerance, not by
+ * search->allowed. */
+enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
+                                   struct ulp_error *error);
+/* One choice for all; false: some layer cannot have it. */
+bool ulp_search_same(const struct ulp_searcher *search, ulp_pick choice, ulp_pick *out);
+
+/* uniform.c. One format for every layer: the smallest that meets the tolerance, into out->uniforms,
+ * and the layers' powers in the scale that these runs show. */
+enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_search *out,
+                                    struct ulp_error *error);
+/* Where the model's error is limited, too, once it is known: the same again. */
+enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
+                                          struct ulp_error *error);
+/* For the frontier: more of them, down to an error `least` times what is allowed. */
+enum ulp_status ulp_search_more_uniforms(struct ulp_searcher *search, double least,
+                                         struct ulp_search *out, struct ulp_error *error);
+/* learn.c. Each layer's power from an emulation in which it alone is narrow. work: room for an
+ * allocation. */
+enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
+                                   struct ulp_error *error);
+/* And from what layers with fewer bits did to the best allocation. */
+void ulp_search_learn(struct ulp_searcher *search);
+/* course.c. All of it, after the layers are known: by the model, any choices. */
+enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
+                                    struct ulp_error *error);
+/* With the widest choice everywhere. Where even so something is decided otherwise, figures are
+ * those with the reference's decisions, as everywhere. */
+enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
+                                      struct ulp_error *error);
+/* From the best on until no single layer of it can be cheaper. */
+enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
+                                  struct ulp_error *error);
+/* frontier.c. Emulate allocations for other tolerances; and of all that were emulated, the best for
+ * each. */
+enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_search *out,
+                                    struct ulp_error *error);
+enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search *out,
+                                  struct ulp_error *error);
+/* approach.c: allocations by the model for search->allowed, corrected by what they measure,
+ * `rounds` of them; the cheapest that keeps to it. */
+struct ulp_search_found {
+    ulp_pick *of; /* room for one */
+    bool given;
+    double cost, ratio;
+};
+void ulp_search_offer(const struct ulp_searcher *search, struct ulp_search_found *found,
+                      const ulp_pick *of, double ratio);
+/* What the model says of the best, over what it measures. */
+double ulp_search_factor(const struct ulp_searcher *search);
+/* What has been computed, in whole runs of all samples. */
+double ulp_search_work(const struct ulp_searcher *search);
+enum ulp_status ulp_search_approach(struct ulp_searcher *search, int rounds, ulp_pick *work,
+                                    struct ulp_search_found *found, struct ulp_error *error);
+/* descend.c: from an allocation that keeps to search->allowed, with its ratio, to one that no
+ * single layer can leave; `likely`: only by steps that the model expects to do. */
+enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, double *ratio,
+                                   bool likely, struct ulp_error *error);
+
+/* towards.c: from an allocation that keeps to search->allowed, with its ratio, towards another.
+ * Layers are given the target's choice, as they stand in the order. */
+struct ulp_search_way {
+    struct ulp_searcher *search;
+    const ulp_pick *target;
+    const size_t *order; /* NULL: all, by index */
+    size_t count;
+    ulp_pick *of, *next; /* next: room for one, the same at first */
+    double ratio;
+    bool moved; /* by the last pass */
+    /* of single layers, by layer: the ratio when it alone is given the target's choice; how many
+     * were tried in vain since one was not. NULL: not wanted */
+    double *without;
+    size_t failed;
+};
+/* The order's layers from first to last get the target's choice in `of`; dearer: where that costs
+ * more, else where it costs less. False: there are none. */
+bool ulp_search_take(const struct ulp_search_way *way, size_t first, size_t last, bool dearer,
+                     ulp_pick *of);
+/* One pass over the order in groups. */
+enum ulp_status ulp_search_pass(struct ulp_search_way *way, size_t group, struct ulp_error *error);
+/* Each layer that can have the other's choice gets it. */
+enum ulp_status ulp_search_merge(struct ulp_searcher *search, const ulp_pick *target, ulp_pick *of,
+                                 double *ratio, struct ulp_error *error);
+
+/* links.c: the order in which layers are to get the narrowest choice, those first that are expected
+ * to cost least. start: which estimate; beyond the last the first one, each node's changed by a
+ * random factor. out: room for all layers; *count of them are in it. */
+enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pick *of,
+                                 size_t start, size_t *out, size_t *count, struct ulp_error *error);
+/* release.c: of two choices, by these orders. The course of a plan. */
+enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_error *error);
+
+/* search_result.c */
+enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char *name,
+                                      const struct ulp_judgement *judgement,
+                                      struct ulp_arena *memory, struct ulp_error *error);
+enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search *out,
+                                  struct ulp_error *error);
+/* search_mixed.c: what was found as mixed.onnx, and its error where that keeps more. */
+enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_search *out,
+                                       struct ulp_error *error);
+
+#endif

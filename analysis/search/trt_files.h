@@ -1,0 +1,25 @@
+/* An allocation as options and scripts of TensorRT's tools. */
+#ifndef ULP_ANALYSIS_SEARCH_TRT_FILES_H
+#define ULP_ANALYSIS_SEARCH_TRT_FILES_H
+
+#include <ulpscope/search.h>
+
+#include "base/text/text.h"
+
+/* Are all formats types that TensorRT gives a layer? TF32 is a setting of the whole engine. */
+bool ulp_trt_has_formats(const struct ulp_search *found);
+/* TensorRT up to 10: options of trtexec. */
+enum ulp_status ulp_trt_trtexec(const struct ulp_search *found, struct ulp_text *out,
+                                struct ulp_error *error);
+/* The same as a script for Polygraphy's --trt-npps. */
+enum ulp_status ulp_trt_polygraphy(const struct ulp_search *found, struct ulp_text *out,
+                                   struct ulp_error *error);
+/* ModelOpt's AutoCast, which keeps nodes in FLOAT and lowers the others to one type. */
+bool ulp_trt_has_two_formats(const struct ulp_search *found);
+enum ulp_status ulp_trt_autocast(const struct ulp_search *found, struct ulp_text *out,
+                                 struct ulp_error *error);
+/* TensorRT 11, which takes types from the graph alone: the Casts to put into it. */
+enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ulp_text *out,
+                                       struct ulp_error *error);
+
+#endif

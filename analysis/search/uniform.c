@@ -1,0 +1,176 @@
+/* One format for every layer: what the allocation is compared with, and the scale of the model. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+struct uniform {
+    struct ulp_searcher *search;
+    struct ulp_search *out;
+    ulp_pick *work;
+};
+
+static enum ulp_status open_uniform(struct uniform *uniform, struct ulp_searcher *search,
+                                    struct ulp_search *out, struct ulp_error *error)
+{
+    *uniform = (struct uniform){.search = search, .out = out};
+    uniform->work =
+        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *uniform->work);
+    if (!out->uniforms)
+        out->uniforms =
+            ulp_arena_take(out->memory, search->choice_count + 1, sizeof *out->uniforms);
+    return uniform->work && out->uniforms ? ULP_OK : ulp_out_of_memory(error);
+}
+
+/* INFINITY: some layer does not fit, or the time is over. */
+static enum ulp_status run_choice(struct uniform *uniform, size_t choice, double *ratio,
+                                  struct ulp_error *error)
+{
+    struct ulp_searcher *search = uniform->search;
+    struct ulp_search *out = uniform->out;
+    *ratio = INFINITY;
+    for (size_t u = 0; u < out->uniform_count; u++)
+        if (out->uniforms[u].format == choice) {
+            *ratio = out->uniforms[u].ratio;
+            return ULP_OK;
+        }
+    if (!ulp_search_same(search, (ulp_pick)choice, uniform->work))
+        return ULP_OK;
+    const enum ulp_status status = ulp_search_emulate(search, uniform->work, ratio, error);
+    if (status == ULP_OK && !search->over)
+        out->uniforms[out->uniform_count++] =
+            (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, uniform->work),
+                                        *ratio};
+    return status;
+}
+
+/* Of eXmY, as ulp_search_choose lists them. */
+static size_t grid_choice(int exponent, int mantissa)
+{
+    return (size_t)((ULP_SEARCH_EXPONENT_MAX - exponent) * ULP_SEARCH_MANTISSA_MAX +
+                    ULP_SEARCH_MANTISSA_MAX - mantissa);
+}
+
+/* The fewest mantissa bits with so many exponent bits, by bisection; beyond the largest: none. */
+static enum ulp_status find_mantissa(struct uniform *uniform, int exponent, int *out,
+                                     struct ulp_error *error)
+{
+    int low = 0, high = ULP_SEARCH_MANTISSA_MAX + 1; /* fails; meets */
+    double ratio;
+    enum ulp_status status =
+        run_choice(uniform, grid_choice(exponent, ULP_SEARCH_MANTISSA_MAX), &ratio, error);
+    *out = high;
+    if (status != ULP_OK || ratio > 1)
+        return status;
+    for (high--; high - low > 1 && status == ULP_OK;) {
+        const int middle = (low + high) / 2;
+        status = run_choice(uniform, grid_choice(exponent, middle), &ratio, error);
+        if (ratio <= 1)
+            high = middle;
+        else
+            low = middle;
+    }
+    *out = high;
+    return status;
+}
+
+/* From the fewest exponent bits that hold every value on: one more may save two of the mantissa. */
+static enum ulp_status run_grid(struct uniform *uniform, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    int tried = 0;
+    for (int e = 2; e <= ULP_SEARCH_EXPONENT_MAX && tried < 2 && status == ULP_OK; e++) {
+        int mantissa;
+        if (!ulp_search_same(uniform->search, (ulp_pick)grid_choice(e, ULP_SEARCH_MANTISSA_MAX),
+                             uniform->work))
+            continue;
+        status = find_mantissa(uniform, e, &mantissa, error);
+        tried += mantissa <= ULP_SEARCH_MANTISSA_MAX;
+    }
+    return status;
+}
+
+static void find_smallest(struct ulp_search *out)
+{
+    out->uniform = -1;
+    for (size_t u = 0; u < out->uniform_count; u++) {
+        const struct ulp_search_uniform *now = &out->uniforms[u];
+        if (now->ratio <= 1 && (out->uniform < 0 || now->bits < out->uniforms[out->uniform].bits))
+            out->uniform = (ptrdiff_t)u;
+    }
+}
+
+/* The model's powers are relative: the run nearest to the tolerance says how large they are. */
+static void set_scale(const struct uniform *uniform)
+{
+    struct ulp_searcher *search = uniform->search;
+    double nearest = INFINITY, scale = 1;
+    for (size_t u = 0; u < uniform->out->uniform_count; u++) {
+        const struct ulp_search_uniform *run = &uniform->out->uniforms[u];
+        if (!isfinite(run->ratio) || !(run->ratio > 0) || fabs(ulp_math_log(run->ratio)) >= nearest)
+            continue;
+        ulp_search_same(search, (ulp_pick)run->format, uniform->work);
+        const double predicted = ulp_search_predict(search, uniform->work);
+        if (predicted > 0) {
+            nearest = fabs(ulp_math_log(run->ratio));
+            scale = run->ratio / predicted;
+        }
+    }
+    for (size_t l = 0; l < search->layer_count; l++)
+        search->layers[l].power *= scale * scale;
+}
+
+enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_search *out,
+                                    struct ulp_error *error)
+{
+    struct uniform uniform;
+    double ratio;
+    enum ulp_status status = open_uniform(&uniform, search, out, error);
+    if (status == ULP_OK && search->grid)
+        status = run_grid(&uniform, error);
+    for (size_t c = 0; c < search->choice_count && !search->grid && status == ULP_OK; c++)
+        status = run_choice(&uniform, c, &ratio, error);
+    if (status != ULP_OK)
+        return status;
+    find_smallest(out);
+    set_scale(&uniform);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
+                                          struct ulp_error *error)
+{
+    struct uniform uniform;
+    double ratio;
+    search->measured = true;
+    if (!(search->options->expected > 0) || search->over)
+        return ULP_OK;
+    search->given = false;
+    search->seen_count = out->uniform_count = 0;
+    enum ulp_status status = open_uniform(&uniform, search, out, error);
+    if (status == ULP_OK)
+        status = run_choice(&uniform, 0, &ratio, error);
+    if (status == ULP_OK && search->grid)
+        status = run_grid(&uniform, error);
+    for (size_t c = 1; c < search->choice_count && !search->grid && status == ULP_OK; c++)
+        status = run_choice(&uniform, c, &ratio, error);
+    if (status == ULP_OK)
+        find_smallest(out);
+    return status;
+}
+
+enum ulp_status ulp_search_more_uniforms(struct ulp_searcher *search, double least,
+                                         struct ulp_search *out, struct ulp_error *error)
+{
+    struct uniform uniform;
+    enum ulp_status status = open_uniform(&uniform, search, out, error);
+    if (status != ULP_OK || !search->grid || out->uniform < 0)
+        return status;
+    const int exponent = search->choices[out->uniforms[out->uniform].format].exponent;
+    double ratio = INFINITY;
+    for (int m = 1; m <= ULP_SEARCH_MANTISSA_MAX && !(ratio <= least) && status == ULP_OK; m++)
+        status = run_choice(&uniform, grid_choice(exponent, m), &ratio, error);
+    return status;
+}

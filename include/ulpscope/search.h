@@ -1,0 +1,224 @@
+/* Searching for the cheapest allocation: a format for each layer with which the outputs meet a
+ * tolerance. `ulpscope plan` asks which nodes to keep in a wider arithmetic (two formats, every
+ * node a layer, counted by nodes); `ulpscope bits` how few bits do (any eXmY, counted by bits).
+ *
+ * A layer is a node, or a node with the nodes behind it that only hand its values on. Its format is
+ * what its results are stored in, and what its inputs and weights are rounded to when it reads
+ * them. How many exponent bits it needs follows from the magnitudes of these values in the
+ * reference. How many mantissa bits follows from its share in the error of the outputs: an error of
+ * m bits goes as 2^-m, and to first order the powers of all layers add up.
+ *
+ * That only says what to try. Every allocation is judged by emulating it, the one given meets the
+ * tolerance in every sample, and in the end every layer was given a cheaper format by itself, in
+ * vain. No search can promise that no other allocation is cheaper. */
+#ifndef ULPSCOPE_SEARCH_H
+#define ULPSCOPE_SEARCH_H
+
+#include <ulpscope/mixed.h>
+
+/* What allocations are counted by: "nodes" (of a plan those in the wider format; else the bits of a
+ * value, every node alike), "bits" (every layer alike), "macs" (times multiply-adds and element
+ * operations), "bytes" (of constants and results), "weights" (bits of float constants). NULL
+ * beyond. Static storage. */
+ULP_API const char *ulp_search_cost_name(size_t cost);
+
+/* What eXmY are followed by when no parts are given: FP32 inside an operator and in its sums, one
+ * rounding when the result is stored. */
+#define ULP_SEARCH_PARTS "result-only,compute=fp32,acc=fp32"
+/* The largest eXmY: FP32's. */
+#define ULP_SEARCH_EXPONENT_MAX 8
+#define ULP_SEARCH_MANTISSA_MAX 23
+
+struct ulp_search_options {
+    struct ulp_arithmetic reference;
+    /* Names of arithmetics, one of which each layer gets. None: eXmY of 2 to 8 exponent bits and 1
+     * to 23 mantissa bits, followed by `parts` (NULL: ULP_SEARCH_PARTS) */
+    const char *const *formats;
+    size_t format_count;
+    const char *parts;
+    /* A plan: every node is a layer, and may have either of two formats, the wider one first,
+     * whatever values it has. Else formats hold a layer's values, with the headroom */
+    bool by_node;
+    /* One of ulp_search_cost_name, or a file of measured costs (doc/plan.md). NULL: "nodes" for a
+     * plan, else "bits" */
+    const char *cost;
+    /* "METRIC=VALUE" or "OUTPUT:METRIC=VALUE", figures of the whole error as ulp_audit_check takes
+     * them, of every sample. All must be met; besides, outputs must be finite where the reference
+     * is, and integers equal. Outputs are judged that some tolerance is of: one without "OUTPUT:"
+     * is of all. */
+    const char *const *tolerances;
+    size_t tolerance_count;
+    /* patterns (struct ulp_keep): nodes in the widest format whatever happens, and in the narrowest
+     * of a list */
+    const char *const *always, *const *never;
+    size_t always_count, never_count;
+    /* Of a plan: the most that may be paid besides `always`, by `cost`; 0: as much as the tolerance
+     * needs */
+    double budget;
+    bool frontier; /* also search for other tolerances; of a plan: run sets of other sizes */
+    /* Also write mixed.onnx into this folder, which is there (ulp_mixed_write); NULL: do not */
+    const char *mixed_folder;
+    bool lower_io; /* of mixed.onnx: struct ulp_mixed_options */
+    /* So many binades stay free above the largest magnitude seen: 1 for inputs up to twice as
+     * large */
+    double headroom;
+    /* Not 0: the model's error, as if the layers' errors did not know each other, is also at most
+     * so many times what is allowed. With few samples an allocation else fits their roundings */
+    double expected;
+    /* After so many seconds nothing more is tried, and the result is the best so far; 0: no limit.
+     * Only then a result may differ from run to run */
+    double seconds;
+    bool allow_nonfinite_inputs; /* else NaN or infinity in a sample: ULP_ERROR_LIMIT */
+    int thread_count;
+    const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
+};
+
+struct ulp_search_format {
+    char *name, *arithmetic;        /* "e5m7"; as --keep takes it */
+    int exponent, mantissa;         /* bits; mantissa without the hidden one */
+    int bits;                       /* of a value: with the sign */
+    size_t layer_count, node_count; /* that have it */
+};
+
+struct ulp_search_layer {
+    size_t index; /* of its first node */
+    char *name, *op;
+    size_t node_count;
+    double weight, cost;
+    size_t format; /* index into formats */
+    int bits; /* per value. Of TF32: 19 for products, which round their factors to it, else 32 */
+    /* magnitudes of what it reads, its weights and results, over all samples; 0: there are none, or
+     * a plan did not look */
+    double largest, smallest;
+    int exponent_needed; /* bits, for the largest with the headroom; 0: no format has enough */
+    /* its part of the error's power, as the model has it: all add up to 1 */
+    double share;
+    /* How many times too large the error is when this layer alone gets a cheaper format, by the
+     * model and emulated, in the sample that showed it; NaN: not tried. fewer: index of that
+     * format, of several the one with the least error; -1: none */
+    double predicted, without;
+    ptrdiff_t fewer;
+};
+
+struct ulp_search_node {
+    size_t index;
+    char *name, *op;
+    size_t format;
+    bool always, never; /* as asked */
+    double without;     /* of its layer */
+};
+
+/* One sample: the output and tolerance that is worst. ratio: how many times too large the error is
+ * (sqnr_db 6 dB below its tolerance: 2), 1 or less within the tolerance; +infinity: something is
+ * not finite or diverges, and metric says which of the two. */
+struct ulp_search_sample {
+    char *name, *output, *metric;
+    double value, ratio;
+};
+
+/* Of all allocations that were emulated the cheapest for another tolerance: `allowed` times as
+ * large an error; of a plan, of every cost the one with the least error (`allowed`: that).
+ * uniform_bits: of the smallest format that does as well in every layer; NaN: none did. */
+struct ulp_search_point {
+    double allowed, ratio;
+    double cost, bits, mantissa; /* bits, mantissa: means over layers, weighted */
+    double uniform_bits;
+};
+/* One format for all layers. */
+struct ulp_search_uniform {
+    size_t format;
+    double bits, ratio;
+};
+
+/* The cheapest allocation that was found. Strings and arrays belong to the result. */
+struct ulp_search {
+    char *model_path, *reference, *cost;
+    char *base;   /* the arithmetic that the entries are over, and of what belongs to no layer */
+    bool by_node; /* a plan */
+    size_t tolerance_count;
+    char **tolerances;
+    double headroom;
+    /* With the widest format everywhere, too, something is decided otherwise than by the reference
+     * (scores that are nearly equal, say): all runs take the reference's decisions
+     * (ulp_run_options.follow) */
+    bool follows;
+    /* Worst ratios: with the narrowest format in every layer (NaN: not run), with the widest; the
+     * rest of these figures is of the allocation, NaN without one */
+    double before, full;
+    bool met;       /* it holds for every sample */
+    bool minimal;   /* and not when any single layer gets a cheaper format: all was tried */
+    bool timed_out; /* the time was over */
+    double ratio, predicted;         /* emulated, and by the model */
+    double bits, mantissa, exponent; /* means over layers, weighted */
+    double relaxed;                  /* the mean bits if they could be fractions, by the model */
+    double total_cost, total_weight;
+    size_t format_count;
+    struct ulp_search_format *formats; /* those that are used, by bits */
+    size_t layer_count;
+    struct ulp_search_layer *layers; /* in order of execution */
+    size_t node_count; /* that have a format: of a plan all but constants, else those of floats */
+    struct ulp_search_node *nodes; /* by index, with their formats; none without an allocation */
+    size_t narrow;                 /* the narrowest format of a node */
+    size_t kept_count;
+    struct ulp_search_node *kept; /* those of `nodes` in another one */
+    ptrdiff_t uniform;            /* index of the smallest that meets the tolerance; -1: none */
+    size_t uniform_count;
+    struct ulp_search_uniform *uniforms; /* that were run, by bits */
+    size_t point_count;
+    struct ulp_search_point *frontier; /* by cost */
+    size_t sample_count, before_count, validated_count, validated_met;
+    struct ulp_search_sample *samples, *before_samples, *validated;
+    /* the allocation as entries of struct ulp_keep over `base`: of several that name a node the
+     * last applies */
+    size_t entry_count;
+    struct ulp_search_entry {
+        char *pattern;
+        const char *arithmetic;
+    } * entries;
+    /* borders (struct ulp_border): Casts, the elements they convert and the bytes they read and
+     * write, as far as shapes are known before a run */
+    size_t cast_count, cast_elements, cast_bytes;
+    struct ulp_search_cast {
+        char *value;
+        size_t format; /* that it is read in */
+        size_t elements, reader_count;
+    } * casts;
+    struct ulp_mixed mixed; /* with options.mixed_folder; else zeros */
+    /* the worst ratio with the allocation and what mixed.onnx has in FLOAT besides; NaN: there is
+     * no such lane, because the widest format is another type than FLOAT */
+    double mixed_ratio;
+    size_t runs,
+        tried;   /* emulations of one sample; layers tried with a cheaper format in the end */
+    double work; /* what they computed, in whole runs of one sample */
+    double seconds, audit_seconds; /* of all, and of the first audit (all samples) */
+    struct ulp_arena *memory;      /* private: holds the rest */
+};
+
+/* Search. Samples may have any shapes that leave the same nodes to compute (ULP_ERROR_INPUT:
+ * others), those held out, too; bytes, macs and casts are counted in the first one's. held_out:
+ * samples that are judged with the allocation found and were not used to find it. A tolerance that
+ * even the widest format does not meet is no error: `met` is false then. Free *out with
+ * ulp_search_free. */
+ULP_API enum ulp_status ulp_search_run(const struct ulp_model *model,
+                                       const struct ulp_search_options *options,
+                                       const struct ulp_sample *samples, size_t sample_count,
+                                       const struct ulp_sample *held_out, size_t held_count,
+                                       struct ulp_search *out, struct ulp_error *error);
+ULP_API void ulp_search_free(struct ulp_search *search);
+
+/* The result as text, the verdict first; free *out with free(). */
+ULP_API enum ulp_status ulp_search_text(const struct ulp_search *search, char **out,
+                                        struct ulp_error *error);
+/* The files that ulp_search_write may make: index 0, 1, ... until NULL. Static storage. */
+ULP_API const char *ulp_search_file_name(size_t index);
+/* Write plan.json or bits.json (doc/plan.md, doc/bits.md), which ulp_precision_plan_read takes; the
+ * allocation as options and scripts for TensorRT's tools, where these have its formats
+ * (trtexec.txt, npps.py, autocast.txt, strongly_typed.txt); and of a frontier frontier.csv and
+ * frontier.svg, into the folder, which is made when missing. */
+ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, const char *folder,
+                                         struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_search_html(const struct ulp_search *search, const char *path,
+                                        struct ulp_error *error);
+
+#endif
