@@ -31,6 +31,9 @@ FILES = {
     "analysis/study/study_fields.c": ["ulp_study"],
 }
 DECLARED = "analysis/writing/structs.h"
+# pages with tables of members between these lines
+PAGES = ["doc/report.md"]
+MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {
     "c_bool": "FLAG", "c_int": "INT", "c_int64": "INT64", "c_uint64": "UINT64", "c_uint32": "UINT32", "c_uint": "UINT",
@@ -187,14 +190,51 @@ class Tables:
         lines += [f"extern const struct ulp_struct ulp_struct_{s};" for s in structs]
         return "\n".join(lines + ["", "#endif", ""])
 
+    def described(self, struct):
+        """A table of the struct's members in JSON; those with one comment stand together."""
+        rows = []
+        for m in self.members(struct):
+            if m.counts or "apart" in m.flags:
+                continue
+            counter = next((o.meaning for o in self.members(struct) if o.name == m.count and o.meaning != m.meaning), "")
+            meaning = "; ".join(filter(None, [counter, m.meaning]))
+            if rows and meaning and rows[-1][1] == meaning:
+                rows[-1][0].append(m)
+            else:
+                rows.append(([m], meaning))
+        lines = ["| name | is | meaning |", "|---|---|---|"]
+        for members, meaning in rows:
+            for c, said in (("NULL: ", "left out: "), ("-1: ", "left out: "), ("NaN: ", "`null`: "), ("|", "\\|")):
+                meaning = meaning.replace(c, said)
+            kinds = list(dict.fromkeys(self.json_kind(m) for m in members))
+            lines.append(f"| {', '.join(f'`{m.name}`' for m in members)} | {', '.join(kinds)} | {meaning} |")
+        return "\n".join(lines) + "\n"
+
+    def json_kind(self, m):
+        if m.text:
+            kind = "text"
+        elif "node" in m.flags:
+            kind = "name of a node"
+        elif m.base == "struct":
+            kind = short(m.tag).replace("_", " ")
+        elif m.base == "enum":
+            kind = "word" if m.tag in self.words else "number"
+        else:
+            kind = {"c_bool": "flag", "c_double": "number"}.get(m.tag, "whole number")
+        if m.directive("by"):
+            return f"{kind} by {short(m.directive('by')).replace('_', ' ')}"
+        return f"list of {kind}" if m.count or (m.lengths and not m.text) else kind
+
     def text(self, file):
+        if file in PAGES:
+            return MEMBERS.sub(lambda found: found[1] + self.described(found[2]) + found[3], (ROOT / file).read_text())
         return self.declared() if file == DECLARED else self.source(file)
 
 
 def main():
     tables = Tables(parse_headers())
     check, stale = sys.argv[1:] == ["--check"], []
-    for file in [*FILES, DECLARED]:
+    for file in [*FILES, DECLARED, *PAGES]:
         path, text = ROOT / file, tables.text(file)
         if path.exists() and path.read_text() == text:
             continue

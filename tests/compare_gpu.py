@@ -55,7 +55,7 @@ def audit(program, data, model, inputs, arithmetics):
         with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
             report = json.load(file)
     return {lane["name"]: {output["name"]: (node["name"], node["op"], output) for node in lane["nodes"] for output in node["outputs"]}
-            for lane in report["arithmetics"]}
+            for lane in report["lanes"]}
 
 
 def canonical(program, name):

@@ -65,12 +65,12 @@ def main():
             subprocess.run([options.program, "run", model, "-i", inputs, "--arith", "mpfr:128", "--quiet"], capture_output=True)
             alone = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
             if isinstance(plain, tuple) and alone >= 0.05:  # below that it is the start of the program
-                count = len(report["arithmetics"])
+                count = len(report["lanes"])
                 text += f" without {plain[1]:.1f}, reference {alone:.1f}: {(cost[1] - plain[1]) / count / alone:.2f} x a lane"
-        for lane in report["arithmetics"]:
-            a = lane["attribution"]
-            if "sum" not in a:
-                print(f"{name:28} {lane['name']:6} {a['reason'][:60]}", flush=True)
+        for lane in report["lanes"]:
+            a = lane.get("attribution")
+            if not a:
+                print(f"{name:28} {lane['name']:6} {lane['no_attribution'][:60]}", flush=True)
                 continue
             total += 1
             good += abs(1 - a["sum"]) <= 0.02

@@ -67,7 +67,7 @@ class Network:
         out = self.folder / "decided"
         self.call("audit", "--plan", plan, "--reference", "fp64", "--no-attribute", "--out", out)
         worst = math.inf
-        for output in json.loads((out / "report.json").read_text())["arithmetics"][0]["outputs"]:
+        for output in json.loads((out / "report.json").read_text())["lanes"][0]["outputs"]:
             figures = output.get("divergence", {}).get("followed") or output["entire"]
             if output["type"].startswith("FLOAT"):
                 worst = min(worst, -math.inf if figures["nonfinite"] or figures["sqnr_db"] is None else figures["sqnr_db"])

@@ -95,8 +95,8 @@ static const struct ulp_field metrics[] = {
     {.name = "worst_index", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_metrics, worst_index)},
     {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_metrics, count)},
     {.name = "unmeasured", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_metrics, unmeasured)},
-    {.name = "value_norm", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_metrics, value_norm)},
-    {.name = "base_norm", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_metrics, base_norm)},
+    {.name = "value_norm", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_metrics, value_norm), .apart = true},
+    {.name = "base_norm", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_metrics, base_norm), .apart = true},
     {.name = "diverged", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_metrics, diverged)},
 };
 const struct ulp_struct ulp_struct_metrics = {
@@ -422,13 +422,13 @@ static const struct ulp_field audit[] = {
     {.name = "places", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, places), .type = &ulp_struct_place, .points = true, .counted = true, .count = offsetof(struct ulp_audit, place_count)},
     {.name = "limit_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, limit_count), .whole = true, .counts = true},
     {.name = "limits", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, limits), .type = &ulp_struct_audit_limit, .points = true, .counted = true, .count = offsetof(struct ulp_audit, limit_count), .whole = true},
+    {.name = "timings", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, timings), .type = &ulp_struct_timings, .points = true, .whole = true},
     {.name = "certificate", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, certificate), .type = &ulp_struct_certificate},
     {.name = "quick", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, quick), .type = &ulp_struct_quick_check},
     {.name = "spread_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, spread_count), .whole = true, .counts = true},
     {.name = "spreads", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, spreads), .type = &ulp_struct_spreads, .points = true, .counted = true, .count = offsetof(struct ulp_audit, spread_count), .whole = true},
     {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit, seconds)},
     {.name = "peak_bytes", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, peak_bytes)},
-    {.name = "timings", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, timings), .type = &ulp_struct_timings, .points = true, .whole = true},
 };
 const struct ulp_struct ulp_struct_audit = {
     "ulp_audit", sizeof(struct ulp_audit), audit, sizeof audit / sizeof *audit};

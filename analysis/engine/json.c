@@ -6,7 +6,7 @@
 #include "analysis/audit/place.h"
 #include "analysis/engine/words.h"
 #include "analysis/html/html.h"
-#include "analysis/report/json_node.h"
+#include "analysis/audit/audit_json.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/folder.h"
 #include "base/error.h"
@@ -180,7 +180,7 @@ static json_t *make_graph(const struct ulp_plan *plan)
         ulp_places_make(plan, memory, &places, &ignored) == ULP_OK) {
         graph = json_array();
         for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
-            ulp_json_append(&graph, ulp_json_place(&places[n]));
+            ulp_json_append(&graph, ulp_json_value(&ulp_struct_place, &places[n], &ulp_json_plain));
     }
     ulp_arena_free(memory);
     return graph;

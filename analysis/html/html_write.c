@@ -37,11 +37,9 @@ static const char *find_text(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* "model": a path, or an object that has it. */
 static const char *find_model(const json_t *root)
 {
-    const json_t *model = json_object_get(root, "model");
-    const char *path = json_is_object(model) ? find_text(model, "path") : find_text(root, "model");
+    const char *own = find_text(root, "model_path"), *path = *own ? own : find_text(root, "model");
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
@@ -53,7 +51,7 @@ static void put_verdicts(struct ulp_text *out, const json_t *root)
     size_t l;
     ulp_text_add(out, "<noscript><p>This report is drawn by the script in it, which is not run "
                       "here.</p>");
-    json_array_foreach(json_object_get(root, "arithmetics"), l, lane)
+    json_array_foreach(json_object_get(root, "lanes"), l, lane)
     {
         if (!*find_text(lane, "verdict"))
             continue;

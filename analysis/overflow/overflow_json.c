@@ -6,7 +6,7 @@
 #include <ulpscope.h>
 
 #include "analysis/html/html.h"
-#include "analysis/report/json_node.h"
+#include "analysis/audit/audit_json.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/folder.h"
 #include "base/machine/environment.h"
@@ -197,7 +197,7 @@ static json_t *make_document(const struct ulp_overflow_forecast *forecast)
         ulp_json_append(&lanes, make_lane(&forecast->lanes[l]));
     ulp_json_set(&root, "formats", lanes);
     for (size_t n = 0; n < forecast->place_count; n++)
-        ulp_json_append(&graph, ulp_json_place(&forecast->places[n]));
+        ulp_json_append(&graph, ulp_json_value(&ulp_struct_place, &forecast->places[n], &ulp_json_plain));
     ulp_json_set(&root, "graph", graph);
     return root;
 }

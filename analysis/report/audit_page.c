@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "analysis/html/html.h"
-#include "analysis/report/json_node.h"
+#include "analysis/report/report_json.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/json_value.h"
 #include "base/error.h"
@@ -27,8 +27,8 @@ static json_t *make_head(const struct ulp_audit *audit)
         ulp_json_set(&lane, "verdict", ulp_json_verdict(audit, &audit->lanes[l]));
         ulp_json_append(&lanes, lane);
     }
-    ulp_json_set(&head, "model", ulp_json_text(audit->model_path));
-    ulp_json_set(&head, "arithmetics", lanes);
+    ulp_json_set(&head, "model_path", ulp_json_text(audit->model_path));
+    ulp_json_set(&head, "lanes", lanes);
     return head;
 }
 
@@ -50,7 +50,7 @@ enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
 /* The files in a folder, in the order of the page; a report is of the kind whose member it has. */
 static const struct {
     const char *kind, *file, *member;
-} known[] = {{"audit", "report.json", "peak_tensor_bytes"},
+} known[] = {{"audit", "report.json", "peak_bytes"},
              {"bits", "bits.json", "uniforms"}, /* a plan, too, and of layers */
              {"plan", "plan.json", "keep"},
              {"overflow", "overflow.json", "formats"},

@@ -94,9 +94,9 @@ static void add_inputs(const struct ulp_page *page, const struct ulp_saved *save
     json_array_foreach(list, i, input)
     {
         const json_t *sample =
-            json_array_get(json_object_get(saved->root, "samples"),
+            json_array_get(json_object_get(saved->root, "sample_names"),
                            (size_t)json_integer_value(json_object_get(input, "sample")));
-        ulp_unjudged_say(page->out, &(struct ulp_unjudged){true, ulp_saved_text(input, "input"),
+        ulp_unjudged_say(page->out, &(struct ulp_unjudged){true, ulp_saved_text(input, "name"),
                                                            json_string_value(sample),
                                                            ulp_judge_reason(ULP_CROSSED_INPUT)});
         ulp_text_add(page->out, "\n");

@@ -14,7 +14,7 @@
 
 void ulp_export_csv(const struct ulp_exporting *e)
 {
-    const json_t *lanes = e->saved->arithmetics, *lane, *node;
+    const json_t *lanes = e->saved->lanes, *lane, *node;
     const json_t *nodes = json_object_get(json_array_get(lanes, 0), "nodes");
     struct ulp_text name = {0};
     size_t n, l;
@@ -60,8 +60,7 @@ static void add_line(const struct ulp_exporting *e, const json_t *lane, const js
 {
     json_t *line = json_object();
     char key[64];
-    ulp_json_set(&line, "model",
-                 ulp_json_text(ulp_saved_text(json_object_get(e->saved->root, "model"), "path")));
+    ulp_json_set(&line, "model", ulp_json_text(ulp_saved_text(e->saved->root, "model_path")));
     ulp_json_set(&line, "arithmetic", ulp_json_text(ulp_saved_text(lane, "name")));
     ulp_json_set(&line, "node", node ? ulp_json_text(ulp_saved_text(node, "name")) : json_null());
     ulp_json_set(&line, "op", node ? ulp_json_text(ulp_saved_text(node, "op")) : json_null());
@@ -94,7 +93,7 @@ void ulp_export_jsonl(const struct ulp_exporting *e)
 {
     const json_t *lane, *node, *output;
     size_t l, n, o;
-    json_array_foreach(e->saved->arithmetics, l, lane)
+    json_array_foreach(e->saved->lanes, l, lane)
     {
         json_array_foreach(json_object_get(lane, "outputs"), o, output)
             add_line(e, lane, NULL, output);
@@ -129,13 +128,13 @@ void ulp_export_prometheus(const struct ulp_exporting *e)
                 {"max_abs", "ulpscope_output_error_max", "largest error of an output"},
                 {"nonfinite", "ulpscope_output_nonfinite",
                  "elements of an output that are not finite where the reference is"}};
-    const char *model = ulp_saved_text(json_object_get(e->saved->root, "model"), "path");
+    const char *model = ulp_saved_text(e->saved->root, "model_path");
     const json_t *lane, *output;
     size_t l, o;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         ulp_text_add(e->out, "# HELP %s %s\n# TYPE %s gauge\n", rows[r].name, rows[r].help,
                      rows[r].name);
-        json_array_foreach(e->saved->arithmetics, l, lane)
+        json_array_foreach(e->saved->lanes, l, lane)
             json_array_foreach(json_object_get(lane, "outputs"), o, output)
         {
             const json_t *entire = json_object_get(output, "entire");

@@ -9,9 +9,8 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "data/json_file.h"
+#include "analysis/writing/fields.h"
 #include "number/function/math.h"
-
-#define SCHEMA 1
 
 double ulp_saved_number(const json_t *object, const char *key)
 {
@@ -51,24 +50,24 @@ void ulp_saved_add_shape(struct ulp_text *out, const json_t *output)
     const json_t *size;
     size_t d;
     ulp_text_show(out, "%s[", ulp_saved_text(output, "type"));
-    json_array_foreach(json_object_get(output, "shape"), d, size)
+    json_array_foreach(json_object_get(output, "dims"), d, size)
         ulp_text_add(out, d ? ",%lld" : "%lld", (long long)json_integer_value(size));
     ulp_text_add(out, "]");
 }
 
 const char *ulp_saved_remark(const json_t *node)
 {
-    return ulp_saved_true(node, "nonfinite_born")       ? "makes Inf or NaN from finite inputs"
-           : ulp_saved_true(node, "nonfinite_poisoned") ? "passes Inf or NaN on"
-           : ulp_saved_true(node, "overflow_absorbed")  ? "an overflow that is absorbed later"
-                                                        : "";
+    return ulp_saved_true(node, "born")       ? "makes Inf or NaN from finite inputs"
+           : ulp_saved_true(node, "poisoned") ? "passes Inf or NaN on"
+           : ulp_saved_true(node, "absorbed") ? "an overflow that is absorbed later"
+                                              : "";
 }
 
 const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *name)
 {
     const json_t *lane;
     size_t l;
-    json_array_foreach(saved->arithmetics, l,
+    json_array_foreach(saved->lanes, l,
                        lane) if (strcmp(ulp_saved_text(lane, "name"), name) == 0) return lane;
     return NULL;
 }
@@ -86,17 +85,23 @@ enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_err
 static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
 {
     const json_t *schema = json_object_get(saved->root, "schema"), *lane;
+    const char *version = ulp_saved_text(saved->root, "ulpscope");
     size_t l;
-    saved->arithmetics = json_object_get(saved->root, "arithmetics");
-    bool whole = json_is_integer(schema) && json_is_array(saved->arithmetics) &&
-                 json_array_size(saved->arithmetics) > 0;
-    json_array_foreach(saved->arithmetics, l, lane) whole &= json_is_object(lane);
-    if (!whole)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope audit", saved->path);
-    if (json_integer_value(schema) != SCHEMA)
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: has schema %lld, this version reads %d",
-                        saved->path, (long long)json_integer_value(schema), SCHEMA);
-    return ULP_OK;
+    saved->lanes = json_object_get(saved->root, "lanes");
+    bool whole = json_is_array(saved->lanes) && json_array_size(saved->lanes) > 0;
+    json_array_foreach(saved->lanes, l, lane) whole &= json_is_object(lane);
+    const bool other = json_is_integer(schema) && json_integer_value(schema) != ULP_JSON_SCHEMA;
+    if (other && (whole || json_is_array(json_object_get(saved->root, "arithmetics"))))
+        return ulp_fail(
+            error, ULP_ERROR_INPUT,
+            "%s: has schema %lld, which ulpscope %s reads; this version reads %d: audit "
+            "again",
+            saved->path, (long long)json_integer_value(schema),
+            *version ? version : "of another version", ULP_JSON_SCHEMA);
+    return whole && json_is_integer(schema)
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope audit",
+                          saved->path);
 }
 
 static char *find_file(const char *path)

@@ -12,7 +12,7 @@
 
 struct ulp_saved {
     json_t *root;
-    const json_t *arithmetics; /* a list of objects */
+    const json_t *lanes; /* a list of objects */
     char *path;
     struct ulp_budget *budget;
     size_t charged;          /* for root */

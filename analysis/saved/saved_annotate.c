@@ -310,7 +310,7 @@ static void describe(void *context, const struct ulp_node *node, struct ulp_anno
     if (count > 1)
         ulp_text_add(ulp_annotation_doc(out),
                      " in %zu calls: shares added up, of other figures the worst", count);
-    json_array_foreach(d->saved->arithmetics, l, lane) if (is_first(d->saved, lane))
+    json_array_foreach(d->saved->lanes, l, lane) if (is_first(d->saved, lane))
     {
         const struct figures figures = read_figures(lane, &d->nodes[low], count);
         describe_lane(out, ulp_saved_text(lane, "name"), &figures);
@@ -324,14 +324,14 @@ static void describe_model(void *context, struct ulp_annotation *out)
     size_t l;
     ulp_annotation_add(out, ULP_ANNOTATION_KEY "version", ulp_version());
     ulp_annotation_add(out, ULP_ANNOTATION_KEY "reference",
-                       ulp_saved_text(json_object_get(d->saved->root, "reference"), "name"));
-    json_array_foreach(d->saved->arithmetics, l, lane) if (is_first(d->saved, lane))
+                       ulp_saved_text(d->saved->root, "reference"));
+    json_array_foreach(d->saved->lanes, l, lane) if (is_first(d->saved, lane))
         add_entry(out, ulp_saved_text(lane, "name"), "verdict", ulp_saved_text(lane, "verdict"));
 }
 
 static enum ulp_status annotate(struct describing *d, const char *path, struct ulp_error *error)
 {
-    const json_t *nodes = json_object_get(json_array_get(d->saved->arithmetics, 0), "nodes"), *node;
+    const json_t *nodes = json_object_get(json_array_get(d->saved->lanes, 0), "nodes"), *node;
     const struct ulp_annotator annotator = {d, describe, describe_model};
     size_t n;
     enum ulp_status status = ulp_arena_create(&d->arena, d->saved->budget, error);
@@ -350,7 +350,7 @@ static enum ulp_status annotate(struct describing *d, const char *path, struct u
 enum ulp_status ulp_export_onnx(struct ulp_saved *saved, const struct ulp_saved_request *request,
                                 const char *path, struct ulp_error *error)
 {
-    const char *own = ulp_saved_text(json_object_get(saved->root, "model"), "path");
+    const char *own = ulp_saved_text(saved->root, "model_path");
     struct describing d = {.saved = saved, .followed = {.budget = saved->budget}};
     struct ulp_model *model;
     enum ulp_status status =

@@ -58,8 +58,12 @@ static enum ulp_change compare_diverged(const json_t *before, const json_t *afte
 {
     const json_t *old = json_object_get(before, "divergence"),
                  *now = json_object_get(after, "divergence");
-    const double old_rms = ulp_saved_number(json_object_get(old, "followed"), "rms"),
-                 rms = ulp_saved_number(json_object_get(now, "followed"), "rms"),
+    const double old_rms =
+                     ulp_saved_number(json_object_get(json_object_get(old, "followed"), "metrics"),
+                                      "rms"),
+                 rms =
+                     ulp_saved_number(json_object_get(json_object_get(now, "followed"), "metrics"),
+                                      "rms"),
                  old_count = ulp_saved_number(old, "differing"),
                  count = ulp_saved_number(now, "differing");
     const bool followed = old_rms > 0 || rms > 0; /* else the decision is all that it holds */
@@ -207,8 +211,7 @@ static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane, co
         }
         const struct ulp_changed_node both = {node, ulp_saved_worst(paired->node, "introduced"),
                                               ulp_saved_worst(node, "introduced")};
-        if (ulp_saved_true(node, "nonfinite_born") &&
-            !ulp_saved_true(paired->node, "nonfinite_born"))
+        if (ulp_saved_true(node, "born") && !ulp_saved_true(paired->node, "born"))
             lane->born[lane->born_count++] = both;
         if (compare_figures(both.before, both.after, all->factor) == ULP_WORSE &&
             !isnan(both.after))
@@ -235,7 +238,7 @@ static bool add_lane(struct ulp_changed *all, const json_t *before, const json_t
 
 static bool add_lanes(struct ulp_changed *all)
 {
-    const json_t *old = all->before->arithmetics, *now = all->after->arithmetics, *lane;
+    const json_t *old = all->before->lanes, *now = all->after->lanes, *lane;
     const size_t old_count = json_array_size(old), now_count = json_array_size(now);
     bool added = true;
     size_t l;

@@ -87,8 +87,8 @@ static enum ulp_status find(const struct ulp_saved *saved, const struct ulp_save
     *lane = 0;
     *row = &rows[chosen < ROW_COUNT ? chosen : 0];
     if (status == ULP_OK && request->arithmetic)
-        status = choose("arithmetic", request->arithmetic, json_array_size(saved->arithmetics),
-                        name_lane, saved->arithmetics, lane, error);
+        status = choose("arithmetic", request->arithmetic, json_array_size(saved->lanes), name_lane,
+                        saved->lanes, lane, error);
     if (status == ULP_OK && request->figure)
         status =
             choose("figure", request->figure, ULP_SAVED_FIGURES, name_figure, NULL, &figure, error);
@@ -99,7 +99,7 @@ static enum ulp_status add(struct ulp_saved *saved, const struct ulp_saved_reque
                            const struct row *row, size_t lane, struct ulp_text *out,
                            struct ulp_error *error)
 {
-    const struct ulp_exporting e = {saved, request, json_array_get(saved->arithmetics, lane), out};
+    const struct ulp_exporting e = {saved, request, json_array_get(saved->lanes, lane), out};
     if (row->try)
         return row->try(&e, error);
     row->add(&e);

@@ -47,16 +47,15 @@ static void add_whole(const struct ulp_page *page, const struct ulp_saved *saved
 {
     const json_t *lane, *output, *sample;
     size_t l, o, s, nodes = 0;
-    const json_t *model = json_object_get(saved->root, "model");
-    json_array_foreach(saved->arithmetics, l, lane)
+    json_array_foreach(saved->lanes, l, lane)
         ulp_text_show(page->out, "%s%s%s: %s\n", page->bold, ulp_saved_text(lane, "name"),
                       page->off, ulp_saved_text(lane, "verdict"));
-    ulp_text_show(page->out, "\n%s  opset %.0f, reference %s\n", ulp_saved_text(model, "path"),
-                  ulp_saved_number(model, "opset"),
-                  ulp_saved_text(json_object_get(saved->root, "reference"), "name"));
-    json_array_foreach(json_object_get(saved->root, "samples"), s, sample)
+    ulp_text_show(page->out, "\n%s  opset %.0f, reference %s\n",
+                  ulp_saved_text(saved->root, "model_path"), ulp_saved_number(saved->root, "opset"),
+                  ulp_saved_text(saved->root, "reference"));
+    json_array_foreach(json_object_get(saved->root, "sample_names"), s, sample)
         ulp_text_show(page->out, "  sample  %s\n", json_string_value(sample));
-    json_array_foreach(saved->arithmetics, l, lane)
+    json_array_foreach(saved->lanes, l, lane)
     {
         nodes = json_array_size(json_object_get(lane, "nodes"));
         ulp_text_show(page->out, "\n%s%s%s\n", page->bold, ulp_saved_text(lane, "name"), page->off);
@@ -94,16 +93,17 @@ static void add_views(const struct ulp_page *page, const json_t *lane, const jso
                       const json_t *output)
 {
     const char *remark = ulp_saved_remark(node), *kept = ulp_saved_text(node, "arithmetic");
-    const char *weights = ulp_saved_text(node, "weight_type"),
-               *computed = ulp_saved_text(node, "compute_type");
+    const json_t *types = json_object_get(node, "types");
+    const char *weights = ulp_saved_text(types, "weight"),
+               *computed = ulp_saved_text(types, "compute");
     const double share = ulp_saved_number(node, "share");
     ulp_text_show(page->out, "    %s%s%s", page->bold, *kept ? kept : ulp_saved_text(lane, "name"),
                   page->off);
     if (*kept)
         ulp_text_show(page->out, " (kept in %s)", ulp_saved_text(lane, "name"));
     if (*computed)
-        ulp_text_show(page->out, "; weights %s, computed in %s", *weights ? weights : "computed",
-                      computed);
+        ulp_text_show(page->out, "; weights %s, computed in %s",
+                      strcmp(weights, "UNDEFINED") != 0 ? weights : "computed", computed);
     if (isfinite(share))
         ulp_text_add(page->out, "; share %.1f %%, without its error the outputs' falls by %.1f %%",
                      100 * share, 100 * ulp_saved_number(node, "gain"));
@@ -150,7 +150,7 @@ static void add_node(const struct ulp_page *page, const struct ulp_saved *saved,
         for (int f = 0; f < ULP_FIGURE_COUNT; f++)
             ulp_text_add(page->out, "%11s", ulp_figure_rows[f].name);
         ulp_text_add(page->out, "%11s%s\n", "nonfinite", page->off);
-        json_array_foreach(saved->arithmetics, l, lane)
+        json_array_foreach(saved->lanes, l, lane)
         {
             const json_t *own = find_node(lane, place, ulp_saved_text(node, "name"));
             if (own)
@@ -178,7 +178,7 @@ static enum ulp_status fail_to_find(const struct ulp_saved *saved, const json_t 
 static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_saved *saved,
                                  const char *pattern, struct ulp_error *error)
 {
-    const json_t *nodes = json_object_get(json_array_get(saved->arithmetics, 0), "nodes"), *node;
+    const json_t *nodes = json_object_get(json_array_get(saved->lanes, 0), "nodes"), *node;
     size_t n, found = 0;
     json_array_foreach(nodes, n, node)
     {
@@ -241,12 +241,12 @@ enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *p
     const json_t *lane;
     size_t l, found = 0;
     *out = NULL;
-    json_array_foreach(saved->arithmetics, l, lane)
+    json_array_foreach(saved->lanes, l, lane)
         ulp_json_append(&lanes, copy_lane(lane, pattern, &found));
-    ulp_json_set(&root, "arithmetics", lanes);
+    ulp_json_set(&root, "lanes", lanes);
     if (pattern && !found) {
         json_decref(root);
-        return fail_to_find(saved, json_object_get(json_array_get(saved->arithmetics, 0), "nodes"),
+        return fail_to_find(saved, json_object_get(json_array_get(saved->lanes, 0), "nodes"),
                             pattern, error);
     }
     const enum ulp_status status = ulp_json_put_document(root, &text, saved->path, error);

@@ -3,7 +3,8 @@
 
 #include "analysis/html/html.h"
 #include "analysis/measure/figure.h"
-#include "analysis/report/json_node.h"
+#include "analysis/audit/audit_json.h"
+#include "analysis/writing/json_value.h"
 #include "analysis/study/studying.h"
 #include "analysis/writing/csv.h"
 #include "base/machine/environment.h"
@@ -52,7 +53,7 @@ static json_t *make_point(const struct ulp_study_point *point, enum ulp_study_pl
         ulp_json_set(&object, "diverged", json_true());
     if (kind != ULP_PLACE_GROUP) {
         set_number(&object, "ref_rms", point->ref_rms);
-        ulp_json_set(&object, "entire", ulp_json_metrics(&point->metrics));
+        ulp_json_set(&object, "entire", ulp_json_value(&ulp_struct_metrics, &point->metrics, &ulp_json_plain));
     }
     if (point->trials.count)
         ulp_json_set(&object, "trials", make_trials(&point->trials));

@@ -4,8 +4,6 @@
 
 #include <ulpscope/timings.h>
 
-#include <jansson.h>
-
 #include "base/memory/alloc.h"
 
 /* What was collected of one node. */
@@ -34,8 +32,5 @@ struct ulp_timer {
         double started;
     } watches[ULP_TIMED_COUNT];
 };
-
-/* The object "timings" of reports; NULL: out of memory. */
-json_t *ulp_timings_json(const struct ulp_timings *timings);
 
 #endif

@@ -57,10 +57,16 @@ bool ulp_field_is_array(const struct ulp_field *field);
 /* The member of that name, which the struct has. */
 const struct ulp_field *ulp_field_find(const struct ulp_struct *type, const char *name);
 
-/* ---- JSON ----
- * Members have their names. Left out: flags that are false, texts that are NULL, indexes of
- * nothing, figures that are not defined, counts of lists (these have a length), and structs whose
- * first member is so, or 0. Infinite figures are null. */
+/* ---- JSON ---- */
+
+/* Of all documents that are written by tables. */
+enum { ULP_JSON_SCHEMA = 2 };
+
+/*
+ * Members have their names; elements of an array by an enum that are not 0 its words. Left out:
+ * flags that are false, texts that are NULL, indexes of nothing, counts of lists (these have a
+ * length), and structs in structs whose first member is none of these, or 0. Figures that are not
+ * defined or infinite are null. */
 
 /* What a struct says beside its members, or in place of them. */
 struct ulp_json_hook {
@@ -86,10 +92,13 @@ void ulp_json_members(struct ulp_json_writer *writer, const struct ulp_struct *t
 void ulp_json_member(struct ulp_json_writer *writer, const struct ulp_struct *type,
                      const char *name, const void *object, const struct ulp_json_how *how);
 
+/* The object in memory. NULL: there is none for it. */
+json_t *ulp_json_value(const struct ulp_struct *type, const void *object,
+                       const struct ulp_json_how *how);
+
 /* Read what was written so into a struct of zeros: texts and lists into the arena, whatever is
  * missing or of another kind as if it had been left out. Members that are written by name of a node
- * or in another form stay as they are: -1 and 0. Of an infinite figure the sign is not known: it is
- * +infinity. False: out of memory. */
+ * or in another form are -1 and 0; figures that are null NaN. False: out of memory. */
 bool ulp_json_read(const json_t *json, const struct ulp_struct *type, void *object,
                    struct ulp_arena *arena);
 

@@ -30,20 +30,19 @@ static json_t *make_value(const struct ulp_field *field, const void *at)
 /* Does the member say nothing? */
 static bool is_silent(const struct ulp_field *field, const void *at)
 {
-    return field->kind == ULP_FIELD_FLAG     ? !*(const bool *)at
-           : field->kind == ULP_FIELD_INDEX  ? *(const ptrdiff_t *)at < 0
-           : field->kind == ULP_FIELD_DOUBLE ? isnan(*(const double *)at)
-           : field->kind == ULP_FIELD_TEXT   ? !*(const char *const *)at
-                                             : false;
+    return field->kind == ULP_FIELD_FLAG    ? !*(const bool *)at
+           : field->kind == ULP_FIELD_INDEX ? *(const ptrdiff_t *)at < 0
+           : field->kind == ULP_FIELD_TEXT  ? !*(const char *const *)at
+                                            : false;
 }
 
 /* Is there anything to say, by the struct's first member? */
 static bool is_empty(const struct ulp_struct *type, const void *object)
 {
     const struct ulp_field *first = &type->fields[0];
-    return !ulp_field_is_array(first) && (is_silent(first, ulp_field_at(first, object)) ||
-                                          (first->kind == ULP_FIELD_SIZE && !first->node &&
-                                           !*(const size_t *)ulp_field_at(first, object)));
+    const void *at = ulp_field_at(first, object);
+    return first->kind == ULP_FIELD_SIZE ? !first->node && !*(const size_t *)at
+                                         : is_silent(first, at);
 }
 
 static void put_element(struct ulp_json_writer *writer, const char *key,
@@ -67,6 +66,25 @@ static void put_element(struct ulp_json_writer *writer, const char *key,
         ulp_json_put(writer, key, make_value(field, at));
 }
 
+/* An object with the names of an enum, of what is not 0. */
+static void put_words(struct ulp_json_writer *writer, const struct ulp_field *field,
+                      const void *object, const struct ulp_json_how *how)
+{
+    const size_t bytes = ulp_field_bytes(field);
+    const char *at = ulp_field_at(field, object);
+    bool open = false;
+    for (size_t i = 0; i < field->length; i++, at += bytes) {
+        if (field->kind == ULP_FIELD_DOUBLE && !(fabs(*(const double *)(const void *)at) > 0))
+            continue;
+        if (!open)
+            ulp_json_open(writer, field->name, '{');
+        open = true;
+        put_element(writer, field->key((int)i), field, at, how);
+    }
+    if (open)
+        ulp_json_close(writer, '}');
+}
+
 static void put_member(struct ulp_json_writer *writer, const struct ulp_field *field,
                        const void *object, const struct ulp_json_how *how)
 {
@@ -79,13 +97,14 @@ static void put_member(struct ulp_json_writer *writer, const struct ulp_field *f
             put_element(writer, field->name, field, at, how);
         return;
     }
-    ulp_json_open(writer, field->name, field->key ? '{' : '[');
+    if (field->key) {
+        put_words(writer, field, object, how);
+        return;
+    }
+    ulp_json_open(writer, field->name, '[');
     for (size_t i = 0; i < count; i++)
-        if (!field->key)
-            put_element(writer, NULL, field, at + i * bytes, how);
-        else if (!is_silent(field, at + i * bytes))
-            put_element(writer, field->key((int)i), field, at + i * bytes, how);
-    ulp_json_close(writer, field->key ? '}' : ']');
+        put_element(writer, NULL, field, at + i * bytes, how);
+    ulp_json_close(writer, ']');
 }
 
 void ulp_json_members(struct ulp_json_writer *writer, const struct ulp_struct *type,
@@ -111,4 +130,15 @@ void ulp_json_struct(struct ulp_json_writer *writer, const char *key, const stru
     ulp_json_open(writer, key, '{');
     ulp_json_members(writer, type, object, how);
     ulp_json_close(writer, '}');
+}
+
+json_t *ulp_json_value(const struct ulp_struct *type, const void *object,
+                       const struct ulp_json_how *how)
+{
+    struct ulp_json_writer writer = {.out = NULL};
+    ulp_json_struct(&writer, NULL, type, object, how);
+    if (!writer.failed)
+        return writer.root;
+    json_decref(writer.root);
+    return NULL;
 }

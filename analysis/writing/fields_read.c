@@ -18,13 +18,6 @@ static size_t read_size(const json_t *json)
     return value > 0 ? (size_t)value : 0;
 }
 
-static double read_double(const json_t *json)
-{
-    return json_is_number(json) ? json_number_value(json)
-           : json_is_null(json) ? (double)INFINITY
-                                : (double)NAN;
-}
-
 static int read_word(const struct ulp_field *field, const json_t *json)
 {
     const char *text = json_string_value(json);
@@ -49,7 +42,9 @@ static void read_element(struct reading *reading, const json_t *json, const stru
     case ULP_FIELD_INDEX:
         *(ptrdiff_t *)at = json_is_integer(json) ? (ptrdiff_t)json_integer_value(json) : -1;
         break;
-    case ULP_FIELD_DOUBLE: *(double *)at = read_double(json); break;
+    case ULP_FIELD_DOUBLE:
+        *(double *)at = json_is_number(json) ? json_number_value(json) : (double)NAN;
+        break;
     case ULP_FIELD_TEXT:
         if (text && !(*(char **)at = ulp_arena_text(reading->arena, text, strlen(text))))
             reading->failed = true;
@@ -91,11 +86,14 @@ static void read_list(struct reading *reading, const json_t *json, const struct 
 static void read_member(struct reading *reading, const json_t *json, const struct ulp_field *field,
                         void *object)
 {
-    if (field->key)
-        for (size_t i = 0; i < field->length; i++)
-            read_element(reading, json_object_get(json, field->key((int)i)), field,
-                         (char *)ulp_field_at(field, object) + i * ulp_field_bytes(field));
-    else if (ulp_field_is_array(field))
+    if (field->key) {
+        for (size_t i = 0; i < field->length; i++) {
+            const json_t *value = json_object_get(json, field->key((int)i));
+            if (value)
+                read_element(reading, value, field,
+                             (char *)ulp_field_at(field, object) + i * ulp_field_bytes(field));
+        }
+    } else if (ulp_field_is_array(field))
         read_list(reading, json, field, object);
     else if (field->points && json_is_object(json)) {
         void *one = ulp_arena_take(reading->arena, 1, ulp_field_bytes(field));

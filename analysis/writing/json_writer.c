@@ -15,8 +15,29 @@ static void start_value(struct ulp_json_writer *writer, const char *key)
     writer->empty = false;
 }
 
+/* Into what is open, or as the root; NULL: there was no memory for it. */
+static void attach(struct ulp_json_writer *writer, const char *key, json_t *value)
+{
+    const bool deep = writer->depth > ULP_JSON_DEPTH;
+    json_t *parent = writer->depth && !deep ? writer->open[writer->depth - 1] : NULL;
+    if (!writer->depth && value)
+        writer->root = value;
+    else if (deep || (key ? json_object_set_new(parent, key, value)
+                          : json_array_append_new(parent, value)) != 0)
+        writer->failed = true;
+    writer->failed |= !value;
+}
+
 void ulp_json_open(struct ulp_json_writer *writer, const char *key, char bracket)
 {
+    if (!writer->out) {
+        json_t *value = bracket == '{' ? json_object() : json_array();
+        attach(writer, key, value);
+        if (writer->depth < ULP_JSON_DEPTH)
+            writer->open[writer->depth] = writer->failed ? NULL : value;
+        writer->depth++;
+        return;
+    }
     start_value(writer, key);
     ulp_text_add(writer->out, "%c", bracket);
     writer->depth++;
@@ -26,6 +47,8 @@ void ulp_json_open(struct ulp_json_writer *writer, const char *key, char bracket
 void ulp_json_close(struct ulp_json_writer *writer, char bracket)
 {
     writer->depth--;
+    if (!writer->out)
+        return;
     if (!writer->empty)
         ulp_text_add(writer->out, "\n%*s", writer->depth, "");
     ulp_text_add(writer->out, "%c", bracket);
@@ -49,6 +72,10 @@ static int add_piece(const char *piece, size_t size, void *context)
 
 void ulp_json_put(struct ulp_json_writer *writer, const char *key, json_t *value)
 {
+    if (!writer->out) {
+        attach(writer, key, value);
+        return;
+    }
     start_value(writer, key);
     if (!value || json_dump_callback(value, add_piece, writer,
                                      JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) != 0)

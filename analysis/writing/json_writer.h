@@ -1,4 +1,5 @@
-/* Writing a JSON document as it is made: one value of it at a time is in memory. */
+/* Writing a JSON document as it is made: one value of it at a time is in memory. Or the same calls
+ * make it in memory. */
 #ifndef ULP_ANALYSIS_REPORT_JSON_WRITER_H
 #define ULP_ANALYSIS_REPORT_JSON_WRITER_H
 
@@ -7,12 +8,15 @@
 
 #include "base/text/text.h"
 
+enum { ULP_JSON_DEPTH = 16 }; /* of a document that is made in memory */
+
 /* What is open: the writer stands in an object or array at that depth. */
 struct ulp_json_writer {
-    struct ulp_text *out;
+    struct ulp_text *out; /* NULL: into root */
     int depth;
-    bool empty;  /* nothing is in it yet */
-    bool failed; /* out of memory */
+    bool empty;                          /* nothing is in it yet */
+    bool failed;                         /* out of memory */
+    json_t *root, *open[ULP_JSON_DEPTH]; /* without `out`: what is made, and what is open in it */
 };
 
 /* An object ('{') or array ('['); key: in an object, else NULL. */

@@ -26,7 +26,7 @@ struct ulp_metrics {
     size_t worst_index;           /* flat index of max |d|, or of the first nonfinite element */
     size_t count;                 /* finite elements measured */
     size_t unmeasured;            /* elements where both sides are the same infinity, or both NaN */
-    double value_norm, base_norm; /* roots of the sums of squares of these elements */
+    double value_norm, base_norm; /* roots of the sums of squares of these elements [apart] */
     /* shapes differ, or integers that are indices or decisions: the measures have no meaning */
     bool diverged;
 };
@@ -373,6 +373,8 @@ struct ulp_audit {
             char *text;                      /* ulp_crossing_text */
         } * crossings;
     } * limits; /* [whole] */
+    /* where the time went; NULL: nothing is said. Of who sets it [whole] */
+    const struct ulp_timings *timings;
     /* the reference compared with one of twice its precision; the worst sample */
     struct ulp_certificate {
         bool given;
@@ -402,8 +404,6 @@ struct ulp_audit {
     struct ulp_spreads *spreads; /* [whole] */
     double seconds;
     size_t peak_bytes;
-    /* what report.json says of where the time went; NULL: nothing. Of who sets it [whole] */
-    const struct ulp_timings *timings;
     struct ulp_arena *memory; /* private: holds the rest, except certificate.node and spreads */
 };
 

@@ -99,7 +99,7 @@ def check_copy(report, model, copy):
     """What was said of each node is what the report says; returns it."""
     said = []
     compare('model', open(model, 'rb').read(), open(copy, 'rb').read(), said)
-    lanes = json.load(open(report + '/report.json'))['arithmetics']
+    lanes = json.load(open(report + '/report.json'))['lanes']
     entries = said.pop()
     for lane in lanes:
         assert entries[f'ulpscope.{lane["name"]}.verdict'] == lane['verdict']
@@ -120,7 +120,7 @@ def check_figures(entries, lane, nodes):
             assert got is None, (key, got)
         else:
             assert got is not None and abs(float(got) - expected) <= 1e-8 * abs(expected), (key, got, expected)
-    born = any(n.get('nonfinite_born') for n in nodes)
+    born = any(n.get('born') for n in nodes)
     assert ('makes Inf or NaN' in entries[f'ulpscope.{lane["name"]}.verdict']) >= born
 
 # ---- one graph: each node is said once
@@ -216,7 +216,7 @@ assert not os.path.exists('elsewhere.onnx')
 assert run('report', 'external', '--to', 'onnx', '-o', 'kept/copy.onnx').returncode == 0
 check_copy('external', 'kept/model.onnx', 'kept/copy.onnx')
 assert run('audit', 'kept/copy.onnx', '-a', 'fp16', '-q', '-o', 'external-copy').returncode == 0
-figures = [json.load(open(folder + '/report.json'))['arithmetics'][0]['nodes'] for folder in ('external', 'external-copy')]
+figures = [json.load(open(folder + '/report.json'))['lanes'][0]['nodes'] for folder in ('external', 'external-copy')]
 assert figures[0] == figures[1]
 
 # ---- another model, and damaged ones: refused in a line, nothing is left behind, or a copy that holds

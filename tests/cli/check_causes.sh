@@ -100,7 +100,7 @@ def judge(name, op_node, given, constants, function, opset, output="y"):
     for arithmetic in FORMATS:
         subprocess.run([sys.argv[1], "audit", "m.onnx", "-i", "m.npz", "-a", arithmetic, "-o", "r", "-q", "-t", "1"], check=True, stdout=subprocess.DEVNULL)
         with open("r/report.json") as file:
-            record = json.load(file)["arithmetics"][0]["nodes"][0]
+            record = json.load(file)["lanes"][0]["nodes"][0]
         stages = [function(Roundings(arithmetic, count), values) for count in range(len(CAUSES) + 1)]
         error = stages[-1] - stages[0]
         if not error.any():

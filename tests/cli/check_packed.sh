@@ -83,7 +83,7 @@ expect 0 "a quick audit" "$program" audit few.onnx -i x.npz -a fp16 --quick
 expect 0 "a proof" "$program" prove few.onnx -i x.npz
 "$python" - <<'END' || fail "reports differ"
 import json
-a, b = (json.load(open(f"{name}/report.json"))["arithmetics"] for name in ("packed", "bytes"))
+a, b = (json.load(open(f"{name}/report.json"))["lanes"] for name in ("packed", "bytes"))
 assert [x["outputs"] for x in a] == [x["outputs"] for x in b] and a
 END
 exit $failed

@@ -24,7 +24,7 @@ for i, batch in enumerate((4, 1, 3, 3, 2, 4, 1)):
 END
 audit=("$program" audit "$model" -i samples -a fp16,bf16 -q)
 # the same bytes but for the costs
-costs='^ "(seconds|peak_tensor_bytes)"'
+costs='^ "(seconds|peak_bytes)"'
 same() {
     cmp -s <(grep -vE "$costs" whole/report.json) <(grep -vE "$costs" "$1/report.json") || fail "$2: report.json differs"
     cmp -s whole/layers.csv "$1/layers.csv" || fail "$2: layers.csv differs"
@@ -38,17 +38,17 @@ python3 - <<'END' || fail "means and worst cases"
 import json, math
 whole = json.load(open('whole/report.json'))
 ones = [json.load(open(f'one{i}/report.json')) for i in range(7)]
-assert whole['samples'] == [f'samples/s{i}.npz' for i in range(7)]
+assert whole['sample_names'] == [f'samples/s{i}.npz' for i in range(7)]
 checked = 0
 def number(value):
     return float(value) if value is not None else math.nan
-for l, lane in enumerate(whole['arithmetics']):
+for l, lane in enumerate(whole['lanes']):
     for n, node in enumerate(lane['nodes']):
         for o, output in enumerate(node['outputs']):
-            each = [one['arithmetics'][l]['nodes'][n]['outputs'][o] for one in ones]
+            each = [one['lanes'][l]['nodes'][n]['outputs'][o] for one in ones]
             for view in ('entire', 'introduced'):
                 rms = [number(e[view]['rms']) for e in each]
-                mean = number(output['mean_over_samples'][view]['rms'])
+                mean = number(output['samples'][view + '_mean']['rms'])
                 if any(math.isnan(r) for r in rms):
                     continue
                 # sums of 7 terms in another order: 7 roundings of 2^-53
@@ -56,8 +56,8 @@ for l, lane in enumerate(whole['arithmetics']):
                 if view == 'entire' and not any(e[view]['nonfinite'] for e in each):
                     assert number(output[view]['rms']) == max(rms)
                     worst = rms.index(max(rms))
-                    assert output['worst_sample'] == f"samples/s{worst}.npz"
-                    assert output['shape'] == each[worst]['shape']
+                    assert whole['sample_names'][output['worst_sample']] == f"samples/s{worst}.npz"
+                    assert output['dims'] == each[worst]['dims']
                 checked += 1
 assert checked > 10, checked
 END
@@ -78,11 +78,11 @@ for order in "nothing samples/s0" "samples/s0 nothing" "nothing"; do
     expect 0 "$order" "$program" audit "$model" "${words[@]}" -a fp16,bf16 -q -o "with"
     [ "$order" = nothing ] || python3 - <<'END' || fail "$order: the worst is the empty one"
 import json
-for lane, alone in zip(*(json.load(open(f'{name}/report.json'))['arithmetics'] for name in ('with', 'one0'))):
+for lane, alone in zip(*(json.load(open(f'{name}/report.json'))['lanes'] for name in ('with', 'one0'))):
     for node, other in zip(lane['nodes'], alone['nodes']):
         for output, only in zip(node['outputs'], other['outputs']):
-            assert output['entire'] == only['entire'] and output['shape'] == only['shape'], (node['name'], output['entire'], only['entire'])
-            assert output['worst_sample'] == 'samples/s0.npz'
+            assert output['entire'] == only['entire'] and output['dims'] == only['dims'], (node['name'], output['entire'], only['entire'])
+            assert json.load(open('with/report.json'))['sample_names'][output['worst_sample']] == 'samples/s0.npz'
 END
 done
 shows out "no output can be compared" "nothing alone"
@@ -132,7 +132,7 @@ for what, samples in (('plan', lambda j: j['after']['samples']), ('bits', lambda
     found = json.load(open(f'found/{what}.json'))
     assert found['met'] and [s['sample'] for s in samples(found)] == [f'finite/s{i}.npz' for i in names]
     for i, sample in zip(names, samples(found)):
-        lane, = json.load(open(f'{what}{i}/report.json'))['arithmetics']
+        lane, = json.load(open(f'{what}{i}/report.json'))['lanes']
         said, = {o['entire']['sqnr_db'] for n in lane['nodes'] for o in n['outputs'] if o['name'] == sample['output']}
         # the same run, measured by the same sums
         assert sample['metric'] == 'sqnr_db' and abs(said - sample['value']) <= 1e-9 * said, (what, i, said, sample)
@@ -160,7 +160,7 @@ python3 - <<'END' || fail "a study of samples of several shapes"
 import json
 study, report = json.load(open('study.json')), json.load(open('studied/report.json'))
 setting = next(s for s in study['settings'] if s['text'] == 'e8m6')
-outputs = report['arithmetics'][0]['outputs']
+outputs = report['lanes'][0]['outputs']
 assert study['samples'] == 6 and outputs
 for output in outputs:
     point = next(p for place, p in zip(study['places'], setting['points']) if place['kind'] == 'output' and place['name'] == output['name'])
@@ -252,7 +252,7 @@ expect 0 "a timed shard" "${audit[@]}" --shard 1/3 --checkpoint shard1 --timings
 shows err "% of the time goes to" "a timed shard"
 
 # what a file of kernels holds is of the audit, not what it is called
-names=$(python3 -c "import json; print(*[node['name'] for node in json.load(open('whole/report.json'))['arithmetics'][0]['nodes']][:2])")
+names=$(python3 -c "import json; print(*[node['name'] for node in json.load(open('whole/report.json'))['lanes'][0]['nodes']][:2])")
 read -r one two <<<"$names"
 grouped=("$program" audit "$model" -i samples/s0.npz -a fp16,fuse=./groups.json -q --checkpoint grouped)
 echo "{\"groups\": [{\"nodes\": [\"$one\"]}]}" >groups.json
@@ -270,7 +270,7 @@ done
 for list in every half; do expect 0 "$list" "$program" audit "$model" -i $list.txt -a fp16 -q -o $list; done
 python3 - <<'END' || fail "shares of samples that lie evenly"
 import json
-every, half = ([node.get('share') for node in json.load(open(f'{name}/report.json'))['arithmetics'][0]['nodes']] for name in ('every', 'half'))
+every, half = ([node.get('share') for node in json.load(open(f'{name}/report.json'))['lanes'][0]['nodes']] for name in ('every', 'half'))
 assert every == half and any(share for share in every), (every, half)
 END
 

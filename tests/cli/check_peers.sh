@@ -94,7 +94,7 @@ for figure in share introduced entire headroom nonfinite; do
 done
 "$python" - "$model" <<'END' || fail "Model Explorer's node data"
 import json, sys
-nodes = json.load(open('report/report.json'))['arithmetics'][0]['nodes']
+nodes = json.load(open('report/report.json'))['lanes'][0]['nodes']
 files = {figure: json.load(open(figure + '.json')) for figure in ('share', 'introduced', 'entire', 'headroom', 'nonfinite')}
 for figure, data in files.items():
     assert data['name'] == 'fp16 ' + figure and set(data['results']) <= {n['name'] for n in nodes}

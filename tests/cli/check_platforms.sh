@@ -55,7 +55,7 @@ both() { # NAME ARGUMENT...: files and what is printed
         unpack "$side/$name"
         # times and memory
         find "$side/$name" -type f ! -name '*.npy' -exec sed -Ei \
-            -e 's/"(seconds|peak_tensor_bytes)": [0-9.e+-]+/"\1": N/' -e 's/\b[0-9.]+ (s|MiB|KiB|GiB|in all)\b/N \1/g' {} +
+            -e 's/"(seconds|peak_bytes)": [0-9.e+-]+/"\1": N/' -e 's/\b[0-9.]+ (s|MiB|KiB|GiB|in all)\b/N \1/g' {} +
     done
     diff -r "here/$name" "peer/$name" >difference || { fail "$name differs"; head -5 difference | cut -c1-300; }
     compared=$((compared + $(find "here/$name" -type f | wc -l)))

@@ -7,7 +7,7 @@ expect 0 "a quick audit" "$program" audit "$model" -i "$inputs" -a fp16,fp32 -q 
 for text in "reference fp64" "its roundings were recomputed at 128 bits" "estimated: its error is at most" "not proven:"; do
     shows out "$text" "a quick audit"
 done
-shows quick/report.json '"sampled_nodes":' "a quick audit"
+shows quick/report.json '"sampled":' "a quick audit"
 grep -q '"quick"' full/report.json && fail "an audit at 128 bits says it is quick"
 expect 0 "a quick audit's report" "$program" show quick
 expect 0 "both reports" "$program" diff full quick --fail-if-worse
@@ -23,7 +23,7 @@ expect 0 "two samples" "$program" audit "$model" -i a.npz -i b.npz -a fp64,fp16 
 expect 0 "kept samples" "$program" audit "$model" -i a.npz -i b.npz -a fp64,fp16 -q --no-attribute --quick --checkpoint kept -o three
 expect 0 "resumed samples" "$program" audit "$model" -i a.npz -i b.npz -a fp64,fp16 -q --no-attribute --quick --checkpoint kept -o four
 for folder in three four; do
-    cmp -s <(grep -v '"seconds":\|"peak_tensor_bytes":' two/report.json) <(grep -v '"seconds":\|"peak_tensor_bytes":' $folder/report.json) ||
+    cmp -s <(grep -v '"seconds":\|"peak_bytes":' two/report.json) <(grep -v '"seconds":\|"peak_bytes":' $folder/report.json) ||
         fail "$folder: not the bytes of an audit without a checkpoint"
 done
 expect 2 "two references" "$program" audit "$model" --quick --reference mpfr:64

@@ -15,10 +15,14 @@ shows err "did you mean" "a misspelt node"
 expect 2 "show nothing" "$program" show
 expect 3 "show no file" "$program" show nowhere
 expect 3 "show a model" "$program" show "$model"
-echo '{"schema": 2, "arithmetics": [{}]}' >new.json
+echo '{"schema": 3, "lanes": [{}]}' >new.json
 expect 3 "show a later report" "$program" show new.json
-shows err "has schema 2, this version reads 1" "show a later report"
-echo '{"schema": 1, "arithmetics": []}' >empty.json
+shows err "has schema 3, which ulpscope of another version reads; this version reads 2" "show a later report"
+echo '{"schema": 1, "ulpscope": "0.0.9", "arithmetics": [{}]}' >old.json
+expect 3 "show an earlier report" "$program" show old.json
+shows err "has schema 1, which ulpscope 0.0.9 reads; this version reads 2" "show an earlier report"
+lines err 1 "show an earlier report"
+echo '{"schema": 2, "lanes": []}' >empty.json
 expect 3 "show an empty report" "$program" show empty.json
 expect 0 "the same report" "$program" diff before before --fail-if-worse
 shows out "tf32: no change at 1 outputs" "the same report"
@@ -48,7 +52,7 @@ import copy, csv, json, random, re, subprocess, sys
 program = sys.argv[1]
 csv.field_size_limit(10 ** 7)
 report = json.load(open('before/report.json'))
-lanes = report['arithmetics']
+lanes = report['lanes']
 
 def run(*arguments):
     return subprocess.run([program, *arguments], capture_output=True, timeout=60)
@@ -121,7 +125,7 @@ assert json.loads(run('report', 'before', '--to', 'model-explorer', '-a', 'bf16'
 # diff: what was changed by hand is what is said
 def changed(change, *options):
     other = copy.deepcopy(report)
-    change(other['arithmetics'])
+    change(other['lanes'])
     result = run('diff', 'before', write('changed.json', other), '--fail-if-worse', *options)
     return result.returncode, result.stdout.decode()
 def scale(by):
@@ -142,7 +146,7 @@ assert code == 1 and 'not there' in text
 def introduce(other):
     for output in other[0]['nodes'][3]['outputs']:
         output['introduced']['rms'] = 10 * output['range']['ref_rms']
-    other[1]['nodes'][4]['nonfinite_born'] = True
+    other[1]['nodes'][4]['born'] = True
 code, text = changed(introduce)
 assert code == 0 and f'-> 1.00e+01 of its rms, node 3 {lanes[0]["nodes"][3]["name"]}' in text
 assert f'newly makes Inf or NaN: node 4 {lanes[0]["nodes"][4]["name"]}' in text
@@ -150,7 +154,7 @@ assert f'newly makes Inf or NaN: node 4 {lanes[0]["nodes"][4]["name"]}' in text
 # hostile names and a megabyte: one line stays one line, nothing reaches a terminal, JSON stays JSON
 hostile = copy.deepcopy(report)
 evil = 'a\x1b[31m"b\'\n<script>\\u{202e}\u202e,{}=%s\r'
-for lane in hostile['arithmetics']:
+for lane in hostile['lanes']:
     lane['outputs'][0]['name'] = evil
     lane['nodes'][3]['name'] = evil
     lane['nodes'][4]['name'] = 'n' * 1000000
@@ -169,7 +173,7 @@ assert json.load(open('h.me'))['results'][evil] and any(json.loads(line)['node']
 # damaged files: an exit code, never a crash
 random.seed(3)
 small = copy.deepcopy(report)
-for lane in small['arithmetics']:
+for lane in small['lanes']:
     del lane['nodes'][3:]
 whole = json.dumps(small).encode()
 for i in range(60):

@@ -69,7 +69,7 @@ both() {
     for side in plain turned; do
         mkdir -p "$side/$name"
         (cd "$side/$name" && LD_PRELOAD=$([ $side = plain ] || echo "$work/turned.so") "$program" "$@" >out 2>err; echo $? >code)
-        find "$side/$name" -type f ! -name '*.npz' -exec sed -Ei -e 's/"(seconds|peak_tensor_bytes)": [0-9.e+-]+/"\1": 0/' \
+        find "$side/$name" -type f ! -name '*.npz' -exec sed -Ei -e 's/"(seconds|peak_bytes)": [0-9.e+-]+/"\1": 0/' \
             -e 's/\b[0-9.]+ (s|MiB|KiB|GiB|in all)\b/N \1/g' {} +
     done
     grep -qE '^[01]$' "plain/$name/code" || fail "$name: exit $(cat "plain/$name/code"): $(head -2 "plain/$name/err")"

@@ -30,18 +30,18 @@ def judge(name, model, inputs):
     with open("r/report.json") as file:
         report = json.load(file)
     makers = {}
-    for lane in report["arithmetics"]:
+    for lane in report["lanes"]:
         for record in lane["nodes"]:
             for output in record["outputs"]:
                 makers.setdefault(output["name"], record["index"])
     before = {}
-    for index, place in enumerate(report["graph"]):
+    for index, place in enumerate(report["places"]):
         links = {link["node"] for link in place.get("inputs", []) if link.get("node") is not None}
         before[index] = links | set().union(*[before.get(link, set()) for link in links], set())
-    for lane in report["arithmetics"]:
+    for lane in report["lanes"]:
         said = re.match(r"(.+?) is off by .*?; node (\d+) .* causes ", lane["verdict"])
         shares = {entry["output"]: entry for entry in lane.get("attribution", {}).get("outputs", [])}
-        claims = [(entry["output"], share["node"]) for entry in shares.values() for share in entry["shares"]]
+        claims = [(entry["output"], share["index"]) for entry in shares.values() for share in entry["nodes"]]
         if said:
             claims.append((said[1], int(said[2])))
         for output, blamed in claims:
@@ -51,7 +51,7 @@ def judge(name, model, inputs):
                 failures += 1
                 print(f"FAIL {name} in {lane['name']}: node {blamed} does not reach {output}")
         for entry in shares.values():
-            total = entry["inputs"] + entry["decisions"] + sum(share["share"] for share in entry["shares"])
+            total = entry["inputs"] + entry["decisions"] + sum(share["share"] for share in entry["nodes"])
             if not abs(total - entry["sum"]) <= 1e-9:
                 failures += 1
                 print(f"FAIL {name} in {lane['name']}: shares of {entry['output']} are not its sum")

@@ -43,7 +43,7 @@ assert [(limit['limit'], [(c['arithmetic'], c['output']) for c in limit['crossin
 assert 'sqnr_db' in limits['limits'][0]['crossings'][0]['text']
 
 # the graph: every link is to a node before it, which has that output
-nodes, graph = report['arithmetics'][0]['nodes'], report['graph']
+nodes, graph = report['lanes'][0]['nodes'], report['places']
 assert len(graph) == len(nodes)
 made = {output['name']: node['index'] for node in nodes for output in node['outputs']}
 links = 0
@@ -54,7 +54,7 @@ for i, place in enumerate(graph):
         links += 'node' in value
     for output, histogram in zip(nodes[i]['outputs'], place['histograms'], strict=True):
         elements = 1
-        for size in output['shape']:
+        for size in output['dims']:
             elements *= size
         assert sum(histogram['counts']) + histogram['zeros'] + histogram['nonfinite'] == elements
         if histogram['counts']:
@@ -75,7 +75,7 @@ def counts(place):
     return found
 def audit(folder, *inputs):
     assert run('audit', source + '/examples/digits/model.onnx', *inputs, '-a', 'tf32', '-q', '-o', folder, '--no-attribute').returncode == 0
-    return json.load(open(folder + '/report.json'))['graph']
+    return json.load(open(folder + '/report.json'))['places']
 with zipfile.ZipFile(source + '/examples/digits/inputs.npz') as archive:
     array = archive.read('patches.npy')
 start = 10 + int.from_bytes(array[8:10], 'little')
@@ -138,9 +138,9 @@ def damage(value, depth=0):
         return [damage(v, depth + 1) for v in value if random.random() < 0.97]
     return value
 small = copy.deepcopy(report)
-for lane in small['arithmetics']:
+for lane in small['lanes']:
     del lane['nodes'][12:]
-del small['graph'][12:]
+del small['places'][12:]
 for turn in range(60):
     json.dump(damage(small), open('damaged.json', 'w'))
     if os.path.exists('damaged.html'):

@@ -14,8 +14,8 @@ from browser import Browser
 
 program = sys.argv[2]
 report = json.load(open('report/report.json'))
-nodes, graph = report['arithmetics'][0]['nodes'], report['graph']
-shown_nodes = [[node['name'] for node in lane['nodes']] for lane in report['arithmetics']]
+nodes, graph = report['lanes'][0]['nodes'], report['places']
+shown_nodes = [[node['name'] for node in lane['nodes']] for lane in report['lanes']]
 
 ROWS = "[...document.querySelectorAll('#nodes tbody tr')].filter(r => r.node >= 0)"
 BOX = "[...document.querySelectorAll('.graph .item')].find(b => b.item.{})"
@@ -37,7 +37,7 @@ def check_page(browser, width, scheme):
     titles = browser.run("[...document.querySelectorAll('h2')].map(h => h.textContent)")
     assert titles == ['Verdict', 'Outputs', 'Graph', 'Error along the depth', 'Nodes', 'Overflows and schedules', 'How every number was obtained'], titles
     verdicts = browser.run("[...document.querySelectorAll('.verdict')].map(v => v.textContent)")
-    for lane, text in zip(report['arithmetics'], verdicts, strict=True):
+    for lane, text in zip(report['lanes'], verdicts, strict=True):
         assert lane['verdict'] in text and lane['name'] in text, text
     assert browser.run('document.documentElement.scrollWidth <= innerWidth'), f'the page is wider than its window: {where}'
     # no text leaves its box in the graph
@@ -118,7 +118,7 @@ def check_table(browser, where):
     browser.click(head.format('introduced'))
     for lane in range(2):
         browser.choose("document.querySelector('#nodes select')", lane)
-        values = [relative(node, 'introduced') for node in report['arithmetics'][lane]['nodes']]
+        values = [relative(node, 'introduced') for node in report['lanes'][lane]['nodes']]
         order = sorted((i for i in range(len(nodes)) if not math.isnan(values[i])), key=lambda i: (-values[i], i))
         assert browser.run(top) == order[:8], (where, browser.run(top), order[:8])
     browser.choose("document.querySelector('#nodes select')", 0)
@@ -168,9 +168,9 @@ def check_hostile(browser):
 
 def check_large(browser):
     """10,000 nodes: opened, sorted, filtered and scrolled within seconds, on a busy machine too."""
-    large = {**report, 'arithmetics': [copy.copy(report['arithmetics'][0])], 'graph': [], 'schedules': []}
-    lane, count = large['arithmetics'][0], 10_000
-    lane['nodes'], lane['attribution'] = [], {'output': None, 'reason': 'made'}
+    large = {**report, 'lanes': [copy.copy(report['lanes'][0])], 'places': [], 'spreads': []}
+    lane, count = large['lanes'][0], 10_000
+    lane['nodes'], lane['attribution'] = [], None
     for i in range(count):
         node, place = nodes[i % len(nodes)], graph[i % len(nodes)]
         start = i - i % len(nodes)
@@ -178,7 +178,7 @@ def check_large(browser):
         inputs = [{**value, 'node': value['node'] + start} if 'node' in value else value for value in place['inputs']]
         if i and i == start:
             inputs.append({'name': 'before', 'node': i - 1})
-        large['graph'].append({**place, 'inputs': inputs})
+        large['places'].append({**place, 'inputs': inputs})
     with open('large.json', 'w') as file:
         json.dump(large, file)
     subprocess.run([program, 'report', 'large.json', '--html', 'large.html'], check=True)

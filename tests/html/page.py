@@ -79,12 +79,12 @@ NAMES = ['</script><script>alert(1)</script>', '<!-- ', ']]>', '<img src=x onerr
 def make_hostile(report):
     """The report with names that mean something to HTML, JSON, terminals or scripts."""
     hostile = copy.deepcopy(report)
-    for lane in hostile['arithmetics']:
+    for lane in hostile['lanes']:
         for i, name in enumerate(NAMES):
             lane['nodes'][i]['name'] = name
             lane['nodes'][i]['outputs'][0]['name'] = name
         lane['verdict'] = NAMES[0]
-    hostile['arithmetics'][0]['name'] = NAMES[3]
-    hostile['graph'][3]['formula'] = NAMES[0]
-    hostile['model']['path'] = 'x/' + NAMES[0]
+    hostile['lanes'][0]['name'] = NAMES[3]
+    hostile['places'][3]['formula'] = NAMES[0]
+    hostile['model_path'] = 'x/' + NAMES[0]
     return hostile

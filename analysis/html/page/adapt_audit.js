@@ -53,7 +53,7 @@ function auditLevel(lane, root) {
   const limits = (root.limits || []).filter((limit) => !limit.arithmetic || limit.arithmetic === lane.name);
   const bad = (lane.outputs || []).some((o) => o.entire?.nonfinite > 0) || (lane.overflows || []).some((o) => o.fate === "reaches output" || o.fate === "spoils");
   if (limits.some((limit) => limit.crossings.some((c) => c.arithmetic === lane.name))) return "bad";
-  return bad ? "bad" : lane.first_diverged ? "warn" : limits.length ? "good" : "plain";
+  return bad ? "bad" : lane.first_decided ? "warn" : limits.length ? "good" : "plain";
 }
 
 // The limits that the output does not meet.
@@ -82,7 +82,7 @@ const schedulesColumns = [
 ];
 
 function scheduleTable(entry) {
-  const rows = [...(entry.nodes || [])].sort((a, b) => (b.width_rms / b.ref_rms || 0) - (a.width_rms / a.ref_rms || 0));
+  const rows = [...(entry.items || [])].sort((a, b) => (b.width_rms / b.ref_rms || 0) - (a.width_rms / a.ref_rms || 0));
   const depend = rows.filter((r) => r.width_max_abs > 0).length;
   return {
     title: `Schedules of ${shown(entry.base)}`,
@@ -103,7 +103,7 @@ function overflowTable(lane) {
       { title: "absorbed by", text: (r) => shown(r.absorbed_by ?? "–"), class: () => "name" },
       { title: "spoils", text: (r) => shown(r.spoils ?? "–"), class: () => "name" },
     ],
-    rows: lane.overflows,
+    rows: lane.overflows.filter((r) => r.joins === undefined).map((r) => ({ ...r, constant: lane.constants[r.constant]?.name })),
   };
 }
 
@@ -120,28 +120,28 @@ function meaningLines(lines) {
 }
 
 function auditHow(root, nodes) {
-  const reference = root.reference || {}, certificate = reference.certificate;
-  const how = [["Model", `${shown(root.model?.path)} (opset ${root.model?.opset}, IR ${root.model?.ir_version})`]];
-  how.push(["Reference", `${shown(reference.name)}: every step in this arithmetic; differences from it are formed exactly and rounded once`]);
+  const certificate = root.certificate;
+  const how = [["Model", `${shown(root.model_path)} (opset ${root.opset}, IR ${root.ir_version})`]];
+  how.push(["Reference", `${shown(root.reference)}: every step in this arithmetic; differences from it are formed exactly and rounded once`]);
   how.push([
     "Digits of the reference",
     certificate
-      ? `${certificate.output_digits?.toFixed(1)} decimal digits of every output and ${certificate.node_digits?.toFixed(1)} of every node agree with one of twice its precision (worst: ${shown(certificate.worst_node)})`
+      ? `${certificate.output_digits?.toFixed(1)} decimal digits of every output and ${certificate.node_digits?.toFixed(1)} of every node agree with one of twice its precision (worst: ${shown(certificate.node)})`
       : "not certified: ulpscope audit --certify compares it with one of twice its precision",
   ]);
-  if (root.reference_model) how.push(["Truth", `the values of ${shown(root.reference_model.path)}: ${root.reference_model.paired} paired by name, ${root.reference_model.unpaired} not`]);
-  for (const lane of root.arithmetics) {
-    how.push([shown(lane.name), meaningLines(lane.meaning || [])]);
+  if (root.reference_model) how.push(["Truth", `the values of ${shown(root.reference_model)}: ${root.paired_count} paired by name, ${root.unpaired_count} not`]);
+  for (const lane of root.lanes) {
+    how.push([shown(lane.name), meaningLines(lane.arithmetic?.meaning || [])]);
     const shares = lane.attribution;
-    if (shares?.reason) how.push([`Shares of ${shown(lane.name)}`, `none: ${shown(shares.reason)}`]);
-    else if (shares) how.push([`Shares of ${shown(lane.name)}`, `add up to ${share(shares.sum)} of the error of ${shares.output ? shown(shares.output) : "the outputs"}${shares.samples > 1 ? `, means over ${shares.samples} samples` : ""}; what is missing is no first-order effect`]);
+    if (lane.no_attribution) how.push([`Shares of ${shown(lane.name)}`, `none: ${shown(lane.no_attribution)}`]);
+    else if (shares) how.push([`Shares of ${shown(lane.name)}`, `add up to ${share(shares.sum)} of the error of ${shares.output ? shown(shares.output) : "the outputs"}${shares.sample_count > 1 ? `, means over ${shares.sample_count} samples` : ""}; what is missing is no first-order effect`]);
     for (const of of shares?.outputs || []) {
-      const most = [...of.shares].sort((a, b) => b.share - a.share).slice(0, 3).filter((s) => s.share > 0);
-      how.push([`Error of ${shown(of.output)} in ${shown(lane.name)}`, most.map((s) => `${share(s.share)} from node ${s.node} ${shown(nodes.names[nodes.at.get(s.node)] ?? "")}`)]);
+      const most = [...of.nodes].sort((a, b) => b.share - a.share).slice(0, 3).filter((s) => s.share > 0);
+      how.push([`Error of ${shown(of.output)} in ${shown(lane.name)}`, most.map((s) => `${share(s.share)} from node ${s.index} ${shown(nodes.names[nodes.at.get(s.index)] ?? "")}`)]);
     }
   }
-  how.push(["Samples", root.samples.slice(0, 20).map(shown).concat(root.samples.length > 20 ? [`and ${root.samples.length - 20} more`] : [])]);
-  how.push(["Time and memory", `${figure(root.seconds)} s, ${figure(root.peak_tensor_bytes / 2 ** 20)} MiB of tensors`]);
+  how.push(["Samples", root.sample_names.slice(0, 20).map(shown).concat(root.sample_names.length > 20 ? [`and ${root.sample_names.length - 20} more`] : [])]);
+  how.push(["Time and memory", `${figure(root.seconds)} s, ${figure(root.peak_bytes / 2 ** 20)} MiB of tensors`]);
   return how;
 }
 
@@ -149,15 +149,15 @@ const crossingText = (limit) => (limit.crossings.length ? limit.crossings.map((c
 
 adapters.audit = (report) => {
   const root = report.root, view = emptyView();
-  view.model = root.model?.path ?? "";
+  view.model = root.model_path ?? "";
   view.title = "Audit";
-  view.verdicts = root.arithmetics.map((lane) => ({ name: lane.name, text: lane.verdict, level: auditLevel(lane, root) }));
-  view.lanes = root.arithmetics.map((lane) => ({ name: lane.name, storage: lane.storage && { ...lane.storage, name: lane.storage.format } }));
+  view.verdicts = root.lanes.map((lane) => ({ name: lane.name, text: lane.verdict, level: auditLevel(lane, root) }));
+  view.lanes = root.lanes.map((lane) => ({ name: lane.name, storage: lane.arithmetic?.storage && { ...lane.arithmetic.storage, largest: lane.arithmetic.storage.max_finite } }));
   view.outputs = [
     {
       title: "Outputs",
       columns: outputColumns,
-      rows: root.arithmetics.flatMap((lane) => (lane.outputs || []).map((output) => ({ lane: lane.name, output, crossed: crossedBy(root, lane, output) }))),
+      rows: root.lanes.flatMap((lane) => (lane.outputs || []).map((output) => ({ lane: lane.name, output, crossed: crossedBy(root, lane, output) }))),
     },
   ];
   if (root.limits?.length)
@@ -169,10 +169,10 @@ adapters.audit = (report) => {
       ],
       rows: root.limits,
     });
-  view.tables = root.arithmetics.filter((lane) => lane.overflows?.length).map(overflowTable).concat((root.schedules || []).map(scheduleTable));
+  view.tables = root.lanes.filter((lane) => lane.overflows?.length).map(overflowTable).concat((root.spreads || []).map(scheduleTable));
   view.nodes = new NodeList({
-    lists: root.arithmetics.map((lane) => lane.nodes || []),
-    graph: root.graph,
+    lists: root.lanes.map((lane) => lane.nodes || []),
+    graph: root.places,
     measures: auditMeasures,
     read: readAuditNode,
   });

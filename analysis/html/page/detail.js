@@ -14,11 +14,11 @@ const detailRows = [
 ];
 
 function describeShape(output) {
-  return `${shown(output.type ?? "")}[${(output.shape || []).join(", ")}]`;
+  return `${shown(output.type ?? "")}[${(output.dims || []).join(", ")}]`;
 }
 
 function nodeRemark(node) {
-  return node.nonfinite_born ? "Makes Inf or NaN from finite inputs." : node.nonfinite_poisoned ? "Passes Inf or NaN on." : node.overflow_absorbed ? "Bears an overflow that is absorbed later: its figures say nothing of the model." : "";
+  return node.born ? "Makes Inf or NaN from finite inputs." : node.poisoned ? "Passes Inf or NaN on." : node.absorbed ? "Bears an overflow that is absorbed later: its figures say nothing of the model." : "";
 }
 
 function causesBlock(node) {

@@ -49,7 +49,7 @@ static const char documentation[] =
     "  ulpscope show report/\n"
     "  ulpscope show report/report.json '*/attn/MatMul'\n"
     "  ulpscope show report/ '#71'\n"
-    "  ulpscope show report/ op:Softmax --json | jq '.arithmetics[].nodes[].share'";
+    "  ulpscope show report/ op:Softmax --json | jq '.lanes[].nodes[].share'";
 
 static enum ulp_status make_text(const struct show_options *options, const struct ulp_saved *saved,
                                  char **text, struct ulp_error *error)

@@ -1,0 +1,12 @@
+/* What JSON has of the structs of an audit beside their members. */
+#ifndef ULP_ANALYSIS_AUDIT_JSON_H
+#define ULP_ANALYSIS_AUDIT_JSON_H
+
+#include "analysis/writing/structs.h"
+
+/* "exact" of struct ulp_metrics: nothing differs, so that sqnr_db is infinite. */
+void ulp_json_add_exact(struct ulp_json_writer *writer, const void *metrics, const void *context);
+/* Figures and places in results that have nothing else to add. */
+extern const struct ulp_json_how ulp_json_plain;
+
+#endif

@@ -1,0 +1,12 @@
+/* What report.json says beside the members of an audit. */
+#ifndef ULP_ANALYSIS_REPORT_JSON_H
+#define ULP_ANALYSIS_REPORT_JSON_H
+
+#include <ulpscope.h>
+
+#include "analysis/writing/json_value.h"
+
+/* What the terminal says first of the arithmetic, and what to try next. */
+json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane);
+
+#endif
