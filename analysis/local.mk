@@ -14,6 +14,7 @@ include analysis/overflow/local.mk
 include analysis/tolerance/local.mk
 include analysis/prove/local.mk
 include analysis/engine/local.mk
+include analysis/extract/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk

@@ -25,5 +25,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/mixed.h \
 	include/ulpscope/overflow.h \
 	include/ulpscope/engine.h \
+	include/ulpscope/extract.h \
 	include/ulpscope/prove.h \
 	include/ulpscope/outputs.h include/ulpscope/report.h

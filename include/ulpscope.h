@@ -41,6 +41,7 @@
 #include <ulpscope/mixed.h>
 #include <ulpscope/search.h>
 #include <ulpscope/engine.h>
+#include <ulpscope/extract.h>
 #include <ulpscope/overflow.h>
 #include <ulpscope/prove.h>
 #include <ulpscope/report.h>

@@ -10,6 +10,7 @@
 int command_audit(int argc, char **argv);
 int command_bits(int argc, char **argv);
 int command_engine(int argc, char **argv);
+int command_extract(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_fit(int argc, char **argv);
 int command_demo(int argc, char **argv);

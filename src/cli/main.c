@@ -33,6 +33,7 @@ static const struct {
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
     {"engine", command_engine,
      "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed"},
+    {"extract", command_extract, "write a part of a model with exact outputs, for a bug report"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
     {"study", command_study,
      "sweep bits, rounding or orders: how the error follows them, and what is enough"},

@@ -48,6 +48,7 @@ words_of() {
     fit) for word in A B C; do word $word in.npz - "$2"; done ;;
     mma) echo h200; word IN.npz in.npz - "$2" ;;
     compare) word MODEL.onnx model.onnx - "$2"; word RECORDING in.npz - "$2" ;;
+    extract) word MODEL.onnx model.onnx - "$2"; echo embed/MatMul ;;
     engine) word MODEL.onnx model.onnx - "$2"; word ENGINE other.json - "$2"; [ "$2" = plan ] || word SECOND other.json - "$2" ;;
     *) word MODEL.onnx model.onnx - "$2" ;;
     esac
@@ -109,6 +110,7 @@ for command in $commands; do
     words=$(awk -F '\t' '$1 == "words" { sub(/\\n.*/, "", $2); gsub(/[].[]+( |$)|\[/, " ", $2); print $2 }' "$command.text")
     [ "$command" != merge ] || words=FOLDER
     [ "$command" != mma ] || words=IN.npz
+    [ "$command" != extract ] || words=MODEL.onnx # the other names nodes
     ! grep -q '^arith;' "$command.options" || [ "$command" = report ] || inputs_of+=" fuse"
     while IFS=';' read -r output kind read names; do
         [ -n "$names" ] && [ -z "$read" ] || continue

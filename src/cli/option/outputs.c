@@ -245,6 +245,8 @@ static const struct {
     {"compare", NULL, "compare.json"},
     {"engine", NULL, "engine.json"},
     {"prove", NULL, "proof.json"},
+    {"extract", NULL,
+     "model.onnx model.onnx.data inputs.npz outputs.npz outputs.json load_data.py"},
 };
 
 static bool is_given(const char *option)

@@ -53,6 +53,29 @@ static void clear_data(Ulp__TensorProto *proto)
     proto->raw_data = (ProtobufCBinaryData){0};
 }
 
+/* The elements in the file's encoding of that type, floats rounded to it. */
+static enum ulp_status encode_all(struct mixed *mixed, const struct ulp_tensor *tensor,
+                                  enum ulp_type type, ProtobufCBinaryData *out,
+                                  struct ulp_error *error)
+{
+    const bool floats = ulp_type_is_float(type);
+    const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
+    struct ulp_format format;
+    void *raw = NULL;
+    enum ulp_status status =
+        floats ? ulp_format_find(ulp_type_rows[type].format, &format, error) : ULP_OK;
+    if (status == ULP_OK)
+        status =
+            ulp_allocate(&raw, tensor->count, bytes, mixed->budget, "converted weights", error);
+    for (size_t i = 0; i < tensor->count && status == ULP_OK; i++)
+        put_bits(raw, i,
+                 floats ? encode(&format, type, ulp_tensor_get(tensor, i))
+                        : (uint64_t)ulp_tensor_get_int(tensor, i),
+                 bytes);
+    *out = (ProtobufCBinaryData){status == ULP_OK ? tensor->count * bytes : 0, raw};
+    return status;
+}
+
 enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
                               const struct ulp_tensor *tensor, enum ulp_type type,
                               struct ulp_error *error)
@@ -60,8 +83,7 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
     struct ulp_format format;
     struct ulp_tensor lowered = {0};
     const struct ulp_mixed_request *request = mixed->request;
-    const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
-    void *raw = NULL;
+    ProtobufCBinaryData raw = {0};
     enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, &format, error);
     if (status == ULP_OK)
         status =
@@ -69,10 +91,7 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
                              type == request->low ? request->constants : ULP_CONSTANTS_SATURATED,
                              NULL, mixed->budget, error);
     if (status == ULP_OK)
-        status =
-            ulp_allocate(&raw, tensor->count, bytes, mixed->budget, "converted weights", error);
-    for (size_t i = 0; i < tensor->count && status == ULP_OK; i++)
-        put_bits(raw, i, encode(&format, type, ulp_tensor_get(&lowered, i)), bytes);
+        status = encode_all(mixed, &lowered, type, &raw, error);
     ulp_tensor_free(&lowered);
     if (status != ULP_OK)
         return status;
@@ -80,29 +99,53 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
     proto->has_data_type = true;
     proto->data_type = (int32_t)type;
     proto->has_raw_data = true;
-    proto->raw_data = (ProtobufCBinaryData){tensor->count * bytes, raw};
+    proto->raw_data = raw;
     mixed->written->converted++;
     return ULP_OK;
 }
 
-enum ulp_status mixed_new_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
-                                 const struct ulp_tensor *tensor, enum ulp_type type,
-                                 struct ulp_error *error)
+/* Name and dims; *out is the caller's also after a failure. */
+static enum ulp_status new_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
+                                  const struct ulp_tensor *tensor, struct ulp_error *error)
 {
     void *dims = NULL;
     enum ulp_status status = mixed_new(mixed, out, &ulp__tensor_proto__descriptor, error);
     if (status == ULP_OK)
         status = ulp_allocate(&dims, (size_t)tensor->rank, sizeof(int64_t), mixed->budget,
                               "converted weights", error);
-    if (status == ULP_OK) {
-        if (tensor->rank)
-            memcpy(dims, tensor->dims, (size_t)tensor->rank * sizeof(int64_t));
-        (*out)->dims = dims;
-        (*out)->n_dims = (size_t)tensor->rank;
-        status = mixed_set_text(mixed, &(*out)->name, name, error);
-        (*out)->has_name = true;
-    }
+    if (status != ULP_OK)
+        return status;
+    if (tensor->rank)
+        memcpy(dims, tensor->dims, (size_t)tensor->rank * sizeof(int64_t));
+    (*out)->dims = dims;
+    (*out)->n_dims = (size_t)tensor->rank;
+    (*out)->has_name = true;
+    return mixed_set_text(mixed, &(*out)->name, name, error);
+}
+
+enum ulp_status mixed_new_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
+                                 const struct ulp_tensor *tensor, enum ulp_type type,
+                                 struct ulp_error *error)
+{
+    const enum ulp_status status = new_tensor(mixed, out, name, tensor, error);
     return status == ULP_OK ? mixed_convert(mixed, *out, tensor, type, error) : status;
+}
+
+enum ulp_status mixed_same_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
+                                  const struct ulp_tensor *tensor, struct ulp_error *error)
+{
+    if (ulp_type_rows[tensor->type].file_bits < 8)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "value '%s' is %s: only types of whole bytes are written", name,
+                        ulp_type_name(tensor->type));
+    enum ulp_status status = new_tensor(mixed, out, name, tensor, error);
+    if (status == ULP_OK)
+        status = encode_all(mixed, tensor, tensor->type, &(*out)->raw_data, error);
+    if (status == ULP_OK) {
+        (*out)->has_data_type = (*out)->has_raw_data = true;
+        (*out)->data_type = (int32_t)tensor->type;
+    }
+    return status;
 }
 
 /* ---- external data ---- */

@@ -134,6 +134,9 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
 enum ulp_status mixed_new_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
                                  const struct ulp_tensor *tensor, enum ulp_type type,
                                  struct ulp_error *error);
+/* With the elements that it has. ULP_ERROR_UNSUPPORTED: they are smaller than a byte. */
+enum ulp_status mixed_same_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
+                                  const struct ulp_tensor *tensor, struct ulp_error *error);
 /* External data of the nodes and of the graph (may be NULL) goes to the new file. */
 enum ulp_status mixed_move_data(struct mixed *mixed, Ulp__NodeProto *const *nodes, size_t count,
                                 Ulp__GraphProto *graph, struct ulp_error *error);

@@ -1,0 +1,363 @@
+/* Which nodes a part has, what it reads and gives, and its files. */
+#include <ulpscope/extract.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/recording.h>
+
+#include "analysis/writing/folder.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/machine/file.h"
+#include "load/mixed/extract_file.h"
+#include "run/plan/plan.h"
+
+/* What becomes of a value of the main graph. */
+enum role { ROLE_NONE, ROLE_INPUT, ROLE_OUTPUT, ROLE_CONSTANT };
+
+struct extraction {
+    const struct ulp_model *model;
+    const struct ulp_graph *graph;
+    const struct ulp_extract_options *options;
+    const char *folder;
+    struct ulp_arena *arena;
+    struct ulp_plan *plan;
+    bool *nodes;                        /* by index in the graph: in the part */
+    enum role *roles;                   /* by value of the graph */
+    const struct ulp_plan_slot **slots; /* by value: where the plan has it; NULL: nowhere */
+    struct ulp_tensor_set inputs;       /* of the part, in their types */
+};
+
+/* ---- the part ---- */
+
+/* The node of the main graph that has a node of the plan; -1: it came out of an If. */
+static int find_owner(const struct extraction *x, size_t n)
+{
+    const struct ulp_step *step = x->plan->nodes[n].step;
+    for (const struct ulp_block *block = x->plan->nodes[n].block; block->owner;
+         block = block->parent)
+        step = block->owner;
+    const struct ulp_node *node = step->node;
+    for (const struct ulp_call_path *call = step->call; call; call = call->outer)
+        node = call->node;
+    const ptrdiff_t index = node - x->graph->nodes;
+    return node >= x->graph->nodes && node < x->graph->nodes + x->graph->node_count ? (int)index
+                                                                                    : -1;
+}
+
+static enum ulp_status choose(struct extraction *x, struct ulp_error *error)
+{
+    const char *part = x->options->part, *comma = strchr(part, ',');
+    const size_t size = strlen(part) + sizeof "between:";
+    char *pattern = ulp_arena_take(x->arena, size, 1);
+    bool *chosen = ulp_arena_take(x->arena, x->plan->node_count + 1, sizeof *chosen), named = false;
+    if (!pattern || !chosen)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < x->plan->node_count; n++) /* names may have commas */
+        named |= strcmp(ulp_plan_node_name(x->plan, n), part) == 0;
+    snprintf(pattern, size, "%s%s", comma && !named ? "between:" : "", part);
+    enum ulp_status status = ulp_pattern_choose(x->plan, pattern, chosen, x->arena, error);
+    for (size_t n = 0; n < x->plan->node_count && status == ULP_OK; n++) {
+        const int owner = chosen[n] ? find_owner(x, n) : -1;
+        if (owner >= 0)
+            x->nodes[owner] = true;
+        else if (chosen[n])
+            status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                              "node '%s' is in the branch of an If that planning has decided: take "
+                              "the If, or nodes outside",
+                              ulp_plan_node_name(x->plan, n));
+    }
+    return status;
+}
+
+/* ---- what it reads and gives ---- */
+
+static enum ulp_status find_slots(struct extraction *x, struct ulp_error *error)
+{
+    struct ulp_names names = {.budget = ulp_model_budget(x->model)};
+    const struct ulp_block *block = x->plan->main;
+    bool added = true;
+    for (size_t v = 0; v < block->slot_count && added; v++)
+        added = ulp_names_find(&names, block->slots[v].name) >= 0 ||
+                ulp_names_add(&names, block->slots[v].name, (int)v);
+    for (size_t v = 0; v < x->graph->value_count && added; v++) {
+        const int slot = ulp_names_find(&names, x->graph->values[v].name);
+        x->slots[v] = slot >= 0 ? &block->slots[slot] : NULL;
+    }
+    ulp_names_free(&names);
+    return added ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status find_roles(struct extraction *x, struct ulp_error *error)
+{
+    const struct ulp_graph *graph = x->graph;
+    const size_t room = graph->value_count + 1;
+    bool *used = ulp_arena_take(x->arena, room, sizeof *used),
+         *outside = ulp_arena_take(x->arena, room, sizeof *outside),
+         *others = ulp_arena_take(x->arena, graph->node_count + 1, sizeof *others),
+         *inside = ulp_arena_take(x->arena, room, sizeof *inside);
+    if (!used || !outside || !others || !inside)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < graph->node_count; n++)
+        others[n] = !x->nodes[n];
+    ulp_extract_used(graph, x->nodes, used);
+    ulp_extract_used(graph, others, outside);
+    memcpy(inside, used, room * sizeof *inside);
+    for (size_t o = 0; o < graph->output_count; o++)
+        outside[graph->outputs[o]] = true;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        const struct ulp_value *value = &graph->values[v];
+        const bool made = value->producer >= 0 && x->nodes[value->producer];
+        if (made && (outside[v] || !inside[v]))
+            x->roles[v] = ROLE_OUTPUT;
+        else if (!made && used[v] && !value->initializer)
+            x->roles[v] = x->slots[v] && x->slots[v]->constant ? ROLE_CONSTANT : ROLE_INPUT;
+    }
+    return ULP_OK;
+}
+
+/* ---- values ---- */
+
+/* A copy in the elements of its type, rounded once. */
+static enum ulp_status copy_value(const struct extraction *x, const struct ulp_tensor *value,
+                                  struct ulp_tensor *out, struct ulp_error *error)
+{
+    struct ulp_format format;
+    const bool floats = ulp_element_is_float(value->element);
+    if (!floats)
+        return ulp_tensor_copy(out, value, ulp_model_budget(x->model), error);
+    enum ulp_status status = ulp_format_find(ulp_type_rows[value->type].format, &format, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_describe(out, value->type, ULP_ELEMENT_COUNT, 0, value->rank,
+                                     value->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, ulp_model_budget(x->model), error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_tensor_convert(out, value, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
+    if (status != ULP_OK)
+        ulp_tensor_free(out);
+    return status;
+}
+
+static enum ulp_status add_copy(struct extraction *x, struct ulp_tensor_set *set, const char *name,
+                                const struct ulp_tensor *value, struct ulp_error *error)
+{
+    struct ulp_tensor copy = {0};
+    enum ulp_status status = copy_value(x, value, &copy, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_set_add(set, name, &copy, error);
+    ulp_tensor_free(&copy);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "value '%s'", name);
+}
+
+static enum ulp_status keep_values(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct extraction *x = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
+        for (size_t v = 0; v < x->graph->value_count && status == ULP_OK; v++)
+            if (x->roles[v] == ROLE_INPUT && event->values[o].entire &&
+                strcmp(x->graph->values[v].name, event->output_names[o]) == 0 &&
+                !ulp_tensor_set_find(&x->inputs, event->output_names[o]))
+                status =
+                    add_copy(x, &x->inputs, event->output_names[o], event->values[o].entire, error);
+    return status;
+}
+
+static enum ulp_status run_whole(struct extraction *x, const struct ulp_tensor_set *given,
+                                 struct ulp_error *error)
+{
+    const struct ulp_observer observers[] = {{.context = x, .node_done = keep_values},
+                                             x->options->progress ? *x->options->progress
+                                                                  : (struct ulp_observer){0}};
+    const struct ulp_run_options once = {.thread_count = x->options->thread_count};
+    enum ulp_status status = ULP_OK;
+    for (size_t v = 0; v < x->graph->value_count && status == ULP_OK; v++) {
+        const struct ulp_tensor *tensor = x->roles[v] == ROLE_INPUT && given
+                                              ? ulp_tensor_set_find(given, x->graph->values[v].name)
+                                              : NULL;
+        if (tensor)
+            status = add_copy(x, &x->inputs, x->graph->values[v].name, tensor, error);
+    }
+    return status == ULP_OK ? ulp_plan_run(x->plan, given, &once, observers, 2, NULL, NULL, error)
+                            : status;
+}
+
+/* ---- files ---- */
+
+static enum ulp_status write_model(struct extraction *x, const char *path,
+                                   struct ulp_extracted *out, struct ulp_error *error)
+{
+    const size_t room = x->graph->value_count + 1;
+    struct ulp_extract_value *lists[] = {NULL, ulp_arena_take(x->arena, room, sizeof **lists),
+                                         ulp_arena_take(x->arena, room, sizeof **lists),
+                                         ulp_arena_take(x->arena, room, sizeof **lists)};
+    size_t counts[4] = {0};
+    if (!lists[ROLE_INPUT] || !lists[ROLE_OUTPUT] || !lists[ROLE_CONSTANT])
+        return ulp_out_of_memory(error);
+    for (size_t v = 0; v < x->graph->value_count; v++) {
+        const enum role role = x->roles[v];
+        const char *name = x->graph->values[v].name;
+        const struct ulp_tensor *tensor = role == ROLE_INPUT ? ulp_tensor_set_find(&x->inputs, name)
+                                          : !x->slots[v]     ? NULL
+                                          : role == ROLE_CONSTANT ? x->slots[v]->constant
+                                                                  : &x->slots[v]->shape;
+        if (role == ROLE_NONE)
+            continue;
+        if (!tensor || tensor->type == ULP_TYPE_UNDEFINED)
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "the type of value '%s' is not known from the graph", name);
+        lists[role][counts[role]++] = (struct ulp_extract_value){name, tensor};
+    }
+    const struct ulp_extract_request request = {.model = x->model,
+                                                .nodes = x->nodes,
+                                                .inputs = lists[ROLE_INPUT],
+                                                .input_count = counts[ROLE_INPUT],
+                                                .outputs = lists[ROLE_OUTPUT],
+                                                .output_count = counts[ROLE_OUTPUT],
+                                                .constants = lists[ROLE_CONSTANT],
+                                                .constant_count = counts[ROLE_CONSTANT],
+                                                .path = path};
+    *out = (struct ulp_extracted){.input_count = counts[ROLE_INPUT],
+                                  .output_count = counts[ROLE_OUTPUT],
+                                  .constant_count = counts[ROLE_CONSTANT]};
+    for (size_t n = 0; n < x->graph->node_count; n++)
+        out->node_count += x->nodes[n];
+    const bool holding = ulp_files_pause(); /* it is read again */
+    const enum ulp_status status = ulp_extract_file(&request, error);
+    ulp_files_resume(holding);
+    return status;
+}
+
+static enum ulp_status write_value(const struct extraction *x, const char *name,
+                                   const struct ulp_tensor *value, const char *word, size_t i,
+                                   struct ulp_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/test_data_set_0/%s_%zu.pb", x->folder, word, i);
+    return ulp_tensor_write_pb(value, name, ulp_model_budget(x->model), path, error);
+}
+
+static enum ulp_status write_outputs(struct extraction *x, const struct ulp_tensor_set *exact,
+                                     struct ulp_error *error)
+{
+    char path[4096];
+    struct ulp_tensor_set rounded = {0};
+    snprintf(path, sizeof path, "%s/outputs.npz", x->folder);
+    enum ulp_status status = ulp_tensor_set_write_npz(path, exact, error);
+    for (size_t i = 0; i < exact->count && status == ULP_OK; i++)
+        status = add_copy(x, &rounded, exact->items[i].name, &exact->items[i].tensor, error);
+    for (size_t i = 0; i < rounded.count && status == ULP_OK; i++)
+        status =
+            write_value(x, rounded.items[i].name, &rounded.items[i].tensor, "output", i, error);
+    snprintf(path, sizeof path, "%s/outputs.json", x->folder);
+    if (status == ULP_OK)
+        status = ulp_recording_write_json(path, "ulpscope-exact", &rounded, error);
+    ulp_tensor_set_free(&rounded);
+    return status;
+}
+
+static enum ulp_status write_inputs(const struct extraction *x, struct ulp_error *error)
+{
+    static const char script[] = "import os\n\nimport numpy\n\n\ndef load_data():\n"
+                                 "    folder = os.path.dirname(os.path.abspath(__file__))\n"
+                                 "    yield dict(numpy.load(os.path.join(folder, 'inputs.npz')))\n";
+    char path[4096];
+    snprintf(path, sizeof path, "%s/inputs.npz", x->folder);
+    enum ulp_status status = ulp_tensor_set_write_npz(path, &x->inputs, error);
+    for (size_t v = 0, i = 0; v < x->graph->value_count && status == ULP_OK; v++)
+        if (x->roles[v] == ROLE_INPUT) /* in the order of the part's inputs */
+            status = write_value(x, x->graph->values[v].name,
+                                 ulp_tensor_set_find(&x->inputs, x->graph->values[v].name), "input",
+                                 i++, error);
+    snprintf(path, sizeof path, "%s/load_data.py", x->folder);
+    return status == ULP_OK ? ulp_file_write(path, script, sizeof script - 1, error) : status;
+}
+
+/* The part by itself, on its own inputs. */
+static enum ulp_status run_part(struct extraction *x, const char *path, struct ulp_error *error)
+{
+    struct ulp_model *part;
+    struct ulp_plan *plan = NULL;
+    struct ulp_tensor_set exact = {0};
+    const struct ulp_plan_options options = {.inputs = &x->inputs};
+    const struct ulp_run_options once = {.thread_count = x->options->thread_count};
+    enum ulp_status status = ulp_model_load(path, ulp_model_budget(x->model), &part, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_plan_create(part, &x->options->reference, 1, &options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, &x->inputs, &once, x->options->progress,
+                              x->options->progress != NULL, &exact, NULL, error);
+    if (status == ULP_OK)
+        status = write_outputs(x, &exact, error);
+    ulp_tensor_set_free(&exact);
+    ulp_plan_free(plan);
+    ulp_model_free(part);
+    return status;
+}
+
+static enum ulp_status extract(struct extraction *x, const struct ulp_tensor_set *given,
+                               struct ulp_extracted *out, struct ulp_error *error)
+{
+    const struct ulp_plan_options planning = {.inputs = given};
+    char folder[4096], path[4096];
+    enum ulp_status status =
+        ulp_plan_create(x->model, &x->options->reference, 1, &planning, &x->plan, error);
+    if (status == ULP_OK && (snprintf(folder, sizeof folder, "%s/test_data_set_0", x->folder) >
+                             (int)sizeof folder - 64))
+        status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", x->folder);
+    snprintf(path, sizeof path, "%s/model.onnx", x->folder);
+    if (status == ULP_OK)
+        status = choose(x, error);
+    if (status == ULP_OK)
+        status = find_slots(x, error);
+    if (status == ULP_OK)
+        status = find_roles(x, error);
+    if (status == ULP_OK)
+        status = run_whole(x, given, error);
+    if (status == ULP_OK)
+        status = ulp_report_prepare(folder, error);
+    if (status == ULP_OK)
+        status = write_model(x, path, out, error);
+    if (status == ULP_OK)
+        status = write_inputs(x, error);
+    if (status == ULP_OK)
+        status = run_part(x, path, error);
+    if (status != ULP_OK && x->plan)
+        remove(path); /* it alone has its name already */
+    return status;
+}
+
+enum ulp_status ulp_extract(const struct ulp_model *model,
+                            const struct ulp_extract_options *options,
+                            const struct ulp_tensor_set *inputs, const char *folder,
+                            struct ulp_extracted *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct extraction x = {.model = model,
+                           .graph = model->graph,
+                           .options = options,
+                           .folder = folder};
+    *out = (struct ulp_extracted){0};
+    enum ulp_status status = ulp_arena_create(&x.arena, ulp_model_budget(model), error);
+    if (status != ULP_OK)
+        return status;
+    const size_t values = model->graph->value_count + 1;
+    x.nodes = ulp_arena_take(x.arena, model->graph->node_count + 1, sizeof *x.nodes);
+    x.roles = ulp_arena_take(x.arena, values, sizeof *x.roles);
+    x.slots = ulp_arena_take(x.arena, values, sizeof *x.slots);
+    status =
+        x.nodes && x.roles && x.slots ? extract(&x, inputs, out, error) : ulp_out_of_memory(error);
+    ulp_tensor_set_free(&x.inputs);
+    ulp_plan_free(x.plan);
+    ulp_arena_free(x.arena);
+    return status;
+}

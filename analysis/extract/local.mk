@@ -1,0 +1,1 @@
+libcore_la_SOURCES += %D%/extract.c

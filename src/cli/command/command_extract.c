@@ -1,0 +1,114 @@
+/* ulpscope extract: a part of a model for a bug report. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+struct extract_options {
+    struct common_options common;
+    const char *part, *out;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"out", 'o', "FOLDER", OPTION_WRITES,
+     "Where the part is written: model.onnx, test_data_set_0, inputs.npz, outputs.npz (FP64), outputs.json "
+     "and load_data.py (Polygraphy)", 0},
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct extract_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_ARG:
+        if (!options->common.model)
+            return ARGP_ERR_UNKNOWN; /* the model's */
+        if (options->part)
+            refuse(state, "one part is expected, NODE or FIRST,LAST; '%s' is too much", argument);
+        options->part = argument;
+        return 0;
+    case 'o': options->out = argument; return 0;
+    case ARGP_KEY_END:
+        if (!options->part)
+            refuse(state,
+                   "say which part: NODE, or FIRST,LAST for all nodes from one to the other");
+        if (!options->out)
+            refuse(state, "give --out FOLDER, where the part is written");
+        if (count_shapes(&options->common) > 1)
+            refuse(state, "extract takes one --shape of each input");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Write the nodes of MODEL from FIRST to LAST, or one NODE, as a model of their own, with what "
+    "they read in an exact run of MODEL, rounded once to their types, and the exact outputs for "
+    "that: a small file that shows what a runtime gets wrong."
+    "\vA node in a body or function stands for the node of the main graph that has it. Integers "
+    "that follow from shapes alone become constants.\n\n"
+    "Examples:\n"
+    "  ulpscope extract model.onnx /layer.3/MatMul -i inputs.npz -o bug/\n"
+    "  ulpscope extract model.onnx /norm/Pow,/norm/Div -i inputs.npz -o bug/\n"
+    "      the normalisation by itself\n"
+    "  cd bug && polygraphy run model.onnx --trt --data-loader-script load_data.py --load-outputs "
+    "outputs.json\n"
+    "  ulpscope audit bug/model.onnx -i bug/inputs.npz -a trt:fp16";
+
+static enum ulp_status extract(const struct extract_options *options, struct ulp_extracted *out,
+                               struct ulp_error *error)
+{
+    struct ulp_model *model = NULL;
+    struct sample_list samples = {0};
+    char *shape = NULL;
+    struct progress progress;
+    struct ulp_extract_options wanted = {.part = options->part,
+                                         .thread_count = options->common.threads};
+    enum ulp_status status =
+        load_model(options->common.model, options->common.budget, &model, error);
+    if (status == ULP_OK)
+        status = set_shapes(model, &options->common, 0, &shape, error);
+    if (status == ULP_OK)
+        status = read_samples(model, &options->common, false, &samples, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("mpfr:128", &wanted.reference, error);
+    progress_init(&progress, options->common.quiet, 1);
+    const struct ulp_observer observer = progress_observer(&progress);
+    wanted.progress = &observer;
+    if (status == ULP_OK)
+        status = ulp_extract(model, &wanted, samples.count ? &samples.items[0].inputs : NULL,
+                             options->out, out, error);
+    progress_clear(&progress);
+    free_samples(&samples);
+    free(shape);
+    ulp_model_free(model);
+    return status;
+}
+
+int command_extract(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx NODE|FIRST,LAST",
+                                     documentation, children,     NULL,
+                                     NULL};
+    struct extract_options options = {0};
+    struct ulp_extracted extracted;
+    struct ulp_error error;
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK && extract(&options, &extracted, &error) != ULP_OK)
+        code = fail(&error);
+    else if (code == ULP_OK)
+        say(stdout,
+            "%s/model.onnx: %zu node%s, %zu input%s, %zu output%s; exact outputs are beside it "
+            "(test_data_set_0, outputs.npz)\n",
+            options.out, extracted.node_count, extracted.node_count == 1 ? "" : "s",
+            extracted.input_count, extracted.input_count == 1 ? "" : "s", extracted.output_count,
+            extracted.output_count == 1 ? "" : "s");
+    common_free(&options.common);
+    return code;
+}
