@@ -28,11 +28,12 @@ from headers import ROOT, parse_headers  # noqa: E402
 FILES = {
     "analysis/timings/timings_fields.c": ["ulp_timings"],
     "analysis/audit/audit_fields.c": ["ulp_audit"],
+    "analysis/prove/prove_fields.c": ["ulp_proof"],
     "analysis/study/study_fields.c": ["ulp_study"],
 }
 DECLARED = "analysis/writing/structs.h"
 # pages with tables of members between these lines
-PAGES = ["doc/report.md"]
+PAGES = ["doc/report.md", "doc/prove.md"]
 MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {
@@ -198,7 +199,7 @@ class Tables:
                 continue
             counter = next((o.meaning for o in self.members(struct) if o.name == m.count and o.meaning != m.meaning), "")
             meaning = "; ".join(filter(None, [counter, m.meaning]))
-            if rows and meaning and rows[-1][1] == meaning:
+            if rows and rows[-1][1] == meaning:
                 rows[-1][0].append(m)
             else:
                 rows.append(([m], meaning))
@@ -216,7 +217,7 @@ class Tables:
         elif "node" in m.flags:
             kind = "name of a node"
         elif m.base == "struct":
-            kind = short(m.tag).replace("_", " ")
+            kind = "name" if m.tag in LEAVES else short(m.tag).replace("_", " ")
         elif m.base == "enum":
             kind = "word" if m.tag in self.words else "number"
         else:

@@ -69,13 +69,13 @@ struct ulp_proof_input {
 };
 struct ulp_proof {
     char *model_path, *arithmetic;
-    struct ulp_format format; /* the storage */
+    struct ulp_format format; /* of storage */
     size_t input_count;
     struct ulp_proof_input *inputs;
     size_t node_count;
     struct ulp_proof_node *nodes; /* those with a float output that depends on the inputs */
     size_t output_count;          /* their float outputs */
-    size_t counts[3];             /* of outputs, by verdict */
+    size_t counts[3];             /* of outputs [by ulp_proof_verdict] */
     size_t hidden_unproven;
     bool short_of_memory; /* for affine forms: the bounds are wider than with more of it */
     double seconds;

@@ -16,7 +16,7 @@ const longTable = (title, note, columns, rows, section) => ({ title, section, no
 const nodeColumn = { title: "node", text: (r) => shown(r.name ?? "–"), class: () => "name" };
 const operatorColumn = { title: "operator", text: (r) => shown(r.op ?? "") };
 const sharedHow = (root) => [
-  ["Model", shown(root.model ?? "")],
+  ["Model", shown(root.model_path ?? root.model ?? "")],
   ...(root.reference ? [["Reference", shown(root.reference)]] : []),
   ...(root.samples?.length ? [["Samples", root.samples.slice(0, 20).map(shown).concat(root.samples.length > 20 ? [`and ${root.samples.length - 20} more`] : [])]] : []),
 ];
@@ -170,13 +170,13 @@ adapters.lint = (report) => {
 
 adapters.proof = (report) => {
   const root = report.root, view = emptyView();
-  view.model = root.model ?? "";
+  view.model = root.model_path ?? "";
   view.title = "Proof";
   view.verdicts = lineVerdicts(root.verdict, () => (root.counts?.["not proven"] ? "warn" : "good"));
   const rows = (root.nodes || []).flatMap((node) => (node.outputs || []).map((output) => ({ ...node, output })));
   const bound = (r) => (known(r.output.bound) ? r.output.bound : Infinity);
   view.tables = [
-    longTable(`Bounds for every input, in ${shown(root.format)}`, `For every input within ${(root.inputs || []).slice(0, 12).map((i) => `${shown(i.name)} in [${figure(i.low)}, ${figure(i.high)}]${i.given ? "" : " (assumed)"}`).join(", ")}. The largest bounds stand first.`, [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "bound", number: true, text: (r) => (known(r.output.bound) ? figure(r.output.bound) : "none") }, { title: "low", number: true, text: (r) => figure(r.output.low) }, { title: "high", number: true, text: (r) => figure(r.output.high) }, { title: "verdict", text: (r) => shown(r.output.verdict), class: (r) => (r.output.verdict === "proven" ? "good" : "bad") }, { title: "reason", text: (r) => shown(r.reason ?? "") }], rows.sort((a, b) => bound(b) - bound(a) || a.index - b.index), "Proofs"),
+    longTable(`Bounds for every input, in ${shown(root.arithmetic)}`, `For every input within ${(root.inputs || []).slice(0, 12).map((i) => `${shown(i.name)} in [${figure(i.low)}, ${figure(i.high)}]${i.given ? "" : " (assumed)"}`).join(", ")}. The largest bounds stand first.`, [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "bound", number: true, text: (r) => (known(r.output.bound) ? figure(r.output.bound) : "none") }, { title: "low", number: true, text: (r) => figure(r.output.low) }, { title: "high", number: true, text: (r) => figure(r.output.high) }, { title: "verdict", text: (r) => shown(r.output.verdict), class: (r) => (r.output.verdict === "proven" ? "good" : "bad") }, { title: "reason", text: (r) => shown(r.reason ?? "") }], rows.sort((a, b) => bound(b) - bound(a) || a.index - b.index), "Proofs"),
   ];
   view.how = [...sharedHow(root), ["Proof", `bounds for all inputs in the ranges, by enclosures; ${figure(root.seconds)} s`]];
   return view;
