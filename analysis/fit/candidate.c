@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <ulpscope/schedule.h>
-
 #include "analysis/fit/fit.h"
+#include "analysis/schedule/slices.h"
 #include "base/error.h"
 #include "base/text/text.h"
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <ulpscope/study.h>
 
 #include "base/machine/environment.h"
 #include "number/function/math.h"

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ulpscope/overflow.h>
-
+#include "analysis/overflow/meter.h"
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 #include "base/error.h"

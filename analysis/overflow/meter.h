@@ -127,4 +127,9 @@ void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *
 void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
                         struct ulp_overflow_lane *to);
 
+/* extreme.c: of the samples' largest values. Equal arguments give equal results. */
+enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double limit,
+                                     uint64_t seed, struct ulp_extreme *out,
+                                     struct ulp_error *error);
+
 #endif

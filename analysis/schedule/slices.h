@@ -5,6 +5,8 @@
 
 #include <ulpscope/schedule.h>
 
+/* The counts of slices that split-k=auto tries, ascending from 1: index 0, 1, ... until 0. */
+int ulp_slices_tried(size_t index);
 /* The arithmetic with k cut in that many slices. */
 enum ulp_status ulp_slices_arithmetic(struct ulp_arithmetic *out,
                                       const struct ulp_arithmetic *arithmetic, int slices,

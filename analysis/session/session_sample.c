@@ -5,6 +5,7 @@
 #include "analysis/audit/certify.h"
 #include "analysis/quick/quick.h"
 #include "analysis/session/session.h"
+#include "analysis/timings/timings.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "run/departure.h"

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <ulpscope/study.h>
 
+#include "analysis/measure/quantile.h"
+
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 

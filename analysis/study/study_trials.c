@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/measure/difference.h"
+#include "analysis/measure/quantile.h"
 #include "analysis/study/studying.h"
 #include "base/error.h"
 #include "number/function/math.h"

@@ -33,4 +33,10 @@ struct ulp_timer {
     } watches[ULP_TIMED_COUNT];
 };
 
+/* An observer that hands everything to *observer, which is copied, and counts what that takes as
+ * `timed`, behind ulp_timer_observer's in the run's list. At most one of each kind at a time; a
+ * later one takes its place. */
+struct ulp_observer ulp_timer_watch(struct ulp_timer *timer, enum ulp_timed timed,
+                                    const struct ulp_observer *observer);
+
 #endif

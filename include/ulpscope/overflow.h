@@ -64,11 +64,6 @@ struct ulp_extreme {
      * truth in about 90 % of cases (doc/overflow.md) */
     double low, high;
 };
-/* Equal arguments give equal results. */
-ULP_API enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double limit,
-                                             uint64_t seed, struct ulp_extreme *out,
-                                             struct ulp_error *error);
-
 /* An output of a node over all samples. */
 struct ulp_overflow_output {
     char *name;

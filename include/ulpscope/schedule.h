@@ -17,11 +17,10 @@ ULP_API enum ulp_status ulp_product_compare(const struct ulp_arithmetic *arithme
                                             const struct ulp_tensor *d, int thread_count,
                                             size_t *equal, struct ulp_error *error);
 
-/* The counts of slices that split-k=auto tries, ascending from 1: index 0, 1, ... until 0. */
-ULP_API int ulp_slices_tried(size_t index);
+/* The counts of slices that split-k=auto tries, at most, ascending from 1. */
 #define ULP_SLICES_TRIED_MAX 40
 
-/* Beside ulp_slices_tried(i): how many of the elements have the recorded bits. */
+/* Beside the i-th of these: how many of the elements have the recorded bits. */
 struct ulp_slices {
     size_t elements;
     size_t equal[ULP_SLICES_TRIED_MAX];

@@ -34,21 +34,6 @@ ULP_API enum ulp_status ulp_sweep_expand(const char *text, struct ulp_sweep *out
                                          struct ulp_error *error);
 ULP_API void ulp_sweep_free(struct ulp_sweep *sweep);
 
-/* Quantiles of Student's t and of chi squared for whole degrees of freedom, and of the normal
- * distribution: the x with P(X <= x) = probability, to 12 digits. NaN outside 0 < probability < 1
- * or without freedom. */
-ULP_API double ulp_quantile_student(double probability, size_t freedom);
-ULP_API double ulp_quantile_chi_squared(double probability, size_t freedom);
-ULP_API double ulp_quantile_normal(double probability);
-/* The bits that are lost to the number of trials: with the given confidence, a result of mean 1 and
- * sample deviation s over `trials` trials has at least -log2(s) - this significant bits with the
- * given probability, if trials are distributed normally around it:
- *     1/2 log2((n - 1) / chi2) + log2(z)
- * chi2: the quantile of (1 - confidence) / 2, z: the normal one of (probability + 1) / 2. Sohier,
- * de Oliveira Castro, Fevotte, Lathuiliere, Petit, Jamond, "Confidence Intervals for Stochastic
- * Arithmetic", ACM TOMS 47(2), 2021, theorem 2. NaN for fewer than 2 trials. */
-ULP_API double ulp_significant_loss(size_t trials, double probability, double confidence);
-
 enum ulp_study_law {
     ULP_LAW_NONE,   /* no law fits: `reason` says why */
     ULP_LAW_POWER,  /* bits: 2^(slope * bits); lengths: n^slope; with another slope than below */

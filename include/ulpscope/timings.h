@@ -39,12 +39,6 @@ ULP_API void ulp_timer_phase(struct ulp_timer *timer, enum ulp_timed phase);
  * plan's. */
 ULP_API struct ulp_observer ulp_timer_observer(struct ulp_timer *timer,
                                                const struct ulp_plan *plan);
-/* An observer that hands everything to *observer, which is copied, and counts what that takes as
- * `timed`, behind ulp_timer_observer's in the run's list. At most one of each kind at a time; a
- * later one takes its place. */
-ULP_API struct ulp_observer ulp_timer_watch(struct ulp_timer *timer, enum ulp_timed timed,
-                                            const struct ulp_observer *observer);
-
 /* The times of one node, or of all nodes of one kind of operator. */
 struct ulp_time {
     char *name, *op; /* name: NULL for a kind */

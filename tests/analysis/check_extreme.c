@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <ulpscope.h>
 
+#include "analysis/overflow/meter.h"
 #include "base/random.h"
 
 enum { REPEATS = 60 };

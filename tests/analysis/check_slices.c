@@ -6,6 +6,7 @@
 
 #include <ulpscope.h>
 
+#include "analysis/schedule/slices.h"
 #include "pictures.h"
 #include "tests/support/test.h"
 

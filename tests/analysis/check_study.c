@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ulpscope.h>
 
+#include "analysis/measure/quantile.h"
 #include "base/random.h"
 #include "tests/support/test.h"
 

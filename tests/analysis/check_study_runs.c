@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ulpscope.h>
 
+#include "analysis/measure/quantile.h"
 #include "base/random.h"
 #include "tests/analysis/study_test.h"
 #include "tests/support/networks.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/timings/timings.h"
 #include "tests/support/text_model.h"
 
 #define SLEEP_SECONDS 0.002

@@ -34,6 +34,7 @@ TESTS += tests/check_install.sh
 dist_check_SCRIPTS += tests/check_layers.sh
 TESTS += tests/check_layers.sh
 dist_check_SCRIPTS += tests/check_symbols.sh
+EXTRA_DIST += tests/symbols.txt
 TESTS += tests/check_symbols.sh
 dist_check_SCRIPTS += %D%/check_annotated.sh
 TESTS += %D%/check_annotated.sh

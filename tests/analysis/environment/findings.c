@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/quantile.h"
+#include "analysis/overflow/meter.h"
 #include "digest.h"
 
 void digest_forecast(struct digest *digest)
