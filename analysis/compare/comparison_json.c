@@ -46,6 +46,8 @@ static json_t *make_value(const struct ulp_comparison *comparison,
     ulp_json_set(&object, "file", ulp_json_text(comparison->files[file].name));
     set_distance(&object, &value->truth);
     ulp_json_set(&object, "explained", json_boolean(value->explained));
+    if (value->coarser)
+        ulp_json_set(&object, "coarser", ulp_json_text(value->coarser));
     if (value->reshaped)
         ulp_json_set(&object, "reshaped", json_true());
     if (value->nonfinite)

@@ -37,6 +37,9 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                  limit = largest ? value->max_limit : value->limit;
     if (value->reshaped)
         ulp_text_add(out, "it has another shape");
+    else if (value->coarser)
+        ulp_text_add(out, "all its values are numbers of %s, which has fewer bits than %s stores",
+                     value->coarser, arithmetic);
     else if (value->nonfinite && excess(value) <= 1)
         ulp_text_add(out, "%zu of its values do not agree with %s in being finite, infinite or NaN",
                      value->nonfinite, arithmetic);

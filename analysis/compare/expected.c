@@ -92,11 +92,47 @@ static size_t count_nonfinite(const struct ulp_compared_work *work, size_t file,
     return count;
 }
 
-/* The value beside one arithmetic's expected error. */
-static struct ulp_compared_value judge_by(const struct ulp_compared_tensor *tensor,
-                                          const struct ulp_compared_work *work, size_t file,
-                                          size_t arithmetic, double probability)
+/* Formats in which values are stored between nodes, the coarsest first. */
+static const char *const stored_formats[] = {"bf16", "fp16"};
+
+/* A format with fewer bits than the arithmetic's storage, and than the recording's type, of which
+ * all recorded values are numbers. Where the reference's value, as the arithmetic would store it,
+ * is none, each further bit is zero by chance in one of two recordings; so many are not. NULL:
+ * there is no such format. */
+static const char *find_coarser(const struct ulp_compared_work *work, size_t file,
+                                const struct ulp_arithmetic *arithmetic, double probability)
 {
+    const struct ulp_tensor *recorded = ulp_recorded(work, file);
+    struct ulp_format type, format;
+    if (arithmetic->as_declared || arithmetic->half_as_float ||
+        !ulp_type_is_float(recorded->type) || recorded->count != work->count ||
+        ulp_format_find(ulp_type_rows[recorded->type].format, &type, NULL) != ULP_OK)
+        return NULL;
+    for (size_t f = 0; f < sizeof stored_formats / sizeof *stored_formats; f++) {
+        ulp_format_find(stored_formats[f], &format, NULL);
+        const int bits = arithmetic->storage.precision - format.precision;
+        size_t off = 0;
+        bool all = bits > 0 && type.precision > format.precision;
+        for (size_t i = 0; i < work->count && all; i++) {
+            const double x = ulp_tensor_get(recorded, i), r = work->reference[i],
+                         own = ulp_format_round(&arithmetic->storage, ULP_ROUND_NEAREST_EVEN, r, 0,
+                                                0);
+            all = !isfinite(x) || ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) == x;
+            off += isfinite(own) && x != 0 &&
+                   ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, own, 0, 0) != own;
+        }
+        if (all && off && (double)off * bits > -ulp_math_log2(probability))
+            return stored_formats[f];
+    }
+    return NULL;
+}
+
+/* The value beside one arithmetic's expected error. */
+static struct ulp_compared_value judge_by(const struct ulp_comparing *comparing, size_t t,
+                                          size_t file, size_t arithmetic, double probability)
+{
+    const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
+    const struct ulp_compared_work *work = &comparing->work[t];
     const struct ulp_compared_value *value = &tensor->values[file];
     const struct ulp_expected_error *expected = &tensor->expected[arithmetic];
     const struct ulp_error_size *stored = &work->stored[file];
@@ -115,6 +151,11 @@ static struct ulp_compared_value judge_by(const struct ulp_compared_tensor *tens
     judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
     judged.explained =
         !judged.nonfinite && (expected->shapeless || (!value->reshaped && excess(&judged) <= 1));
+    judged.coarser =
+        judged.explained && !value->reshaped && !comparing->options->keeps
+            ? find_coarser(work, file, &comparing->options->arithmetics[arithmetic], probability)
+            : NULL;
+    judged.explained &= !judged.coarser;
     return judged;
 }
 
@@ -135,8 +176,7 @@ static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, 
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
     struct ulp_compared_value best = {0};
     for (size_t a = 0; a < comparing->out->arithmetic_count && !best.explained; a++) {
-        struct ulp_compared_value judged =
-            judge_by(tensor, &comparing->work[t], file, a, probability);
+        struct ulp_compared_value judged = judge_by(comparing, t, file, a, probability);
         judged.by = a;
         if (a == 0 || judged.explained || excess(&judged) < excess(&best))
             best = judged;
@@ -152,9 +192,8 @@ static ptrdiff_t find_one_for_all(struct ulp_comparing *comparing, size_t file, 
         for (size_t t = 0; t < comparing->out->tensor_count && all; t++) {
             const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
             const struct ulp_compared_value *value = &tensor->values[file];
-            all = !value->recorded ||
-                  (!is_nothing(comparing, tensor, file) &&
-                   judge_by(tensor, &comparing->work[t], file, a, probability).explained);
+            all = !value->recorded || (!is_nothing(comparing, tensor, file) &&
+                                       judge_by(comparing, t, file, a, probability).explained);
         }
         if (all)
             return (ptrdiff_t)a;

@@ -41,6 +41,10 @@ struct ulp_compared_value {
     /* elements that are not finite, or are finite, as neither the reference nor that arithmetic is
      * there: an infinity explains itself, of its sign and at its place, and no other value */
     size_t nonfinite;
+    /* a format of fewer bits than the arithmetic stores, of which all values are numbers although
+     * those of the reference are not: they were stored in it, and not by that arithmetic; NULL:
+     * none */
+    const char *coarser;
     bool explained;
     /* index of the first arithmetic that explains it, else of the one that comes nearest */
     size_t by;
