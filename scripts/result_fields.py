@@ -27,13 +27,14 @@ from headers import ROOT, parse_headers  # noqa: E402
 # the file and the structs that begin it: those inside them follow, unless an earlier file has them
 FILES = {
     "analysis/timings/timings_fields.c": ["ulp_timings"],
-    "analysis/audit/audit_fields.c": ["ulp_audit"],
+    "analysis/audit/audit_fields.c": ["ulp_audit", "ulp_format", "ulp_unjudged_list"],
+    "analysis/overflow/overflow_fields.c": ["ulp_overflow_forecast"],
     "analysis/prove/prove_fields.c": ["ulp_proof"],
     "analysis/study/study_fields.c": ["ulp_study"],
 }
 DECLARED = "analysis/writing/structs.h"
 # pages with tables of members between these lines
-PAGES = ["doc/report.md", "doc/prove.md"]
+PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md"]
 MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {
@@ -79,7 +80,7 @@ def members_of(parser, struct):
     for m in members:
         if not m.array():
             continue
-        singular = re.sub(r"s$", "", m.name)
+        singular = re.sub(r"(ie)?s$", lambda end: "y" if end[1] else "", m.name)
         candidates = [m.directive("count"), f"{m.name}_count", f"{singular}_count", "count" if m.name in ("items", "counts") else None]
         m.count = next((c for c in candidates if c in named), None)
         if m.directive("by"):

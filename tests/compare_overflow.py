@@ -57,7 +57,7 @@ def forecast(program, data, model, scale, format_name):
         with open(os.path.join(folder, "overflow.json"), encoding="utf-8") as file:
             report = json.load(file)
     return {output["name"]: (node["name"], node["op"], output)
-            for node in report["formats"][0]["nodes"] for output in node["outputs"]}
+            for node in report["lanes"][0]["nodes"] for output in node["outputs"]}
 
 
 def main():
@@ -92,7 +92,7 @@ def main():
             quiet += not theirs and not predicted
             if options.list and theirs != predicted:
                 print(f"    {'missed' if theirs else 'extra'}: {run['model']} times {run['scale']}: {op} {name}: FP64 reaches {node['f64_absmax']:.7g}, "
-                      f"{node['f16_single_nonfinite']} elements on the GPU, {output['overflowed']} here, by {output['cause']} {output['culprit']}")
+                      f"{node['f16_single_nonfinite']} elements on the GPU, {output['overflowed']} here, by {output['cause']} {output.get('culprit')}")
         if sum(counts):
             print(f"{run['model']:22} x{run['scale']:<6} overflow on both {counts[0]:4}, on the GPU alone {counts[1]}, here alone {counts[2]}", flush=True)
         both, missed, extra = both + counts[0], missed + counts[1], extra + counts[2]

@@ -432,3 +432,26 @@ static const struct ulp_field audit[] = {
 };
 const struct ulp_struct ulp_struct_audit = {
     "ulp_audit", sizeof(struct ulp_audit), audit, sizeof audit / sizeof *audit};
+
+static const struct ulp_field format[] = {
+    {.name = "name", .kind = ULP_FIELD_LETTERS, .offset = offsetof(struct ulp_format, name)},
+};
+const struct ulp_struct ulp_struct_format = {
+    "ulp_format", sizeof(struct ulp_format), format, sizeof format / sizeof *format};
+
+static const struct ulp_field unjudged[] = {
+    {.name = "is_input", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_unjudged, is_input)},
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_unjudged, name)},
+    {.name = "sample", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_unjudged, sample)},
+    {.name = "reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_unjudged, reason)},
+};
+const struct ulp_struct ulp_struct_unjudged = {
+    "ulp_unjudged", sizeof(struct ulp_unjudged), unjudged, sizeof unjudged / sizeof *unjudged};
+
+static const struct ulp_field unjudged_list[] = {
+    {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_unjudged_list, count), .counts = true},
+    {.name = "capacity", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_unjudged_list, capacity)},
+    {.name = "items", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_unjudged_list, items), .type = &ulp_struct_unjudged, .points = true, .counted = true, .count = offsetof(struct ulp_unjudged_list, count)},
+};
+const struct ulp_struct ulp_struct_unjudged_list = {
+    "ulp_unjudged_list", sizeof(struct ulp_unjudged_list), unjudged_list, sizeof unjudged_list / sizeof *unjudged_list};

@@ -10,12 +10,6 @@ static const char *word_proof_verdict(int value)
     return ulp_proof_verdict_name((enum ulp_proof_verdict)value);
 }
 
-static const struct ulp_field format[] = {
-    {.name = "name", .kind = ULP_FIELD_LETTERS, .offset = offsetof(struct ulp_format, name)},
-};
-const struct ulp_struct ulp_struct_format = {
-    "ulp_format", sizeof(struct ulp_format), format, sizeof format / sizeof *format};
-
 static const struct ulp_field proof_input[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_proof_input, name)},
     {.name = "low", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_proof_input, low)},

@@ -53,7 +53,7 @@ static const struct {
 } known[] = {{"audit", "report.json", "peak_bytes"},
              {"bits", "bits.json", "uniforms"}, /* a plan, too, and of layers */
              {"plan", "plan.json", "keep"},
-             {"overflow", "overflow.json", "formats"},
+             {"overflow", "overflow.json", "scanned_count"},
              {"compare", "compare.json", "tensors"},
              {"engine", "engine.json", "layers"},
              {"proof", "proof.json", "hidden_unproven"},

@@ -85,12 +85,11 @@ struct ulp_overflow_output {
     char *culprit;          /* the input, constant or value that cause names; NULL: it names none */
     size_t sample, index;   /* where: the sample and the element */
     size_t sample_count;    /* in which it was computed */
-    double *sample_largest; /* `largest` of each */
+    double *sample_largest; /* `largest` of each [count sample_count] [apart] */
     struct ulp_extreme unseen; /* where the headroom is less than 4 bits */
     size_t capacity;           /* private: of sample_largest */
-    /* private: values beyond the format that the arithmetic made finite are left out; an element is
-     * zero in the arithmetic and not in the reference */
-    bool masked, vanishes;
+    bool masked;    /* values beyond the format that the arithmetic made finite are left out */
+    bool vanishes;  /* private: an element is zero in the arithmetic and not in the reference */
     double scanned; /* private: the largest of ulp_overflow_meter_scan */
 };
 
@@ -134,7 +133,8 @@ struct ulp_overflow_node {
      * are not zero; those that the format of its outputs rounds to the larger term */
     double additions, absorbed;
     enum ulp_overflow_effect effect; /* of its own overflow */
-    ptrdiff_t effect_node; /* of the plan: that makes results wrong or absorbs it; -1: none */
+    ptrdiff_t
+        effect_node; /* of the plan: that makes results wrong or absorbs it; -1: none [node] */
     bool keep; /* one of those that would have to be kept in a format of FP32's range, so that no
                 * overflow does harm */
 };
@@ -158,11 +158,12 @@ struct ulp_overflow_lane {
     struct ulp_overflow_node *nodes; /* those that were computed, in order */
     size_t born_count;               /* nodes that are born */
     size_t harmful_count;            /* those of them whose overflow is not absorbed or unused */
-    size_t counts[4];                /* of nodes, by verdict */
+    size_t counts[4];                /* of nodes [by ulp_overflow_verdict] */
     size_t keep_count;               /* nodes to keep */
-    size_t narrow_counts[4];         /* of nodes, by the worst of its hidden values, narrow */
-    struct ulp_extreme unseen;       /* that any output overflows in an unseen sample */
-    size_t remedy_count;             /* 0: none were tried */
+    size_t
+        narrow_counts[4]; /* by the worst of its hidden values, narrow [by ulp_overflow_verdict] */
+    struct ulp_extreme unseen; /* that any output overflows in an unseen sample */
+    size_t remedy_count;       /* 0: none were tried */
     struct ulp_overflow_remedy *remedies;
     double computed; /* share of nodes that had to be computed in the arithmetic, 0 to 1 */
 };
@@ -170,7 +171,7 @@ struct ulp_overflow_lane {
 struct ulp_overflow_forecast {
     char *model_path, *reference;
     size_t sample_count;
-    char **sample_names;
+    char **sample_names;  /* [count sample_count] */
     size_t scanned_count; /* samples of which only FP32's values were looked at */
     size_t lane_count;
     struct ulp_overflow_lane *lanes;

@@ -95,18 +95,18 @@ expect 0 "overflow, one after another" "$program" overflow "$model" --samples-fr
 python3 - <<'END' || fail "the forecast over samples of several shapes"
 import json
 names = [0, 1, 2, 3, 4, 6]
-whole, streamed = (json.load(open(f'{folder}/overflow.json'))['formats'][0] for folder in ('ahead', 'streamed'))
-ones = [json.load(open(f'ahead{i}/overflow.json'))['formats'][0] for i in names]
+whole, streamed = (json.load(open(f'{folder}/overflow.json'))['lanes'][0] for folder in ('ahead', 'streamed'))
+ones = [json.load(open(f'ahead{i}/overflow.json'))['lanes'][0] for i in names]
 checked = 0
 for n, node in enumerate(whole['nodes']):
     for o, output in enumerate(node['outputs']):
         each = [one['nodes'][n]['outputs'][o] for one in ones]
         largest = [e['largest'] for e in each]
         assert output['largest'] == max(largest), (node['name'], output, largest)
-        assert output['elements'] == sum(e['elements'] for e in each)
+        assert output['count'] == sum(e['count'] for e in each)
         first = next((i for i, e in enumerate(each) if e['overflowed']), None)
         if first is not None:
-            assert output['where']['sample'] == first and output['where']['index'] == each[first]['where']['index']
+            assert output['sample'] == first and output['index'] == each[first]['index']
         # where FP32 runs alone its largest is off by its own error, which is far below 1 % here
         assert abs(streamed['nodes'][n]['outputs'][o]['largest'] - output['largest']) <= 0.01 * output['largest']
         checked += 1

@@ -15,15 +15,16 @@ const longTable = (title, note, columns, rows, section) => ({ title, section, no
 
 const nodeColumn = { title: "node", text: (r) => shown(r.name ?? "–"), class: () => "name" };
 const operatorColumn = { title: "operator", text: (r) => shown(r.op ?? "") };
+const sampleNames = (root) => root.sample_names ?? root.samples ?? [];
 const sharedHow = (root) => [
   ["Model", shown(root.model_path ?? root.model ?? "")],
   ...(root.reference ? [["Reference", shown(root.reference)]] : []),
-  ...(root.samples?.length ? [["Samples", root.samples.slice(0, 20).map(shown).concat(root.samples.length > 20 ? [`and ${root.samples.length - 20} more`] : [])]] : []),
+  ...(sampleNames(root).length ? [["Samples", sampleNames(root).slice(0, 20).map(shown).concat(sampleNames(root).length > 20 ? [`and ${sampleNames(root).length - 20} more`] : [])]] : []),
 ];
 
 // ---- overflow ----
 
-const tinyPart = (o) => (o.elements ? (o.subnormal + o.zero) / o.elements : NaN);
+const tinyPart = (o) => (o.count ? (o.subnormal + o.zero) / o.count : NaN);
 const overflowMeasures = [
   measure("headroom", "headroom", "room", bits, Math.min, "log2 of the format's largest number over the largest magnitude; below 0 it overflows"),
   measure("largest", "largest", "error", figure, Math.max, "largest magnitude"),
@@ -32,12 +33,12 @@ const overflowMeasures = [
 ];
 
 adapters.overflow = (report, data) => {
-  const root = report.root, view = emptyView(), formats = root.formats;
-  view.model = root.model ?? "";
+  const root = report.root, view = emptyView(), formats = root.lanes;
+  view.model = root.model_path ?? "";
   view.title = "Overflow forecast";
   const unjudged = String(root.verdict ?? "").split("\n").filter((line) => line.startsWith("cannot be judged")).length; // before the formats
-  view.verdicts = lineVerdicts(root.verdict, (i) => (i < unjudged ? "bad" : formats[i - unjudged]?.harmful > 0 ? "bad" : formats[i - unjudged]?.born > 0 ? "warn" : "good"));
-  view.lanes = formats.map((f) => ({ name: f.format, storage: data.formats.find((format) => format.name === f.format.split(/[,@]/)[0]) }));
+  view.verdicts = lineVerdicts(root.verdict, (i) => (i < unjudged ? "bad" : formats[i - unjudged]?.harmful_count > 0 ? "bad" : formats[i - unjudged]?.born_count > 0 ? "warn" : "good"));
+  view.lanes = formats.map((f) => ({ name: f.name, storage: data.formats.find((format) => format.name === f.name.split(/[,@]/)[0]) }));
   // nodes that are constants are not computed, and those of a branch only where some format takes it
   const all = new Map(formats.flatMap((f) => f.nodes.map(({ index, name, op }) => [index, { index, name, op }])));
   const rows = [...all.keys()].sort((a, b) => a - b);
@@ -46,7 +47,7 @@ adapters.overflow = (report, data) => {
       const own = new Map(f.nodes.map((node) => [node.index, node]));
       return rows.map((index) => own.get(index) ?? all.get(index));
     }),
-    graph: root.graph,
+    graph: root.places,
     measures: overflowMeasures,
     read: (lane, node) => {
       const outputs = node.outputs || [], worst = outputs.reduce((a, o) => (!a || o.headroom_bits < a.headroom_bits ? o : a), null);
@@ -56,14 +57,14 @@ adapters.overflow = (report, data) => {
   view.nodes.more = (lane, i) => {
     const node = view.nodes.node(lane, i);
     return [
-      { title: "Results", content: smallTable([{ title: "", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => bits(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.cause ?? "–") }], node.outputs || [], "Results") },
-      ...(node.hidden?.length ? [{ title: `Inside, were it computed in ${shown(formats[lane].format)}`, content: smallTable([{ title: "value", text: (h) => cut(h.words, 40) }, { title: "verdict", text: (h) => shown(h.narrow?.verdict ?? "") }, { title: "headroom", number: true, text: (h) => bits(h.narrow?.headroom_bits) }, { title: "largest", number: true, text: (h) => figure(h.largest) }], node.hidden, "Inside") }] : []),
+      { title: "Results", content: smallTable([{ title: "", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => bits(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.verdict === "overflows" ? o.cause : "–") }], node.outputs || [], "Results") },
+      ...(node.hidden?.length ? [{ title: `Inside, were it computed in ${shown(formats[lane].name)}`, content: smallTable([{ title: "value", text: (h) => cut(h.words, 40) }, { title: "verdict", text: (h) => shown(h.narrow?.verdict ?? "") }, { title: "headroom", number: true, text: (h) => bits(h.narrow?.headroom_bits) }, { title: "largest", number: true, text: (h) => figure(h.largest) }], node.hidden, "Inside") }] : []),
     ];
   };
   view.tables = formats
     .filter((f) => f.remedies?.length)
-    .map((f) => longTable(`Remedies tried for ${shown(f.format)}`, "What the worst output is then.", [{ title: "remedy", text: (r) => shown(r.what), class: () => "name" }, { title: "nodes", number: true, text: (r) => whole(r.nodes) }, { title: "casts", number: true, text: (r) => whole(r.casts) }, { title: "not finite", number: true, text: (r) => whole(r.nonfinite) }, { title: "SQNR dB", number: true, text: (r) => decibels(r.sqnr_db) }, { title: "output", text: (r) => shown(r.output ?? "") }], f.remedies, "Remedies"));
-  view.how = [...sharedHow(root), ["Headroom", "from the values of one exact walk, in the reference; nothing is run in the formats themselves"], ...(root.scanned ? [["Scanned", `${whole(root.scanned)} samples in FP32, the exact walk only where a value came near a limit`]] : [])];
+    .map((f) => longTable(`Remedies tried for ${shown(f.name)}`, "What the worst output is then.", [{ title: "remedy", text: (r) => shown(r.what), class: () => "name" }, { title: "nodes", number: true, text: (r) => whole(r.node_count) }, { title: "casts", number: true, text: (r) => whole(r.cast_count) }, { title: "not finite", number: true, text: (r) => whole(r.nonfinite) }, { title: "SQNR dB", number: true, text: (r) => decibels(r.sqnr_db) }, { title: "output", text: (r) => shown(r.output ?? "") }], f.remedies, "Remedies"));
+  view.how = [...sharedHow(root), ["Headroom", "from the values of one exact walk, in the reference; nothing is run in the formats themselves"], ...(root.scanned_count ? [["Scanned", `${whole(root.scanned_count)} samples in FP32, the exact walk only where a value came near a limit`]] : [])];
   return view;
 };
 
