@@ -9,8 +9,8 @@
 
 /* Starts with other estimates, and then the search from below, are made while the work is below so
  * many whole runs of all samples: some audits' time. */
-#define STARTS_WORK 100
-#define ADD_WORK 250
+#define STARTS_WORK 160
+#define ADD_WORK 600
 #define STARTS_MAX 12
 /* A layer without which the error is so many times too large stays. */
 #define NEEDED_RATIO 100
