@@ -91,6 +91,31 @@ def sample_attention(path):
     yield 'meta', np.frombuffer(json.dumps({'cases': cases}).encode(), np.uint8)
 
 
+def sample_scaled(path):
+    """Two rows and two columns of each product: operands drawn again from its seed."""
+    import ml_dtypes
+    file = np.load(path)
+    types = {'e4m3': ml_dtypes.float8_e4m3fn, 'e5m2': ml_dtypes.float8_e5m2}
+    results = {'f32': np.float32, 'f16': np.float16, 'bf16': ml_dtypes.bfloat16}
+    for case in json.loads(bytes(file['meta']).decode())['cases']:
+        if case['key'] not in file.files or (case['K'] > 512 and case['scales'] != 'block' and case['out'] != 'f32'):
+            continue
+        random, rows, columns, k = np.random.default_rng(case['seed']), case['M'], case['N'], case['K']
+        a, b = (random.standard_normal((lines, k)).astype(np.float32) * np.float32(2) for lines in (rows, columns))
+        if case['scales'] == 'tensor':
+            scales = [np.repeat(np.float32(random.uniform(.5, 2)), 2)[:, None] for _ in range(2)]
+        elif case['scales'] == 'row':
+            scales = [random.uniform(.5, 2, lines).astype(np.float32)[:2, None] for lines in (rows, columns)]
+        else:
+            scales = [random.uniform(.5, 2, (k // 128, lines)).astype(np.float32).T[:2] for lines in (rows, columns)]
+        name = f"{case['key']}.{case['scales']}.{case['a']}.{case['b']}.{case['out']}.{'fast' if case['fast'] else 'slow'}"
+        yield name + '.a', a[:2].astype(types[case['a']]).view(np.uint8)
+        yield name + '.b', b[:2].astype(types[case['b']]).view(np.uint8)
+        yield name + '.scale_a', scales[0]
+        yield name + '.scale_b', scales[1]
+        yield name + '.d', file[case['key']].view(results[case['out']])[:2, :2].astype(np.float32)
+
+
 def main():
     folder, out = sys.argv[1:3]
     os.makedirs(out, exist_ok=True)
@@ -104,6 +129,7 @@ def main():
         'units.npz': lambda path: sample_products(path, UNIT_TILES, MMA_ROWS),
         'other_gpus.npz': sample_dots,
         'h200_attention.npz': sample_attention,
+        'h200_fp8_scaled.npz': sample_scaled,
     }
     for file, sample in samples.items():
         np.savez_compressed(os.path.join(out, RENAMED.get(file, file)), **dict(sample(os.path.join(folder, file))))

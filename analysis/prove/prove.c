@@ -353,6 +353,11 @@ enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a proof is in one arithmetic for all nodes: not '%s'",
                         ulp_plan_lane_name(plan, 0));
+    if (plan->lanes[0].scaling[0].name[0] || plan->lanes[0].weights.name[0])
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a proof does not follow scales that are chosen by the values: leave "
+                        "formats with scales out of '%s'",
+                        ulp_plan_lane_name(plan, 0));
     if (plan->lanes[0].attention != ULP_ATTENTION_WHOLE)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a proof is of attention to all keys at once: leave attention= out of '%s'",

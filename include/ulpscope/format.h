@@ -164,6 +164,26 @@ enum ulp_attention_kernel {
     ULP_ATTENTION_MATH,      /* written out, every step in FP32 */
 };
 
+/* How the scale of a block follows from m, its largest magnitude (doc/scales.md). */
+enum ulp_scale_rule {
+    ULP_SCALE_FLOOR, /* 2^(floor(log2 m) - emax of the elements): OCP MX 1.0, section 6.3 */
+    ULP_SCALE_UP,    /* the smallest power of two that clips nothing */
+    ULP_SCALE_EVEN,  /* FLOOR of m rounded to the elements' precision, to nearest even */
+    /* m over the elements' largest, rounded to nearest even */
+    ULP_SCALE_LARGEST,
+    /* LARGEST, or m over 4, whichever leaves the smaller sum of squared errors: NVFP4 alone */
+    ULP_SCALE_FOUR_SIX,
+};
+
+/* A format with scales: elements of a block share one. */
+struct ulp_scaling {
+    char name[24]; /* "mxfp8"; "": no scales */
+    struct ulp_format element, scale;
+    int k, lines;      /* a block is so many k of so many lines; 0: all */
+    bool tensor_scale; /* all blocks of a tensor share an FP32 scale, too */
+    enum ulp_scale_rule rule;
+};
+
 /* An arithmetic: how every operator of a model computes. */
 struct ulp_arithmetic {
     /* canonical: finding it by this name gives it again, and equal arithmetics have equal names */
@@ -177,6 +197,11 @@ struct ulp_arithmetic {
     struct ulp_format storage;     /* of every floating-point tensor */
     struct ulp_format factor;      /* of the operands of products in contractions */
     struct ulp_format accumulator; /* of sums of products */
+    /* of the operands: of the first, and of the second (the weights, where one is); factor is the
+     * first's elements, or storage, where operands are scaled back before they are multiplied, as
+     * fake quantisation does */
+    struct ulp_scaling scaling[2];
+    struct ulp_scaling weights; /* of constant weights alone, which are scaled back to storage */
     /* of the steps inside an operator; equals storage when place is EACH_STEP */
     struct ulp_format compute;
     /* of sums of rows (ReduceSum, Softmax, normalisations): compute, or the accumulator where that
@@ -224,6 +249,9 @@ struct ulp_arithmetic {
  *                       in FP32; takes no parts
  * PART: round=rne|rna|rz|ru|rd|sr, seed=N, each-step, result-only, subnormals=keep|flush,
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
+ *   factor=SCALED, factor-b=SCALED, weights=SCALED (mxfp8, mxfp8-e5m2, mxfp6, mxfp6-e3m2, mxfp4,
+ *   nvfp4, fp8-tensor, fp8-row, fp8-1x128, fp8-128x128, fp8-e5m2-tensor, fp8-e5m2-row),
+ *   scale=floor|up|even|largest|four-six,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,

@@ -2,21 +2,60 @@
  * reference. */
 #include "kernels/contract.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "kernels/chain/chains.h"
 #include "base/machine/cpu.h"
 #include "kernels/unit/unit.h"
 #include "kernels/reference.h"
+#include "kernels/scaled_contract.h"
+
+static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
+                                       const struct ulp_contraction *problem, struct ulp_pool *pool,
+                                       struct ulp_error *error);
 
 /* The arithmetic of a product by a vector beside a matrix unit: stored values in scalar chains. */
 static struct ulp_arithmetic without_unit(const struct ulp_arithmetic *arithmetic)
 {
     struct ulp_arithmetic scalar = *arithmetic;
     scalar.factor = arithmetic->storage;
+    memset(scalar.scaling, 0, sizeof scalar.scaling);
     scalar.schedule.gpu[0] = scalar.schedule.unit_class[0] = 0;
     scalar.schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
     scalar.schedule.fused = arithmetic->order != ULP_ORDER_PAIRWISE;
     return scalar;
+}
+
+/* Factors with scales that are scaled back, those of the sides (bit 0: a, bit 1: b). */
+static enum ulp_status contract_back(const struct ulp_arithmetic *arithmetic,
+                                     const struct ulp_contraction *problem, unsigned which,
+                                     struct ulp_pool *pool, struct ulp_error *error)
+{
+    struct ulp_arithmetic plain = *arithmetic;
+    struct ulp_contraction sub = *problem;
+    struct ulp_scaled sides[2] = {{0}};
+    enum ulp_status status = ULP_OK;
+    memset(plain.scaling, 0, sizeof plain.scaling);
+    memset(&plain.weights, 0, sizeof plain.weights);
+    sub.packed = which ? NULL : problem->packed;
+    for (int side = 0; side < 2 && status == ULP_OK; side++) {
+        if (!(which >> side & 1))
+            continue;
+        status = ulp_scaled_make(&sides[side], ulp_scaled_choose(arithmetic, problem, side),
+                                 problem, side, ULP_ROUND_NEAREST_EVEN, pool, error);
+        if (status == ULP_OK)
+            status = ulp_scaled_back(&sides[side], &arithmetic->factor,
+                                     ulp_storage_element(&arithmetic->storage), pool, error);
+        struct ulp_factor *factor = side ? &sub.b : &sub.a;
+        *factor = ulp_scaled_factor(&sides[side], false);
+        factor->ready = false;
+    }
+    if (status == ULP_OK)
+        status = contract_floats(&plain, &sub, pool, error);
+    ulp_scaled_free(&sides[0]);
+    ulp_scaled_free(&sides[1]);
+    return status;
 }
 
 static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
@@ -27,11 +66,17 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
         return ulp_contract_unit(arithmetic, problem, pool, error);
     if (arithmetic->accumulator.carrier == ULP_CARRIER_MPFR)
         return ulp_contract_wide(arithmetic, problem, pool, error);
+    if (arithmetic->weights.name[0])
+        return contract_back(arithmetic, problem, problem->weights, pool, error);
     if (arithmetic->schedule.vectors_scalar && (problem->m == 1 || problem->n == 1)) {
         const struct ulp_arithmetic scalar = without_unit(arithmetic);
         struct ulp_chains chains = ulp_chains_make(&scalar, problem);
         return ulp_chains_run(&chains, &scalar, problem, ulp_cpu_features(), pool, error);
     }
+    if (ulp_scaling_is_fake(arithmetic))
+        return contract_back(arithmetic, problem, 3, pool, error);
+    if (arithmetic->scaling[0].name[0])
+        return ulp_contract_scaled(arithmetic, problem, pool, error);
     if (arithmetic->schedule.unit_class[0])
         return ulp_contract_unit(arithmetic, problem, pool, error);
     struct ulp_chains chains = ulp_chains_make(arithmetic, problem);

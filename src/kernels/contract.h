@@ -17,6 +17,10 @@ struct ulp_factor {
     /* NULL, or one byte per tensor element: 1 says the element does not exist (a convolution's
      * padding, where the tensor holds a zero): its product is skipped, never Inf * 0. */
     const uint8_t *padding;
+    bool ready; /* elements are values of the factor's format: nothing is rounded */
+    /* NULL, or exponents of scales, which a matrix unit adds to those of elements: element e's is
+     * shift[e / 32] */
+    const int16_t *shift;
 };
 
 /* out(g, i, j) = sum over k of a(g, i, k) * b(g, j, k), in increasing k. Offsets of out as of
@@ -32,6 +36,10 @@ struct ulp_contraction {
     /* out holds accumulators, which the sums begin with (a matrix unit's one chain, FP32; else
      * ULP_ERROR_UNSUPPORTED) */
     bool onto;
+    /* > 0: blocks of factors with scales begin anew after so many k (the channels of a kernel's
+     * position) */
+    size_t k_run;
+    unsigned weights;  /* bit 0: a, bit 1: b is a constant weight */
     uint64_t node_key; /* of the node's stochastic stream */
     /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and
      * without */

@@ -120,6 +120,7 @@ struct ulp_call {
     struct ulp_pool *pool;
     /* forms of factors that stay as they are (kernels/operand/packed.h); NULL: none */
     struct ulp_packed *packed;
+    uint32_t constants;          /* bit i: in[i] is a constant of the model */
     const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while planning */
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;

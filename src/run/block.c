@@ -78,6 +78,9 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .probe = lane->probe,
                                   .host = &out->host,
                                   .lowering = find_as_model(lane, step)};
+    for (size_t i = 0; !form && i < step->own_input_count && i < 32; i++)
+        if (step->inputs[i] >= 0 && lane->block->slots[step->inputs[i]].constant)
+            out->call.constants |= (uint32_t)1 << i;
     out->host = (struct ulp_host){.run = run_body, .lane = lane};
     if (lane->probe) {
         out->outer = lane->probe->node;

@@ -9,6 +9,7 @@
 #include "run/kept.h"
 #include "tensor/lower.h"
 #include "tensor/stored.h"
+#include "number/format/scaling.h"
 
 static size_t count_values(const struct ulp_lane *lane)
 {
@@ -382,7 +383,7 @@ bool ulp_takes_blocks(const struct ulp_lane *lane, const struct ulp_step *step, 
             : NULL;
     struct lowering how;
     return constant && constant->rank == 2 && constant->count > lane->lowered_bytes_max / 1024 &&
-           !lane->trace && !lane->probe &&
+           !lane->trace && !lane->probe && !ulp_scaling_is_used(ulp_lane_arithmetic(lane, step)) &&
            (constant->element == ULP_ELEMENT_STORED || constant->element == ULP_ELEMENT_F32) &&
            !draws(ulp_lane_arithmetic(lane, step)) && !draws(ulp_lane_reads(lane, step, i)) &&
            !ulp_step_integer(lane->mix, lane->block, step) &&

@@ -88,7 +88,8 @@ static const char *const part_lists[][8] = {
     {"", ",round=rz", ",round=sr,seed=18446744073709551615", ",round=sr"},
     {"", ",each-step", ",result-only", ",compute=fp64", ",compute=fp32", ",compute=fp16"},
     {"", ",acc=fp16", ",acc=fp64", ",acc=e8m12"},
-    {"", ",factor=tf32", ",factor=bf16", ",factor=fp32", ",factor=fp4-e2m1"},
+    {"", ",factor=tf32", ",factor=bf16", ",factor=fp32", ",factor=fp4-e2m1", ",factor=nvfp4",
+     ",factor=fp8-row,factor-b=fp8-e5m2-row"},
     {"", ",unit=none", ",unit=mma", ",unit=wgmma", ",unit=tcgen05"},
     {"", ",order=pairwise", ",order=blocked:64"},
     {"", ",fma", ",nofma"},
@@ -193,6 +194,10 @@ START_TEST(canonical_names)
         {"fp32,fma", "fp32"},
         {"fp8-e4m3,unit=wgmma", "fp8-e4m3"},
         {"fp8-e4m3@b200,unit=tcgen05", "fp8-e4m3@b200"},
+        {"bf16,factor=mxfp8,scale=floor", "bf16,factor=mxfp8"},
+        {"bf16@b200,factor=mxfp8,factor-b=mxfp8", "bf16,factor=mxfp8"},
+        {"bf16,scale=up,factor=mxfp8", "bf16,factor=mxfp8,scale=up"},
+        {"bf16,weights=nvfp4,scale=four-six", "bf16,weights=nvfp4,scale=four-six"},
         {"fp16,seed=3,round=sr", "fp16,round=sr,seed=3"},
         {"fp16,round=sr,seed=0", "fp16,round=sr"},
         {"e5m10,result-only,compute=fp32", "e5m10,result-only"},
@@ -290,8 +295,13 @@ END_TEST
  * a word nobody knows. */
 START_TEST(parts)
 {
-    static const char *const starts[] = {"tf32", "fp16", "bf16-strict", "fp16@b200",
-                                         "fp16,fuse=reduce"};
+    static const char *const starts[] = {"tf32",
+                                         "fp16",
+                                         "bf16-strict",
+                                         "fp16@b200",
+                                         "fp16,fuse=reduce",
+                                         "bf16,factor=nvfp4",
+                                         "bf16,factor=mxfp8"};
     char spelled[200], name[300];
     size_t part = 0, values = 0;
     for (; ulp_arithmetic_part(part, spelled, sizeof spelled); part++) {
@@ -307,7 +317,10 @@ START_TEST(parts)
                 value[strlen(value) - 1] = '4';
             for (size_t b = 0; b < sizeof starts / sizeof *starts; b++) {
                 snprintf(name, sizeof name, "%s%s%.*s%s", starts[b], spelled[0] == '@' ? "" : ",",
-                         (int)key, spelled, strcmp(value, "FORMAT") == 0 ? "fp32" : value);
+                         (int)key, spelled,
+                         strcmp(value, "FORMAT") == 0   ? "fp32"
+                         : strcmp(value, "SCALED") == 0 ? "nvfp4"
+                                                        : value);
                 found |= ulp_arithmetic_find(name, &out, &error) == ULP_OK ||
                          strstr(error.message, "seed= ");
             }

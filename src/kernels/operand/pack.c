@@ -45,8 +45,10 @@ struct ulp_pack ulp_pack_make(const struct ulp_arithmetic *arithmetic,
     return (struct ulp_pack){
         .factor = side == 0 ? &problem->a : &problem->b,
         .side = side,
-        .format = arithmetic->factor,
-        .round = !ulp_format_holds(&arithmetic->factor, &arithmetic->storage),
+        .format = side && arithmetic->scaling[1].name[0] ? arithmetic->scaling[1].element
+                                                         : arithmetic->factor,
+        .round = !(side == 0 ? &problem->a : &problem->b)->ready &&
+                 !ulp_format_holds(&arithmetic->factor, &arithmetic->storage),
         .rounding = arithmetic->schedule.operand_rounding,
         .seed = arithmetic->seed,
         .stream = (uint64_t)side,

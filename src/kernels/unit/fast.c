@@ -14,8 +14,8 @@ enum { COLUMNS = ULP_UNIT_COLUMNS };
  * truncated to 0. Sums in FP16 become infinite. */
 static bool stays_inside(const struct ulp_unit *unit)
 {
-    return ulp_unit_input(unit, 0)->emin >= -14 && ulp_unit_input(unit, 1)->emin >= -14 &&
-           unit->output != ULP_UNIT_RNE_FP16;
+    return unit->kind != ULP_UNIT_SCALED && ulp_unit_input(unit, 0)->emin >= -14 &&
+           ulp_unit_input(unit, 1)->emin >= -14 && unit->output != ULP_UNIT_RNE_FP16;
 }
 
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)

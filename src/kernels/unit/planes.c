@@ -1,4 +1,5 @@
 /* The order of a sum's blocks, and decoding factors into planes of values and exponents. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
@@ -138,6 +139,43 @@ static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, i
            factor->padding[ulp_factor_offset(factor, batch, line, (size_t)k)];
 }
 
+/* The exponent of the scale of a line's slot. */
+static int find_shift(const struct ulp_pack *pack, const struct ulp_unit_layout *layout,
+                      size_t batch, size_t line, size_t slot)
+{
+    const int64_t k = layout->slot_k[slot];
+    return k < 0
+               ? 0
+               : pack->factor->shift[ulp_factor_offset(pack->factor, batch, line, (size_t)k) / 32];
+}
+
+/* Values and exponents of a row times its scales; x * 2^shift is exact, as the value that it was
+ * rounded from had FP32's range. */
+static void scale_row(float *value, int32_t *exponent, const struct ulp_unit_layout *layout,
+                      const struct ulp_pack *pack, size_t batch, size_t line)
+{
+    for (size_t slot = 0; slot < layout->slot_count; slot++)
+        if (value[slot] != 0) {
+            const int shift = find_shift(pack, layout, batch, line, slot);
+            value[slot] = ldexpf(value[slot], shift);
+            exponent[slot] = (int32_t)((uint32_t)(uint16_t)(exponent[slot] + shift) * 0x10001u);
+        }
+}
+
+static void scale_panel(const struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                        const struct ulp_pack *pack, struct ulp_pack_range range)
+{
+    for (size_t slot = 0; slot < layout->slot_count; slot++)
+        for (size_t j = 0; j < range.line_count; j++)
+            if (panel->value[slot * CHUNK + j] != 0) {
+                const int shift = find_shift(pack, layout, range.batch, range.line + j, slot);
+                float *const value = &panel->value[slot * CHUNK + j];
+                *value = ldexpf(*value, shift);
+                panel->exponent[slot * CHUNK + j] =
+                    (int16_t)(panel->exponent[slot * CHUNK + j] + shift);
+            }
+}
+
 /* A row's codes where it has NaN, Inf or marked padding; the others are found. */
 static void mark_row(struct ulp_unit_rows *rows, const struct ulp_unit_layout *layout,
                      const struct ulp_pack *pack, size_t batch, size_t line, size_t row,
@@ -193,6 +231,9 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
                 rows->exponent[i * stride + slot + s] =
                     (int32_t)((uint32_t)(uint16_t)code[s] * 0x10001u);
         }
+        if (pack->factor->shift)
+            scale_row(value, rows->exponent + i * stride, layout, pack, range.batch,
+                      range.line + i);
         if (!finite || padding)
             mark_row(rows, layout, pack, range.batch, range.line + i, i, padding);
     }
@@ -254,4 +295,6 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
                                   emin) ||
         special_rows)
         mark_panel(instance, panel, layout, pack, range);
+    if (pack->factor->shift)
+        scale_panel(panel, layout, pack, range);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "kernels/unit/unit.h"
+#include "number/format/scaling.h"
 
 /* clang-format off */
 static const struct ulp_unit_input input_rows[] = {
@@ -377,23 +378,44 @@ static const char *accumulator_format(const struct ulp_unit *unit)
                                                : "fp32";
 }
 
+/* Does the unit multiply the arithmetic's factors? With scales inside: of elements, types of scales
+ * and blocks; FP4 beside FP4 has a unit of its own. */
+static bool multiplies(const struct ulp_unit *unit, const struct ulp_arithmetic *arithmetic)
+{
+    const struct ulp_unit_input *a = ulp_unit_input(unit, 0), *b = ulp_unit_input(unit, 1);
+    const struct ulp_scaling *scaling = arithmetic->scaling;
+    const bool inside = ulp_scaling_is_inside(&scaling[0]);
+    const char *second = scaling[0].name[0] && !ulp_scaling_is_fake(arithmetic)
+                             ? scaling[1].element.name
+                             : arithmetic->factor.name;
+    const bool four =
+        strcmp(arithmetic->factor.name, "fp4-e2m1") == 0 && strcmp(second, "fp4-e2m1") == 0;
+    const bool own = inside && !ulp_scaling_is_fake(arithmetic);
+    if (strcmp(a->format, arithmetic->factor.name) != 0 || strcmp(b->format, second) != 0 ||
+        strcmp(unit->unit_class, "m8n8k4") == 0)
+        return false;
+    if (!own)
+        return !*a->scale;
+    return strcmp(a->scale, scaling[0].scale.name) == 0 && unit->scale_block == scaling[0].k &&
+           four == (unit->kind == ULP_UNIT_SCALED_GROUPS);
+}
+
 const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
 {
     const struct ulp_schedule *schedule = &arithmetic->schedule;
     struct ulp_text known = {0};
     for (size_t i = 0; i < UNIT_COUNT; i++) {
         const struct ulp_unit *unit = &unit_rows[i];
-        const char *format = ulp_unit_input(unit, 0)->format;
-        if (strcmp(unit->gpu, schedule->gpu) != 0 || !ulp_unit_is_plain(unit))
+        if (strcmp(unit->gpu, schedule->gpu) != 0)
             continue;
-        if (strcmp(unit->unit_class, schedule->unit_class) == 0 &&
-            strcmp(format, arithmetic->factor.name) == 0 &&
+        if (strcmp(unit->unit_class, schedule->unit_class) == 0 && multiplies(unit, arithmetic) &&
             strcmp(accumulator_format(unit), arithmetic->accumulator.name) == 0) {
             ulp_text_free(&known);
             return unit;
         }
-        ulp_text_add(&known, "%s%s %s -> %s", known.length ? ", " : "", unit->unit_class, format,
-                     accumulator_format(unit));
+        if (ulp_unit_is_plain(unit))
+            ulp_text_add(&known, "%s%s %s -> %s", known.length ? ", " : "", unit->unit_class,
+                         ulp_unit_input(unit, 0)->format, accumulator_format(unit));
     }
     ulp_fail(error, ULP_ERROR_UNSUPPORTED,
              "arithmetic %s: no matrix unit of '%s' multiplies %s into %s with '%s'. It has: %s",

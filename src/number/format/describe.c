@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/machine/environment.h"
+#include "number/format/scaling.h"
 #include "number/round/round.h"
 
 enum { COLUMNS = 96, INDENT = 14 };
@@ -203,6 +204,48 @@ static void describe_functions(struct page *page, const struct ulp_arithmetic *a
         put_paragraph(page, "functions", "exp, log, erf, ... are correctly rounded.");
 }
 
+static void put_scaling(struct page *page, const char *label, const char *what,
+                        const struct ulp_scaling *s)
+{
+    char block[80] = "all values of a tensor";
+    if (s->k)
+        snprintf(block, sizeof block, "%d values along k%s", s->k,
+                 s->lines == 128 ? " of 128 lines" : "");
+    else if (s->lines)
+        snprintf(block, sizeof block, "the values of a token or channel");
+    put_paragraph(page, label,
+                  "%s are rounded to %s: %s share a scale in %s%s, by which they are divided and "
+                  "rounded to %s, whose largest is %g. The scale is %s.",
+                  what, s->name, block, s->scale.name,
+                  s->tensor_scale ? " and one in FP32 for the tensor" : "", s->element.name,
+                  s->element.max_finite, ulp_scale_rule_meaning(s->rule));
+}
+
+static void put_scaled_factors(struct page *page, const struct ulp_arithmetic *a)
+{
+    const bool mixed = strcmp(a->scaling[0].name, a->scaling[1].name) != 0;
+    put_scaling(page, "products",
+                mixed ? "First factors of MatMul, Gemm and Conv"
+                      : "Factors of MatMul, Gemm and Conv",
+                &a->scaling[0]);
+    if (mixed)
+        put_scaling(page, "", "Second factors, or those that are weights,", &a->scaling[1]);
+    if (ulp_scaling_is_fake(a))
+        put_paragraph(
+            page, "",
+            "They are multiplied by their scales again and rounded to %s, and such values "
+            "are multiplied, as fake quantisation does.",
+            a->storage.name);
+    else if (ulp_scaling_is_inside(&a->scaling[0]))
+        put_paragraph(page, "", "The matrix unit multiplies elements and reads their scales%s.",
+                      a->scaling[0].tensor_scale ? "; sums are multiplied by the tensors' in FP32"
+                                                 : "");
+    else
+        put_paragraph(page, "",
+                      "The matrix unit multiplies elements; sums are multiplied by the scales in "
+                      "FP32, as an H200's libraries were recorded to do.");
+}
+
 static void describe_products(struct page *page, const struct ulp_arithmetic *a)
 {
     char storage[24], factor[24], accumulator[24], compute[24];
@@ -211,7 +254,12 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
     spell(factor, &a->factor);
     spell(accumulator, &a->accumulator);
     const struct ulp_schedule *s = &a->schedule;
-    if (ulp_format_holds(&a->factor, &a->storage) || strcmp(a->factor.name, a->storage.name) == 0)
+    if (a->weights.name[0])
+        put_scaling(page, "weights", "Weights of products", &a->weights);
+    if (a->scaling[0].name[0])
+        put_scaled_factors(page, a);
+    else if (ulp_format_holds(&a->factor, &a->storage) ||
+             strcmp(a->factor.name, a->storage.name) == 0)
         put_paragraph(page, "products",
                       "MatMul, Gemm and Conv multiply the stored values as they are%s.",
                       strcmp(a->factor.name, a->storage.name) == 0

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "number/format/base.h"
 #include "number/format/request.h"
+#include "number/format/scaling.h"
 #include "number/round/round.h"
 
 static bool equal_formats(const struct ulp_format *a, const struct ulp_format *b)
@@ -28,6 +29,10 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
                                   .reduce_block = a->reduce_block};
     ulp_format_find(a->compute.name, &request.compute, NULL);
     ulp_format_find(a->factor.name, &request.factor, NULL);
+    /* with the rules that are their own: scale= says another */
+    ulp_scaling_find(a->scaling[0].name, &request.scaling[0]);
+    ulp_scaling_find(a->scaling[1].name, &request.scaling[1]);
+    ulp_scaling_find(a->weights.name, &request.weights);
     ulp_format_find(a->accumulator.name, &request.accumulator, NULL);
     ulp_format_find(a->inner.name, &request.inner, NULL);
     snprintf(request.base, sizeof request.base, "%.31s", base);
@@ -43,6 +48,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_SUBNORMALS] = a->storage.subnormals;
     choice[ULP_PART_OVERFLOW] = a->storage.overflow;
     choice[ULP_PART_OPERANDS] = a->schedule.operand_rounding;
+    choice[ULP_PART_SCALE] = a->scaling[0].name[0] ? a->scaling[0].rule : a->weights.rule;
     choice[ULP_PART_ORDER] = a->order;
     choice[ULP_PART_REDUCE] = a->reduce;
     choice[ULP_PART_FUSED] = a->schedule.fused;
@@ -61,6 +67,9 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     for (int part = 0; part < ULP_PART_COUNT; part++)
         request.given[part] = true;
     request.given[ULP_PART_GPU] = unit;
+    request.given[ULP_PART_WEIGHTS] = a->weights.name[0];
+    request.given[ULP_PART_SCALE] = a->weights.name[0] || a->scaling[0].name[0];
+    request.given[ULP_PART_FACTOR_B] = strcmp(a->scaling[0].name, a->scaling[1].name) != 0;
     request.given[ULP_PART_SEED] = a->rounding == ULP_ROUND_STOCHASTIC;
     request.given[ULP_PART_OVERFLOW] = a->storage.overflow != plain.overflow;
     request.given[ULP_PART_OPERANDS] = !ulp_format_holds(&request.factor, &plain);
@@ -84,6 +93,10 @@ static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_a
     const struct ulp_request x = request_all(a, ""), y = request_all(b, "");
     return equal_formats(&a->storage, &b->storage) && equal_formats(&a->factor, &b->factor) &&
            equal_formats(&a->accumulator, &b->accumulator) &&
+           strcmp(a->scaling[0].name, b->scaling[0].name) == 0 &&
+           strcmp(a->scaling[1].name, b->scaling[1].name) == 0 &&
+           a->scaling[0].rule == b->scaling[0].rule && a->scaling[1].rule == b->scaling[1].rule &&
+           strcmp(a->weights.name, b->weights.name) == 0 && a->weights.rule == b->weights.rule &&
            equal_formats(&a->compute, &b->compute) && equal_formats(&a->inner, &b->inner) &&
            x.seed == y.seed && x.order_block == y.order_block && x.reduce_block == y.reduce_block &&
            memcmp(x.given, y.given, sizeof x.given) == 0 &&

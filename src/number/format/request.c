@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text/suggest.h"
+#include "number/format/scaling.h"
 
 static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr", NULL};
 static const char *const vectors_names[] = {"unit", "scalar", NULL};
@@ -41,9 +42,11 @@ static const struct part_row {
     const char *key;
     /* the values, by their index in request->choice; NULL: of another kind */
     const char *const *words;
-    enum { CHOICE, ORDER, NUMBER, NUMBER_OR_AUTO, SEED, FORMAT } kind;
+    enum { CHOICE, ORDER, NUMBER, NUMBER_OR_AUTO, SEED, FORMAT, FACTOR, SCALED } kind;
     const char *meaning;
-    size_t place; /* in struct ulp_request: of FORMAT the format, of ORDER the block's length */
+    /* in struct ulp_request: of FORMAT the format, of FACTOR and SCALED the scaling, of ORDER the
+     * block's length */
+    size_t place;
 } part_rows[ULP_PART_COUNT] = {
     [ULP_PART_GPU] = {"@", ulp_gpu_names,
                       .meaning = "the GPU whose matrix unit sums products (default h200)"},
@@ -60,8 +63,20 @@ static const struct part_row {
     [ULP_PART_COMPUTE] = {"compute=", .kind = FORMAT,
                           .place = offsetof(struct ulp_request, compute),
                           .meaning = "the format of steps inside an operator"},
-    [ULP_PART_FACTOR] = {"factor=", .kind = FORMAT, .place = offsetof(struct ulp_request, factor),
-                         .meaning = "the format that factors of products are rounded to"},
+    [ULP_PART_FACTOR] = {"factor=", .kind = FACTOR,
+                         .place = offsetof(struct ulp_request, scaling[0]),
+                         .meaning = "the format that factors of products are rounded to, alone or "
+                                    "with scales (mxfp8, nvfp4, fp8-row, ...: doc/scales.md)"},
+    [ULP_PART_FACTOR_B] = {"factor-b=", .kind = SCALED,
+                           .place = offsetof(struct ulp_request, scaling[1]),
+                           .meaning = "the format with scales of the second factor, or of the one "
+                                      "that is a weight, where it is another"},
+    [ULP_PART_WEIGHTS] = {"weights=", .kind = SCALED,
+                          .place = offsetof(struct ulp_request, weights),
+                          .meaning = "the format with scales that weights of products are stored "
+                                     "in and read from"},
+    [ULP_PART_SCALE] = {"scale=", ulp_scale_rule_names,
+                        .meaning = "how the scale of a block is chosen (doc/scales.md)"},
     [ULP_PART_ACCUMULATOR] = {"acc=", .kind = FORMAT,
                               .place = offsetof(struct ulp_request, accumulator),
                               .meaning = "the format that products are summed in"},
@@ -168,7 +183,8 @@ static void list_words(char *text, size_t size, const char *const *words)
 
 /* What follows the key of a part that takes no words. */
 static const char *const kinds[] = {
-    [NUMBER] = "N", [NUMBER_OR_AUTO] = "N|auto", [SEED] = "N", [FORMAT] = "FORMAT"};
+    [NUMBER] = "N",      [NUMBER_OR_AUTO] = "N|auto", [SEED] = "N",
+    [FORMAT] = "FORMAT", [FACTOR] = "FORMAT",         [SCALED] = "SCALED"};
 
 static enum ulp_status read_choice(int *out, const char *key, const char *value,
                                    const char *const *words, struct ulp_error *error)
@@ -233,6 +249,33 @@ static enum ulp_status read_format(struct ulp_format *out, const char *key, cons
                           "%s%s: a format for storage only, of a model's own types", key, value);
 }
 
+static enum ulp_status read_scaling(struct ulp_scaling *out, const char *key, const char *value,
+                                    struct ulp_error *error)
+{
+    const char *names[32];
+    char hint[64], list[320];
+    size_t count = 0;
+    if (ulp_scaling_find(value, out))
+        return ULP_OK;
+    while ((names[count] = ulp_scaling_row(count)) != NULL)
+        count++;
+    list_words(list, sizeof list, names);
+    return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: no format with scales%s; known: %s", key, value,
+                    ulp_suggest(hint, value, names), list);
+}
+
+/* factor=: a format with scales, or a format. */
+static enum ulp_status read_factor(struct ulp_request *request, const char *key, const char *value,
+                                   struct ulp_error *error)
+{
+    struct ulp_scaling *scaling = &request->scaling[0];
+    *scaling = (struct ulp_scaling){0};
+    if (!ulp_scaling_find(value, scaling))
+        return read_format(&request->factor, key, value, error);
+    request->factor = scaling->element;
+    return ULP_OK;
+}
+
 /* "round=rne|rna|..., seed=N, result-only, each-step, ..." */
 static void list_parts(char *text, size_t size)
 {
@@ -253,7 +296,7 @@ static void list_parts(char *text, size_t size)
 static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
 {
     const char *words[2 * ULP_PART_COUNT + 1];
-    char hint[64], key[32], known[640];
+    char hint[64], key[32], known[800];
     size_t count = 0;
     for (int p = ULP_PART_GPU + 1; p < ULP_PART_COUNT; p++)
         if (*part_rows[p].key)
@@ -292,6 +335,8 @@ static enum ulp_status read_value(struct ulp_request *request, int part, const c
         return read_order(&request->choice[part], place, row->key, value, row->words, error);
     case SEED: return read_number(&request->seed, row->key, value, 0, UINT64_MAX, error);
     case FORMAT: return read_format(place, row->key, value, error);
+    case FACTOR: return read_factor(request, row->key, value, error);
+    case SCALED: return read_scaling(place, row->key, value, error);
     case NUMBER_OR_AUTO:
         if (strcmp(value, "auto") == 0) {
             request->choice[part] = ULP_SPLIT_AUTO;
@@ -389,6 +434,11 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
     switch (row->kind) {
     case CHOICE: return row->words[choice];
     case FORMAT: return ((const struct ulp_format *)place)->name;
+    case FACTOR:
+        if (!request->scaling[0].name[0])
+            return request->factor.name;
+        /* fall through */
+    case SCALED: return ((const struct ulp_scaling *)place)->name;
     case SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
     case NUMBER_OR_AUTO:
         if (choice == ULP_SPLIT_AUTO)

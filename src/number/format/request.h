@@ -14,6 +14,9 @@ enum ulp_part {
     ULP_PART_OVERFLOW,
     ULP_PART_COMPUTE,
     ULP_PART_FACTOR,
+    ULP_PART_FACTOR_B,
+    ULP_PART_WEIGHTS,
+    ULP_PART_SCALE,
     ULP_PART_ACCUMULATOR,
     ULP_PART_UNIT,
     ULP_PART_VECTORS,
@@ -59,6 +62,8 @@ struct ulp_request {
     int choice[ULP_PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator, inner;
+    /* of FACTOR (no name: it is a format alone) and FACTOR_B, and of WEIGHTS */
+    struct ulp_scaling scaling[2], weights;
     int order_block, reduce_block;
 };
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "number/format/base.h"
 #include "number/format/request.h"
+#include "number/format/scaling.h"
 #include "number/round/round.h"
 
 /* Formats that a matrix unit takes, as bits. */
@@ -164,14 +165,30 @@ static enum ulp_status set_unit(struct ulp_arithmetic *out, const struct ulp_req
     return ULP_OK;
 }
 
+/* Has the GPU a unit for the factors and their scales? Else factors are scaled back to storage, and
+ * multiplied as fake quantisation does. */
+static bool takes_scales(const struct ulp_arithmetic *arithmetic, enum ulp_gpu gpu,
+                         const struct ulp_request *request)
+{
+    const unsigned needed = ulp_scaling_is_inside(&arithmetic->scaling[0]) ? FP6 : FP8;
+    const int own = gpus[gpu].fp8_class;
+    return gpus[gpu].formats & needed && chosen(request, ULP_PART_UNIT, own) == own;
+}
+
 /* Where a unit is asked for, or the base has one and factor= no format that none takes. */
 static enum ulp_status resolve_unit(struct ulp_arithmetic *out, const struct ulp_request *request,
                                     const struct ulp_base *base, struct ulp_error *error)
 {
     const bool none =
         request->given[ULP_PART_UNIT] && request->choice[ULP_PART_UNIT] == ULP_UNIT_CLASS_NONE;
-    const bool asked = request->given[ULP_PART_GPU] || (request->given[ULP_PART_UNIT] && !none);
-    const enum ulp_gpu gpu = (enum ulp_gpu)chosen(request, ULP_PART_GPU, ULP_GPU_H200);
+    const bool scaled = out->scaling[0].name[0];
+    const bool asked =
+        request->given[ULP_PART_GPU] || (request->given[ULP_PART_UNIT] && !none) || scaled;
+    const enum ulp_gpu usual =
+        ulp_scaling_is_inside(&out->scaling[0]) ? ULP_GPU_B200 : ULP_GPU_H200;
+    const enum ulp_gpu gpu = (enum ulp_gpu)chosen(request, ULP_PART_GPU, (int)usual);
+    if (scaled && (none || !takes_scales(out, gpu, request)))
+        out->factor = out->storage;
     const struct unit_format *takes = find_unit_format(&out->factor);
     if (none && request->given[ULP_PART_GPU])
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -258,6 +275,12 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
     }
     if (request->given[ULP_PART_SPLIT] && request->choice[ULP_PART_SPLIT] != 1)
         out->schedule.split_k = request->choice[ULP_PART_SPLIT];
+    if (out->scaling[0].k && !ulp_scaling_is_fake(out) &&
+        (out->schedule.promote > 0 || out->schedule.split_k))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "factor=%s: the sums of blocks with scales are one chain; leave out "
+                        "promote= and split-k=",
+                        out->scaling[0].name);
     if (out->schedule.split_k == ULP_SPLIT_AUTO &&
         chosen(request, ULP_PART_FUSE, ULP_FUSE_NONE) != ULP_FUSE_NONE)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -294,7 +317,9 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
         out->factor = request->factor;
     if (request->given[ULP_PART_ACCUMULATOR])
         out->accumulator = request->accumulator;
-    enum ulp_status status = resolve_unit(out, request, base, error);
+    enum ulp_status status = ulp_scaling_resolve(out, request, error);
+    if (status == ULP_OK)
+        status = resolve_unit(out, request, base, error);
     if (status == ULP_OK && !out->schedule.gpu[0] && ulp_format_holds(&out->factor, &out->storage))
         out->factor = out->storage;
     if (status == ULP_OK)
@@ -357,7 +382,7 @@ static enum ulp_status resolve_attention(struct ulp_arithmetic *out,
                           is_named(&out->accumulator, "fp32") && out->schedule.split_k <= 1 &&
                           out->schedule.promote <= 0 &&
                           (is_named(&out->storage, "fp16") || is_named(&out->storage, "bf16")) &&
-                          is_named(&out->factor, out->storage.name);
+                          is_named(&out->factor, out->storage.name) && !out->scaling[0].name[0];
     if (request->given[ULP_PART_ATTENTION])
         out->attention = (enum ulp_attention_kernel)request->choice[ULP_PART_ATTENTION];
     if (out->attention != ULP_ATTENTION_WHOLE && !possible)

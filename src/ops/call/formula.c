@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "number/format/scaling.h"
 #include "ops/bounds.h"
 #include "ops/call.h"
 #include "ops/probe.h"
@@ -22,6 +23,20 @@ uint64_t ulp_call_stream(struct ulp_call *call)
     return ulp_mix(call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws);
 }
 
+/* Does the factor read an input that is the row's weight, and a constant? */
+static unsigned find_weight(const struct ulp_call *call, const struct ulp_factor *factor)
+{
+    const char *data = factor->tensor->data;
+    for (size_t i = 0; i < call->input_count && i < 32; i++) {
+        const struct ulp_tensor *in = call->in[i];
+        if (in && ulp_is_weight(call->bound, i) && call->constants >> i & 1 &&
+            data >= (const char *)in->data &&
+            data < (const char *)in->data + in->count * in->element_bytes)
+            return 1;
+    }
+    return 0;
+}
+
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error)
 {
@@ -31,6 +46,8 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     if (status != ULP_OK)
         return status;
     problem->node_key = ulp_call_stream(call);
+    if (ulp_scaling_is_used(call->arithmetic))
+        problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
     problem->packed = call->packed;
     if (call->lowering)
         return ulp_call_contract_blocks(call, problem, error);

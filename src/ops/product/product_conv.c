@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/format/scaling.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
 #include "ops/product/conv_layout.h"
@@ -45,17 +46,31 @@ enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x
  * (cuDNN 9.19 on an H200, tests/data/unit/h200_conv_channels.npz): the tile is 32 deep, for FP16
  * and BF16 64 where that divides the channels; every bit is equal for 16 to 256 channels whose tail
  * is whole blocks of the unit (a shorter tail the kernels fill up with zeros, which is not done
- * here). Of FP8 nothing is known: one block. */
+ * here). Of FP8 nothing is known: one block; so it is where factors have scales. */
 static int64_t count_tile_channels(const struct ulp_arithmetic *arithmetic, int64_t channels)
 {
     const int bits = arithmetic->factor.storage_bits;
-    return bits == 8 ? channels : bits == 16 && channels % 64 == 0 ? 64 : 32;
+    return bits <= 8 || ulp_scaling_is_used(arithmetic) ? channels
+           : bits == 16 && channels % 64 == 0           ? 64
+                                                        : 32;
+}
+
+/* Is k ordered by positions? Blocks that share a scale are of channels. */
+static bool keeps_positions(const struct ulp_arithmetic *arithmetic)
+{
+    return *arithmetic->schedule.unit_class || ulp_scaling_is_used(arithmetic);
+}
+
+/* Are all channels of a position neighbours in k? */
+static bool tile_is_whole(const struct ulp_arithmetic *arithmetic, int64_t channels)
+{
+    return keeps_positions(arithmetic) && count_tile_channels(arithmetic, channels) >= channels;
 }
 
 static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_t channels,
                                   int64_t positions, struct ulp_error *error)
 {
-    if (!*call->arithmetic->schedule.unit_class || channels == 1 || positions == 1)
+    if (!keeps_positions(call->arithmetic) || channels == 1 || positions == 1)
         return ULP_OK;
     int64_t *ordered;
     enum ulp_status status =
@@ -112,6 +127,7 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
         .m = (size_t)g.out,
         .n = (size_t)pixels,
         .k = (size_t)k,
+        .k_run = tile_is_whole(call->arithmetic, g.in) ? (size_t)g.in : 0,
         .a = {.tensor = weights, .batch_offset = batch[0], .line_offset = w_line, .k_offset = w_k},
         .b = {.tensor = &x.tensor,
               .batch_offset = batch[1],

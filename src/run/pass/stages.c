@@ -1,7 +1,10 @@
 #include "run/pass/stages.h"
 
+#include <string.h>
+
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "number/format/scaling.h"
 #include "number/round/round.h"
 
 /* FP64 has 53 bits: what it rounds is below 2^-20 of what a storage of so many rounds. */
@@ -40,6 +43,20 @@ static bool rounds_each_step(const struct ulp_arithmetic *own)
     return own->place == ULP_ROUND_EACH_STEP || ulp_format_holds(&own->storage, &own->compute);
 }
 
+/* Factors with scales are scaled back in FP64 up to the stage that sums elements: first the
+ * weights, then all. */
+static void round_scaled(struct ulp_arithmetic *out, const struct ulp_arithmetic *own,
+                         enum ulp_stage stage)
+{
+    const bool weights = own->weights.name[0];
+    if (weights || stage == ULP_STAGE_WEIGHTS)
+        out->weights = weights ? own->weights : own->scaling[1];
+    else
+        memcpy(out->scaling, own->scaling, sizeof out->scaling);
+    if (weights || ulp_scaling_is_fake(own))
+        out->factor = own->factor;
+}
+
 /* What the stage is computed in. */
 static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum ulp_stage stage)
 {
@@ -54,7 +71,10 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
      */
     out.reduce = ladder->own.reduce;
     out.reduce_block = ladder->own.reduce_block;
-    if (stage == ULP_STAGE_INPUTS) {
+    if (ulp_scaling_is_used(&ladder->own) &&
+        (stage == ULP_STAGE_WEIGHTS || stage == ULP_STAGE_INPUTS)) {
+        round_scaled(&out, &ladder->own, stage);
+    } else if (stage == ULP_STAGE_INPUTS) {
         out.factor = ladder->own.factor;
         out.schedule.operand_rounding = ladder->own.schedule.operand_rounding;
     } else if (stage >= ULP_STAGE_SUMS) {
@@ -80,7 +100,8 @@ static enum ulp_status round_factor(struct ladder *ladder, const struct ulp_tens
 {
     const struct ulp_arithmetic *own = &ladder->own;
     *out = ulp_tensor_view(in);
-    if (ulp_format_holds(&own->factor, &own->storage) || ulp_type_rows[in->type].file_bits <= 8)
+    if (ulp_scaling_is_used(own) || ulp_format_holds(&own->factor, &own->storage) ||
+        ulp_type_rows[in->type].file_bits <= 8)
         return ULP_OK;
     enum ulp_status status =
         ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, in->dims, error);

@@ -1,0 +1,154 @@
+/* The table of formats with scales, and the rules by which scales are chosen. Adding one is adding
+ * a row. */
+#include "number/format/scaling.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "number/format/request.h"
+
+/* clang-format off */
+static const struct {
+    const char *name, *element;
+    int k, lines;
+    const char *scale;
+    bool tensor_scale;
+} rows[] = {
+    /* OCP Microscaling Formats 1.0: 32 elements share a power of two */
+    {"mxfp8", "fp8-e4m3", 32, 1, "fp8-e8m0", false},
+    {"mxfp8-e5m2", "fp8-e5m2", 32, 1, "fp8-e8m0", false},
+    {"mxfp6", "fp6-e2m3", 32, 1, "fp8-e8m0", false},
+    {"mxfp6-e3m2", "fp6-e3m2", 32, 1, "fp8-e8m0", false},
+    {"mxfp4", "fp4-e2m1", 32, 1, "fp8-e8m0", false},
+    /* NVIDIA: 16 elements share an E4M3 number, and all of a tensor an FP32 number */
+    {"nvfp4", "fp4-e2m1", 16, 1, "fp8-e4m3", true},
+    /* FP8 with FP32 scales: of the tensor; of a row (a token of a, a channel of b); of 128 k of a
+     * row; of 128 k of 128 rows */
+    {"fp8-tensor", "fp8-e4m3", 0, 0, "fp32", false},
+    {"fp8-row", "fp8-e4m3", 0, 1, "fp32", false},
+    {"fp8-1x128", "fp8-e4m3", 128, 1, "fp32", false},
+    {"fp8-128x128", "fp8-e4m3", 128, 128, "fp32", false},
+    {"fp8-e5m2-tensor", "fp8-e5m2", 0, 0, "fp32", false},
+    {"fp8-e5m2-row", "fp8-e5m2", 0, 1, "fp32", false},
+};
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+static const struct {
+    const char *scale; /* the format of the scales that it chooses; NULL: not powers of two */
+    const char *tensor; /* NULL, or the only row */
+    const char *meaning;
+} rules[] = {
+    [ULP_SCALE_FLOOR] = {"fp8-e8m0", NULL, "2^(floor(log2 m) - e), m the block's largest magnitude and e the element's largest exponent, as the specification says: a little is clipped"},
+    [ULP_SCALE_UP] = {"fp8-e8m0", NULL, "the smallest power of two with which nothing is clipped"},
+    [ULP_SCALE_EVEN] = {"fp8-e8m0", NULL, "as the specification's, of the largest magnitude rounded to the element's bits"},
+    [ULP_SCALE_LARGEST] = {NULL, NULL, "the block's largest magnitude over the element's"},
+    [ULP_SCALE_FOUR_SIX] = {NULL, "nvfp4", "each block's largest magnitude becomes 6 or 4, whichever leaves the smaller squared error"},
+};
+/* clang-format on */
+const char *const ulp_scale_rule_names[] = {"floor", "up", "even", "largest", "four-six", NULL};
+
+const char *ulp_scaling_row(size_t index)
+{
+    return index < ROW_COUNT ? rows[index].name : NULL;
+}
+
+bool ulp_scaling_find(const char *name, struct ulp_scaling *out)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (strcmp(rows[i].name, name) == 0) {
+            const bool power = strcmp(rows[i].scale, "fp8-e8m0") == 0;
+            *out = (struct ulp_scaling){.k = rows[i].k,
+                                        .lines = rows[i].lines,
+                                        .tensor_scale = rows[i].tensor_scale,
+                                        .rule = power ? ULP_SCALE_FLOOR : ULP_SCALE_LARGEST};
+            ulp_format_find(rows[i].element, &out->element, NULL);
+            ulp_format_find(rows[i].scale, &out->scale, NULL);
+            out->element.overflow = ULP_OVERFLOW_SATURATE;
+            snprintf(out->name, sizeof out->name, "%s", name);
+            return true;
+        }
+    return false;
+}
+
+static enum ulp_status set_rule(struct ulp_scaling *scaling, enum ulp_scale_rule rule,
+                                struct ulp_error *error)
+{
+    const bool power = ulp_scaling_is_power(scaling);
+    if (power != (rules[rule].scale != NULL) ||
+        (rules[rule].tensor && strcmp(rules[rule].tensor, scaling->name) != 0))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "scale=%s is no rule for the scales of %s, which are %s; known there: %s",
+                        ulp_scale_rule_names[rule], scaling->name, scaling->scale.name,
+                        power                   ? "floor, up, even"
+                        : scaling->tensor_scale ? "largest, four-six"
+                                                : "largest");
+    scaling->rule = rule;
+    return ULP_OK;
+}
+
+const char *ulp_scale_rule_meaning(enum ulp_scale_rule rule)
+{
+    return rules[rule].meaning;
+}
+
+static bool is_named(const struct ulp_format *format, const char *name)
+{
+    return strcmp(format->name, name) == 0;
+}
+
+/* The rule that was said, for every scale that there is. */
+static enum ulp_status resolve_rule(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    struct ulp_error *error)
+{
+    struct ulp_scaling *const scalings[] = {&out->scaling[0], &out->scaling[1], &out->weights};
+    for (size_t i = 0; i < sizeof scalings / sizeof *scalings; i++) {
+        enum ulp_status status = ULP_OK;
+        if (scalings[i]->name[0] && request->given[ULP_PART_SCALE])
+            status =
+                set_rule(scalings[i], (enum ulp_scale_rule)request->choice[ULP_PART_SCALE], error);
+        if (status != ULP_OK)
+            return status;
+    }
+    const bool used = ulp_scaling_is_used(out), known = is_named(&out->storage, "fp16") ||
+                                                        is_named(&out->storage, "bf16") ||
+                                                        is_named(&out->storage, "fp32");
+    if (request->given[ULP_PART_SCALE] && !used)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "scale= has no meaning without scales; factor=nvfp4 or weights=mxfp4 have "
+                        "them");
+    if (used &&
+        (!known || out->rounding != ULP_ROUND_NEAREST_EVEN || !is_named(&out->accumulator, "fp32")))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "formats with scales stand beside a storage of bf16, fp16 or fp32 that is "
+                        "rounded to nearest even, and sums in fp32; here they are %s and %s",
+                        out->storage.name, out->accumulator.name);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    struct ulp_error *error)
+{
+    if (request->given[ULP_PART_FACTOR])
+        out->scaling[0] = out->scaling[1] = request->scaling[0];
+    if (request->given[ULP_PART_WEIGHTS])
+        out->weights = request->weights;
+    if (request->given[ULP_PART_FACTOR_B]) {
+        const struct ulp_scaling *a = &out->scaling[0], *b = &request->scaling[1];
+        if (!a->name[0] || strcmp(a->scale.name, b->scale.name) != 0 || a->k != b->k ||
+            a->tensor_scale != b->tensor_scale || (!a->lines != !b->lines && a->k == 0))
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "factor-b=%s needs factor= with scales of the same kind, as "
+                            "factor=mxfp8,factor-b=mxfp4 or factor=fp8-1x128,factor-b=fp8-128x128",
+                            b->name);
+        out->scaling[1] = *b;
+    }
+    if (out->scaling[0].name[0])
+        out->factor = out->scaling[0].element;
+    if (out->weights.name[0] && out->scaling[0].name[0])
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "weights=%s contradicts factor=%s, which says the weights' format, too; "
+                        "say factor-b=",
+                        out->weights.name, out->scaling[0].name);
+    return resolve_rule(out, request, error);
+}

@@ -1,0 +1,43 @@
+/* Formats with scales by name, and the rules by which scales are chosen. */
+#ifndef ULP_NUMBER_FORMAT_SCALING_H
+#define ULP_NUMBER_FORMAT_SCALING_H
+
+#include <string.h>
+#include <ulpscope/format.h>
+
+/* Names in the table's order, index 0, 1, ... until NULL. */
+const char *ulp_scaling_row(size_t index);
+/* The row of that name with the rule that is its own; false: there is none. */
+bool ulp_scaling_find(const char *name, struct ulp_scaling *out);
+struct ulp_request;
+/* What a request says of scales; storage, rounding and accumulator are set. */
+enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp_request *request,
+                                    struct ulp_error *error);
+extern const char *const ulp_scale_rule_names[]; /* by enum ulp_scale_rule, ended by NULL */
+/* What the rule says, for sentences: "the scale is ...". */
+const char *ulp_scale_rule_meaning(enum ulp_scale_rule rule);
+
+static inline bool ulp_scaling_is_power(const struct ulp_scaling *scaling)
+{
+    return scaling->scale.lacks == ULP_LACKS_ZERO_AND_SIGN;
+}
+/* Scales that a block-scaled unit takes beside the elements; else the sums are multiplied by
+ * them. */
+static inline bool ulp_scaling_is_inside(const struct ulp_scaling *scaling)
+{
+    return scaling->name[0] && scaling->scale.storage_bits == 8;
+}
+/* Of factors, or of weights. */
+static inline bool ulp_scaling_is_used(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->scaling[0].name[0] || arithmetic->weights.name[0];
+}
+/* Are factors scaled back, to arithmetic->factor, before they are multiplied, as fake quantisation
+ * does? Else that is the format of elements. */
+static inline bool ulp_scaling_is_fake(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->scaling[0].name[0] &&
+           strcmp(arithmetic->factor.name, arithmetic->scaling[0].element.name) != 0;
+}
+
+#endif

@@ -1,0 +1,418 @@
+/* Contractions of factors with scales against the oracle of the unit, on factors rounded here by
+ * the rules as doc/scales.md states them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine/cpu.h"
+#include "base/random.h"
+#include "kernels/contract.h"
+#include "kernels/scaled_contract.h"
+#include "kernels/unit/fp4.h"
+#include "number/round/round.h"
+#include "kernels/unit/unit.h"
+#include "number/format/scaling.h"
+#include "tests/support/test.h"
+
+enum { K_MAX = 4096 };
+
+/* A line rounded by hand: elements, a scale for each k, the tensor's scale. */
+struct line {
+    double element[K_MAX], scale[K_MAX / 16];
+};
+
+static double largest_of(const float *x, size_t count)
+{
+    double largest = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = fabs((double)x[i]) > largest ? fabs((double)x[i]) : largest;
+    return largest;
+}
+
+static double to_element(const char *name, double x)
+{
+    struct ulp_format format;
+    ck_assert_int_eq(ulp_format_find(name, &format, NULL), ULP_OK);
+    const double rounded =
+        ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN,
+                         fabs(x) > format.max_finite ? copysign(format.max_finite, x) : x, 0, 0);
+    return rounded;
+}
+
+static void round_line(struct line *out, const float *x, size_t k, const char *element, int block,
+                       double top, int emax, double tensor)
+{
+    struct ulp_format e4m3;
+    ck_assert_int_eq(ulp_format_find("fp8-e4m3", &e4m3, NULL), ULP_OK);
+    for (size_t first = 0; first < k; first += (size_t)block) {
+        const size_t count = k - first < (size_t)block ? k - first : (size_t)block;
+        const double m = largest_of(x + first, count);
+        double scale = 0x1p-127, whole;
+        if (block == 32 && m > 0)
+            scale = ldexp(1, (int)floor(log2(m)) - emax < -127 ? -127 : (int)floor(log2(m)) - emax);
+        if (block == 16)
+            scale = ulp_format_round(&e4m3, ULP_ROUND_NEAREST_EVEN,
+                                     (float)((float)m / (float)top) / (float)tensor, 0, 0);
+        whole = block == 16 ? (double)((float)scale * (float)tensor) : scale;
+        out->scale[first / (size_t)block] = scale;
+        for (size_t i = first; i < first + count; i++)
+            out->element[i] = whole == 0 ? 0 : to_element(element, (float)((double)x[i] / whole));
+    }
+}
+
+/* Values over many binades, some zero; blocks of zeros. */
+static void draw(float *x, size_t count, uint64_t *state, int binades)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double u = ulp_random_uniform(7, (*state)++), v = ulp_random_uniform(8, *state);
+        x[i] = i / 48 % 7 == 3 || v < 0.05 ? 0 : (float)ldexp(2 * u - 1, (int)(v * binades));
+    }
+}
+
+struct product {
+    size_t m, n, k;
+    struct ulp_tensor a, b, out;
+    int64_t *offsets;
+    struct ulp_contraction problem;
+};
+
+static struct product make(size_t m, size_t n, size_t k, uint64_t *state, int binades)
+{
+    struct product p = {.m = m, .n = n, .k = k};
+    struct ulp_error error;
+    const int64_t a_dims[] = {(int64_t)m, (int64_t)k}, b_dims[] = {(int64_t)n, (int64_t)k},
+                  out_dims[] = {(int64_t)m, (int64_t)n};
+    ck_ulp_ok(ulp_tensor_create(&p.a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&p.b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&p.out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, out_dims, &error),
+              error);
+    draw(p.a.data, m * k, state, binades);
+    draw(p.b.data, n * k, state, binades);
+    p.offsets = malloc((2 * (m + n) + k) * sizeof *p.offsets);
+    ck_assert_ptr_nonnull(p.offsets);
+    int64_t *at = p.offsets;
+    for (size_t i = 0; i < m; i++) {
+        at[i] = (int64_t)(i * k);
+        at[m + i] = (int64_t)(i * n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        at[2 * m + i] = (int64_t)(i * k);
+        at[2 * m + n + i] = (int64_t)i;
+    }
+    for (size_t i = 0; i < k; i++)
+        at[2 * (m + n) + i] = (int64_t)i;
+    return p;
+}
+
+static void set_problem(struct product *p)
+{
+    int64_t *at = p->offsets, *k = at + 2 * (p->m + p->n);
+    p->problem = (struct ulp_contraction){.batch_count = 1,
+                                          .m = p->m,
+                                          .n = p->n,
+                                          .k = p->k,
+                                          .a = {&p->a, NULL, at, k},
+                                          .b = {&p->b, NULL, at + 2 * p->m, k},
+                                          .out = &p->out,
+                                          .out_row_offset = at + p->m,
+                                          .out_column_offset = at + 2 * p->m + p->n,
+                                          .store = true};
+}
+
+static void unmake(struct product *p)
+{
+    ulp_tensor_free(&p->a);
+    ulp_tensor_free(&p->b);
+    ulp_tensor_free(&p->out);
+    free(p->offsets);
+}
+
+static const struct family {
+    const char *name, *unit, *element;
+    int block;
+    double top;
+    int emax;
+} families[] = {
+    {"mxfp8", "b200.tcgen05.mxe4m3.f32", "fp8-e4m3", 32, 448, 8},
+    {"mxfp8-e5m2", "b200.tcgen05.mxe5m2.f32", "fp8-e5m2", 32, 57344, 15},
+    {"mxfp6", "b200.tcgen05.mxe2m3.f32", "fp6-e2m3", 32, 7.5, 2},
+    {"mxfp6-e3m2", "b200.tcgen05.mxe3m2.f32", "fp6-e3m2", 32, 28, 4},
+    {"mxfp4", "b200.tcgen05.mxf4.f32", "fp4-e2m1", 32, 6, 2},
+    {"nvfp4", "b200.tcgen05.nvf4.f32", "fp4-e2m1", 16, 6, 2},
+};
+enum { FAMILIES = sizeof families / sizeof families[0] };
+
+static void compare(const struct family *f, const struct family *g, size_t m, size_t n, size_t k,
+                    int binades, uint64_t *state)
+{
+    static struct line a[8], b[40];
+    struct product p = make(m, n, k, state, binades);
+    struct ulp_error error;
+    char name[96], pair[64];
+    set_problem(&p);
+    snprintf(name, sizeof name, "fp32,factor=%s%s%s", f->name,
+             f == g ? "" : ",factor-b=", f == g ? "" : g->name);
+    const struct ulp_arithmetic arithmetic = test_arithmetic(name);
+    snprintf(pair, sizeof pair, "b200.tcgen05.mx%s-mx%s.f32", f->unit + 15, g->unit + 15);
+    if (f != g) /* "b200.tcgen05.mxe4m3-mxe2m1.f32": FP4 beside another */
+        snprintf(pair, sizeof pair, "b200.tcgen05.mx%.4s-mx%.4s.f32", f->element + 4,
+                 g->element + 4);
+    const struct ulp_unit *unit = ulp_unit_find(f == g ? f->unit : pair);
+    ck_assert_msg(unit != NULL, "%s", pair);
+    ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+    const float *x = p.a.data, *y = p.b.data;
+    const bool two = f->block == 16;
+    const float ta = two ? (float)largest_of(x, m * k) / (6 * 448.0F) : 1,
+                tb = two ? (float)largest_of(y, n * k) / (6 * 448.0F) : 1;
+    for (size_t i = 0; i < m; i++)
+        round_line(&a[i], x + i * k, k, f->element, f->block, f->top, f->emax, (double)ta);
+    for (size_t j = 0; j < n; j++)
+        round_line(&b[j], y + j * k, k, g->element, g->block, g->top, g->emax, (double)tb);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            const float want = (float)ulp_unit_chain(unit, a[i].element, b[j].element, a[i].scale,
+                                                     b[j].scale, k, 0) *
+                               (ta * tb);
+            const float got = ((const float *)p.out.data)[i * n + j];
+            ck_expect(memcmp(&want, &got, sizeof got) == 0, "%s, k %zu, binades %d: %a, oracle %a",
+                      name, k, binades, (double)got, (double)want);
+        }
+    unmake(&p);
+}
+
+START_TEST(units_on_all_bits)
+{
+    const struct family *f = &families[_i];
+    uint64_t state = 100 * (uint64_t)_i;
+    static const size_t lengths[] = {32, 33, 64, 65, 100, 128, 496, 1024, 4096};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (int binades = 1; binades < 200; binades = binades * 5 + 3)
+            compare(f, f, 3 + i % 4, 1 + 13 * (i % 4), lengths[i], binades < 100 ? binades : 60,
+                    &state);
+}
+END_TEST
+
+START_TEST(mixed_operands)
+{
+    uint64_t state = 5;
+    for (int f = 0; f < 5; f++)
+        for (int g = 0; g < 5; g++)
+            if (f != g)
+                compare(&families[f], &families[g], 5, 37, 160, 12, &state);
+}
+END_TEST
+
+/* Portable C, AVX2 and AVX-512 of the FP4 unit. */
+START_TEST(instruction_sets_are_equal)
+{
+    static const unsigned sets[] = {0, ULP_CPU_AVX2, ULP_CPU_AVX2 | ULP_CPU_AVX512};
+    const char *const names[] = {"fp32,factor=nvfp4", "fp32,factor=mxfp4"};
+    uint64_t state = 9;
+    for (int which = 0; which < 2; which++)
+        for (size_t repeat = 0; repeat < 20; repeat++) {
+            struct product p = make(7, 45, 16 + 48 * repeat, &state, repeat % 2 ? 4 : 60);
+            struct ulp_scaled sides[2];
+            struct ulp_error error;
+            float first[7 * 45];
+            set_problem(&p);
+            const struct ulp_arithmetic arithmetic = test_arithmetic(names[which]);
+            for (int side = 0; side < 2; side++)
+                ck_ulp_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side,
+                                          ULP_ROUND_NEAREST_EVEN, NULL, &error),
+                          error);
+            for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
+                if ((ulp_cpu_features() & sets[s]) != sets[s])
+                    continue;
+                ck_ulp_ok(ulp_unit_run_fp4(sets[s], &arithmetic, &p.problem, sides, NULL, &error),
+                          error);
+                if (s == 0)
+                    memcpy(first, p.out.data, sizeof first);
+                ck_assert_msg(memcmp(first, p.out.data, sizeof first) == 0, "set %zu", s);
+            }
+            ulp_scaled_free(&sides[0]);
+            ulp_scaled_free(&sides[1]);
+            unmake(&p);
+        }
+}
+END_TEST
+
+/* ---- h200_fp8_scaled.npz ---- */
+
+static const struct ulp_tensor *find_part(const struct ulp_tensor_set *set, const char *name,
+                                          const char *part)
+{
+    char member[96];
+    snprintf(member, sizeof member, "%s.%s", name, part);
+    const struct ulp_tensor *tensor = ulp_tensor_set_find(set, member);
+    ck_assert_msg(tensor != NULL, "%s", member);
+    return tensor;
+}
+
+/* The factor as it was multiplied: elements and scales as recorded. */
+static void set_side(struct ulp_scaled *side, const struct ulp_tensor *codes,
+                     const struct ulp_tensor *scales)
+{
+    float *x = side->elements.data;
+    ck_assert_uint_eq(side->elements.count, codes->count);
+    ck_assert_uint_eq(side->line_count * side->block_count, scales->count);
+    for (size_t i = 0; i < codes->count; i++)
+        x[i] = (float)ulp_format_decode(&side->scaling->element, ((const uint8_t *)codes->data)[i]);
+    memcpy(side->scale, scales->data, scales->count * sizeof(float));
+}
+
+static void compare_recorded(const struct ulp_tensor_set *set, const char *name)
+{
+    char scales[8], a[8], b[8], result[8], speed[8], arithmetic_name[96];
+    struct ulp_scaled sides[2];
+    struct ulp_error error;
+    uint64_t state = 1;
+    ck_assert_int_eq(sscanf(name, "%*[^.].%7[^.].%7[^.].%7[^.].%7[^.].%7s", scales, a, b, result,
+                            speed),
+                     5);
+    const bool blocks = strcmp(scales, "block") == 0;
+    const struct ulp_tensor *codes[] = {find_part(set, name, "a"), find_part(set, name, "b")};
+    const char *types[] = {a, b}, *kind = blocks ? "1x128" : scales;
+    struct product p = make(2, 2, (size_t)codes[0]->dims[1], &state, 1);
+    set_problem(&p);
+    snprintf(arithmetic_name, sizeof arithmetic_name, "%s,factor=fp8-%s%s,factor-b=fp8-%s%s%s",
+             result[0] == 'b'             ? "bf16"
+             : strcmp(result, "f16") == 0 ? "fp16"
+                                          : "fp32",
+             types[0][1] == '4' ? "" : "e5m2-", kind, types[1][1] == '4' ? "" : "e5m2-", kind,
+             !blocks && strcmp(speed, "slow") == 0 ? ",promote=128" : "");
+    const struct ulp_arithmetic arithmetic = test_arithmetic(arithmetic_name);
+    for (int side = 0; side < 2; side++) {
+        ck_ulp_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side,
+                                  ULP_ROUND_NEAREST_EVEN, NULL, &error),
+                  error);
+        set_side(&sides[side], codes[side], find_part(set, name, side ? "scale_b" : "scale_a"));
+    }
+    ck_ulp_ok(ulp_contract_elements(&arithmetic, &p.problem, sides, NULL, &error), error);
+    ck_assert_msg(memcmp(p.out.data, find_part(set, name, "d")->data, 4 * sizeof(float)) == 0,
+                  "%s in %s", name, arithmetic.name);
+    ulp_scaled_free(&sides[0]);
+    ulp_scaled_free(&sides[1]);
+    unmake(&p);
+}
+
+START_TEST(products_of_an_h200)
+{
+    struct ulp_tensor_set set = {0};
+    struct ulp_error error;
+    size_t count = 0;
+    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &set, &error),
+              error);
+    for (size_t i = 0; i < set.count; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "%s", set.items[i].name);
+        char *dot = strrchr(name, '.');
+        if (strcmp(dot, ".a") != 0)
+            continue;
+        *dot = 0;
+        compare_recorded(&set, name);
+        count++;
+    }
+    ck_assert_uint_eq(count, 93);
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+/* One block whose largest magnitude is m, and the scale that each rule gives; worked out by hand.
+ */
+START_TEST(rules_of_scales)
+{
+    static const struct {
+        const char *name;
+        float m;
+        double scale;
+    } cases[] = {
+        {"mxfp8", 448, 1},
+        {"mxfp8", 500, 1}, /* clipped at 448 */
+        {"mxfp8", 511, 1},
+        {"mxfp8", 512, 2},
+        {"mxfp8", 0x1p-130F, 0x1p-127},
+        {"mxfp8", 0x1.fffffep127F, 0x1p119},
+        {"mxfp8,scale=up", 448, 1},
+        {"mxfp8,scale=up", 449, 2},
+        {"mxfp8,scale=up", 512, 2},
+        {"mxfp8,scale=even", 479, 1}, /* 1.87 rounds to 1.875 */
+        {"mxfp8,scale=even", 495, 1},
+        {"mxfp8,scale=even", 496, 2}, /* 1.9375, halfway between 1.875 and 2 */
+        {"mxfp4", 6, 1},
+        {"mxfp4", 7, 1},
+        {"mxfp4,scale=up", 7, 2},
+        {"mxfp4,scale=even", 6.9F, 1},
+        {"mxfp4,scale=even", 7, 2}, /* 1.75 rounds to 2 */
+        {"mxfp6", 7.5F, 1},
+        {"mxfp6-e3m2", 28, 1},
+        {"mxfp6-e3m2", 31, 1},
+        {"nvfp4", 6, 448}, /* beside a tensor's scale of 6 / (6 * 448) */
+        {"nvfp4,scale=four-six", 6, 256},
+        {"fp8-tensor", 896, 2},
+        {"fp8-row", 0, 1},
+    };
+    uint64_t state = 3;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char name[64];
+        struct product p = make(1, 1, 32, &state, 1);
+        struct ulp_scaled scaled;
+        struct ulp_error error;
+        set_problem(&p);
+        memset(p.a.data, 0, 32 * sizeof(float));
+        ((float *)p.a.data)[5] = -cases[i].m;
+        snprintf(name, sizeof name, "bf16,factor=%s", cases[i].name);
+        const struct ulp_arithmetic arithmetic = test_arithmetic(name);
+        ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[0], &p.problem, 0,
+                                  ULP_ROUND_NEAREST_EVEN, NULL, &error),
+                  error);
+        ck_expect((double)scaled.scale[0] == cases[i].scale, "%s, %a: %a", name, (double)cases[i].m,
+                  (double)scaled.scale[0]);
+        ulp_scaled_free(&scaled);
+        unmake(&p);
+    }
+}
+END_TEST
+
+/* A block that holds NaN or an infinity makes every product with it NaN; the other rows' stay. FP8
+ * with FP32 scales loses the element alone, and its row's product with it. */
+START_TEST(what_is_not_finite)
+{
+    static const char *const names[] = {"mxfp8",   "mxfp4",      "nvfp4",
+                                        "fp8-row", "fp8-tensor", "fp8-1x128"};
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    uint64_t state = 3;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (size_t v = 0; v < 3; v++) {
+            char name[64];
+            struct ulp_error error;
+            struct product p = make(3, 5, 96, &state, 2);
+            set_problem(&p);
+            ((float *)p.a.data)[96 + 40] = bad[v];
+            snprintf(name, sizeof name, "fp32,factor=%s", names[i]);
+            const struct ulp_arithmetic arithmetic = test_arithmetic(name);
+            ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+            for (size_t j = 0; j < 15; j++)
+                ck_expect(!isnan(((float *)p.out.data)[j]) == (j / 5 != 1), "%s, %g: %zu", name,
+                          (double)bad[v], j);
+            unmake(&p);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("scaled");
+    TCase *tests = tcase_create("scaled");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, units_on_all_bits, 0, FAMILIES);
+    tcase_add_test(tests, mixed_operands);
+    tcase_add_test(tests, instruction_sets_are_equal);
+    tcase_add_test(tests, products_of_an_h200);
+    tcase_add_test(tests, rules_of_scales);
+    tcase_add_test(tests, what_is_not_finite);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
