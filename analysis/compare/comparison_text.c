@@ -105,7 +105,7 @@ static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *c
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_compared_tensor *tensor = &comparison->tensors[t];
         const struct ulp_compared_value *value = &tensor->values[f];
-        if (!value->recorded || tensor->range.ref_rms <= 0 ||
+        if (!value->recorded || tensor->range.ref_rms <= 0 || !isfinite(value->truth.rms) ||
             value->truth.rms <= most * tensor->range.ref_rms)
             continue;
         worst = tensor;

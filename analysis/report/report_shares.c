@@ -154,8 +154,10 @@ static void add_verified(const struct ulp_page *page, const struct ulp_audit_lan
     }
     for (size_t i = 0; i < attribution->verified_count; i++) {
         const struct ulp_verified *verified = &attribution->verified[i];
-        ulp_text_add(page->out, "  %9.2f%%%9.2f%%%9.2f%%%9.2f%%  ", 100 * verified->share,
-                     100 * verified->held, 100 * verified->gain, 100 * verified->kept);
+        ulp_text_add(page->out, "  %10s%10s%10s%10s  ", ULP_FIGURE("%.2f%%", 100 * verified->share),
+                     ULP_FIGURE("%.2f%%", 100 * verified->held),
+                     ULP_FIGURE("%.2f%%", 100 * verified->gain),
+                     ULP_FIGURE("%.2f%%", 100 * verified->kept));
         ulp_page_name(page, lane->nodes[verified->node].name, 44);
         ulp_text_add(page->out, "\n");
     }

@@ -152,13 +152,16 @@ static void add_quick(const struct ulp_page *page, const struct ulp_audit *audit
                      "  FP64 is not known to be enough at %zu of %zu nodes: audit again with "
                      "--reference mpfr:128\n",
                      quick->doubtful, audit->lanes[0].node_count);
-    if (quick->worst_node >= 0)
-        ulp_text_add(page->out,
-                     "  estimated: its error is at most %.1e of the least error of an arithmetic, "
-                     "and of the values\n  (at %s)\n",
-                     quick->worst_ratio,
-                     ulp_show(name, sizeof name, audit->lanes[0].nodes[quick->worst_node].name, 80,
-                              0));
+    if (quick->worst_node >= 0) {
+        ulp_show(name, sizeof name, audit->lanes[0].nodes[quick->worst_node].name, 80, 0);
+        if (isfinite(quick->worst_ratio))
+            ulp_text_add(page->out,
+                         "  estimated: its error is at most %.1e of the least error of an "
+                         "arithmetic, and of the values\n  (at %s)\n",
+                         quick->worst_ratio, name);
+        else
+            ulp_text_add(page->out, "  its error is not bounded at %s\n", name);
+    }
     ulp_text_add(page->out,
                  "  not proven: elements that were not recomputed; that its errors grow as the "
                  "arithmetics' do; decisions");

@@ -309,8 +309,11 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 static int by_share(const void *a, const void *b)
 {
     const struct ulp_search_layer *const *x = a, *const *y = b;
-    if ((*x)->share != (*y)->share)
-        return (*x)->share > (*y)->share ? -1 : 1;
+    /* a share that cannot be told, NaN, is none */
+    const double a_share = isnan((*x)->share) ? 0 : (*x)->share,
+                 b_share = isnan((*y)->share) ? 0 : (*y)->share;
+    if (a_share != b_share)
+        return a_share > b_share ? -1 : 1;
     return (*x)->index < (*y)->index ? -1 : 1;
 }
 
@@ -332,9 +335,9 @@ static void add_layer(struct ulp_text *out, const struct ulp_search *found,
                       const struct ulp_search_layer *layer)
 {
     const struct ulp_search_format *format = &found->formats[layer->format];
-    ulp_text_add(out, "%7zu  %-9s %8d %8d %6d  %9.3g %6.1f%%", layer->index, format->name,
+    ulp_text_add(out, "%7zu  %-9s %8d %8d %6d  %9.3g %7s", layer->index, format->name,
                  layer->bits - 1 - format->exponent, format->exponent, layer->exponent_needed,
-                 layer->largest, 100 * layer->share);
+                 layer->largest, ULP_FIGURE("%.1f%%", 100 * layer->share));
     add_ratio(out, layer->predicted);
     add_ratio(out, layer->without);
     ulp_text_show(out, "  %-15s  %s", layer->op, layer->name);

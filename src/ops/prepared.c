@@ -63,8 +63,9 @@ enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *tex
     const struct ulp_text_tape *found = atomic_load(&prepared->texts);
     while (found && !is_of(found, text, names, operand_count, output_count))
         found = found->next;
-    *kept = found || (atomic_load(&prepared->text_count) < ULP_TUNE_TEXTS_MAX &&
-                      ulp_tape_plans_have_room(&prepared->plans));
+    *kept = *kept || found ||
+            (atomic_load(&prepared->text_count) < ULP_TUNE_TEXTS_MAX &&
+             ulp_tape_plans_have_room(&prepared->plans));
     if (found) {
         *out = found->tape;
         return ULP_OK;

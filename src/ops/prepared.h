@@ -13,7 +13,8 @@ struct ulp_prepared {
 };
 
 /* The tape of a text over operands and outputs of these names, operands first. *kept: it stays
- * until ulp_prepared_free; else there is no room, and the caller frees it. */
+ * until ulp_prepared_free, as it must where that is set before; else there is no room, and the
+ * caller frees it. */
 enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *text,
                                   const char *const *names, size_t operand_count,
                                   size_t output_count, struct ulp_budget *budget,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory/budget.h"
 #include "tests/support/line_model.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/text_model.h"
@@ -350,6 +351,51 @@ START_TEST(bounds_hold_where_runs_left_them)
 }
 END_TEST
 
+/* What a node holds inside is told of formulas that depend on shapes, too, which are not kept where
+ * memory is short. */
+START_TEST(words_do_not_depend_on_memory)
+{
+    struct proto bytes = onnx_text(20, "(float[1,1,4,4] x, float[1,3,3,2] g) => (float[1,1,3,3] y)"
+                                       "{ y = GridSample(x, g) }");
+    const struct ulp_input_range range = {NULL, 0.7, 0.7};
+    const struct ulp_prove_box box = {.ranges = &range, .range_count = 1};
+    struct ulp_arithmetic lane = test_arithmetic("fp16");
+    static char words[40 * 64];
+    size_t done = 0;
+    for (size_t limit = (size_t)64 << 20; limit >= (size_t)64 << 10; limit -= limit / 16) {
+        struct ulp_budget budget = {.limit_bytes = limit};
+        struct ulp_model *model;
+        struct ulp_plan *plan;
+        struct ulp_proof proof;
+        struct ulp_error error;
+        if (ulp_model_load_bytes("grid.onnx", bytes.data, bytes.count, &budget, &model, &error) !=
+            ULP_OK)
+            break;
+        if (ulp_plan_create(model, &lane, 1, NULL, &plan, &error) == ULP_OK) {
+            if (ulp_prove(model, plan, &box, 1, &proof, &error) == ULP_OK) {
+                const size_t hidden = proof.nodes[0].hidden_count;
+                ck_assert_msg(hidden > 0 && hidden < 64, "%zu hidden within %zu bytes: %s", hidden,
+                              limit, proof.nodes[0].reason);
+                for (size_t h = 0; h < hidden; h++) {
+                    char *at = words + 40 * h;
+                    if (!done)
+                        snprintf(at, 40, "%s", proof.nodes[0].hidden[h].what);
+                    ck_assert_msg(strncmp(proof.nodes[0].hidden[h].what, at, 39) == 0,
+                                  "%s instead of %s within %zu bytes",
+                                  proof.nodes[0].hidden[h].what, at, limit);
+                }
+                done++;
+                ulp_proof_free(&proof);
+            }
+            ulp_plan_free(plan);
+        }
+        ulp_model_free(model);
+    }
+    ck_assert_uint_gt(done, 20);
+    proto_free(&bytes);
+}
+END_TEST
+
 START_TEST(samples_make_the_box)
 {
     struct ulp_model *model = line_model("y = Add(x, z)\nw = Mul(y, v)", 13);
@@ -486,6 +532,7 @@ int main(void)
                         (int)(sizeof refuted / sizeof *refuted));
     tcase_add_loop_test(small, bounds_hold_where_runs_left_them, 0,
                         (int)(sizeof left / sizeof *left));
+    tcase_add_test(small, words_do_not_depend_on_memory);
     tcase_add_test(small, samples_make_the_box);
     tcase_add_loop_test(small, small_models_are_proven, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(small, bodies_are_followed, 0, sizeof body_cases / sizeof *body_cases);

@@ -41,7 +41,10 @@ static const char *const bases[] = {
     "torch-compile:bf16",
     "trt:fp16",
     "trt:tf32",
+    "mpfr:30",
     "mpfr:60",
+    "mpfr:128",
+    "mpfr:200",
 };
 static const char *const gpus[] = {"v100", "t4",   "a100", "a2",   "ada",
                                    "l40s", "h100", "h200", "b200", "rtx5090"};

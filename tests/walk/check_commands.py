@@ -7,7 +7,9 @@ of graphs without one are removed."""
 import argparse
 import collections
 import concurrent.futures
+import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -16,7 +18,32 @@ import sys
 SANITIZER = re.compile(r"runtime error:|AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|MemorySanitizer")
 # A C library's words for no pointer and no number, but in names of arithmetics; sentences with a hole.
 NO_TEXT = re.compile(r"\(null\)|(?<![\w=])-?nan(?![\w(])|\binf times|\binf of |at most inf| of [.,;:]|\b(?:at|by|of) +0? *\n\n|''")
-JUDGES = {"audit", "overflow", "plan", "bits", "compare", "tolerance", "lint", "diff"}
+KEEP = ["--keep=op:Mul=fp32", "--keep=#1-3=bf16", "--keep=after:*1=mpfr:60"]
+MORE_SAMPLES = ["-i inputs-1.npz", "-i inputs-1.npz -i inputs-2.npz"]
+REFERENCE = ["--reference=fp64", "--reference=mpfr:60", "--reference=mpfr:200"]
+# What a command is also told, two of these by the graph's seed.
+WIDER = {
+    "run": [*KEEP, "--timings --repeat=2", "--threads=2", "--max-memory=1M"],
+    "audit": [*KEEP, *MORE_SAMPLES, *REFERENCE, "--quick", "--certify", "--verify=2", "--no-attribute", "--timings",
+              "--group-by=cause", "--group-by=op", "--checkpoint=points", "--threads=2", "--max-memory=1M",
+              "--fuse-compare -a fp16", "--for=trt", "--for=torch@h100", "-a fp32,fp32,qdq=integer", "--junit=limits.xml"],
+    "overflow": [*KEEP, *MORE_SAMPLES, "--reference=fp64", "--no-remedies", "--timings", "--threads=2",
+                 "-f fp16,bf16,fp8-e4m3", "-f torch:fp16@a100", "--max-memory=1M"],
+    "prove": ["--widen=4", "--fail-on=unproven", "--max-memory=1M"],
+    "plan": [*MORE_SAMPLES, *REFERENCE, "--budget=1", "--frontier", "--lower-io", "--keep-in=bf16", "--never=#0-1",
+             "--always=#0-1", "--validate=inputs-1.npz", "--tolerance=max_abs=1e-3", "--threads=2", "--max-memory=1M"],
+    "bits": [*MORE_SAMPLES, "--reference=fp64", "--formats=fp8-e4m3,bf16,fp16,fp32", "--weigh=weights", "--weigh=memory",
+             "--weigh=work", "--headroom=0", "--validate=inputs-1.npz", "--parts=each-step", "--max-memory=1M"],
+    "compare": ["--trials=2", "--threads=2", "--reference=fp64", "--max-memory=1M"],
+    "study": [*REFERENCE, "--group=op", "--group=prefix:1", "--csv=study.csv", "--json=study.json", "--trials=3",
+              "--confidence=0.9 --probability=0.9", "--checkpoint=settings", "-i inputs-1.npz"],
+    "tolerance": [*KEEP, *REFERENCE, "--elements=3", "--json=tolerance.json", "--threads=2", "--max-memory=1M"],
+    "lint": ["-i inputs.npz", "--for=trt8", "--for=trt10", "--for=trt11", "--for=ort", "--json=lint.json",
+             "--sarif=lint.sarif", "--layer-precisions=*:fp16", "--layer-precisions=Mul*:fp32,Add*:fp16,none:int8",
+             "--layer-output-types=*:fp32", "--show=0", "--fail-on=note"],
+}
+# Instruction sets that the processor does as if it did not have.
+DISABLED = ["", "", "avx512ifma", "avx512", "avx512,avx2"]
 
 
 def without(arith, *options):
@@ -31,7 +58,7 @@ def commands(arith, ranges):
     single = without(settled, "fuse", "qdq=")
     sample = ["-i", "inputs.npz", "--allow-nonfinite-inputs"]
     audited = ["audit", "model.onnx", *sample, "-a", settled]
-    any_code = {0, 1, 2, 3, 4}
+    any_code = {0, 1, 2, 3, 4, 5}
     return [
         (["run", "model.onnx", "-i", "inputs.npz", "-a", settled, "--all-values", "-o", "recording.npz"], {0, 2, 4}),
         ([*audited, "-o", "first", "--html=first.html"], {0, 2, 4}),
@@ -39,19 +66,33 @@ def commands(arith, ranges):
         ([*audited, "--fail-above=nonfinite=0"], any_code),
         (["overflow", "model.onnx", *sample, "-a", settled, "-o", "overflow", "--html=overflow.html"], any_code),
         (["overflow", "model.onnx", *sample, "-a", settled, "--fail-on=overflows"], any_code),
-        (["prove", "model.onnx", "-i", "inputs.npz", "-a", single, *ranges, "-o", "proof"], {0, 2, 3, 4}),
+        (["prove", "model.onnx", "-i", "inputs.npz", "-a", single, *ranges, "-o", "proof"], any_code),
         (["plan", "model.onnx", *sample, "-a", single, "--tolerance=sqnr_db=40", "-o", "plan", "--html=plan.html"], any_code),
         (["bits", "model.onnx", *sample, "--tolerance=sqnr_db=40", "-o", "bits", "--html=bits.html"], any_code),
         (["compare", "model.onnx", *sample, "-a", arith, "recording.npz", "-o", "compare", "--html=compare.html"], any_code),
+        (["compare", "model.onnx", *sample, "-a", "fp32,bf16", "recording.npz"], any_code),
+        (["run", "model.onnx", "-i", "inputs-1.npz", "-a", settled, "-o", "ends.npz"], {0, 2, 3, 4}),
+        (["plan", "model.onnx", *sample, "--apply=plan/plan.json", "-o", "applied"], any_code),
+        ([*audited, "--plan=plan/plan.json"], any_code),
         (["study", "model.onnx", "-i", "inputs.npz", "--sweep=e5m{4..6}", "--html=study.html"], {0, 2, 3, 4}),
         (["study", "model.onnx", "-i", "inputs.npz", "--sweep=fp16,round={rne,sr}", "--tolerance=1e-2"], {0, 2, 3, 4}),
         (["tolerance", "model.onnx", *sample, "-a", settled, "--trials=2", "--check=atol=1e-2"], any_code),
         (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
         (["report", "first/report.json", "--html=report.html"], {0}),
+        *((["report", "first/report.json", f"--to={to}", f"--out=report.{to}"], {0, 2}) for to in ("csv", "jsonl", "prometheus", "onnx")),
         (["show", "first/report.json"], {0}),
         (["diff", "first/report.json", "second/report.json"], {0}),
         (["diff", "first/report.json", "second/report.json", "--fail-if-worse"], {0, 1}),
     ]
+
+
+def widen(commands, chance):
+    """Each command with up to two of the options that it may also be told, some of which it refuses."""
+    for words, allowed in commands:
+        more = " ".join(chance.sample(WIDER.get(words[0], []), 2 if words[0] in WIDER and chance.random() < 0.7 else 0))
+        # What writes a file that is read later, or is judged by it, stays as it is.
+        own = "recording.npz" in words or "--all-values" in words
+        yield (words, allowed) if own or not more else ([*words, *more.split()], allowed | {2, 3, 5})
 
 
 def find_violation(words, allowed, code, out, err):
@@ -61,9 +102,9 @@ def find_violation(words, allowed, code, out, err):
         return SANITIZER.search(err).group()
     if code not in allowed:
         return f"exit code {code}"
-    if code > 1 and not err.strip():
+    if code > 1 and not (out + err).strip():
         return f"exit code {code} without a word"
-    if words[0] == "compare" and code == 1 and "It cannot be judged" not in " ".join(out.split()):
+    if "--html=compare.html" in words and code == 1 and "It cannot be judged" not in " ".join(out.split()):
         return "does not explain the arithmetic's own recording"
     found = NO_TEXT.search(out + err)
     return f"prints {found.group()!r}" if found else None
@@ -72,17 +113,20 @@ def find_violation(words, allowed, code, out, err):
 def walk(tool, maker, folder, seed, seconds):
     """The violations of one graph, and how often each command ended with which exit code."""
     place, bad, codes = folder / str(seed), [], collections.Counter()
-    made = subprocess.run([maker, "-o", str(folder), str(seed)], capture_output=True)
+    made = subprocess.run([maker, "-n", "3", "-o", str(folder), str(seed)], capture_output=True)
     if made.returncode:
         return seed, [f"random_graph: exit code {made.returncode}"], codes
     arith = (place / "arith.txt").read_text().strip()
     ranges = (place / "ranges.txt").read_text().split()
-    for words, allowed in commands(arith, ranges):
-        if any("/report.json" in word and not (place / word).exists() for word in words):
-            continue  # The audit was refused, which its own exit code says.
+    chance = random.Random(seed)
+    environment = {**os.environ, "ULPSCOPE_DISABLE_CPU": chance.choice(DISABLED)}
+    for words, allowed in widen(commands(arith, ranges), chance):
+        read = [word.rpartition("=")[2] for word in words if word.endswith(("/report.json", "/plan.json"))]
+        if not all((place / path).exists() for path in read):
+            continue  # What would have written it was refused, which its own exit code says.
         shown = " ".join(words)
         try:
-            ran = subprocess.run([tool, *words], cwd=place, capture_output=True, timeout=seconds)
+            ran = subprocess.run([tool, *words], cwd=place, env=environment, capture_output=True, timeout=seconds)
         except subprocess.TimeoutExpired:
             bad.append(f"{shown}: more than {seconds} seconds")
             continue

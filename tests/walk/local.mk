@@ -5,7 +5,7 @@ walk_sources = %D%/arithmetic.c %D%/builder.h %D%/control.c %D%/node.c %D%/rando
 	tests/ops/harness/variants_attribute.c tests/ops/harness/variants_inside.h
 check_PROGRAMS += random_graph
 random_graph_SOURCES = %D%/random_graph_files.c $(walk_sources)
-EXTRA_DIST += %D%/README.md %D%/check_commands.py
+EXTRA_DIST += %D%/README.md %D%/check_commands.py %D%/coverage.py
 dist_check_SCRIPTS += %D%/check_commands.sh
 TESTS += %D%/check_commands.sh
 walk_proof_sources = %D%/proof_walk.c %D%/proof_walk.h tests/analysis/attack.c tests/analysis/attack.h $(walk_sources)

@@ -154,7 +154,7 @@ enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
     const char **names;
     struct ulp_operand *laid;
     struct ulp_tape *tape;
-    bool kept;
+    bool kept = call->trace != NULL; /* bounds of what it holds inside point to it */
     enum ulp_status status =
         ulp_call_take(call, operand_count + output_count, sizeof *names, &names, error);
     if (status != ULP_OK)

@@ -332,7 +332,8 @@ static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct u
     enum ulp_status status = infer_results(w, step, in, named, results, arena, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);
-    if (status == ULP_OK)
+    /* memory that was short is the reason, whatever came of it */
+    if (status == ULP_OK || ulp_trace_enclosed(w->trace, NULL) != ULP_OK)
         status = ulp_trace_enclosed(w->trace, error);
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
         if (step->outputs[o] >= 0 && results[o].type != ULP_TYPE_UNDEFINED &&
