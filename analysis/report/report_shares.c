@@ -16,6 +16,9 @@ static double percent(double part)
     return fabs(part) < 0.0005 ? 0 : 100 * part;
 }
 
+/* "-" where a derivative that is infinite leaves none. For one use in its block. */
+#define PERCENT(part) ULP_FIGURE("%.1f%%", percent(part))
+
 static int by_share(const void *a, const void *b)
 {
     const struct ulp_audit_node *x = *(const struct ulp_audit_node *const *)a,
@@ -47,11 +50,11 @@ static void add_node(const struct ulp_page *page, const struct ulp_audit_node *n
 {
     char worst[24] = "", decision[24] = "";
     if (columns.several)
-        snprintf(worst, sizeof worst, "%8.1f%%", percent(node->share_worst));
+        snprintf(worst, sizeof worst, "%9s", PERCENT(node->share_worst));
     if (columns.decided)
-        snprintf(decision, sizeof decision, "%9.1f%%", percent(node->decision));
-    ulp_text_add(page->out, "  %9.1f%%%s%8.1f%%%s%11.3g  %-8s%-14.14s ", percent(node->share),
-                 decision, percent(node->gain), worst, node->condition, find_cause(node), node->op);
+        snprintf(decision, sizeof decision, "%10s", PERCENT(node->decision));
+    ulp_text_add(page->out, "  %10s%s%9s%s%11.3g  %-8s%-14.14s ", PERCENT(node->share), decision,
+                 PERCENT(node->gain), worst, node->condition, find_cause(node), node->op);
     ulp_page_name(page, node->name, 56 + (columns.several ? 9 : 0) + (columns.decided ? 10 : 0));
     ulp_text_add(page->out, "\n");
 }
@@ -77,7 +80,7 @@ static void add_groups(const struct ulp_page *page, const struct ulp_attribution
         if (i == 0)
             ulp_text_add(page->out, "  %s%10s%8s  %s%s\n", page->dim, "share", "nodes", "group",
                          page->off);
-        ulp_text_add(page->out, "  %9.1f%%%8zu  ", percent(group->share), group->node_count);
+        ulp_text_add(page->out, "  %10s%8zu  ", PERCENT(group->share), group->node_count);
         ulp_page_name(page, group->name, 24);
         ulp_text_add(page->out, "\n");
     }
@@ -109,7 +112,7 @@ static void add_missing(const struct ulp_page *page, const struct ulp_audit_lane
                  "  %9.1f%%  missing: errors that arrive here are too large for derivatives\n",
                  100 * lane->attribution.residual);
     for (size_t n = 0; n < lane->node_count && n < MISSING_SHOWN; n++) {
-        ulp_text_add(page->out, "  %9.1f%%    at node %zu ", percent(order[n]->missing),
+        ulp_text_add(page->out, "  %10s    at node %zu ", PERCENT(order[n]->missing),
                      order[n]->index);
         ulp_page_name(page, order[n]->name, 44);
         ulp_text_add(page->out, " (%s)\n", order[n]->op);
@@ -189,7 +192,7 @@ static void add_output(const struct ulp_page *page, const struct ulp_audit_lane 
         if (best == lane->node_count)
             return;
         taken[i] = best;
-        ulp_text_add(page->out, "  %9.1f%%  node %zu ", percent(shares->nodes[best].share), best);
+        ulp_text_add(page->out, "  %10s  node %zu ", PERCENT(shares->nodes[best].share), best);
         ulp_page_name(page, lane->nodes[best].name, 44);
         ulp_text_add(page->out, " (%s)\n", lane->nodes[best].op);
     }
@@ -253,9 +256,9 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     for (size_t i = SHARES_SHOWN; i < count; i++)
         rest += order[i]->share + order[i]->decision;
     if (count > SHARES_SHOWN)
-        ulp_text_add(page->out, "  %9.1f%%  %zu more nodes\n", percent(rest), count - SHARES_SHOWN);
-    ulp_text_add(page->out, "  %9.1f%%  rounding the inputs\n  %9.1f%%  sum%s\n",
-                 percent(attribution->inputs), 100 * attribution->sum,
+        ulp_text_add(page->out, "  %10s  %zu more nodes\n", PERCENT(rest), count - SHARES_SHOWN);
+    ulp_text_add(page->out, "  %10s  rounding the inputs\n  %10s  sum%s\n",
+                 PERCENT(attribution->inputs), ULP_FIGURE("%.1f%%", 100 * attribution->sum),
                  columns.decided ? " with decisions" : "");
     if (fabs(attribution->residual) >= MISSING_FROM)
         add_missing(page, lane, order);

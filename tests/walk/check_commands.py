@@ -34,10 +34,10 @@ WIDER = {
              "--always=#0-1", "--validate=inputs-1.npz", "--tolerance=max_abs=1e-3", "--threads=2", "--max-memory=1M"],
     "bits": [*MORE_SAMPLES, "--reference=fp64", "--formats=fp8-e4m3,bf16,fp16,fp32", "--weigh=weights", "--weigh=memory",
              "--weigh=work", "--headroom=0", "--validate=inputs-1.npz", "--parts=each-step", "--max-memory=1M"],
-    "compare": ["--trials=2", "--threads=2", "--reference=fp64", "--max-memory=1M"],
+    "compare": ["--trials=2", "--recorded-inputs=inputs-1.npz", "ends.npz", "--threads=2", "--reference=fp64", "--max-memory=1M"],
     "study": [*REFERENCE, "--group=op", "--group=prefix:1", "--csv=study.csv", "--json=study.json", "--trials=3",
               "--confidence=0.9 --probability=0.9", "--checkpoint=settings", "-i inputs-1.npz"],
-    "tolerance": [*KEEP, *REFERENCE, "--elements=3", "--json=tolerance.json", "--threads=2", "--max-memory=1M"],
+    "tolerance": [*KEEP, *MORE_SAMPLES, *REFERENCE, "--elements=3", "--json=tolerance.json", "--threads=2", "--max-memory=1M"],
     "lint": ["-i inputs.npz", "--for=trt8", "--for=trt10", "--for=trt11", "--for=ort", "--json=lint.json",
              "--sarif=lint.sarif", "--layer-precisions=*:fp16", "--layer-precisions=Mul*:fp32,Add*:fp16,none:int8",
              "--layer-output-types=*:fp32", "--show=0", "--fail-on=note"],
@@ -61,17 +61,19 @@ def commands(arith, ranges):
     any_code = {0, 1, 2, 3, 4, 5}
     return [
         (["run", "model.onnx", "-i", "inputs.npz", "-a", settled, "--all-values", "-o", "recording.npz"], {0, 2, 4}),
+        (["run", "model.onnx", "-i", "inputs-1.npz", "-a", settled, "-o", "ends.npz"], {0, 2, 3, 4}),
         ([*audited, "-o", "first", "--html=first.html"], {0, 2, 4}),
         ([*audited, "--schedules", "-o", "second"], {0, 2, 4}),
         ([*audited, "--fail-above=nonfinite=0"], any_code),
         (["overflow", "model.onnx", *sample, "-a", settled, "-o", "overflow", "--html=overflow.html"], any_code),
         (["overflow", "model.onnx", *sample, "-a", settled, "--fail-on=overflows"], any_code),
+        (["overflow", "model.onnx", "--allow-nonfinite-inputs", "--samples-from=samples", "-a", settled], any_code),
         (["prove", "model.onnx", "-i", "inputs.npz", "-a", single, *ranges, "-o", "proof"], any_code),
         (["plan", "model.onnx", *sample, "-a", single, "--tolerance=sqnr_db=40", "-o", "plan", "--html=plan.html"], any_code),
         (["bits", "model.onnx", *sample, "--tolerance=sqnr_db=40", "-o", "bits", "--html=bits.html"], any_code),
         (["compare", "model.onnx", *sample, "-a", arith, "recording.npz", "-o", "compare", "--html=compare.html"], any_code),
         (["compare", "model.onnx", *sample, "-a", "fp32,bf16", "recording.npz"], any_code),
-        (["run", "model.onnx", "-i", "inputs-1.npz", "-a", settled, "-o", "ends.npz"], {0, 2, 3, 4}),
+        (["compare", "model.onnx", *sample, "-a", arith, "ends.npz"], any_code),
         (["plan", "model.onnx", *sample, "--apply=plan/plan.json", "-o", "applied"], any_code),
         ([*audited, "--plan=plan/plan.json"], any_code),
         (["study", "model.onnx", "-i", "inputs.npz", "--sweep=e5m{4..6}", "--html=study.html"], {0, 2, 3, 4}),
@@ -118,6 +120,9 @@ def walk(tool, maker, folder, seed, seconds):
         return seed, [f"random_graph: exit code {made.returncode}"], codes
     arith = (place / "arith.txt").read_text().strip()
     ranges = (place / "ranges.txt").read_text().split()
+    (place / "samples").mkdir()
+    for sample in place.glob("inputs*.npz"):
+        os.link(sample, place / "samples" / sample.name)
     chance = random.Random(seed)
     environment = {**os.environ, "ULPSCOPE_DISABLE_CPU": chance.choice(DISABLED)}
     for words, allowed in widen(commands(arith, ranges), chance):
