@@ -1,16 +1,15 @@
-/* ulp_compare_recordings: the whole comparison, step by step. */
+/* ulp_comparison_run: the whole comparison, step by step. */
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/judge.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
-                                       const struct ulp_tensor_set *inputs,
-                                       const struct ulp_recording *recordings,
-                                       size_t recording_count,
-                                       const struct ulp_compare_options *options,
-                                       struct ulp_comparison *out, struct ulp_error *error)
+enum ulp_status ulp_comparison_run(const struct ulp_model *model,
+                                   const struct ulp_tensor_set *inputs,
+                                   const struct ulp_recording *recordings, size_t recording_count,
+                                   const struct ulp_compare_options *options,
+                                   struct ulp_comparison *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

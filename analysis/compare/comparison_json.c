@@ -183,7 +183,7 @@ static json_t *make_verdict(const struct ulp_comparison *comparison)
 {
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_comparison_summary(comparison, 10000, false, &text, &ignored);
+    ulp_comparison_text(comparison, 10000, false, &text, &ignored);
     return ulp_json_paragraph(text);
 }
 

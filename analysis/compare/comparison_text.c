@@ -332,8 +332,8 @@ static void add_slices(const struct ulp_page *page, const struct ulp_comparison 
                      comparison->slice_count - ROWS_MAX);
 }
 
-enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,
-                                       bool colour, char **out, struct ulp_error *error)
+enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width, bool colour,
+                                    char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -126,9 +126,9 @@ static enum ulp_status add_changes(const struct ulp_page *page,
     return ULP_OK;
 }
 
-enum ulp_status ulp_engine_map_changes_summary(const struct ulp_engine_map_changes *changes,
-                                               size_t shown, int width, bool colour, char **out,
-                                               struct ulp_error *error)
+enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes *changes,
+                                            size_t shown, int width, bool colour, char **out,
+                                            struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -112,10 +112,10 @@ static void add_cost(const struct ulp_page *page, const struct ulp_engine_map *b
     ulp_text_add(page->out, "\n");
 }
 
-enum ulp_status ulp_engine_map_costs_summary(const struct ulp_engine_map *built,
-                                             const struct ulp_engine_map_costs *costs, size_t shown,
-                                             int width, bool colour, char **out,
-                                             struct ulp_error *error)
+enum ulp_status ulp_engine_map_costs_text(const struct ulp_engine_map *built,
+                                          const struct ulp_engine_map_costs *costs, size_t shown,
+                                          int width, bool colour, char **out,
+                                          struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -279,9 +279,9 @@ static void add_assumed(const struct ulp_page *page, const struct ulp_engine_map
     }
 }
 
-enum ulp_status ulp_engine_map_summary(const struct ulp_engine_map *built,
-                                       const struct ulp_wishes *wishes, size_t shown, int width,
-                                       bool colour, char **out, struct ulp_error *error)
+enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
+                                    const struct ulp_wishes *wishes, size_t shown, int width,
+                                    bool colour, char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -395,9 +395,9 @@ static enum ulp_status check_results(const struct ulp_fit_product *products, siz
                           error);
 }
 
-enum ulp_status ulp_fit_find(const struct ulp_fit_product *products, size_t count,
-                             const struct ulp_fit_options *options, struct ulp_fit *out,
-                             struct ulp_error *error)
+enum ulp_status ulp_fit_run(const struct ulp_fit_product *products, size_t count,
+                            const struct ulp_fit_options *options, struct ulp_fit *out,
+                            struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -121,9 +121,9 @@ static void add_table(struct ulp_text *text, const struct ulp_fit *fit,
     }
 }
 
-enum ulp_status ulp_fit_summary(const struct ulp_fit *fit, const struct ulp_fit_probe *probe,
-                                const char *probe_path, size_t limit, char **out,
-                                struct ulp_error *error)
+enum ulp_status ulp_fit_text(const struct ulp_fit *fit, const struct ulp_fit_probe *probe,
+                             const char *probe_path, size_t limit, char **out,
+                             struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -120,9 +120,8 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
     return ULP_OK;
 }
 
-enum ulp_status ulp_lint_model(const struct ulp_model *model,
-                               const struct ulp_lint_options *options, struct ulp_lint_result *out,
-                               struct ulp_error *error)
+enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lint_options *options,
+                             struct ulp_lint_result *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

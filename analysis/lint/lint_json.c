@@ -52,7 +52,7 @@ static json_t *make_verdict(const struct ulp_lint_result *result)
 {
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_lint_summary(result, 1, 0, false, &text, &ignored);
+    ulp_lint_text(result, 1, 0, false, &text, &ignored);
     return ulp_json_paragraph(text);
 }
 

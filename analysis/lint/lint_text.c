@@ -113,8 +113,8 @@ static void add_shapes(const struct ulp_page *page, const struct ulp_lint_result
             result->assumed);
 }
 
-enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t shown, int width,
-                                 bool colour, char **out, struct ulp_error *error)
+enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
+                              bool colour, char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -33,7 +33,7 @@ static json_t *make_document(const struct ulp_overflow_forecast *forecast)
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, forecast, name_node};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_overflow_summary(forecast, 0, false, &text, &ignored);
+    ulp_overflow_text(forecast, 0, false, &text, &ignored);
     return ulp_json_document(&ulp_struct_overflow_forecast, forecast, &how,
                              ulp_json_paragraph(text));
 }

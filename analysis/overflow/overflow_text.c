@@ -509,8 +509,8 @@ static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_
                       forecast->beyond_reference, forecast->reference);
 }
 
-enum ulp_status ulp_overflow_summary(const struct ulp_overflow_forecast *forecast, int width,
-                                     bool colour, char **out, struct ulp_error *error)
+enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,
+                                  bool colour, char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

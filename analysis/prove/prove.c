@@ -339,9 +339,9 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     return status;
 }
 
-enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *plan,
-                          const struct ulp_prove_box *box, int thread_count, struct ulp_proof *out,
-                          struct ulp_error *error)
+enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_plan *plan,
+                              const struct ulp_prove_box *box, int thread_count,
+                              struct ulp_proof *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -21,7 +21,7 @@ static json_t *make_document(const struct ulp_proof *proof)
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_proof_summary(proof, 0, false, &text, &ignored);
+    ulp_proof_text(proof, 0, false, &text, &ignored);
     return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_json_paragraph(text));
 }
 

@@ -297,8 +297,8 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
         ulp_text_add(page->out, "  ... and %zu more\n", listed - LISTED);
 }
 
-enum ulp_status ulp_proof_summary(const struct ulp_proof *proof, int width, bool colour, char **out,
-                                  struct ulp_error *error)
+enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour, char **out,
+                               struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -19,7 +19,7 @@
 static enum ulp_status write_summary(const struct ulp_audit *audit, struct ulp_text *out,
                                      struct ulp_error *error)
 {
-    return ulp_report_text(audit, 0, false, out, error);
+    return ulp_report_add_text(audit, 0, false, out, error);
 }
 
 static const struct {
@@ -59,14 +59,14 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
     return ulp_files_release(begun, status, error);
 }
 
-enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
-                                   char **out, struct ulp_error *error)
+enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour, char **out,
+                                struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_text text = {0};
     *out = NULL;
-    enum ulp_status status = ulp_report_text(audit, width, colour, &text, error);
+    enum ulp_status status = ulp_report_add_text(audit, width, colour, &text, error);
     if (status == ULP_OK)
         return ulp_page_take(&text, out, error);
     ulp_text_free(&text);

@@ -294,8 +294,8 @@ static void add_nonfinite_inputs(const struct ulp_page *page, const struct ulp_a
     ulp_text_add(page->out, "\n");
 }
 
-enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
-                                struct ulp_text *out, struct ulp_error *error)
+enum ulp_status ulp_report_add_text(const struct ulp_audit *audit, int width, bool colour,
+                                    struct ulp_text *out, struct ulp_error *error)
 {
     (void)error;
     const struct ulp_page sheet = ulp_page_make(out, width, colour), *page = &sheet;

@@ -71,8 +71,8 @@ static void add_laws(const struct ulp_page *page, const struct ulp_study *study,
     }
 }
 
-enum ulp_status ulp_study_summary(const struct ulp_study *study, int width, bool colour, char **out,
-                                  struct ulp_error *error)
+enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour, char **out,
+                               struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

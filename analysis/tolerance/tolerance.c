@@ -249,8 +249,8 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                                                 .begins = m->options->begins};
     struct ulp_comparison comparison = {0};
     enum ulp_status status = !m->computed ? ULP_OK
-                                          : ulp_compare_recordings(m->model, m->inputs, &recording,
-                                                                   1, &options, &comparison, error);
+                                          : ulp_comparison_run(m->model, m->inputs, &recording, 1,
+                                                               &options, &comparison, error);
     if (status != ULP_OK)
         return status;
     m->out->trials = comparison.trials;
@@ -311,10 +311,10 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     return status == ULP_OK ? measure_spread(m, error) : status;
 }
 
-enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
-                                      const struct ulp_tensor_set *inputs,
-                                      const struct ulp_tolerance_options *options,
-                                      struct ulp_tolerance *out, struct ulp_error *error)
+enum ulp_status ulp_tolerance_run(const struct ulp_model *model,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_tolerance_options *options,
+                                  struct ulp_tolerance *out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

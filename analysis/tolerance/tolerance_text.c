@@ -124,8 +124,8 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
                  ULP_TOLERANCE_FACTOR, tolerance->trials);
 }
 
-enum ulp_status ulp_tolerance_summary(const struct ulp_tolerance *tolerance, int width, bool colour,
-                                      char **out, struct ulp_error *error)
+enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width, bool colour,
+                                   char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);

@@ -158,12 +158,12 @@ struct ulp_compare_options {
  * framework was given. ULP_ERROR_INPUT when a recording has nothing to compare; one all of whose
  * tensors are empty, or have no finite element, is not explained, nor is such an output of the
  * graph. Free *out with ulp_comparison_free. */
-ULP_API enum ulp_status ulp_compare_recordings(const struct ulp_model *model,
-                                               const struct ulp_tensor_set *inputs,
-                                               const struct ulp_recording *recordings,
-                                               size_t recording_count,
-                                               const struct ulp_compare_options *options,
-                                               struct ulp_comparison *out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_comparison_run(const struct ulp_model *model,
+                                           const struct ulp_tensor_set *inputs,
+                                           const struct ulp_recording *recordings,
+                                           size_t recording_count,
+                                           const struct ulp_compare_options *options,
+                                           struct ulp_comparison *out, struct ulp_error *error);
 ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 
 /* Write compare.json (schema: doc/compare.md) into a folder, made when missing. */
@@ -173,8 +173,8 @@ ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *compar
 ULP_API enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison,
                                             const char *path, struct ulp_error *error);
 /* The result as text: the verdict on each recording first, then a table. Free *out with free();
- * width and colour as in ulp_report_summary. */
-ULP_API enum ulp_status ulp_comparison_summary(const struct ulp_comparison *comparison, int width,
-                                               bool colour, char **out, struct ulp_error *error);
+ * width and colour as in ulp_report_text. */
+ULP_API enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width,
+                                            bool colour, char **out, struct ulp_error *error);
 
 #endif

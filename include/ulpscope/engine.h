@@ -301,20 +301,20 @@ ULP_API void ulp_engine_map_costs_free(struct ulp_engine_map_costs *costs);
 ULP_API enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
                                                struct ulp_error *error);
 /* What the kernels cost, the sentence first; empty for no costs. */
-ULP_API enum ulp_status ulp_engine_map_costs_summary(const struct ulp_engine_map *built,
-                                                     const struct ulp_engine_map_costs *costs,
-                                                     size_t shown, int width, bool colour,
-                                                     char **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_costs_text(const struct ulp_engine_map *built,
+                                                  const struct ulp_engine_map_costs *costs,
+                                                  size_t shown, int width, bool colour, char **out,
+                                                  struct ulp_error *error);
 
 /* The verdict first, in a sentence; then what ran, layer by layer, and what became of the nodes.
  * wishes may be NULL. shown: rows of each table; 0: all. Free *out with free(). */
-ULP_API enum ulp_status ulp_engine_map_summary(const struct ulp_engine_map *built,
-                                               const struct ulp_wishes *wishes, size_t shown,
-                                               int width, bool colour, char **out,
-                                               struct ulp_error *error);
-ULP_API enum ulp_status ulp_engine_map_changes_summary(const struct ulp_engine_map_changes *changes,
-                                                       size_t shown, int width, bool colour,
-                                                       char **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
+                                            const struct ulp_wishes *wishes, size_t shown,
+                                            int width, bool colour, char **out,
+                                            struct ulp_error *error);
+ULP_API enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes *changes,
+                                                    size_t shown, int width, bool colour,
+                                                    char **out, struct ulp_error *error);
 /* Write engine.json (doc/engine.md) into the folder, which is made when missing. wishes and changes
  * may be NULL. */
 ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,

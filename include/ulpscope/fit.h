@@ -70,9 +70,9 @@ struct ulp_fit {
 
 /* Find them. All products must come from one way to compute. Other ranks, shapes or types:
  * ULP_ERROR_USAGE. Free *out with ulp_fit_free. */
-ULP_API enum ulp_status ulp_fit_find(const struct ulp_fit_product *products, size_t count,
-                                     const struct ulp_fit_options *options, struct ulp_fit *out,
-                                     struct ulp_error *error);
+ULP_API enum ulp_status ulp_fit_run(const struct ulp_fit_product *products, size_t count,
+                                    const struct ulp_fit_options *options, struct ulp_fit *out,
+                                    struct ulp_error *error);
 ULP_API void ulp_fit_free(struct ulp_fit *fit);
 
 /* Operands on which the consistent candidates differ. */
@@ -95,9 +95,9 @@ ULP_API void ulp_fit_probe_free(struct ulp_fit_probe *probe);
 
 /* As text: the answer in a sentence, then the candidates, `limit` at most (0: all). probe: NULL, or
  * the one that was written to probe_path. Free *out with free(). */
-ULP_API enum ulp_status ulp_fit_summary(const struct ulp_fit *fit,
-                                        const struct ulp_fit_probe *probe, const char *probe_path,
-                                        size_t limit, char **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_fit_text(const struct ulp_fit *fit, const struct ulp_fit_probe *probe,
+                                     const char *probe_path, size_t limit, char **out,
+                                     struct ulp_error *error);
 /* As JSON (schema: doc/fit.md). */
 ULP_API enum ulp_status ulp_fit_write_json(const struct ulp_fit *fit,
                                            const struct ulp_fit_probe *probe, const char *path,

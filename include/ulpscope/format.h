@@ -113,7 +113,7 @@ struct ulp_schedule {
      * from 0 */
     int promote;
     /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
-     * are added in order. ULP_SPLIT_AUTO: as many as give the recorded bits: ulp_compare_recordings
+     * are added in order. ULP_SPLIT_AUTO: as many as give the recorded bits: ulp_comparison_run
      * finds them, and plans refuse it */
     int split_k;
     /* products that have one row or one column (a matrix times a vector, a depthwise Conv) are

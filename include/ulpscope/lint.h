@@ -68,16 +68,15 @@ struct ulp_lint_result {
 
 /* Look for everything the rules know. ULP_ERROR_USAGE: an option's text is one that trtexec
  * refuses. Charged to the model's budget. Free *out with ulp_lint_free. */
-ULP_API enum ulp_status ulp_lint_model(const struct ulp_model *model,
-                                       const struct ulp_lint_options *options,
-                                       struct ulp_lint_result *out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_lint_run(const struct ulp_model *model,
+                                     const struct ulp_lint_options *options,
+                                     struct ulp_lint_result *out, struct ulp_error *error);
 ULP_API void ulp_lint_free(struct ulp_lint_result *result);
 
 /* The result as text: the verdict first, then the findings of each rule, at most `shown` of one
- * rule by name (0: all). Free *out with free(); width and colour as in ulp_report_summary. */
-ULP_API enum ulp_status ulp_lint_summary(const struct ulp_lint_result *result, size_t shown,
-                                         int width, bool colour, char **out,
-                                         struct ulp_error *error);
+ * rule by name (0: all). Free *out with free(); width and colour as in ulp_report_text. */
+ULP_API enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
+                                      bool colour, char **out, struct ulp_error *error);
 /* Write the result as JSON (schema: doc/lint.md), or as SARIF 2.1.0. */
 ULP_API enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
                                             struct ulp_error *error);

@@ -244,9 +244,8 @@ ULP_API enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *f
 ULP_API enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast,
                                           const char *path, struct ulp_error *error);
 /* The forecast as text, the verdict first. Free *out with free(). width and colour as in
- * ulp_report_summary. */
-ULP_API enum ulp_status ulp_overflow_summary(const struct ulp_overflow_forecast *forecast,
-                                             int width, bool colour, char **out,
-                                             struct ulp_error *error);
+ * ulp_report_text. */
+ULP_API enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,
+                                          bool colour, char **out, struct ulp_error *error);
 
 #endif

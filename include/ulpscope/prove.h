@@ -99,17 +99,17 @@ struct ulp_prove_box {
  * thread_count 0: all processors. Free *out with ulp_proof_free. ULP_ERROR_USAGE: a range is empty,
  * or of no input, or widen is below 1. ULP_ERROR_INPUT: no range is given for an input of which the
  * samples hold NaN, an infinity, or no element. */
-ULP_API enum ulp_status ulp_prove(const struct ulp_model *model, const struct ulp_plan *plan,
-                                  const struct ulp_prove_box *box, int thread_count,
-                                  struct ulp_proof *out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_plan *plan,
+                                      const struct ulp_prove_box *box, int thread_count,
+                                      struct ulp_proof *out, struct ulp_error *error);
 ULP_API void ulp_proof_free(struct ulp_proof *proof);
 
 /* Write proof.json into the folder (made when missing); doc/prove.md has its schema. */
 ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, const char *folder,
                                         struct ulp_error *error);
 /* The proof as text, the verdict first. Free *out with free(). width and colour as in
- * ulp_report_summary. */
-ULP_API enum ulp_status ulp_proof_summary(const struct ulp_proof *proof, int width, bool colour,
-                                          char **out, struct ulp_error *error);
+ * ulp_report_text. */
+ULP_API enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour,
+                                       char **out, struct ulp_error *error);
 
 #endif

@@ -17,8 +17,8 @@ ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const ch
 /* The summary as text: the verdict on each arithmetic first, then tables. Free *out with free().
  * width: columns of the terminal, at least 60, to which names are cut; 0: names are not cut, as in
  * summary.txt. colour: use ANSI colour sequences. */
-ULP_API enum ulp_status ulp_report_summary(const struct ulp_audit *audit, int width, bool colour,
-                                           char **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour,
+                                        char **out, struct ulp_error *error);
 
 /* Arithmetics of one audit that differ by a choice, such as fuse=none and fuse=reduce. */
 struct ulp_choice {
@@ -31,7 +31,7 @@ struct ulp_choice {
 /* What the choice changes, as text: a sentence about the worst output; the error of every output in
  * each lane; of nodes whose value is stored in all lanes those where errors differ most; which
  * overflows of the first lane vanish in others, and which appear. Free *out with free(); width and
- * colour as in ulp_report_summary. */
+ * colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_report_choice(const struct ulp_audit *audit,
                                           const struct ulp_choice *choice, int width, bool colour,
                                           char **out, struct ulp_error *error);

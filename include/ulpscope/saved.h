@@ -19,7 +19,7 @@ ULP_API void ulp_saved_free(struct ulp_saved *saved);
 /* What the report says, as text: of the model (pattern NULL) the verdicts and the outputs; of the
  * nodes that the pattern names every figure in every arithmetic. A pattern is a name with * and ?
  * ("..." before what a terminal cut), the name of a node's output, #INDEX or op:TYPE; one that
- * names no node: ULP_ERROR_USAGE, with similar names. width and colour as in ulp_report_summary.
+ * names no node: ULP_ERROR_USAGE, with similar names. width and colour as in ulp_report_text.
  * Free *out with free(). */
 ULP_API enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern,
                                        int width, bool colour, char **out, struct ulp_error *error);
@@ -43,7 +43,7 @@ enum ulp_saved_form {
 struct ulp_saved_comparison {
     double factor; /* above 1; 0: 1.1 */
     enum ulp_saved_form form;
-    int width; /* of text: both as in ulp_report_summary */
+    int width; /* of text: both as in ulp_report_text */
     bool colour;
 };
 /* What became better or worse from `before` to `after`, the verdict on each arithmetic first.

@@ -209,9 +209,9 @@ ULP_API size_t ulp_study_worst(const struct ulp_study *study,
                                const struct ulp_study_series *series);
 
 /* The study as text: a conclusion for each series first. Free *out with free(); width and colour as
- * in ulp_report_summary. */
-ULP_API enum ulp_status ulp_study_summary(const struct ulp_study *study, int width, bool colour,
-                                          char **out, struct ulp_error *error);
+ * in ulp_report_text. */
+ULP_API enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour,
+                                       char **out, struct ulp_error *error);
 /* Write it as JSON (schema: doc/study.md), as CSV (a row for each setting and place), or as an HTML
  * page. The file is complete or unchanged. */
 ULP_API enum ulp_status ulp_study_write_json(const struct ulp_study *study, const char *path,

@@ -80,10 +80,10 @@ struct ulp_tolerance_options {
 };
 
 /* Measure on these inputs. Free *out with ulp_tolerance_free. */
-ULP_API enum ulp_status ulp_tolerance_measure(const struct ulp_model *model,
-                                              const struct ulp_tensor_set *inputs,
-                                              const struct ulp_tolerance_options *options,
-                                              struct ulp_tolerance *out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_tolerance_run(const struct ulp_model *model,
+                                          const struct ulp_tensor_set *inputs,
+                                          const struct ulp_tolerance_options *options,
+                                          struct ulp_tolerance *out, struct ulp_error *error);
 ULP_API void ulp_tolerance_free(struct ulp_tolerance *tolerance);
 /* Join the tolerance of another sample, of any shapes, to `all`, which was measured on those
  * before: then each output of `all` is that of the sample whose max_abs is largest (one with more
@@ -102,9 +102,9 @@ ULP_API double ulp_tolerance_excess(const struct ulp_tolerance_output *output, d
                                     double rtol);
 
 /* The result as text: the verdict first. Free *out with free(); width and colour as in
- * ulp_report_summary. */
-ULP_API enum ulp_status ulp_tolerance_summary(const struct ulp_tolerance *tolerance, int width,
-                                              bool colour, char **out, struct ulp_error *error);
+ * ulp_report_text. */
+ULP_API enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width,
+                                           bool colour, char **out, struct ulp_error *error);
 /* Write it as JSON (schema: doc/tolerance.md). */
 ULP_API enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance,
                                                  const char *path, struct ulp_error *error);

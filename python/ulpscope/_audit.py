@@ -228,7 +228,7 @@ class Audit(Written):
     timings: Timings | None  #: of timings=True
     _owner: Owner = field(repr=False, compare=False)
     _times: Owner | None = field(repr=False, compare=False)
-    _summary = "ulp_report_summary"
+    _summary = "ulp_report_text"
     _write = "ulp_report_write"
 
     @classmethod

@@ -84,7 +84,7 @@ def _make_probe(value: Any, product: Any, options: Any, like: tuple[Array, Array
 
 
 def _take(value: Any, probe: Probe | None) -> Fit:
-    summary = shown("ulp_fit_summary", ctypes.byref(value), None, None, 12)
+    summary = shown("ulp_fit_text", ctypes.byref(value), None, None, 12)
     order, parts = (decode(part) if part else None for part in (value.order, value.parts))
     candidates = tuple(_candidate(value.candidates[i]) for i in range(value.count))
     return Fit(int(value.elements), int(value.tried), candidates, order, parts, probe, summary)
@@ -124,7 +124,7 @@ def fit(
         options.probe_m, options.probe_n, options.probe_k = probe
     for name, text in (("gpu", gpu), ("operands", operands), ("result", result)):
         setattr(options, name, text.encode() if text else None)
-    call("ulp_fit_find", products, len(products), ctypes.byref(options), ctypes.byref(out))
+    call("ulp_fit_run", products, len(products), ctypes.byref(options), ctypes.byref(out))
     try:
         like = np.asarray(a), np.asarray(b)
         return _take(out, _make_probe(out, products[0], options, like) if probe else None)

@@ -384,13 +384,13 @@ class Model:
         box = d.ulp_prove_box(ranges=self._ranges(ranges), range_count=len(ranges or {}), widen=widen)
         if inputs is not None:
             box.samples, box.sample_count = ctypes.pointer(sample.value), 1
-        call("ulp_prove", self._model, plan.value, byref(box), threads, byref(proof.value))
+        call("ulp_proof_run", self._model, plan.value, byref(box), threads, byref(proof.value))
         return Proof.of(proof)
 
     def lint(self) -> LintResult:
         """What in the graph is known to cost accuracy or to be ignored in a low-precision engine."""
         result = Owner(d.ulp_lint_result(), "ulp_lint_free")
-        call("ulp_lint_model", self._model, byref(d.ulp_lint_options()), byref(result.value))
+        call("ulp_lint_run", self._model, byref(d.ulp_lint_options()), byref(result.value))
         return LintResult.of(result)
 
     def tolerance(
@@ -423,7 +423,7 @@ class Model:
                     shown.run = i
                 options.sample = name.encode()
                 one = Owner(d.ulp_tolerance(), "ulp_tolerance_free")
-                call("ulp_tolerance_measure", self._model, byref(sample.value), byref(options), byref(one.value))
+                call("ulp_tolerance_run", self._model, byref(sample.value), byref(options), byref(one.value))
                 if i:
                     call("ulp_tolerance_join", byref(results[0].value), byref(one.value))
                 else:
@@ -506,7 +506,7 @@ class Model:
                 progress=ctypes.pointer(watch.observer),
             )
             parts = (byref(sample.value), items, len(sets), byref(options), byref(result.value))
-            call("ulp_compare_recordings", self._model, *parts)
+            call("ulp_comparison_run", self._model, *parts)
         return Comparison.of(result)
 
 

@@ -93,7 +93,7 @@ class Overflow(Written):
     unjudged: list[str]  #: inputs that are not finite, outputs that are empty or have no finite element
     seconds: float
     _owner: Owner = field(repr=False, compare=False)
-    _summary = "ulp_overflow_summary"
+    _summary = "ulp_overflow_text"
     _write = "ulp_overflow_write"
 
     @classmethod
@@ -143,7 +143,7 @@ class Proof(Written):
     outputs: list[ProofOutput]
     seconds: float
     _owner: Owner = field(repr=False, compare=False)
-    _summary = "ulp_proof_summary"
+    _summary = "ulp_proof_text"
     _write = "ulp_proof_write"
 
     @classmethod
@@ -200,7 +200,7 @@ class LintResult:
         return cls(decode(owner.value.model_path), findings, owner)
 
     def summary(self, width: int = 0) -> str:
-        return text("ulp_lint_summary", byref(self._owner.value), 0, width, c_bool(False))
+        return text("ulp_lint_text", byref(self._owner.value), 0, width, c_bool(False))
 
     def __str__(self) -> str:
         return self.summary(100)
@@ -257,7 +257,7 @@ class Tolerance:
         raise KeyError(output)
 
     def summary(self, width: int = 0) -> str:
-        return text("ulp_tolerance_summary", byref(self._owner.value), width, c_bool(False))
+        return text("ulp_tolerance_text", byref(self._owner.value), width, c_bool(False))
 
     def __str__(self) -> str:
         return self.summary(100)
@@ -290,7 +290,7 @@ class Comparison(Written):
     reference: str
     files: list[ComparedFile]
     _owner: Owner = field(repr=False, compare=False)
-    _summary = "ulp_comparison_summary"
+    _summary = "ulp_comparison_text"
     _write = "ulp_comparison_write"
 
     @classmethod

@@ -139,7 +139,7 @@ class Study:
 
     def summary(self, width: int = 0) -> str:
         """What the program prints, a conclusion for each series first."""
-        return text("ulp_study_summary", byref(self._owner.value), width, c_bool(False))
+        return text("ulp_study_text", byref(self._owner.value), width, c_bool(False))
 
     def __str__(self) -> str:
         return self.summary(100)

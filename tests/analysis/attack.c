@@ -23,7 +23,7 @@ void subject_begin(struct subject *out, struct ulp_model *model, const char *for
     ck_ulp_ok(ulp_arithmetic_find(format, &lane, &error), error);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &out->plan, &error), error);
     const struct ulp_prove_box box = {.ranges = &range, .range_count = low <= high};
-    ck_ulp_ok(ulp_prove(model, out->plan, &box, 1, &out->proof, &error), error);
+    ck_ulp_ok(ulp_proof_run(model, out->plan, &box, 1, &out->proof, &error), error);
 }
 
 void subject_end(struct subject *subject)

@@ -333,7 +333,7 @@ START_TEST(reports)
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         ck_assert_msg(strstr(text, keys[k]) != NULL, "%s is missing", keys[k]);
     free(text);
-    ck_ulp_ok(ulp_comparison_summary(&comparison, 72, false, &text, &error), error);
+    ck_ulp_ok(ulp_comparison_text(&comparison, 72, false, &text, &error), error);
     ck_assert_ptr_nonnull(strstr(text, "NOT explained"));
     ck_assert_ptr_nonnull(strstr(text, "epsilon"));
     for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)

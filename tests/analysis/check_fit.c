@@ -80,7 +80,7 @@ static struct ulp_fit find(const struct product *p, const struct ulp_fit_options
     const struct ulp_fit_product product = {.a = &p->a, .b = &p->b, .c = &p->c};
     struct ulp_fit fit;
     struct ulp_error error;
-    ck_ulp_ok(ulp_fit_find(&product, 1, options, &fit, &error), error);
+    ck_ulp_ok(ulp_fit_run(&product, 1, options, &fit, &error), error);
     ck_assert_uint_eq(fit.elements, p->m * p->n);
     for (size_t i = 0; i < fit.count; i++) {
         ck_assert(fit.candidates[i].consistent == (i < fit.consistent));
@@ -297,7 +297,7 @@ START_TEST(transposed_patterns)
     }
     const struct ulp_fit_product product = {&a, &b, &p.c, true, true};
     const struct ulp_fit_options options = {.thread_count = 1};
-    ck_ulp_ok(ulp_fit_find(&product, 1, &options, &fit, &error), error);
+    ck_ulp_ok(ulp_fit_run(&product, 1, &options, &fit, &error), error);
     ck_assert_uint_ge(fit.consistent, 1);
     ck_assert_str_eq(fit.candidates[0].operands, "bf16");
     ck_assert(says(&fit, "tf32,factor=bf16,split-k=2"));
@@ -325,7 +325,7 @@ START_TEST(several_products)
     ck_assert_str_eq(fit.candidates[0].name, "tf32,factor=fp16,split-k=2");
     ck_assert_str_eq(fit.candidates[0].also, "promote=128");
     ulp_fit_free(&fit);
-    ck_ulp_ok(ulp_fit_find(products, 2, &options, &fit, &error), error);
+    ck_ulp_ok(ulp_fit_run(products, 2, &options, &fit, &error), error);
     ck_assert_uint_eq(fit.elements, 128);
     ck_assert(fit.consistent == 1 && says(&fit, "tf32,factor=fp16,promote=128"));
     ulp_fit_free(&fit);
@@ -355,7 +355,7 @@ START_TEST(no_candidate)
     ck_assert(fit.candidates[0].max_ulps > 0.4 && fit.candidates[0].max_ulps < 2.1);
     ck_assert(fit.candidates[0].first_row == 5 && fit.candidates[0].last_row == 5);
     ck_assert_ptr_null(fit.parts);
-    ck_ulp_ok(ulp_fit_summary(&fit, NULL, NULL, 0, &text, &error), error);
+    ck_ulp_ok(ulp_fit_text(&fit, NULL, NULL, 0, &text, &error), error);
     ck_assert_ptr_nonnull(strstr(text, "None of "));
     ck_assert_ptr_nonnull(strstr(text, "gives 255 of 256 elements (99.61 %)"));
     ck_assert_ptr_nonnull(strstr(text, "rows 5-5, columns 7-7"));
@@ -385,17 +385,17 @@ START_TEST(refused)
     struct ulp_tensor counts = make_matrix(ULP_TYPE_INT64, 4, 4);
     struct ulp_fit fit;
     struct ulp_error error;
-    ck_assert_int_eq(ulp_fit_find(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_fit_run(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
     ck_assert_ptr_nonnull(strstr(error.message, "transposed"));
-    ck_assert_int_eq(ulp_fit_find(&product, 0, &options, &fit, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_fit_run(&product, 0, &options, &fit, &error), ULP_ERROR_USAGE);
     product = (struct ulp_fit_product){.a = &p.a, .b = &p.b, .c = &counts};
-    ck_assert_int_eq(ulp_fit_find(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_fit_run(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
     product.c = &p.c;
     options.operands = "mpfr:64";
-    ck_assert_int_eq(ulp_fit_find(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_fit_run(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
     options.operands = NULL;
     options.gpu = "h300";
-    ck_assert_int_eq(ulp_fit_find(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_fit_run(&product, 1, &options, &fit, &error), ULP_ERROR_USAGE);
     ulp_tensor_free(&counts);
     free_product(&p);
 }
@@ -444,7 +444,7 @@ static size_t name_recorded(const struct ulp_tensor_set *set, const struct recor
     for (size_t i = 0; i < 4; i++)
         if (row->cuts[i].k == k)
             snprintf(name, sizeof name, "%s,%s%d", row->base, row->cut, row->cuts[i].slices);
-    ck_ulp_ok(ulp_fit_find(&product, 1, &options, &fit, &error), error);
+    ck_ulp_ok(ulp_fit_run(&product, 1, &options, &fit, &error), error);
     /* FP16 sums of one instruction, which was half as long: with FP32 sums the same bits */
     ck_assert_msg(says(&fit, name), "%s of k = %d: %zu are consistent, the first %s", name, k,
                   fit.consistent, fit.consistent ? fit.candidates[0].name : "-");

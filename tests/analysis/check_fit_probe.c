@@ -55,7 +55,7 @@ START_TEST(recorded_probes)
             ck_assert_msg(parts[i] != NULL, "%s", name);
         }
         const struct ulp_fit_product product = {.a = parts[0], .b = parts[1], .c = parts[2]};
-        ck_ulp_ok(ulp_fit_find(&product, 1, &options, &fit, &error), error);
+        ck_ulp_ok(ulp_fit_run(&product, 1, &options, &fit, &error), error);
         ck_assert_msg(fit.consistent == 1, "%s: %zu", recorded[r].kind, fit.consistent);
         ck_assert_str_eq(fit.candidates[0].name, recorded[r].name);
         ck_assert_ptr_nonnull(fit.order);
@@ -125,7 +125,7 @@ START_TEST(probe_tells)
     struct ulp_error error;
     float *products;
     size_t units = 0, pairs = 0, chosen = SIZE_MAX;
-    ck_ulp_ok(ulp_fit_find(&product, 1, &options, &fit, &error), error);
+    ck_ulp_ok(ulp_fit_run(&product, 1, &options, &fit, &error), error);
     ck_assert_uint_gt(fit.consistent, 50);
     ck_ulp_ok(ulp_fit_probe_make(&fit, &product, &options, &probe, &error), error);
     ck_assert_uint_eq(probe.count, fit.consistent);
@@ -160,7 +160,7 @@ START_TEST(probe_tells)
                               &error),
               error);
     const struct ulp_fit_product both[] = {product, {.a = &probe.a, .b = &probe.b, .c = &probed}};
-    ck_ulp_ok(ulp_fit_find(both, 2, &options, &second, &error), error);
+    ck_ulp_ok(ulp_fit_run(both, 2, &options, &second, &error), error);
     ck_assert_uint_eq(second.elements, 2 * ROWS * COLUMNS);
     ck_assert_uint_le(second.consistent, 2);
     ck_assert_str_eq(second.candidates[0].name, fit.candidates[chosen].name);

@@ -19,7 +19,7 @@ static struct ulp_lint_result run_lint(const struct lint_case *c, int which)
     struct ulp_lint_result result;
     struct ulp_error error;
     options.targets = c->targets ? ulp_target_find(c->targets)->bit : 0;
-    ck_ulp_ok(ulp_lint_model(model, &options, &result, &error), error);
+    ck_ulp_ok(ulp_lint_run(model, &options, &result, &error), error);
     ulp_model_free(model);
     return result;
 }
@@ -151,7 +151,7 @@ START_TEST(usage)
     const struct ulp_lint_options options = {.layer_precisions = "a:float16"};
     struct ulp_lint_result result;
     struct ulp_error error;
-    ck_assert_int_eq(ulp_lint_model(model, &options, &result, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_lint_run(model, &options, &result, &error), ULP_ERROR_USAGE);
     ck_assert(strstr(error.message, "it is called fp16") != NULL);
     ulp_model_free(model);
 }
@@ -166,7 +166,7 @@ START_TEST(summary)
     struct ulp_lint_result result = run_lint(&plain, 0);
     struct ulp_error error;
     char *text;
-    ck_ulp_ok(ulp_lint_summary(&result, 1, 0, false, &text, &error), error);
+    ck_ulp_ok(ulp_lint_text(&result, 1, 0, false, &text, &error), error);
     ck_assert_msg(strncmp(text, "text.onnx: 3 warnings in 3 nodes. Begin with exp-in-half: ", 50) ==
                       0,
                   "%s", text);
@@ -177,7 +177,7 @@ START_TEST(summary)
     ulp_lint_free(&result);
     plain.found = "(float[2] x) => (float[2] y) { y = Neg(x) }";
     result = run_lint(&plain, 0);
-    ck_ulp_ok(ulp_lint_summary(&result, 1, 0, false, &text, &error), error);
+    ck_ulp_ok(ulp_lint_text(&result, 1, 0, false, &text, &error), error);
     ck_assert_str_eq(text, "text.onnx: nothing found in 1 nodes.\n");
     free(text);
     ulp_lint_free(&result);

@@ -97,7 +97,7 @@ static void expect_summary(const struct ulp_overflow_forecast *got, const char *
 {
     struct ulp_error error;
     char *out;
-    ck_ulp_ok(ulp_overflow_summary(got, 0, false, &out, &error), error);
+    ck_ulp_ok(ulp_overflow_text(got, 0, false, &out, &error), error);
     ck_assert_msg((strstr(out, text) != NULL) == wanted, "%s: %s", text, out);
     free(out);
 }
@@ -288,7 +288,7 @@ START_TEST(summary_and_refusal)
     struct ulp_error error;
     char *text;
     forecast(&graph, "e4m20", &x, 1, &got);
-    ck_ulp_ok(ulp_overflow_summary(&got, 0, false, &text, &error), error);
+    ck_ulp_ok(ulp_overflow_text(&got, 0, false, &text, &error), error);
     ck_assert_msg(strncmp(text,
                           "e4m20: overflows at 1 of 2 nodes: square (Mul)\n"
                           "  2 nodes in FP32: --keep 'square=fp32' --keep 'root=fp32'\n",

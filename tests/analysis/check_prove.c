@@ -203,7 +203,7 @@ START_TEST(reasons_and_places_are_given)
     ck_assert_int_eq(last->outputs[0].verdict, ULP_PROOF_NOT_PROVEN);
     ck_assert_int_eq(last->grew, 1); /* 300 is more than 40 */
     ck_assert(last->outputs[0].bound > 65504 && last->outputs[0].bound < 1e6);
-    ck_ulp_ok(ulp_proof_summary(&subject.proof, 0, false, &summary, &error), error);
+    ck_ulp_ok(ulp_proof_text(&subject.proof, 0, false, &summary, &error), error);
     ck_assert_msg(strncmp(summary, "FP16: 3 of 4 node outputs cannot overflow", 40) == 0, "%s",
                   summary);
     ck_assert_ptr_nonnull(strstr(summary, "the bound grew at node 1 b (Mul)"));
@@ -274,7 +274,7 @@ START_TEST(false_proofs_stay_refuted)
             (struct ulp_input_range){c->ranges[r].name, c->ranges[r].low, c->ranges[r].high};
     ck_ulp_ok(ulp_arithmetic_find(c->format, &lane, &error), error);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
-    ck_ulp_ok(ulp_prove(model, plan, &box, 1, &proof, &error), error);
+    ck_ulp_ok(ulp_proof_run(model, plan, &box, 1, &proof, &error), error);
     for (size_t n = 0; n < proof.node_count; n++) {
         found[n] = "pcn"[proof.nodes[n].outputs[0].verdict];
         found[n + 1] = 0;
@@ -422,7 +422,7 @@ START_TEST(samples_make_the_box)
                                 .range_count = 1,
                                 .samples = samples,
                                 .sample_count = 2};
-    ck_ulp_ok(ulp_prove(model, plan, &box, 1, &proof, &error), error);
+    ck_ulp_ok(ulp_proof_run(model, plan, &box, 1, &proof, &error), error);
     static const struct input_value wanted[] = {{"x", -6, 16}, {"z", 1, 10}, {"v", 1, 2}};
     ck_assert_uint_eq(proof.input_count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -431,7 +431,7 @@ START_TEST(samples_make_the_box)
         ck_assert(proof.inputs[i].sampled == (i < 2) && proof.inputs[i].given == (i == 2));
     }
     char *summary;
-    ck_ulp_ok(ulp_proof_summary(&proof, 0, false, &summary, &error), error);
+    ck_ulp_ok(ulp_proof_text(&proof, 0, false, &summary, &error), error);
     ck_assert_msg(strncmp(summary,
                           "FP16: none of the 2 node outputs can overflow for every x in [-6, 16] "
                           "(from the samples), 2 other inputs as below.",
@@ -440,12 +440,12 @@ START_TEST(samples_make_the_box)
     free(summary);
     ulp_proof_free(&proof);
     box.widen = 0.5;
-    ck_assert_int_eq(ulp_prove(model, plan, &box, 1, &proof, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_proof_run(model, plan, &box, 1, &proof, &error), ULP_ERROR_USAGE);
     box.widen = 1;
     static const double bad[] = {NAN, INFINITY};
     for (int b = 0; b < 2; b++) {
         ((float *)samples[1].items[0].tensor.data)[3] = (float)bad[b];
-        ck_assert_int_eq(ulp_prove(model, plan, &box, 1, &proof, &error), ULP_ERROR_INPUT);
+        ck_assert_int_eq(ulp_proof_run(model, plan, &box, 1, &proof, &error), ULP_ERROR_INPUT);
         ck_assert_ptr_nonnull(strstr(error.message, "input 'x' holds"));
     }
     for (int s = 0; s < 2; s++)
@@ -465,9 +465,9 @@ START_TEST(ranges_are_checked)
     struct ulp_error error;
     ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
-    ck_assert_int_eq(ulp_prove(model, plan,
-                               &(struct ulp_prove_box){.ranges = &wrong[_i], .range_count = 1}, 1,
-                               &proof, &error),
+    ck_assert_int_eq(ulp_proof_run(model, plan,
+                                   &(struct ulp_prove_box){.ranges = &wrong[_i], .range_count = 1},
+                                   1, &proof, &error),
                      ULP_ERROR_USAGE);
     ulp_plan_free(plan);
     ulp_model_free(model);

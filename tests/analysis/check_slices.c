@@ -200,7 +200,7 @@ START_TEST(found_by_node)
     for (size_t t = 0; t < comparison.tensor_count; t++)
         if (comparison.tensors[t].op && strcmp(comparison.tensors[t].op, "Conv") == 0)
             ck_assert(comparison.tensors[t].values[0].arithmetics[0].max_abs == 0);
-    ck_ulp_ok(ulp_comparison_summary(&comparison, 100, false, &text, &error), error);
+    ck_ulp_ok(ulp_comparison_text(&comparison, 100, false, &text, &error), error);
     ck_assert_ptr_nonnull(strstr(text, "is cut in 3 slices"));
     free(text);
     ulp_comparison_free(&comparison);
@@ -241,7 +241,7 @@ START_TEST(not_recorded)
     ck_assert(!conv->found && conv->elements == 0 && !classes->found && classes->elements == 5);
     char *text;
     struct ulp_error error;
-    ck_ulp_ok(ulp_comparison_summary(&comparison, 100, false, &text, &error), error);
+    ck_ulp_ok(ulp_comparison_text(&comparison, 100, false, &text, &error), error);
     ck_assert_ptr_nonnull(strstr(text, "its result was not recorded"));
     ck_assert_ptr_nonnull(strstr(text, "no count of slices"));
     free(text);

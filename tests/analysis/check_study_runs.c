@@ -130,7 +130,7 @@ START_TEST(conclusions)
     options.tolerance = 1e-3;
     struct ulp_study study =
         RUN(model, &inputs, options, "e8m{2..12}", "e8m6,round={rz,rne}", "e8m{2,3}");
-    ck_ulp_ok(ulp_study_summary(&study, 100, false, &text, &error), error);
+    ck_ulp_ok(ulp_study_text(&study, 100, false, &text, &error), error);
     size_t enough = 0; /* the fewest bits that every wider setting keeps to */
     for (size_t i = 0; i < 11; i++)
         if (!(study.settings[i].points[0].relative <= 1e-3))
@@ -423,7 +423,7 @@ START_TEST(overflows_and_decisions)
         ck_assert_ptr_null(study.settings[i].overflows);
     }
     ck_assert_uint_eq(study.series[1].fits[1].unusable, 9); /* equal indexes: no error */
-    ck_ulp_ok(ulp_study_summary(&study, 0, false, &text, &error), error);
+    ck_ulp_ok(ulp_study_text(&study, 0, false, &text, &error), error);
     ck_assert_ptr_nonnull(strstr(text, "exponent bits are missing"));
     free(text);
     ulp_study_free(&study);

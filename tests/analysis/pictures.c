@@ -177,7 +177,7 @@ enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_
                                           .run = {.thread_count = 2}};
     options.reference = test_arithmetic("mpfr:128");
     lane = test_arithmetic(arithmetic);
-    return ulp_compare_recordings(model, inputs, recordings, count, &options, out, error);
+    return ulp_comparison_run(model, inputs, recordings, count, &options, out, error);
 }
 
 struct ulp_comparison picture_compare_one(const struct ulp_recording *recording,

@@ -100,7 +100,7 @@ const char *fuzz_part(const uint8_t *bytes, size_t count)
         char *summary;
         if (audit.sample_count != 2)
             wrong = "an audit of other than two samples";
-        else if (ulp_report_summary(&audit, 100, false, &summary, &error) != ULP_OK)
+        else if (ulp_report_text(&audit, 100, false, &summary, &error) != ULP_OK)
             wrong = "an audit without a report";
         else
             free(summary);

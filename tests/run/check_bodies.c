@@ -370,7 +370,7 @@ START_TEST(reports_say_rounds)
     free(line);
     ck_assert_uint_eq(found, 5 * result.lane_count);
     char *summary;
-    ck_ulp_ok(ulp_report_summary(&result, 100, false, &summary, &error), error);
+    ck_ulp_ok(ulp_report_text(&result, 100, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "MatMul x3 "));
     for (const char *start = summary; *start; start += strcspn(start, "\n") + 1)
         ck_assert_uint_le(strcspn(start, "\n"), 100);

@@ -49,7 +49,7 @@ START_TEST(another_branch_is_said)
     struct ulp_error error;
     char *summary;
     ck_assert(test_crosses(&result, "max_abs=1000"));
-    ck_ulp_ok(ulp_report_summary(&result, 100, false, &summary, &error), error);
+    ck_ulp_ok(ulp_report_text(&result, 100, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "2 nodes are in branches"));
     free(summary);
     ulp_audit_free(&result);

@@ -103,7 +103,8 @@ static void compare_audits(struct worker *worker, int round)
 static bool prove_plan(struct worker *worker, int thread_count, struct ulp_proof *out)
 {
     struct ulp_error error;
-    return is_done(worker, ulp_prove(worker->model, worker->plan, NULL, thread_count, out, &error),
+    return is_done(worker,
+                   ulp_proof_run(worker->model, worker->plan, NULL, thread_count, out, &error),
                    &error);
 }
 

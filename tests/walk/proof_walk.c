@@ -135,7 +135,8 @@ static void prove(struct trip *trip, struct subject *subject, const struct ulp_t
                 (struct ulp_input_range){graph->inputs[i].name, graph->inputs[i].low,
                                          graph->inputs[i].high};
     set_stage(walk, "prove", graph);
-    if (!passes(trip, ulp_prove(subject->model, subject->plan, &box, 1, &subject->proof, &error),
+    if (!passes(trip,
+                ulp_proof_run(subject->model, subject->plan, &box, 1, &subject->proof, &error),
                 &error)) {
         walk->refused_proofs++;
         return;

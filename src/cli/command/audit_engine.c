@@ -66,9 +66,9 @@ enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct 
     enum ulp_status status = ulp_engine_map_costs(&lane->built, audit, LANE_NAME, &costs, error);
     if (status != ULP_OK)
         return status;
-    status = ulp_engine_map_costs_summary(&lane->built, &costs, COSTS_SHOWN,
-                                          terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                                          &summary, error);
+    status =
+        ulp_engine_map_costs_text(&lane->built, &costs, COSTS_SHOWN, terminal_width(STDOUT_FILENO),
+                                  use_colour(STDOUT_FILENO), &summary, error);
     if (status == ULP_OK)
         fputs(summary, stdout);
     free(summary);

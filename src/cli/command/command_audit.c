@@ -34,8 +34,8 @@ static int write_report(const struct audit_options *options, const struct audit_
         return fail(&error);
     if (options->engine && print_engine_verdict(engine, &error) != ULP_OK)
         return fail(&error);
-    if (ulp_report_summary(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                           &summary, &error) != ULP_OK)
+    if (ulp_report_text(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
+                        &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);

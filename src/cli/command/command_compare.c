@@ -230,8 +230,8 @@ static int report(const struct compare_options *options, const struct ulp_compar
 {
     struct ulp_error error;
     char *summary;
-    if (ulp_comparison_summary(comparison, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                               &summary, &error) != ULP_OK)
+    if (ulp_comparison_text(comparison, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                            &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
@@ -280,8 +280,8 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     compare_options.arithmetics = c->arithmetics;
     compare_options.progress = &observer;
     compare_options.recorded_inputs = c->recorded_inputs.count ? &c->recorded_inputs : NULL;
-    status = ulp_compare_recordings(c->model, &c->inputs, c->recordings, c->recording_count,
-                                    &compare_options, &c->comparison, error);
+    status = ulp_comparison_run(c->model, &c->inputs, c->recordings, c->recording_count,
+                                &compare_options, &c->comparison, error);
     progress_clear(&progress);
     return status;
 }

@@ -222,10 +222,10 @@ static enum ulp_status print_engine(const struct session *session, struct ulp_er
     char *summary;
     enum ulp_status status =
         options->path_count == 2
-            ? ulp_engine_map_changes_summary(&session->changes, options->shown, width, colour,
-                                             &summary, error)
-            : ulp_engine_map_summary(&session->built[0], &session->wishes, options->shown, width,
-                                     colour, &summary, error);
+            ? ulp_engine_map_changes_text(&session->changes, options->shown, width, colour,
+                                          &summary, error)
+            : ulp_engine_map_text(&session->built[0], &session->wishes, options->shown, width,
+                                  colour, &summary, error);
     if (status != ULP_OK)
         return status;
     fputs(summary, stdout);

@@ -242,7 +242,7 @@ static enum ulp_status report(const struct fit_options *options, const struct ul
 {
     char *summary = NULL;
     enum ulp_status status =
-        ulp_fit_summary(fit, probe, options->probe, options->all ? 0 : 12, &summary, error);
+        ulp_fit_text(fit, probe, options->probe, options->all ? 0 : 12, &summary, error);
     if (status == ULP_OK && options->json)
         status = ulp_fit_write_json(fit, probe, options->json, error);
     if (status == ULP_OK && probe)
@@ -263,7 +263,7 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
     if (status == ULP_OK)
         status = read_products(options, &list, error);
     if (status == ULP_OK)
-        status = ulp_fit_find(list.items, list.count, &options->wanted, &fit, error);
+        status = ulp_fit_run(list.items, list.count, &options->wanted, &fit, error);
     if (status == ULP_OK && options->probe)
         status = ulp_fit_probe_make(&fit, &list.items[0], &options->wanted, &probe, error);
     if (status == ULP_OK)

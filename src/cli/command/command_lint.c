@@ -65,9 +65,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     int64_t count = 0;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case OPTION_FOR:
-        options->lint.targets |= read_target(state, argument)->bit;
-        return 0;
+    case OPTION_FOR: options->lint.targets |= read_target(state, argument)->bit; return 0;
     case OPTION_PRECISIONS: options->lint.layer_precisions = argument; return 0;
     case OPTION_OUTPUT_TYPES: options->lint.layer_output_types = argument; return 0;
     case OPTION_JSON: options->json = argument; return 0;
@@ -147,8 +145,8 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
 {
     struct ulp_error error;
     char *summary;
-    if (ulp_lint_summary(result, options->shown, terminal_width(STDOUT_FILENO),
-                         use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
+    if (ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
+                      use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
         return fail(&error);
     if (options->common.quiet)
         summary[strcspn(summary, "\n") + 1] = '\0'; /* the verdict is the first line */
@@ -187,7 +185,7 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_re
     options->lint.dim_count = common->dim_count;
     options->lint.inputs = samples.count ? &samples.items[0].inputs : NULL;
     if (status == ULP_OK)
-        status = ulp_lint_model(*out, &options->lint, result, error);
+        status = ulp_lint_run(*out, &options->lint, result, error);
     free_samples(&samples);
     free(shape);
     return status;

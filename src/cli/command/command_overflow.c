@@ -169,8 +169,8 @@ static enum ulp_status scan(void *context, const struct sample *sample, struct u
 {
     struct making *making = context;
     const enum ulp_status status = prepare(making, sample, error);
-    return status == ULP_OK ? ulp_overflow_meter_scan(making->meter, sample->name,
-                                                      &sample->inputs, &making->observer, error)
+    return status == ULP_OK ? ulp_overflow_meter_scan(making->meter, sample->name, &sample->inputs,
+                                                      &making->observer, error)
                             : status;
 }
 
@@ -293,8 +293,8 @@ static int report(const struct overflow_options *options,
     struct ulp_error error;
     char *summary;
     ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
-    if (ulp_overflow_summary(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                             &summary, &error) != ULP_OK)
+    if (ulp_overflow_text(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                          &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);

@@ -97,7 +97,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
                                       .samples = sets,
                                       .sample_count = count,
                                       .widen = options->widen};
-    const enum ulp_status status = ulp_prove(model, plan, &box, common->threads, proof, error);
+    const enum ulp_status status = ulp_proof_run(model, plan, &box, common->threads, proof, error);
     free(sets);
     return status;
 }
@@ -140,8 +140,8 @@ static int report(const struct prove_options *options, const struct ulp_proof *p
 {
     struct ulp_error error;
     char *summary;
-    if (ulp_proof_summary(proof, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
-                          &error) != ULP_OK)
+    if (ulp_proof_text(proof, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
+                       &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);

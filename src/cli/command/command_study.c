@@ -328,8 +328,8 @@ static int print_summary(const struct ulp_study *study)
 {
     struct ulp_error error;
     char *summary;
-    if (ulp_study_summary(study, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
-                          &error) != ULP_OK)
+    if (ulp_study_text(study, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
+                       &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);

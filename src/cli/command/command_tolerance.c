@@ -146,8 +146,8 @@ static enum ulp_status measure_sample(struct working *work, const struct sample 
 {
     struct ulp_tolerance one;
     const bool first = !work->tolerance.memory;
-    enum ulp_status status = ulp_tolerance_measure(work->model, &sample->inputs, wanted,
-                                                   first ? &work->tolerance : &one, error);
+    enum ulp_status status = ulp_tolerance_run(work->model, &sample->inputs, wanted,
+                                               first ? &work->tolerance : &one, error);
     if (status != ULP_OK && work->samples.count > 1)
         ulp_fail_at(error, status, "%s", sample->name);
     if (status != ULP_OK || first)
@@ -228,8 +228,8 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
     struct ulp_error error;
     char *summary;
     const int verdict = options->check ? judge(options, tolerance) : ULP_OK;
-    if (ulp_tolerance_summary(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                              &summary, &error) != ULP_OK)
+    if (ulp_tolerance_text(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                           &summary, &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);

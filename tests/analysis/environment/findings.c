@@ -31,7 +31,7 @@ void digest_forecast(struct digest *digest)
     ck_assert_uint_ge(told, 5);
     const struct ulp_run_options run = {.thread_count = 1};
     CALL(ulp_overflow_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
-    CALL(ulp_overflow_summary(&forecast, 0, false, &text, e));
+    CALL(ulp_overflow_text(&forecast, 0, false, &text, e));
     CALL(ulp_overflow_write(&forecast, test_folder("forecast"), e));
     CALL(ulp_overflow_html(&forecast, test_folder("forecast/page.html"), e));
     add_bytes(digest, text, strlen(text));
@@ -65,10 +65,10 @@ void digest_comparison(struct digest *digest)
                                                 .run = run,
                                                 .progress = &observer,
                                                 .begins = tell_host};
-    CALL(ulp_compare_recordings(model, &inputs, &recording, 1, &options, &comparison, e));
+    CALL(ulp_comparison_run(model, &inputs, &recording, 1, &options, &comparison, e));
     ck_assert_uint_ge(told, 10);
     comparison.seconds = 0;
-    CALL(ulp_comparison_summary(&comparison, 100, false, &summary, e));
+    CALL(ulp_comparison_text(&comparison, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_comparison_write(&comparison, test_folder("comparison"), e));
     CALL(ulp_comparison_html(&comparison, test_folder("comparison/page.html"), e));
@@ -156,11 +156,11 @@ void digest_proof(struct digest *digest)
     CALL(ulp_arithmetic_find("fp16", &arithmetic, e));
     CALL(ulp_plan_create(model, &arithmetic, 1, &options, &plan, e));
     const struct ulp_prove_box box = {.ranges = &range, .range_count = 1};
-    CALL(ulp_prove(model, plan, &box, 2, &proof, e));
+    CALL(ulp_proof_run(model, plan, &box, 2, &proof, e));
     ck_assert_uint_gt(proof.counts[ULP_PROOF_PROVEN], 0);
     ck_assert_uint_gt(proof.counts[ULP_PROOF_NOT_PROVEN], 0);
     proof.seconds = 0;
-    CALL(ulp_proof_summary(&proof, 100, false, &text, e));
+    CALL(ulp_proof_text(&proof, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_proof_write(&proof, test_folder("proof"), e));
     add_file(digest, test_folder("proof/proof.json"));
@@ -186,13 +186,13 @@ void digest_tolerance(struct digest *digest)
                                             .progress = &observer,
                                             .begins = tell_host};
     CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
-    CALL(ulp_tolerance_measure(model, &inputs, &options, &tolerance, e));
+    CALL(ulp_tolerance_run(model, &inputs, &options, &tolerance, e));
     ck_assert_uint_ge(told, 10);
     const double excess = ulp_tolerance_excess(&tolerance.outputs[0], 1e-3, 1e-4);
     expect_state("ulp_tolerance_excess");
     add_bytes(digest, &excess, sizeof excess);
     tolerance.seconds = 0;
-    CALL(ulp_tolerance_summary(&tolerance, 100, false, &text, e));
+    CALL(ulp_tolerance_text(&tolerance, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_tolerance_write_json(&tolerance, test_folder("tolerance.json"), e));
     add_file(digest, test_folder("tolerance.json"));
@@ -220,12 +220,12 @@ void digest_fit(struct digest *digest)
     CALL(ulp_array_matmul(&c, &arithmetic, &a, &b, 1, e));
     const struct ulp_fit_product product = {.a = &a, .b = &b, .c = &c};
     const struct ulp_fit_options options = {.gpu = "h200", .operands = "tf32", .thread_count = 2};
-    CALL(ulp_fit_find(&product, 1, &options, &fit, e));
+    CALL(ulp_fit_run(&product, 1, &options, &fit, e));
     ck_assert_uint_ge(fit.consistent, 1);
     CALL(ulp_fit_probe_make(&fit, &product, &options, &probe, e));
     add_tensor(digest, &probe.a);
     add_tensor(digest, &probe.b);
-    CALL(ulp_fit_summary(&fit, &probe, "probe.npz", 0, &text, e));
+    CALL(ulp_fit_text(&fit, &probe, "probe.npz", 0, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_fit_write_json(&fit, &probe, test_folder("fit.json"), e));
     add_file(digest, test_folder("fit.json"));
@@ -280,7 +280,7 @@ void digest_study(struct digest *digest)
     const size_t worst = ulp_study_worst(&study, &study.series[0]);
     expect_state("ulp_study_worst");
     add_bytes(digest, &worst, sizeof worst);
-    CALL(ulp_study_summary(&study, 100, false, &text, e));
+    CALL(ulp_study_text(&study, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);
     CALL(ulp_study_write_json(&study, test_folder("study.json"), e));
@@ -298,9 +298,9 @@ void digest_lint(struct digest *digest)
     char *text;
     const struct ulp_lint_options options = {.layer_precisions = "exp:fp16",
                                              .layer_output_types = NULL};
-    CALL(ulp_lint_model(model, &options, &result, e));
+    CALL(ulp_lint_run(model, &options, &result, e));
     result.seconds = 0;
-    CALL(ulp_lint_summary(&result, 3, 100, false, &text, e));
+    CALL(ulp_lint_text(&result, 3, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_lint_write_json(&result, test_folder("lint.json"), e));
     CALL(ulp_lint_html(&result, test_folder("lint.html"), e));

@@ -162,7 +162,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     CALL(ulp_report_junit(audit, limits, 1, true, test_folder("out.xml"), e));
     add_file(digest, test_folder("out.xml"));
     free(crossings.items);
-    CALL(ulp_report_summary(audit, 100, false, &summary, e));
+    CALL(ulp_report_text(audit, 100, false, &summary, e));
     const struct ulp_choice choice = {"first", 2, (const size_t[]){0, 0},
                                       (const char *const[]){"a", "b"}, true};
     char *text;
