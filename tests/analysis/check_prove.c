@@ -372,7 +372,7 @@ START_TEST(words_do_not_depend_on_memory)
             ULP_OK)
             break;
         if (ulp_plan_create(model, &lane, 1, NULL, &plan, &error) == ULP_OK) {
-            if (ulp_prove(model, plan, &box, 1, &proof, &error) == ULP_OK) {
+            if (ulp_proof_run(model, plan, &box, 1, &proof, &error) == ULP_OK) {
                 const size_t hidden = proof.nodes[0].hidden_count;
                 ck_assert_msg(hidden > 0 && hidden < 64, "%zu hidden within %zu bytes: %s", hidden,
                               limit, proof.nodes[0].reason);
