@@ -128,10 +128,11 @@ done
 python3 - <<'END' || fail "searches on samples of several shapes"
 import json, math
 names = [0, 1, 2, 3, 4, 6]
-for what, samples in (('plan', lambda j: j['after']['samples']), ('bits', lambda j: j['samples'])):
+for what in ('plan', 'bits'):
     found = json.load(open(f'found/{what}.json'))
-    assert found['met'] and [s['sample'] for s in samples(found)] == [f'finite/s{i}.npz' for i in names]
-    for i, sample in zip(names, samples(found)):
+    samples = found['after']['samples']
+    assert found['met'] and [s['sample'] for s in samples] == [f'finite/s{i}.npz' for i in names]
+    for i, sample in zip(names, samples):
         lane, = json.load(open(f'{what}{i}/report.json'))['lanes']
         said, = {o['entire']['sqnr_db'] for n in lane['nodes'] for o in n['outputs'] if o['name'] == sample['output']}
         # the same run, measured by the same sums
