@@ -1,5 +1,11 @@
 #include "lint_cases.h"
 
+/* Weights of 2 x 2 in blocks along an axis. */
+#define SCALES(scales, weights, axis, block)                                                 \
+    "(float[1,2] x) => (float[1,2] y) <int8[2,2] w = {" weights "}, float[1,2] s = {" scales \
+    "}> { "                                                                                  \
+    "[d] d = DequantizeLinear <axis = " axis ", block_size = " block "> (w, s) y = MatMul(x, d) }"
+
 const struct lint_case lint_cases[] = {
     {.rule = "option-removed",
      .opset = 17,
@@ -471,5 +477,47 @@ const struct lint_case lint_cases[] = {
      .clean = "(float[2] x) => (float[2] y) <float s = {1}, float t = {1}, int8 z = {0}, int8[2] w "
               "= {1, 2}> { [d] d = DequantizeLinear(w, s, z) [q] q = QuantizeLinear(d, t, z) e = "
               "DequantizeLinear(q, t, z) y = Mul(x, e) }"},
+    /* a NaN among scales */
+    {.rule = "scale-nan",
+     .opset = 21,
+     .count = 1,
+     .says = "d: 1 of 2 scales is NaN or infinite, the first is number 1: all that they scale "
+             "becomes NaN",
+     .found = SCALES("1, nan", "127, 1, 100, 2", "0", "2"),
+     .clean = SCALES("1, 0.5", "127, 1, 100, 2", "0", "2")},
+    {.rule = "scale-zero",
+     .opset = 21,
+     .count = 1,
+     .says = "d: 2 elements that are not zero have a scale of zero, the first such scale is number "
+             "1: they become 0",
+     .found = SCALES("1, 0", "127, 1, 100, 2", "0", "2"),
+     .clean = SCALES("1, 0", "127, 0, 100, 0", "0", "2")},
+    {.rule = "scale-subnormal",
+     .opset = 21,
+     .count = 1,
+     .says = "d: 1 of 2 scales are below 2^-126, the smallest normal FLOAT",
+     .found = SCALES("1, 1e-40", "127, 1, 100, 2", "0", "2"),
+     .clean = SCALES("1, 1e-30", "127, 1, 100, 2", "0", "2")},
+    {.rule = "scale-axis",
+     .opset = 21,
+     .count = 1,
+     .says = "d: blocks of 2 lie along axis 1, and 'm' (MatMul) sums along the other one",
+     .found =
+         "(float[1,2] x) => (float[1,2] y) <int8[2,2] w = {127, 1, 100, 2}, float[2,1] s = {1, 1}> "
+         "{ [d] d = DequantizeLinear <axis = 1, block_size = 2> (w, s) [m] y = MatMul(x, d) }",
+     .clean = SCALES("1, 1", "127, 1, 100, 2", "0", "2")},
+    {.rule = "scale-off",
+     .opset = 21,
+     .count = 1,
+     .says = "d: in 1 of 4 blocks no element is above 63.5, half of the largest INT8, as one is in "
+             "the others; the first has scale number 3",
+     .found = "(float[1,2] x) => (float[1,4] y) <int8[2,4] w = {127, 127, 127, 1, 100, 2, 3, 63}, "
+              "float[1,4] s = "
+              "{1, 1, 1, 1}> { [d] d = DequantizeLinear <axis = 0, block_size = 2> (w, s) y = "
+              "MatMul(x, d) }",
+     .clean = "(float[1,2] x) => (float[1,4] y) <int8[2,4] w = {127, 127, 127, 1, 100, 2, 3, 64}, "
+              "float[1,4] s = "
+              "{1, 1, 1, 1}> { [d] d = DequantizeLinear <axis = 0, block_size = 2> (w, s) y = "
+              "MatMul(x, d) }"},
 };
 const int lint_case_count = sizeof lint_cases / sizeof *lint_cases;
