@@ -69,6 +69,9 @@ static const struct proof_case {
      -1, 1, "ppppppn"},
     {"a = Mul(x, 1.702)\ns = Sigmoid(a)\ny = Mul(s, x)", -3e4, 3e4, "ppp"},
     {"g = Gather(w64x8, i_t) axis=0\ny = Mul(g, 60000.0)", 0, 63, "pp"},
+    /* constants alone overflow as others do */
+    {"a = Mul(60000.0, 2.0)\ny = Add(x, a)", -1, 1, "nc"},
+    {"a = Mul(30000.0, 2.0)\ny = Add(x, a)", -1, 1, "pp"},
     {"k = Transpose(z) perm=0,2,1\ns = MatMul(x, k)\nc = Mul(s, 0.25)\nm = Add(c, w3)\n"
      "p = Softmax(m) axis=2\ny = MatMul(p, v)",
      -30, 30, "pppppp"},

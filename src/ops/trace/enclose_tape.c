@@ -257,15 +257,26 @@ static uint32_t join_results(struct evaluation *v, int i, size_t n, const struct
     return ulp_enclosing_add_joint(v->trace, joint);
 }
 
+static bool is_stored(const struct evaluation *v, int o)
+{
+    return v->call->outputs[o].tensor && v->call->tape->outputs[o] >= 0;
+}
+
+/* One for each row? */
+static bool is_one(const struct ulp_tape *tape, int i, const struct ulp_operand *to)
+{
+    return i >= 0 && tape->instructions[i].per_row && !to->position_offset && !to->position_stride;
+}
+
 static void open_output(struct evaluation *v, int o, size_t n, struct stored *out)
 {
     const struct ulp_tape *tape = v->call->tape;
     const struct ulp_operand *to = &v->call->outputs[o];
     const int i = tape->outputs[o];
     *out = (struct stored){.to = to, .instruction = i};
-    if (!to->tensor || i < 0)
+    if (!is_stored(v, o))
         return;
-    out->one = tape->instructions[i].per_row && !to->position_offset && !to->position_stride;
+    out->one = is_one(tape, i, to);
     out->named = is_named(to);
     out->format = to->storage ? ulp_enclosing_format(v->trace->enclosing, to->storage)
                               : v->arithmetic.storage;
@@ -319,9 +330,7 @@ static void store_empty(struct evaluation *v, size_t row)
     ulp_interval_set(&anything, 0, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
     for (int o = 0; o < tape->output_count; o++) {
         const struct ulp_operand *to = &v->call->outputs[o];
-        const int i = tape->outputs[o];
-        if (!to->tensor || i < 0 || !tape->instructions[i].per_row || to->position_offset ||
-            to->position_stride)
+        if (!is_stored(v, o) || !is_one(tape, tape->outputs[o], to))
             continue;
         const int64_t place = place_of(to, row, 0);
         if (!is_named(to))
@@ -491,6 +500,22 @@ static enum ulp_status run_numbers(const struct evaluation *v, struct ulp_error 
     return ulp_tape_run(&own, error);
 }
 
+/* Is a result of numbers infinite? Whether they are so in the model (a mask) or a step overflows,
+ * intervals tell. */
+static bool gives_infinity(const struct evaluation *v)
+{
+    const struct ulp_tape *tape = v->call->tape;
+    const struct ulp_rows *rows = v->call->rows;
+    for (int o = 0; o < tape->output_count; o++) {
+        const struct ulp_operand *to = &v->call->outputs[o];
+        const size_t n = is_one(tape, tape->outputs[o], to) ? 1 : rows->row_length;
+        for (size_t e = 0; is_stored(v, o) && is_named(to) && e < rows->row_count * n; e++)
+            if (isinf(((const double *)to->tensor->data)[place_of(to, e / n, (int64_t)(e % n))]))
+                return true;
+    }
+    return false;
+}
+
 enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
                                    struct ulp_error *error)
 {
@@ -502,11 +527,15 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
     const struct ulp_rows *rows = call->rows;
     v.rule = ulp_interval_rule_make(&v.arithmetic);
     v.by_rows = has_rows(call->tape) || rows->window;
-    if (!rows->row_count || !(reads_names(call) || is_wide(&v)))
-        return run_numbers(&v, error);
+    enum ulp_status status = ULP_OK;
+    if (!rows->row_count || !(reads_names(call) || is_wide(&v))) {
+        status = run_numbers(&v, error);
+        if (status != ULP_OK || !gives_infinity(&v))
+            return status;
+    }
     const size_t most =
         rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1;
-    enum ulp_status status = ulp_enclosing_reserve(trace, most, error);
+    status = ulp_enclosing_reserve(trace, most, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&v.scratch, trace->budget, error);
     if (status != ULP_OK)
