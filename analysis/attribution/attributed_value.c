@@ -29,11 +29,6 @@ static int find_slot(const struct ulp_plan *plan, const char *name, size_t lengt
     return -1;
 }
 
-static bool is_computed(const struct ulp_block *block, int slot)
-{
-    return ulp_block_producer(block, slot) && !block->slots[slot].constant;
-}
-
 /* "i,j" up to the bracket, an element of a value of that shape. */
 static enum ulp_status read_index(const char *output, const char *text, const char *end,
                                   const struct ulp_tensor *shape, size_t *out,
@@ -73,7 +68,7 @@ static enum ulp_status read_term(const struct ulp_plan *plan, const char *output
     }
     if (out->slot < 0)
         return fail_output(output, "there is no such value", error);
-    if (!is_computed(plan->main, out->slot))
+    if (!ulp_block_computes(plan->main, out->slot))
         return fail_output(output, "no node computes it", error);
     return out->one ? read_index(output, bracket + 1, end - 1, &plan->main->slots[out->slot].shape,
                                  &out->index, error)
@@ -118,7 +113,7 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
             return status;
     }
     for (size_t i = 0; !output && i < block->output_count; i++)
-        if (is_computed(block, block->outputs[i]))
+        if (ulp_block_computes(block, block->outputs[i]))
             attributor->targets[attributor->target_count++] =
                 (struct ulp_attributed_value){.slot = block->outputs[i], .sign = 1};
     for (size_t t = 0; t < attributor->target_count; t++)

@@ -55,12 +55,42 @@ static void add(struct ulp_judgement *out, double ratio, const char *output, con
     *out = (struct ulp_judgement){ratio, output, metric, value};
 }
 
-static bool is_judged(const struct ulp_emulation *emulation, const char *output)
+static const char *name_of(const struct ulp_emulation *emulation, size_t o)
 {
+    return ulp_model_output(emulation->plan->model, o).name;
+}
+
+static bool is_meant(const struct ulp_limit *limit, const char *output)
+{
+    return !limit->output || strcmp(limit->output, output) == 0;
+}
+
+static bool is_judged(const struct ulp_emulation *emulation, size_t o)
+{
+    const struct ulp_block *main = emulation->plan->main;
+    bool meant = false;
     for (size_t t = 0; t < emulation->limit_count; t++)
-        if (!emulation->limits[t].output || strcmp(emulation->limits[t].output, output) == 0)
-            return true;
-    return false;
+        meant |= is_meant(&emulation->limits[t], name_of(emulation, o));
+    return meant && ulp_block_computes(main, main->outputs[o]);
+}
+
+/* Every limit needs an output that a node computes. */
+static enum ulp_status check_limits(const struct ulp_emulation *emulation, struct ulp_error *error)
+{
+    for (size_t t = 0; t < emulation->limit_count; t++) {
+        const struct ulp_limit *limit = &emulation->limits[t];
+        bool any = false;
+        for (size_t o = 0; o < ulp_model_output_count(emulation->plan->model); o++)
+            any |= is_meant(limit, name_of(emulation, o)) && is_judged(emulation, o);
+        if (!any)
+            return ulp_judge_fail(
+                &(struct ulp_unjudged){.name = limit->output,
+                                       .reason = limit->output
+                                                     ? "is computed by no node"
+                                                     : ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)},
+                error);
+    }
+    return ULP_OK;
 }
 
 enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
@@ -78,24 +108,19 @@ enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation
 {
     const struct ulp_emulated *given = &emulation->given;
     const size_t outputs = ulp_model_output_count(given->model);
-    if (!outputs)
-        return ulp_judge_fail(&(struct ulp_unjudged){.reason =
-                                                         ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)},
-                              error);
-    for (size_t s = 0; s < given->sample_count; s++)
+    const enum ulp_status status = check_limits(emulation, error);
+    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++)
         for (size_t o = 0; o < outputs; o++) {
-            const char *name = ulp_model_output(given->model, o).name;
             const enum ulp_crossing_kind kind =
-                is_judged(emulation, name)
-                    ? ulp_judge_reference(&emulation->truths[s].items[o].tensor)
-                    : ULP_CROSSED_VALUE;
+                is_judged(emulation, o) ? ulp_judge_reference(&emulation->truths[s].items[o].tensor)
+                                        : ULP_CROSSED_VALUE;
             if (kind != ULP_CROSSED_VALUE)
-                return ulp_judge_fail(&(struct ulp_unjudged){.name = name,
+                return ulp_judge_fail(&(struct ulp_unjudged){.name = name_of(emulation, o),
                                                              .sample = given->samples[s].name,
                                                              .reason = ulp_judge_reason(kind)},
                                       error);
         }
-    return ULP_OK;
+    return status;
 }
 
 /* The o-th output's metrics by all limits on it. */
@@ -103,7 +128,7 @@ static void judge_metrics(const struct ulp_emulation *emulation, size_t o,
                           const struct ulp_metrics *metrics, bool is_float,
                           struct ulp_judgement *out)
 {
-    const char *name = ulp_model_output(emulation->plan->model, o).name; /* outlives both */
+    const char *name = name_of(emulation, o); /* outlives both */
     enum ulp_crossing_kind kind = ulp_judge_metrics(metrics);
     if (!emulation->follows && metrics->diverged)
         emulation->decided[o] = true;
@@ -118,7 +143,7 @@ static void judge_metrics(const struct ulp_emulation *emulation, size_t o,
     for (size_t t = 0; t < emulation->limit_count; t++) {
         const struct ulp_limit *limit = &emulation->limits[t];
         const double figure = ulp_figure_get(metrics, limit->figure);
-        if (!limit->output || strcmp(limit->output, name) == 0)
+        if (is_meant(limit, name))
             add(out, is_float ? find_ratio(limit, figure) : 0, name,
                 ulp_figure_rows[limit->figure].name, figure);
     }
@@ -135,12 +160,11 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                   .metric = ulp_judge_name(ULP_CROSSED_NO_OUTPUT)};
     bool any = false;
     for (size_t o = 0; o < truth->count && status == ULP_OK; o++) {
-        const char *name = ulp_model_output(emulation->plan->model, o).name;
         const struct ulp_tensor *exact = &truth->items[o].tensor;
         const bool is_float = ulp_element_is_float(exact->element);
         struct ulp_metrics metrics;
         struct ulp_format format = {0};
-        if (!is_judged(emulation, name))
+        if (!is_judged(emulation, o))
             continue;
         if (!any)
             *out = (struct ulp_judgement){0};
@@ -148,8 +172,8 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         if (is_float)
             status = ulp_lane_format(&emulation->plan->lanes[1], exact->type, &format, error);
         if (status == ULP_OK)
-            status = ulp_metrics_measure_on(ulp_tensor_set_find(outputs, name), exact, &format,
-                                            emulation->pool, &metrics, error);
+            status = ulp_metrics_measure_on(ulp_tensor_set_find(outputs, name_of(emulation, o)),
+                                            exact, &format, emulation->pool, &metrics, error);
         if (status == ULP_OK)
             judge_metrics(emulation, o, &metrics, is_float, out);
     }

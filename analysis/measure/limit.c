@@ -325,7 +325,7 @@ static enum ulp_status find_scope(const char *limit, const struct names *lanes,
     if (!text.length)
         ulp_text_show(&text, "'%.*s' is neither an arithmetic of the audit nor an output",
                       (int)length, limit);
-    ulp_text_add(&text, " (outputs:");
+    ulp_text_add(&text, outputs->count ? " (outputs:" : " (outputs: none");
     for (size_t o = 0; o < outputs->count && o < 8; o++)
         ulp_text_show(&text, "%s %s", o ? "," : "", outputs->name(outputs->context, o));
     ulp_text_add(&text, outputs->count > 8 ? ", ...)" : ")");

@@ -84,11 +84,12 @@ static double add_range(struct ulp_overflow_output *output, const struct ulp_ten
                       : i < exact->count ? fabs(ulp_tensor_get(exact, i))
                                          : INFINITY;
         if (saturates && is_mask(&output->format, exact ? size : 0, t)) {
-            output->masked = true;
+            output->masked = output->finite = true;
             continue;
         }
         if (!isfinite(size) && ulp_judge_is_finite(truth, i))
             size = ulp_math_min(fabs(t), DBL_MAX); /* or more */
+        output->finite |= isfinite(size);
         if (!isfinite(size) || size == 0)
             continue;
         largest = ulp_math_max(largest, size);

@@ -369,8 +369,9 @@ static enum ulp_status judge_outputs(struct ulp_overflow_meter *meter, struct ul
     const struct ulp_block *block = meter->forward.plan->main;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < block->output_count && status == ULP_OK; o++)
-        status = ulp_overflow_judge_output(meter, block->slots[block->outputs[o]].name,
-                                           find_value(meter, block->outputs[o]), error);
+        if (ulp_block_computes(block, block->outputs[o]))
+            status = ulp_overflow_judge_output(meter, block->slots[block->outputs[o]].name,
+                                               find_value(meter, block->outputs[o]), error);
     return status;
 }
 
@@ -430,6 +431,14 @@ static enum ulp_status run_sample(struct ulp_overflow_meter *meter,
     return status;
 }
 
+static bool computes_output(const struct ulp_block *block)
+{
+    for (size_t o = 0; o < block->output_count; o++)
+        if (ulp_block_computes(block, block->outputs[o]))
+            return true;
+    return false;
+}
+
 enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char *name,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
@@ -443,7 +452,7 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
     meter->sample = forecast->sample_count++;
     const bool added =
         ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
-        (meter->forward.plan->main->output_count || forecast->sample_count > 1 ||
+        (computes_output(meter->forward.plan->main) || forecast->sample_count > 1 ||
          ulp_unjudged_add(forecast->memory, &forecast->unjudged,
                           (struct ulp_unjudged){.reason =
                                                     ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));

@@ -1,4 +1,5 @@
 /* The forecast on the terminal: a verdict on each arithmetic, then the nodes it is about. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,20 +145,27 @@ static size_t add_count(struct ulp_text *text, const struct ulp_overflow_lane *l
     return count;
 }
 
+/* The first of those that are counted. */
+static const struct ulp_overflow_node *find_first(const struct ulp_overflow_lane *lane)
+{
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_overflow_node *node = &lane->nodes[n];
+        if (node->born && (!lane->harmful_count || node->effect == ULP_OVERFLOW_POISONS ||
+                           node->effect == ULP_OVERFLOW_SPOILS))
+            return node;
+    }
+    return NULL;
+}
+
 /* "overflows at 3 of 40 nodes: NAME (OP) and 2 more" */
 static void add_born(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
-    const bool harmful = lane->harmful_count > 0;
+    const struct ulp_overflow_node *first = find_first(lane);
     const size_t count = add_count(page->out, lane);
     ulp_text_add(page->out, ": ");
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_overflow_node *node = &lane->nodes[n];
-        if (!node->born || (harmful && node->effect != ULP_OVERFLOW_POISONS &&
-                            node->effect != ULP_OVERFLOW_SPOILS))
-            continue;
-        ulp_page_name(page, node->name, 60 + (int)strlen(node->op));
-        ulp_text_add(page->out, " (%s)", node->op);
-        break;
+    if (first) {
+        ulp_page_name(page, first->name, 60 + (int)strlen(first->op));
+        ulp_text_add(page->out, " (%s)", first->op);
     }
     if (count > 1)
         ulp_text_add(page->out, " and %zu more", count - 1);
@@ -184,6 +192,7 @@ static void add_nonfinite(struct ulp_text *out, size_t count)
 /* The best remedy, and what came of it beside what is without any. */
 static void add_best_remedy(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
+    const struct ulp_overflow_node *first = find_first(lane);
     const struct ulp_overflow_remedy *as_it_is = lane->remedies, *best = as_it_is;
     for (size_t r = 1; r < lane->remedy_count; r++)
         if (is_better(&lane->remedies[r], best))
@@ -192,6 +201,9 @@ static void add_best_remedy(const struct ulp_page *page, const struct ulp_overfl
         return;
     if (best == as_it_is) {
         ulp_text_add(page->out, "; nothing that was tried helps");
+        if (first && find_worst(first)->largest > FLT_MAX)
+            ulp_text_add(page->out, ". Its values reach %s: " ULP_BEYOND_FP32,
+                         ULP_REACH(find_worst(first)->largest));
         return;
     }
     ulp_text_show(page->out, "; %s: ", best->what);
@@ -248,10 +260,20 @@ static size_t count_masked(const struct ulp_overflow_lane *lane)
     return count;
 }
 
+static bool has_values(const struct ulp_overflow_lane *lane)
+{
+    bool any = false;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            any |= lane->nodes[n].outputs[o].finite;
+    return any;
+}
+
 static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
     const struct ulp_overflow_node *nearest = find_nearest(lane);
     const size_t masked = count_masked(lane);
+    const char *s = lane->node_count == 1 ? "" : "s";
     struct ulp_text text = {0};
     const struct ulp_page inner = make_inner(&text);
     ulp_text_add(page->out, "%s", lane->harmful_count ? page->red : "");
@@ -260,10 +282,11 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_l
         add_born(&inner, lane);
         add_best_remedy(&inner, lane);
     } else if (nearest && isinf(find_worst(nearest)->headroom_bits)) {
-        ulp_text_add(&text, "nothing overflows at %zu nodes; all values are zero%s",
-                     lane->node_count, masked ? " or masks" : "");
+        ulp_text_add(&text, "nothing overflows at %zu node%s; ", lane->node_count, s);
+        ulp_text_add(&text, has_values(lane) ? "all values are zero%s" : "no value is finite",
+                     masked ? " or masks" : "");
     } else if (nearest) {
-        ulp_text_add(&text, "nothing overflows at %zu nodes; ", lane->node_count);
+        ulp_text_add(&text, "nothing overflows at %zu node%s; ", lane->node_count, s);
         ulp_text_show(&text, "the nearest, %s (%s), is %.1f bits below the largest number",
                       nearest->name, nearest->op, show_bits(find_worst(nearest)->headroom_bits));
     } else {

@@ -85,9 +85,11 @@ static enum ulp_status scan_sample(struct ulp_overflow_meter *meter,
     if (status == ULP_OK)
         status = ulp_plan_run(meter->fast, inputs, &options, &observer, 1, keep ? &outputs : NULL,
                               NULL, error);
+    const struct ulp_block *main = meter->fast ? meter->fast->main : NULL;
     for (size_t o = 0; o < outputs.count && status == ULP_OK; o++)
-        status = ulp_overflow_judge_output(meter, outputs.items[o].name, &outputs.items[o].tensor,
-                                           error);
+        if (ulp_block_computes(main, main->outputs[o]))
+            status = ulp_overflow_judge_output(meter, outputs.items[o].name,
+                                               &outputs.items[o].tensor, error);
     ulp_tensor_set_free(&outputs);
     *near = scan.near;
     return status;

@@ -2,8 +2,10 @@
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/report/report.h"
+#include "analysis/writing/columns.h"
 #include "number/function/math.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -274,7 +276,7 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     if (born->zeroed)
         ulp_text_show(out, "whose input %s has become 0", born->zeroed);
     else
-        ulp_text_show(out, "whose exact values reach %s%.3g", fits ? "only " : "", most);
+        ulp_text_show(out, "whose exact values reach %s%s", fits ? "only " : "", ULP_REACH(most));
     if (overflow && overflow->constant >= 0)
         ulp_text_show(out, ", by constant %s", lane->constants[overflow->constant].name);
     ulp_text_add(out, ". ");
@@ -284,6 +286,8 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         add_error(out, worst);
     else
         ulp_text_add(out, "No output can be compared");
+    if (most > FLT_MAX)
+        ulp_text_add(out, ". " ULP_BEYOND_FP32);
 }
 
 /* Of outputs that have diverged the one that is worst with the reference's decisions. */

@@ -74,8 +74,9 @@ const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *na
 
 enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_error *error)
 {
+    ulp_text_put(text, "", 0); /* nothing at all is a text, too */
     *out = text->data;
-    if (!text->failed && text->data)
+    if (!text->failed)
         return ULP_OK;
     ulp_text_free(text);
     *out = NULL;

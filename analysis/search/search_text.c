@@ -70,12 +70,14 @@ static const struct ulp_search_sample *find_worst(const struct ulp_search_sample
     return worst;
 }
 
-/* "logits is at sqnr_db 63.1", "logits has no element to compare" */
+/* "logits is at sqnr_db 63.1", "logits equals the reference", "logits has no element to compare" */
 static void add_figure(struct ulp_text *out, const struct ulp_search_sample *sample)
 {
     const char *reason = ulp_judge_find_reason(sample->metric);
     if (reason)
         ulp_text_show(out, "%s %s", sample->output, reason);
+    else if (sample->value == INFINITY && strcmp(sample->metric, "sqnr_db") == 0)
+        ulp_text_show(out, "%s equals the reference", sample->output);
     else
         ulp_text_show(out, "%s is at %s %.4g", sample->output, sample->metric, sample->value);
 }
@@ -148,7 +150,11 @@ static void add_plan_verdict(struct ulp_text *out, const struct ulp_search *foun
     if (found->before <= 1) {
         add_nothing(out, found);
     } else if (!reaches && found->kept_count == 0) {
-        ulp_text_add(out, "No node may be kept.\n");
+        ulp_text_add(out, "No plan meets ");
+        add_tolerances(out, found);
+        ulp_text_show(out, ": no node may be kept in %s, and ", widest(found));
+        add_figure(out, find_worst(found->before_samples, found->before_count));
+        ulp_text_add(out, ".\n");
     } else {
         if (!reaches) {
             ulp_text_add(out, "No plan meets ");
@@ -192,15 +198,21 @@ static void add_uniform(struct ulp_text *out, const struct ulp_search *found)
 
 static void add_minimal(struct ulp_text *out, const struct ulp_search *found)
 {
-    if (found->minimal)
-        ulp_text_add(
-            out,
-            "No single layer can do with fewer bits: each of the %zu that could have them was "
-            "tried. To first order, fractions of bits allowed, the least would be %.4g bits.\n",
-            found->tried, found->relaxed);
-    else if (found->timed_out)
+    if (found->minimal) {
+        if (found->tried)
+            ulp_text_add(out,
+                         "No single layer can do with fewer bits: each of the %zu that could have "
+                         "them was tried.",
+                         found->tried);
+        else
+            ulp_text_add(out, "No layer can have fewer bits.");
+        ulp_text_add(out,
+                     " To first order, fractions of bits allowed, the least would be %.4g bits.\n",
+                     found->relaxed);
+    } else if (found->timed_out) {
         ulp_text_add(out, "The time was over before every layer was tried with fewer bits: this is "
                           "the best so far.\n");
+    }
     if (found->met && found->layer_count && !isfinite(found->predicted))
         ulp_text_add(out, "What other inputs do cannot be told to first order, as somewhere the "
                           "error has no finite derivative: give more of them as --inputs.\n");

@@ -231,6 +231,8 @@ enum ulp_status ulp_trial_sums_conclude(const struct ulp_studying *s,
 {
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < sums->output_count && status == ULP_OK; o++)
-        status = conclude_output(s, sums, o, &s->out->settings[setting].points[o].trials, error);
+        if (!ulp_study_is_missing(&s->out->settings[setting].points[o]))
+            status =
+                conclude_output(s, sums, o, &s->out->settings[setting].points[o].trials, error);
     return status;
 }

@@ -22,7 +22,6 @@ struct measuring {
     struct ulp_plan *plan;
     struct ulp_attributor *attributor;
     struct ulp_tensor_set outputs[2]; /* the reference's and the arithmetic's */
-    bool computed;                    /* a node computes an output */
 };
 
 /* Both lanes, and what their nodes introduce. */
@@ -111,20 +110,25 @@ static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
 static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
+    const struct ulp_block *main = m->plan->main;
     const size_t count = m->outputs[0].count;
+    bool any = false;
     m->out->outputs = ulp_arena_take(m->out->memory, count + 1, sizeof *m->out->outputs);
     if (!m->out->outputs)
         return ulp_out_of_memory(error);
     for (size_t o = 0; o < count && status == ULP_OK; o++) {
         const struct ulp_named_tensor *reference = &m->outputs[0].items[o],
                                       *own = &m->outputs[1].items[o];
+        if (!ulp_block_computes(main, main->outputs[o]))
+            continue;
+        any = true;
         const enum ulp_crossing_kind kind = judge_output(&reference->tensor, &own->tensor);
         if (kind != ULP_CROSSED_VALUE)
             status = add_unjudged(m, reference->name, kind, error);
         else if (ulp_element_is_float(reference->tensor.element))
             status = add_output(m, reference->name, &reference->tensor, &own->tensor, error);
     }
-    if (status == ULP_OK && !count)
+    if (status == ULP_OK && !any)
         status = add_unjudged(m, NULL, ULP_CROSSED_NO_OUTPUT, error);
     if (status != ULP_OK || m->out->output_count)
         return status;
@@ -220,19 +224,6 @@ static double round_up(double x)
     return digits * unit;
 }
 
-/* Is there an output that is no constant and no input? */
-static bool computes_output(const struct ulp_block *main)
-{
-    for (size_t o = 0; o < main->output_count; o++) {
-        bool given = main->slots[main->outputs[o]].constant != NULL;
-        for (size_t i = 0; i < main->input_count; i++)
-            given |= main->inputs[i] == main->outputs[o];
-        if (!given)
-            return true;
-    }
-    return false;
-}
-
 static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *error)
 {
     char name[] = "own";
@@ -248,9 +239,8 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                                                 .progress = m->options->progress,
                                                 .begins = m->options->begins};
     struct ulp_comparison comparison = {0};
-    enum ulp_status status = !m->computed ? ULP_OK
-                                          : ulp_comparison_run(m->model, m->inputs, &recording, 1,
-                                                               &options, &comparison, error);
+    enum ulp_status status =
+        ulp_comparison_run(m->model, m->inputs, &recording, 1, &options, &comparison, error);
     if (status != ULP_OK)
         return status;
     m->out->trials = comparison.trials;
@@ -298,10 +288,8 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
         out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
         status = out->arithmetic ? ULP_OK : ulp_out_of_memory(error);
     }
-    if (status == ULP_OK) {
-        m->computed = computes_output(m->plan->main);
+    if (status == ULP_OK)
         status = add_outputs(m, error);
-    }
     if (status == ULP_OK)
         status = add_bounds(m, error);
     ulp_attributor_free(m->attributor);

@@ -1,6 +1,7 @@
 /* What texts for the terminal are made with. */
 #include "analysis/writing/columns.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,12 @@ const char *ulp_page_figure(char text[ULP_FIGURE_BYTES], const char *format, dou
     if (isnan(value))
         return "-";
     snprintf(text, ULP_FIGURE_BYTES, format, value);
+    return text;
+}
+
+const char *ulp_page_reach(char text[ULP_FIGURE_BYTES], double largest)
+{
+    snprintf(text, ULP_FIGURE_BYTES, largest < DBL_MAX ? "%.3g" : "more than %.2g", largest);
     return text;
 }
 

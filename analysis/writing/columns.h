@@ -32,6 +32,12 @@ size_t ulp_page_columns(const char *text, size_t length);
  * block it stands in. */
 const char *ulp_page_figure(char text[ULP_FIGURE_BYTES], const char *format, double value);
 #define ULP_FIGURE(format, value) ulp_page_figure((char[ULP_FIGURE_BYTES]){0}, format, value)
+/* How large values get, which are known up to the largest double: "6.6e+04". */
+const char *ulp_page_reach(char text[ULP_FIGURE_BYTES], double largest);
+#define ULP_REACH(largest) ulp_page_reach((char[ULP_FIGURE_BYTES]){0}, largest)
+/* What there is to do where FP32 cannot hold the values either. */
+#define ULP_BEYOND_FP32 \
+    "FP32 cannot hold that either: bound what the node reads (Clip), or compute it otherwise"
 /* Words of the text in lines that begin `indent` columns in, the first `used` columns on, and the
  * end of the last line. A word longer than a line has one of its own. */
 void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used);

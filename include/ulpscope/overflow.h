@@ -90,6 +90,7 @@ struct ulp_overflow_output {
     size_t capacity;           /* private: of sample_largest */
     bool masked;    /* values beyond the format that the arithmetic made finite are left out */
     bool vanishes;  /* private: an element is zero in the arithmetic and not in the reference */
+    bool finite;    /* private: an element is finite */
     double scanned; /* private: the largest of ulp_overflow_meter_scan */
 };
 

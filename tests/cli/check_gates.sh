@@ -69,6 +69,14 @@ for command in $GATES; do
 done
 for command in audit nonfinite junit plan bits diff tolerance overflow; do
     shut "$command: no output" "" "there is no output to compare" gate $command mute.onnx good.npz
+    shut "$command: nothing computes the output" "" "no node computes one" gate $command given.onnx good.npz
+done
+for command in $GATES; do
+    expect 0 "$command: an output beside constants and inputs" gate $command beside.onnx good.npz
+done
+for command in plan bits; do
+    shut "$command: a constant" "output c" "is computed by no node" \
+        "$program" $command beside.onnx -i good.npz -q --tolerance c:sqnr_db=20
 done
 
 # An output that is itself the decision is not compared with itself.
@@ -88,7 +96,13 @@ shut "tolerance: one infinite element" "at y" "not every element is finite" gate
 # What overflows in FP64, too, is looked at again in a wider reference.
 shut "overflow: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate overflow softplus.onnx x800.npz
 shut "overflow: beyond the reference given" "node exp" "is infinite in the reference fp64" gate overflow softplus.onnx x800.npz --reference fp64
-expect 0 "overflow: no gate" "$program" overflow softplus.onnx -i x800.npz -q
+expect 0 "overflow: no gate" "$program" overflow softplus.onnx -i x800.npz
+shows out "1.8e+308: FP32 cannot hold that either" "overflow: no gate"
+expect 0 "audit: no gate" "$program" audit softplus.onnx -i x800.npz -a fp16
+shows out "whose exact values reach more than 1.8e+308" "audit: no gate"
+shows out "FP32 cannot hold that either" "audit: no gate"
+expect 0 "overflow: NaN meant" "$program" overflow square.onnx -i nan_only.npz --allow-nonfinite-inputs
+shows out "nothing overflows at 1 node; no value is finite" "overflow: NaN meant"
 expect 0 "overflow: within" gate overflow softplus.onnx x5.npz
 first=x5.npz shut "scan: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate scan softplus.onnx x800.npz
 # Two reports: what says nothing in both is not equal, and what differs alike is.
@@ -132,6 +146,9 @@ for inputs in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onn
     given=(${inputs/ / -i })
     plain "$program" audit "${given[@]}" -a fp16 -o figures
     plain "$program" show figures
+    for format in csv jsonl prometheus model-explorer; do
+        plain "$program" report figures --to $format
+    done
     plain "$program" diff figures figures
     plain "$program" overflow "${given[@]}"
     [ "${inputs#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
@@ -143,9 +160,11 @@ for inputs in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onn
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
 done
-# What a node does not compute has an error only where it is stored, and a tolerance that holds for it.
-"$program" tolerance constant.onnx -a fp16 --check atol=1e-2 >out 2>&1
-shows out "PASS fp16 meets atol=0.01,rtol=0 at every output" "tolerance: a constant"
+# What no node computes has no figure, in trials neither.
+"$program" study beside.onnx -i good.npz --sweep 'fp16,round={rne,sr}' --trials 5 >out
+sed -n '/^c$/,/^$/p' out | grep -q "[0-9]e+" && fail "study: a constant has an error"
+rm -rf done && expect 0 "audit: constants alone" "$program" audit constant.onnx -a fp16 -q --checkpoint done
+expect 0 "merge: constants alone" "$program" merge done
 "$program" prove constant.onnx >out
 grep -q "for every" out && fail "prove: every of no inputs"
 "$program" run constant.onnx -a fp16 -q -o constant.npz

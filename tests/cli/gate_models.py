@@ -34,6 +34,7 @@ square = node("Mul", "x x", "y", "square")
 write_model("square.onnx", [square], x, ["y"])
 npz("good.npz", x=((2, 4), (1, 2, 3, 4, -1, .5, .25, 7)))
 npz("nan.npz", x=((2, 4), (1, 2, nan, 4, -1, .5, .25, 7)))
+npz("nan_only.npz", x=((1, 4), (nan,) * 4))
 npz("inf.npz", x=((2, 4), (1, 2, inf, 4, -1, .5, .25, 7)))
 npz("empty.npz", x=((0, 4), ()))
 npz("big.npz", x=((2, 4), (1, 2, 300, 4, -1, .5, .25, 7)))  # 90000 is infinite in FP16
@@ -51,6 +52,7 @@ write_model("mute.onnx", [square], x, [])
 # outputs that no node computes
 write_model("constant.onnx", [node("Constant", "", "y", "constant", value_float=3.3)], {}, ["y"])
 write_model("given.onnx", [], x, ["x"])
+write_model("beside.onnx", [square, node("Constant", "", "c", "constant", value_float=1e10)], x, ["y", "c", "x"])
 write_model("bare.onnx", [node("Constant", "", "y", "constant", value_float=3.3)], {}, [])
 # g is the decision itself, h the same as numbers: in FP16 1.0001 is 1, and not larger than 1
 write_model("decided.onnx", [square, node("Greater", "x o", "g", "larger")], {**x, "o": ["b", 4]}, ["y", "g"], types={"g": BOOL})

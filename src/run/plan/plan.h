@@ -39,7 +39,8 @@ struct ulp_plan_slot {
     int last_use;
 };
 
-/* What a step computes in arithmetics with qdq=integer instead: a row of ops/product/product_integer.c. */
+/* What a step computes in arithmetics with qdq=integer instead: a row of
+ * ops/product/product_integer.c. */
 struct ulp_integer_form {
     struct ulp_bound bound;
     int product; /* the step whose sums these are */
@@ -119,6 +120,12 @@ static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *
     return slot >= 0 && block->slots[slot].producer >= 0
                ? &block->steps[block->slots[slot].producer]
                : NULL;
+}
+
+/* Does a node compute the slot in a run? A constant or an input that is an output has no figure. */
+static inline bool ulp_block_computes(const struct ulp_block *block, int slot)
+{
+    return ulp_block_producer(block, slot) && !block->slots[slot].constant;
 }
 
 /* Nobody computes the slot: a constant, or an input of the model. */
