@@ -2,11 +2,8 @@
 #define _GNU_SOURCE
 #include "analysis/mixed/mixed.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
@@ -141,45 +138,12 @@ static enum ulp_status explain_wide(const struct ulp_mixed_job *job, struct ulp_
 
 /* ---- the files ---- */
 
-static bool join(char path[4096], const char *folder, const char *name)
-{
-    return snprintf(path, 4096, "%s/%s", folder, name) < 4096;
-}
-
-/* Whole files take the place of old ones; the data that the model names comes first. */
-static enum ulp_status move_files(const char *from, const char *folder, struct ulp_error *error)
-{
-    char here[4096], there[4096];
-    for (int f = 0; f < FILES; f++) {
-        if (!join(here, from, tops[f]) || !join(there, folder, tops[f]))
-            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
-        if (f < FILES - 1 && access(here, F_OK) != 0)
-            continue; /* a model without external data */
-        const enum ulp_status status = ulp_file_move(here, there, error);
-        if (status != ULP_OK)
-            return status;
-    }
-    return ULP_OK;
-}
-
-static void remove_folder(const char *folder)
-{
-    char path[4096];
-    for (int f = 0; f < FILES; f++)
-        if (join(path, folder, tops[f]))
-            unlink(path);
-    rmdir(folder);
-}
-
-static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *folder,
+static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *path,
                                        struct ulp_mixed *out, struct ulp_error *error)
 {
-    char path[4096];
     struct ulp_mixed_written written;
     struct ulp_tensor_set first;
     const enum ulp_type io = job->options->lower_io ? job->types.low : ULP_TYPE_UNDEFINED;
-    if (!join(path, folder, FILE_NAME))
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
     enum ulp_status status = ulp_mixed_expect(job, 0, &job->types, &first, error);
     if (status == ULP_OK)
         status = ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error);
@@ -196,30 +160,26 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *fo
     return ULP_OK;
 }
 
+/* Until the model has been read again and checked its files have no names. */
 static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
                                   struct ulp_mixed *out, struct ulp_error *error)
 {
-    char aside[4096], path[4096];
-    if (!join(aside, folder, ".mixed-XXXXXX") || !join(path, folder, FILE_NAME))
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+    char paths[FILES][4096];
+    const char *path = paths[FILES - 1];
     for (int f = 0; f < FILES; f++) {
-        char target[4096];
-        if (join(target, folder, tops[f]) && ulp_model_is_read_from(job->model, target))
+        if (snprintf(paths[f], sizeof paths[f], "%s/%s", folder, tops[f]) >= (int)sizeof paths[f])
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        if (ulp_model_is_read_from(job->model, paths[f]))
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "%s is the model, or its weights: give another "
                             "folder",
-                            target);
+                            paths[f]);
     }
-    if (!mkdtemp(aside))
-        return ulp_fail(error, ulp_status_of(errno), "%s: cannot make a folder in it: %s", folder,
-                        strerror(errno));
-    const bool holding = ulp_files_pause(); /* the model is read again to check it */
-    enum ulp_status status = write_and_check(job, aside, out, error);
-    ulp_files_resume(holding);
-    if (status == ULP_OK)
-        status = move_files(aside, folder, error);
-    if (status != ULP_OK)
-        remove_folder(aside);
+    const bool begun = ulp_files_hold();
+    enum ulp_status status = write_and_check(job, path, out, error);
+    for (int f = 0; f < FILES && status != ULP_OK; f++)
+        ulp_files_drop(paths[f]);
+    status = ulp_files_release(begun, status, error);
     if (status == ULP_OK && !(out->path = ulp_arena_copy(out->memory, path)))
         status = ulp_out_of_memory(error);
     return status;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "base/machine/file.h"
 #include "load/load.h"
 
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -142,11 +144,21 @@ static enum ulp_status open_inside(int *out, const char *folder, const char *loc
     return ULP_OK;
 }
 
+/* Data of a model that is written and has no name yet. */
+static int open_held(const char *folder, const char *location)
+{
+    char path[4096];
+    return snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") ? folder : "", location) <
+                   (int)sizeof path
+               ? ulp_held_open(path)
+               : -1;
+}
+
 static enum ulp_status map_file(struct ulp_mapping *out, const char *folder, const char *location,
                                 struct ulp_error *error)
 {
-    int file;
-    enum ulp_status status = open_inside(&file, folder, location, error);
+    int file = open_held(folder, location);
+    enum ulp_status status = file >= 0 ? ULP_OK : open_inside(&file, folder, location, error);
     if (status != ULP_OK)
         return status;
     struct stat info;

@@ -1,9 +1,11 @@
 /* analysis: a model written with types. The oracle is the lane with kept nodes, which rounds where
  * Casts would stand without there being any: the file, run as it declares its types, gives the same
  * bits. tests/compare_mixed.py looks at the files with onnx and ONNX Runtime. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/random.h"
 #include "tests/support/networks.h"
@@ -249,6 +251,43 @@ START_TEST(a_changed_file_is_refused)
 }
 END_TEST
 
+static enum ulp_status look_at_folder(void *context, const struct ulp_event *event,
+                                      struct ulp_error *error)
+{
+    DIR *folder = opendir(test_folder("mixed"));
+    (void)event, (void)error;
+    ck_assert_ptr_nonnull(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        ck_assert_msg(*entry->d_name == '.' && strspn(entry->d_name, ".") == strlen(entry->d_name),
+                      "%s is there before it is checked", entry->d_name);
+    closedir(folder);
+    ++*(size_t *)context;
+    return ULP_OK;
+}
+
+/* While the new model is read again and run, nothing of it has a name that a kill would leave. */
+START_TEST(nothing_has_a_name_until_it_is_checked)
+{
+    struct ulp_model *model = load_text(&text_chain);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    const struct ulp_sample sample = {"one", &inputs, 0};
+    size_t looked = 0;
+    const struct ulp_observer observer = {.context = &looked, .node_done = look_at_folder};
+    const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16"),
+                                              .progress = &observer};
+    struct ulp_mixed mixed;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+    ck_ulp_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &error),
+              error);
+    ck_assert_uint_ge(looked, ulp_model_output_count(model) + 1);
+    ck_assert_int_eq(access(test_folder("mixed/mixed.onnx"), R_OK), 0);
+    ulp_mixed_free(&mixed);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* The model itself is not overwritten. */
 START_TEST(the_model_stays)
 {
@@ -284,6 +323,7 @@ int main(void)
     tcase_add_loop_test(small, what_is_no_type_has_a_reason, 0, 4);
     tcase_add_loop_test(small, nothing_is_left_of_an_arithmetic, 0, 2);
     tcase_add_test(small, a_changed_file_is_refused);
+    tcase_add_test(small, nothing_has_a_name_until_it_is_checked);
     tcase_add_test(small, the_model_stays);
     suite_add_tcase(suite, networks_case);
     suite_add_tcase(suite, small);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +17,9 @@ static enum ulp_status open_regular(int *out, const char *path, size_t max_bytes
                                     struct ulp_error *error)
 {
     struct stat info;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int file = ulp_held_open(path);
+    if (file < 0)
+        file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
         return ulp_fail(error, ulp_status_of(errno), "%s: cannot open: %s", path, strerror(errno));
     enum ulp_status status = ULP_OK;
@@ -73,20 +74,6 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
     return ULP_OK;
 }
 
-enum ulp_status ulp_descriptor_map(int file, const char *path, size_t count, void **address,
-                                   struct ulp_error *error)
-{
-    *address = NULL;
-    if (!count)
-        return ULP_OK;
-    void *mapped = mmap(NULL, count, PROT_READ, MAP_PRIVATE, file, 0);
-    if (mapped == MAP_FAILED)
-        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: cannot map %zu bytes: %s", path, count,
-                        strerror(errno));
-    *address = mapped;
-    return ULP_OK;
-}
-
 enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address, size_t *count,
                              struct ulp_error *error)
 {
@@ -99,25 +86,4 @@ enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address,
     status = ulp_descriptor_map(file, path, *count, address, error);
     close(file);
     return status;
-}
-
-static void advise(const void *address, size_t bytes, bool inside, int advice)
-{
-    const long size = sysconf(_SC_PAGESIZE);
-    const uintptr_t page = size > 0 ? (uintptr_t)size : 4096, first = (uintptr_t)address,
-                    end = first + bytes;
-    const uintptr_t from = (inside ? first + page - 1 : first) / page * page,
-                    to = inside ? end / page * page : end;
-    if (from < to)
-        madvise((void *)from, to - from, advice); /* advice: it may fail */
-}
-
-void ulp_mapped_fetch(const void *address, size_t bytes)
-{
-    advise(address, bytes, false, MADV_WILLNEED);
-}
-
-void ulp_mapped_give_back(const void *address, size_t bytes)
-{
-    advise(address, bytes, true, MADV_DONTNEED);
 }

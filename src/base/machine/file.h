@@ -35,19 +35,20 @@ enum ulp_status ulp_descriptor_map(int file, const char *path, size_t count, voi
  * nowhere. A device or a pipe is written directly. */
 enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count,
                                struct ulp_error *error);
-/* What is whole at `from` gets the name `path`; the folder it was in is removed when it is empty
- * then. */
-enum ulp_status ulp_file_move(const char *from, const char *path, struct ulp_error *error);
-
 /* Several together: from ulp_files_hold to ulp_files_release all that this thread writes gets no
  * name, though it is on the disk (no memory is taken any more): at the release each file gets its
  * own, or with a status other than ULP_OK none does. ulp_files_hold is true, and its release does
  * something, where it is the outermost. Between ulp_files_pause, whose result ulp_files_resume
- * takes, and the latter files get their names at once: those that are read again. */
+ * takes, and the latter files get their names at once: those that stay whatever becomes of the
+ * rest. */
 bool ulp_files_hold(void);
 enum ulp_status ulp_files_release(bool begun, enum ulp_status status, struct ulp_error *error);
 bool ulp_files_pause(void);
 void ulp_files_resume(bool holding);
+/* What this thread holds is read under the name that it will have, by ulp_file_read and
+ * ulp_file_map, too: a descriptor, or -1 when no file of that path is held. Dropped, it is gone. */
+int ulp_held_open(const char *path);
+void ulp_files_drop(const char *path);
 
 /* A text that goes to a file as it grows. Closing it frees it and reports any failure to add or to
  * write; keep false: there is no file then. */

@@ -3,5 +3,5 @@ libcore_la_SOURCES += \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/environment.c %D%/environment.h \
-	%D%/file.c %D%/file.h %D%/new_file.c \
+	%D%/file.c %D%/file.h %D%/file_map.c %D%/new_file.c \
 	%D%/thread.c %D%/thread.h

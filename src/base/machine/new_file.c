@@ -19,8 +19,8 @@
 #include "base/tuning.h"
 
 struct ulp_new_file {
-    int descriptor; /* -1: it has been written elsewhere (ulp_file_move) */
-    int code;       /* errno of the first failure; 0: none */
+    int descriptor;
+    int code; /* errno of the first failure; 0: none */
     char *path;
     char *folder; /* that it is in */
     char *beside; /* where it is until it is whole, or room for such a name */
@@ -224,26 +224,18 @@ static void sync_folder(const char *path)
     }
 }
 
-/* The folder in which a file was made to be moved, when it was the last one there. */
-static void remove_old_folder(const struct ulp_new_file *file)
-{
-    if (file->descriptor < 0)
-        rmdir(dirname(file->beside)); /* which ends the text of its name */
-}
-
 /* Give the file its name, or drop it; frees *file in either case. */
 static enum ulp_status end_file(struct ulp_new_file *file, bool keep, struct ulp_error *error)
 {
     const bool is_named = keep && !file->in_place;
     if (is_named && !file->code && !take_name(file))
         file->code = errno;
-    if (file->descriptor >= 0 && close(file->descriptor) != 0 && !file->code && errno != EINTR)
+    if (close(file->descriptor) != 0 && !file->code && errno != EINTR)
         file->code = errno;
     if (file->named && (!keep || file->code))
         unlink(file->beside);
     if (is_named && !file->code)
         sync_folder(file->folder);
-    remove_old_folder(file);
     const enum ulp_status status =
         keep && file->code ? fail_to_write(file->path, file->code, error) : ULP_OK;
     free_file(file);
@@ -270,6 +262,34 @@ bool ulp_files_hold(void)
     const bool begun = !held.holding;
     held.holding = true;
     return begun;
+}
+
+int ulp_held_open(const char *path)
+{
+    char self[40];
+    const struct ulp_new_file *found = NULL;
+    for (const struct ulp_new_file *file = held.first; file; file = file->next)
+        if (strcmp(file->path, path) == 0)
+            found = file;
+    if (!found)
+        return -1;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", found->descriptor);
+    return open(found->named ? found->beside : self, O_RDONLY | O_CLOEXEC);
+}
+
+void ulp_files_drop(const char *path)
+{
+    struct ulp_error error;
+    struct ulp_new_file *file = held.first;
+    held.first = held.last = NULL;
+    for (struct ulp_new_file *next; file; file = next) {
+        next = file->next;
+        file->next = NULL;
+        if (strcmp(file->path, path) == 0)
+            end_file(file, false, &error);
+        else
+            hold_file(file);
+    }
 }
 
 /* Others that give names to files there wait; closing the descriptor lets them go on. A file system
@@ -344,25 +364,6 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
         return status;
     add_bytes(file, bytes, count);
     return close_file(file, true, error);
-}
-
-enum ulp_status ulp_file_move(const char *from, const char *path, struct ulp_error *error)
-{
-    if (refuse_link(path, error) != ULP_OK)
-        return ULP_ERROR_USAGE;
-    struct ulp_new_file *file = make_file(path);
-    char *beside = file ? strdup(from) : NULL;
-    if (!beside) {
-        free_file(file);
-        return ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", path);
-    }
-    free(file->beside);
-    file->beside = beside;
-    file->named = true;
-    if (!held.holding)
-        return end_file(file, true, error);
-    hold_file(file);
-    return ULP_OK;
 }
 
 /* ---- texts ---- */
