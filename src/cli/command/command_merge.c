@@ -12,7 +12,7 @@ struct merge_options {
     char **folders;
     size_t folder_count;
     const char *out, *html;
-    bool quiet;
+    bool quiet, allow_nonfinite_inputs;
     size_t max_memory_bytes; /* 0: the shards' */
 };
 
@@ -30,7 +30,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct merge_options *merge = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &merge->max_memory_bytes; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &merge->max_memory_bytes;
+        state->child_inputs[1] = &merge->allow_nonfinite_inputs;
+        return 0;
     case 'o': merge->out = argument; return 0;
     case OPTION_HTML: merge->html = argument; return 0;
     case 'q': merge->quiet = true; return 0;
@@ -48,7 +51,7 @@ static const char documentation[] =
     "Put the samples together that ulpscope audit --shard K/N --checkpoint FOLDER has finished, "
     "and "
     "report as one audit of all samples would: the same bytes, but for its costs (seconds, memory)."
-    "\vThe options are those of the shards, --max-memory unless it is given here. The model and "
+    "\vThe options are those of the shards, with those given here. The model and "
     "the samples' files are read again, from "
     "where the shards' arguments say.\n\n"
     "Examples:\n"
@@ -126,6 +129,7 @@ static int merge_shards(const struct merge_options *merge)
         audit.out = merge->out;
         audit.html = merge->html;
         audit.common.quiet |= merge->quiet;
+        audit.common.allow_nonfinite_inputs |= merge->allow_nonfinite_inputs;
         code = run_audit(&audit);
         audit.checkpoints = own;
     }
@@ -137,7 +141,9 @@ static int merge_shards(const struct merge_options *merge)
 
 int command_merge(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {options,  parse_option, "FOLDER...", documentation,
                                      children, NULL,         NULL};
     struct merge_options merge = {0};
