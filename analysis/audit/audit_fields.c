@@ -155,6 +155,14 @@ static const struct ulp_field range[] = {
 const struct ulp_struct ulp_struct_range = {
     "ulp_range", sizeof(struct ulp_range), range, sizeof range / sizeof *range};
 
+static const struct ulp_field vacant[] = {
+    {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_vacant, count)},
+    {.name = "sample", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_vacant, sample)},
+    {.name = "undefined", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_vacant, undefined)},
+};
+const struct ulp_struct ulp_struct_vacant = {
+    "ulp_vacant", sizeof(struct ulp_vacant), vacant, sizeof vacant / sizeof *vacant};
+
 static const struct ulp_field audit_output[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit_output, name)},
     {.name = "type", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_audit_output, type), .word = word_type, .words = 27},
@@ -169,6 +177,7 @@ static const struct ulp_field audit_output[] = {
     {.name = "range", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_output, range), .type = &ulp_struct_range},
     {.name = "worst_sample", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_output, worst_sample), .whole = true},
     {.name = "unpaired", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_audit_output, unpaired)},
+    {.name = "vacant", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_output, vacant), .type = &ulp_struct_vacant, .whole = true},
 };
 const struct ulp_struct ulp_struct_audit_output = {
     "ulp_audit_output", sizeof(struct ulp_audit_output), audit_output, sizeof audit_output / sizeof *audit_output};

@@ -5,6 +5,7 @@
 #include "analysis/audit/audit_shares.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/measure/figure.h"
+#include "analysis/measure/judge.h"
 #include "analysis/measure/metrics.h"
 
 enum ulp_status ulp_auditor_add_round(struct ulp_auditor *auditor, struct ulp_audit_output *output,
@@ -82,6 +83,15 @@ static bool is_empty(const struct ulp_metrics *entire, int rank, const int64_t *
     return empty && !entire->diverged;
 }
 
+static void count_vacant(struct ulp_vacant *vacant, const struct ulp_metrics *entire, size_t sample)
+{
+    const enum ulp_crossing_kind kind = ulp_judge_metrics(entire);
+    if ((kind == ULP_CROSSED_EMPTY || kind == ULP_CROSSED_NOTHING) && !vacant->count++) {
+        vacant->sample = sample;
+        vacant->undefined = kind == ULP_CROSSED_NOTHING;
+    }
+}
+
 /* A sample in which the output is empty counts only where all are like that. */
 static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_output *output,
                                    struct ulp_sampled *sampled, size_t sample,
@@ -89,6 +99,7 @@ static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_ou
 {
     enum ulp_status status = ULP_OK;
     const struct ulp_round *later = sampled->samples_before ? sampled->later : NULL;
+    count_vacant(&output->vacant, later ? &later->views[ULP_VIEW_ENTIRE] : &output->entire, sample);
     if (later ? is_empty(&later->views[ULP_VIEW_ENTIRE], later->rank, later->dims)
               : is_empty(&output->entire, output->rank, output->dims)) {
         output->worst_sample = later ? output->worst_sample : sample;

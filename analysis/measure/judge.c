@@ -51,6 +51,11 @@ enum ulp_crossing_kind ulp_judge_metrics(const struct ulp_metrics *metrics)
                                  : ULP_CROSSED_EMPTY;
 }
 
+enum ulp_crossing_kind ulp_judge_vacant(const struct ulp_vacant *vacant)
+{
+    return vacant->undefined ? ULP_CROSSED_NOTHING : ULP_CROSSED_EMPTY;
+}
+
 bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i)
 {
     if (tensor->element != ULP_ELEMENT_WIDE)

@@ -11,6 +11,8 @@
 /* What stands against these figures of an output: ULP_CROSSED_VALUE, only their values;
  * ULP_CROSSED_DIVERGED, _NONFINITE, _EMPTY or _NOTHING. */
 enum ulp_crossing_kind ulp_judge_metrics(const struct ulp_metrics *metrics);
+/* What stands against an output's vacant samples, of which there are some. */
+enum ulp_crossing_kind ulp_judge_vacant(const struct ulp_vacant *vacant);
 /* The same of a reference's output by itself: _EMPTY or _NOTHING, or ULP_CROSSED_VALUE. */
 enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference);
 /* A name ("empty"), and the rest of a sentence that begins with an output ("has no element to

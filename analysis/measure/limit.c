@@ -31,6 +31,8 @@ struct check {
     enum ulp_view view;
     int figure; /* enum ulp_figure, or one of the others */
     double limit;
+    size_t sample_count;
+    char *const *samples; /* names */
     struct ulp_crossing worst;
     bool crossed;
 };
@@ -61,14 +63,18 @@ static void add_crossing(struct check *check, enum ulp_crossing_kind kind, doubl
 {
     struct ulp_crossing *worst = &check->worst;
     const size_t more = worst->more + check->crossed;
+    const bool vacant =
+        output->vacant.count && (kind == ULP_CROSSED_EMPTY || kind == ULP_CROSSED_NOTHING);
     if (!check->crossed || kind > worst->kind ||
         (kind == worst->kind && is_worse(check->figure, value, worst->value)))
-        *worst = (struct ulp_crossing){.kind = kind,
-                                       .arithmetic = worst->arithmetic,
-                                       .output = output->name,
-                                       .node = node,
-                                       .value = value,
-                                       .limit = check->limit};
+        *worst =
+            (struct ulp_crossing){.kind = kind,
+                                  .arithmetic = worst->arithmetic,
+                                  .output = output->name,
+                                  .node = node,
+                                  .sample = vacant ? check->samples[output->vacant.sample] : NULL,
+                                  .value = value,
+                                  .limit = check->limit};
     worst->more = more;
     check->crossed = true;
 }
@@ -106,6 +112,13 @@ static const struct ulp_metrics *find_metrics(const struct check *check,
                                       : ulp_view_limit_get(output, check->view);
 }
 
+static bool is_beyond(const struct check *check, const struct ulp_audit_output *output)
+{
+    return ulp_limit_is_beyond(check->figure,
+                               read_value(find_metrics(check, output), check->figure),
+                               check->limit);
+}
+
 /* What stands against the output besides the value of its figure. Counts of what is not finite are
  * values of their own, as is having diverged. */
 static enum ulp_crossing_kind judge(const struct check *check,
@@ -115,9 +128,15 @@ static enum ulp_crossing_kind judge(const struct check *check,
     const enum ulp_crossing_kind kind = ulp_judge_metrics(find_metrics(check, output));
     if (output->unpaired && is_other_model)
         return ULP_CROSSED_UNPAIRED;
-    return check->figure == DIVERGED ||
-                   (check->figure >= ULP_FIGURE_COUNT && kind == ULP_CROSSED_NONFINITE)
-               ? ULP_CROSSED_VALUE
+    if (check->figure == DIVERGED ||
+        (check->figure >= ULP_FIGURE_COUNT && kind == ULP_CROSSED_NONFINITE))
+        return ULP_CROSSED_VALUE;
+    /* what meets the limit in some samples may have nothing to meet it with in others, of which
+     * NaN remains */
+    const bool open =
+        isnan(read_value(find_metrics(check, output), check->figure)) || !is_beyond(check, output);
+    return kind == ULP_CROSSED_VALUE && output->vacant.count && open
+               ? ulp_judge_vacant(&output->vacant)
                : kind;
 }
 
@@ -129,8 +148,7 @@ static void check_output(struct check *check, const struct ulp_audit_lane *lane,
     const enum ulp_crossing_kind kind = judge(check, output);
     const double value = kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite
                                                        : read_value(metrics, check->figure);
-    if (kind != ULP_CROSSED_VALUE ||
-        (values && ulp_limit_is_beyond(check->figure, value, check->limit)))
+    if (kind != ULP_CROSSED_VALUE || (values && is_beyond(check, output)))
         add_crossing(check, kind, value, output, find_node(lane, output->name));
 }
 
@@ -384,7 +402,7 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct check check = {0};
+    struct check check = {.sample_count = audit->sample_count, .samples = audit->sample_names};
     *out = (struct ulp_crossing_list){0};
     enum ulp_status status = read_limit(limit, &check, error);
     if (status == ULP_OK)

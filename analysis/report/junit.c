@@ -45,6 +45,8 @@ static void describe(struct ulp_text *text, const struct ulp_crossing *crossing,
     } else {
         ulp_text_add(text, ": %s", ulp_judge_reason(crossing->kind));
     }
+    if (crossing->sample)
+        ulp_text_show(text, " in sample %s", crossing->sample);
     if (crossing->kind == ULP_CROSSED_NONFINITE)
         ulp_text_add(text, " (%.0f elements)", crossing->value);
     if (crossing->more)

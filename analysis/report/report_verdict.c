@@ -1,6 +1,7 @@
 /* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_overflow.h"
+#include "analysis/measure/judge.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
@@ -340,6 +341,21 @@ static void add_inputs(struct ulp_text *out, const struct ulp_audit *audit)
         ulp_text_show(out, ", and so have %zu more", audit->nonfinite_input_count - 1);
 }
 
+/* ". Output y has no element to compare in 1 of 3 samples, the first of them es/b.npz" */
+static void add_vacant(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_node *outputs)
+{
+    for (size_t o = 0; o < outputs->output_count; o++) {
+        const struct ulp_vacant *vacant = &outputs->outputs[o].vacant;
+        if (!vacant->count || audit->sample_count == 1)
+            continue;
+        ulp_text_show(out, ". Output %s %s in %zu of %zu samples, the first of them %s",
+                      outputs->outputs[o].name, ulp_judge_reason(ulp_judge_vacant(vacant)),
+                      vacant->count, audit->sample_count, audit->sample_names[vacant->sample]);
+        return;
+    }
+}
+
 void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                         struct ulp_text *out)
 {
@@ -366,5 +382,6 @@ void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_la
         if (worst->entire.rms > 0)
             add_source(out, lane, worst);
     }
+    add_vacant(out, audit, &lane->outputs);
     add_inputs(out, audit);
 }

@@ -24,11 +24,15 @@ static enum ulp_change compare_figures(double before, double after, double facto
 static enum ulp_crossing_kind judge(const json_t *output)
 {
     const json_t *entire = json_object_get(output, "entire");
-    return ulp_judge_metrics(
+    const json_t *some = json_object_get(output, "vacant");
+    const struct ulp_vacant vacant = {.count = ulp_saved_number(some, "count") > 0,
+                                      .undefined = ulp_saved_true(some, "undefined")};
+    const enum ulp_crossing_kind kind = ulp_judge_metrics(
         &(struct ulp_metrics){.diverged = ulp_saved_true(entire, "diverged"),
                               .nonfinite = ulp_saved_number(entire, "nonfinite") > 0,
                               .count = !isnan(ulp_saved_number(entire, "rms")),
                               .unmeasured = ulp_saved_number(entire, "unmeasured") > 0});
+    return kind == ULP_CROSSED_VALUE && vacant.count ? ulp_judge_vacant(&vacant) : kind;
 }
 
 const char *ulp_changed_say(char text[32], const json_t *output)

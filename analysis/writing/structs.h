@@ -61,6 +61,7 @@ extern const struct ulp_struct ulp_struct_time;
 extern const struct ulp_struct ulp_struct_timings;
 extern const struct ulp_struct ulp_struct_unjudged;
 extern const struct ulp_struct ulp_struct_unjudged_list;
+extern const struct ulp_struct ulp_struct_vacant;
 extern const struct ulp_struct ulp_struct_verified;
 
 #endif

@@ -91,6 +91,13 @@ struct ulp_audit_output {
     /* with a reference model (options.original): that model has no value of this name and shape,
      * so entire and carried are not defined (count 0) */
     bool unpaired;
+    /* samples in which there is nothing to compare, where others have something: figures say
+     * nothing of these [whole] */
+    struct ulp_vacant {
+        size_t count;
+        size_t sample;  /* index of the first */
+        bool undefined; /* which has elements there, of which none is finite; else it has none */
+    } vacant;
 };
 
 /* Why a node errs. Its share is taken apart by running it again, first exactly, then with ever more

@@ -23,7 +23,7 @@ struct ulp_crossing {
     const char *arithmetic; /* NULL: an input */
     const char *output;
     const char *node;   /* that computes the output; NULL: not known */
-    const char *sample; /* of an input; else NULL */
+    const char *sample; /* of an input, or in which alone there is nothing to compare; else NULL */
     double value, limit;
     size_t more; /* number of further outputs of the arithmetic, or inputs, that do not meet it */
 };

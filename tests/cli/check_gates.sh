@@ -88,6 +88,30 @@ for command in audit junit; do
 done
 shut "a decision, by itself" "output g" "has diverged" "$program" audit decided.onnx -i near.npz -a fp16 -q --fail-above g:max_abs=9
 expect 0 "beside a decision" "$program" audit decided.onnx -i near.npz -a fp16 -q --fail-above y:sqnr_db=20
+# Among samples, too: what one of them has no figure of, others do not stand for.
+for bad in empty undefined; do
+    rm -rf several && mkdir several && cp good.npz several/a.npz && cp good.npz several/c.npz
+    reason="has no element to compare" graph=square.onnx
+    if [ $bad = empty ]; then
+        cp empty.npz several/b.npz
+    else
+        cp zero.npz several/b.npz
+        reason="has no finite element to compare" graph=ratio.onnx
+    fi
+    for command in audit nonfinite junit plan bits overflow diff; do
+        shut "$command: $bad among samples" "y'?[ :(].*" "$reason" gate $command $graph several
+    done
+    for command in plan-held bits-held; do
+        shut "$command: $bad among samples" "y'?[ :(].*" "$reason" gate $command $graph several
+    done
+    "$program" audit $graph -i several -a fp16 -q >out
+    shows out "in 1 of 3 samples" "the verdict: $bad among samples"
+    rm several/b.npz
+    for command in audit nonfinite junit plan bits overflow diff; do
+        expect 0 "$command: $bad among samples, without it" gate $command $graph several
+    done
+done
+
 # A figure of the finite elements says nothing of the one that is not.
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
 shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz

@@ -42,6 +42,8 @@ npz("big.npz", x=((2, 4), (1, 2, 300, 4, -1, .5, .25, 7)))  # 90000 is infinite 
 zero = node("Sub", "x x", "z")
 write_model("undefined.onnx", [zero, node("Div", "z z", "y", "quotient")], x, ["y"])
 write_model("infinite.onnx", [zero, node("Div", "x z", "y", "quotient")], x, ["y"])
+write_model("ratio.onnx", [node("Div", "x x", "y", "quotient")], x, ["y"])
+npz("zero.npz", x=((2, 4), (0,) * 8))
 npz("positive.npz", x=((2, 4), (1, 2, 3, 4, 1, .5, .25, 7)))
 # one output of two without elements
 write_model("part.onnx", [square, node("Relu", "v", "e", "rest")], {**x, "v": ["n"]}, ["y", "e"])
