@@ -140,6 +140,14 @@ expect 0 "compare: the arithmetic's own" "$program" compare square.onnx -i big.n
 for file in minus not_a_number elsewhere nothing; do
     shut "compare: $file" "'y'" "[1-8] of its values do not agree with fp16" "$program" compare square.onnx -i big.npz $file.npz -a fp16 -q
 done
+"$program" compare square.onnx -i big.npz nothing.npz -a fp16 -q >out
+tr -s '\n ' '  ' <out | grep -q "In being finite, infinite or NaN 8 of its values differ" || fail "compare: nothing"
+# Of a reference that is NaN in part these elements must be NaN, and no other.
+expect 0 "compare: NaN in part" "$program" compare ratio.onnx -i ratio.npz ratio_same.npz -a fp16 -q
+for file in more less other; do
+    shut "compare: NaN in part, $file" "'y'" "1 of its values do not agree with fp16" \
+        "$program" compare ratio.onnx -i ratio.npz ratio_$file.npz -a fp16 -q
+done
 # An output with nothing to compare is no node's fault; what differs beside it is named first.
 gate compare undefined.onnx good.npz >out
 shows out "It cannot be judged" "compare: NaN everywhere"

@@ -155,8 +155,9 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
     }
     if (value->truth.nonfinite)
         ulp_text_show(&text,
-                      " %zu of its values are infinite or NaN where the reference's are not.",
-                      value->truth.nonfinite);
+                      " In being finite, infinite or NaN %zu of its values differ%s from the "
+                      "reference's.",
+                      value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
     enum ulp_status status =
         ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
                       inputs ? suspects->inputs[0] : NULL, error);
