@@ -47,16 +47,18 @@ static void add_counts(struct ulp_text *out, const struct ulp_lint_result *resul
 
 static void add_verdict(struct ulp_text *out, const struct ulp_lint_result *result)
 {
+    const char *s = result->node_count == 1 ? "" : "s";
     ulp_text_show(out, "%s: ", result->model_path);
     if (!result->finding_count) {
-        ulp_text_add(out, "nothing found in %zu nodes.\n", result->node_count);
+        ulp_text_add(out, "nothing found in %zu node%s.\n", result->node_count, s);
         return;
     }
     const size_t worst = find_worst(result);
     const struct ulp_finding *finding = &result->findings[worst];
     const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->rule].rule;
     add_counts(out, result);
-    ulp_text_add(out, " in %zu nodes. Begin with %s: %s", result->node_count, rule->id, rule->what);
+    ulp_text_add(out, " in %zu node%s. Begin with %s: %s", result->node_count, s, rule->id,
+                 rule->what);
     if (finding->node)
         ulp_text_show(out, " (%s)", finding->node);
     ulp_text_add(out, ". %s\n", rule->fix);

@@ -306,8 +306,8 @@ enum ulp_status ulp_report_add_text(const struct ulp_audit *audit, int width, bo
         add_verdict(page, audit, &audit->lanes[l]);
     ulp_text_add(out, "\n%s", page->bold);
     ulp_page_name(page, audit->model_path, 40);
-    ulp_text_add(out, "%s  opset %lld, %zu nodes, %zu sample%s\n", page->off,
-                 (long long)audit->opset, nodes, audit->sample_count,
+    ulp_text_add(out, "%s  opset %lld, %zu node%s, %zu sample%s\n", page->off,
+                 (long long)audit->opset, nodes, nodes == 1 ? "" : "s", audit->sample_count,
                  audit->sample_count == 1 ? "" : "s (the worst is shown)");
     if (idle)
         ulp_text_add(

@@ -178,7 +178,7 @@ START_TEST(summary)
     plain.found = "(float[2] x) => (float[2] y) { y = Neg(x) }";
     result = run_lint(&plain, 0);
     ck_ulp_ok(ulp_lint_text(&result, 1, 0, false, &text, &error), error);
-    ck_assert_str_eq(text, "text.onnx: nothing found in 1 nodes.\n");
+    ck_assert_str_eq(text, "text.onnx: nothing found in 1 node.\n");
     free(text);
     ulp_lint_free(&result);
 }
