@@ -209,6 +209,8 @@ static void add_best_remedy(const struct ulp_page *page, const struct ulp_overfl
     ulp_text_show(page->out, "; %s: ", best->what);
     if (!best->output || isnan(best->sqnr_db))
         ulp_text_add(page->out, "no output can be compared");
+    else if (best->sqnr_db == INFINITY)
+        ulp_text_show(page->out, "output %s equals the reference", best->output);
     else
         ulp_text_show(page->out, "output %s is at %.1f dB", best->output, best->sqnr_db);
     if (best->nonfinite) {

@@ -192,6 +192,12 @@ for inputs in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onn
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
 done
+# A constant that the format does not hold is no mask where it is an output.
+"$program" audit handed.onnx -a fp16 -q >out
+shows out "by a constant that reaches 1e+10: c" "audit: a constant handed on"
+expect 1 "overflow: a constant handed on" "$program" overflow handed.onnx --fail-on overflows
+shows out "keep 1 node in FP32: output y equals the" "overflow: a constant handed on"
+shows out "by constant c" "overflow: a constant handed on"
 # What no node computes has no figure, in trials neither.
 "$program" study beside.onnx -i good.npz --sweep 'fp16,round={rne,sr}' --trials 5 >out
 sed -n '/^c$/,/^$/p' out | grep -q "[0-9]e+" && fail "study: a constant has an error"

@@ -58,6 +58,7 @@ write_model("mute.onnx", [square], x, [])
 write_model("constant.onnx", [node("Constant", "", "y", "constant", value_float=3.3)], {}, ["y"])
 write_model("given.onnx", [], x, ["x"])
 write_model("beside.onnx", [square, node("Constant", "", "c", "constant", value_float=1e10)], x, ["y", "c", "x"])
+write_model("handed.onnx", [node("Constant", "", "c", "constant", value_float=1e10), node("Identity", "c", "y", "identity")], {}, ["y"])
 write_model("bare.onnx", [node("Constant", "", "y", "constant", value_float=3.3)], {}, [])
 # g is the decision itself, h the same as numbers: in FP16 1.0001 is 1, and not larger than 1
 write_model("decided.onnx", [square, node("Greater", "x o", "g", "larger")], {**x, "o": ["b", 4]}, ["y", "g"], types={"g": BOOL})
