@@ -3,7 +3,7 @@
 
 usage: sample_unit_vectors.py FOLDER OUT
 
-FOLDER holds gemm16.npz, conv.npz, conv16.npz and units.npz (of scripts/record_h200.py), h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz, h200_attention.npz (recorded on an H200 for this project) and other_gpus.npz
+FOLDER holds gemm16.npz, conv.npz, conv16.npz and units.npz (of scripts/record_h200.py), recurrent.npz (of scripts/record_recurrent.py), h200_mma.npz, h200_wgmma.npz, h200_gemm.npz, h200_unary.npz, h200_attention.npz (recorded on an H200 for this project) and other_gpus.npz
 (north-numerical-computing/MATLAB-tensor-core, BSD-2: see tests/data/unit/SOURCES.md). Members keep their names, so the
 tests read samples and whole files alike. No randomness: the same input gives the same samples.
 """
@@ -23,8 +23,10 @@ FUNCTIONS = ('f32.x', 'f32.erff', 'f32.expf', 'torch.f32.sigmoid', 'torch.f16.ge
 GEMM_SIDE = {1024: 3}
 GEMM_SIDE_DEFAULT = 6
 ATTENTION_KEYS, ATTENTION_ROWS = 300, 32
+RECURRENT_NUMBERS = 5120  # a case: as many of its first steps as have them
+RECURRENT_KERNELS = {'tile16': 'tile', 'HMMA': 'mma', 'blockPersist': 'block', 'elemWise': 'step'}
 UNIT_TILES = 13    # of units.npz, one of each regime
-RENAMED = {'gemm16.npz': 'h200_gemm16.npz', 'conv.npz': 'h200_conv_channels.npz', 'units.npz': 'h200_units.npz'}
+RENAMED = {'gemm16.npz': 'h200_gemm16.npz', 'conv.npz': 'h200_conv_channels.npz', 'units.npz': 'h200_units.npz', 'recurrent.npz': 'h100_recurrent.npz'}
 SLICED = ('64x64x128', '64x64x512', '64x64x768', '256x128x1024', '64x64x2048', '64x64x4096', '512x512x1024')
 SLICED_SIDE = 3
 PIXELS = ((0, 0), (0, 5), (4, 4), (7, 2), (9, 9), (3, 8))  # of recorded convolutions, 3x3, padded by 1
@@ -116,6 +118,20 @@ def sample_scaled(path):
         yield name + '.d', file[case['key']].view(results[case['out']])[:2, :2].astype(np.float32)
 
 
+def sample_recurrent(path):
+    """The first steps of a case of every shape, type and kernel; inputs are drawn again from their seeds."""
+    data, cases = np.load(path), {}
+    for case in json.loads(bytes(data['meta']))['cases']:
+        steps, batch, _, hidden = case['shape']
+        kernel = next(name for word, name in RECURRENT_KERNELS.items() if any(word in called for called in case['kernels']))
+        if f"{case['key']}.y" in data.files and case['type'] != 'float32' and batch * hidden <= RECURRENT_NUMBERS // 2:
+            cases.setdefault((case['kind'], case['type'], kernel, hidden), {**case, 'kernel': kernel, 'kernels': sorted(case['kernels'])})
+    for case in cases.values():
+        _, batch, _, hidden = case['shape']
+        yield case['key'], data[f"{case['key']}.y"][:RECURRENT_NUMBERS // (batch * hidden)]
+    yield 'meta', np.frombuffer(json.dumps({'cases': list(cases.values())}).encode(), np.uint8)
+
+
 def main():
     folder, out = sys.argv[1:3]
     os.makedirs(out, exist_ok=True)
@@ -130,6 +146,7 @@ def main():
         'other_gpus.npz': sample_dots,
         'h200_attention.npz': sample_attention,
         'h200_fp8_scaled.npz': sample_scaled,
+        'recurrent.npz': sample_recurrent,
     }
     for file, sample in samples.items():
         np.savez_compressed(os.path.join(out, RENAMED.get(file, file)), **dict(sample(os.path.join(folder, file))))

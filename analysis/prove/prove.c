@@ -339,6 +339,27 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     return status;
 }
 
+/* Bounds are of operators as they are written, not of a GPU's kernels for them. */
+static enum ulp_status refuse_kernels(const struct ulp_plan *plan, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *lane = &plan->lanes[0];
+    for (size_t b = 0; b < plan->block_count; b++)
+        for (size_t i = 0; i < plan->blocks[b]->step_count; i++) {
+            const struct ulp_step *step = &plan->blocks[b]->steps[i];
+            const char *kernel = step->bound.op->kernel;
+            if (!kernel || step->folded)
+                continue;
+            const bool attention = strcmp(kernel, "attention") == 0;
+            if (attention ? lane->attention != ULP_ATTENTION_WHOLE : lane->recurrence_cudnn)
+                return ulp_fail(error, ULP_ERROR_USAGE,
+                                "node '%s' (%s) is a GPU's kernel in '%s', of which there is no "
+                                "proof: add %s",
+                                step->name, step->bound.op->name, ulp_plan_lane_name(plan, 0),
+                                attention ? "attention=whole" : "recurrence=plain");
+        }
+    return ULP_OK;
+}
+
 enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_plan *plan,
                               const struct ulp_prove_box *box, int thread_count,
                               struct ulp_proof *out, struct ulp_error *error)
@@ -358,11 +379,9 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pl
                         "a proof does not follow scales that are chosen by the values: leave "
                         "formats with scales out of '%s'",
                         ulp_plan_lane_name(plan, 0));
-    if (plan->lanes[0].attention != ULP_ATTENTION_WHOLE)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "a proof is of attention to all keys at once: leave attention= out of '%s'",
-                        ulp_plan_lane_name(plan, 0));
-    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    enum ulp_status status = refuse_kernels(plan, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     if (status == ULP_OK)
         status = fill(&prover, model, box ? box : &none, thread_count, error);
     out->seconds = ulp_seconds_now() - started;

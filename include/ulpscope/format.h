@@ -224,6 +224,12 @@ struct ulp_arithmetic {
      * false: every function is correctly rounded */
     bool cuda_functions;
     enum ulp_attention_kernel attention;
+    /* LSTM and GRU round where cuDNN's kernels do, as far as recorded (doc/accuracy.md); false:
+     * sums of products go into the cell as they are, states are stored */
+    bool recurrence_cudnn;
+    /* Conv of one channel a group, or of 1 to 3 channels, sums and adds its bias as PyTorch's
+     * kernels and cuDNN's do; false: on the matrix unit as other products */
+    bool conv_torch;
     enum ulp_constants constants;
     /* BatchNormalization's known parameters become scale / sqrt(variance + epsilon) and a shift in
      * FP32, as a converter folds them, and these are lowered; false: the parameters are */
@@ -257,7 +263,8 @@ struct ulp_arithmetic {
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
  * (cuda beside a matrix unit where compute is FP32, else rounded),
- *   attention=whole|flash2|cudnn|efficient|math (beside a matrix unit that sums in FP32),
+ *   attention=whole|flash2|cudnn|efficient|math, recurrence=plain|cudnn and conv=plain|torch
+ *   (beside a matrix unit that sums in FP32),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common,
  *   batchnorm=computed|folded, qdq-scales=declared|lowered.
  * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that

@@ -147,6 +147,8 @@ enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
 /* The arithmetic with results kept in its compute (or accumulator) format instead of being rounded
  * to storage. */
 struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call);
+/* The same without a matrix unit: factors in compute, products in chains of fused multiply-adds. */
+struct ulp_arithmetic ulp_call_chains(const struct ulp_call *call);
 
 /* Run the row's tape over rows with operands that are already laid out, acc first when the row has
  * an epilogue. */

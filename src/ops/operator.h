@@ -225,6 +225,8 @@ struct ulp_operator {
     /* integers that run makes of floats go to its outputs alone: its floats do not depend on them
      */
     bool hands_integers;
+    /* "attention" or "recurrence": the part of an arithmetic's name that chooses how it computes */
+    const char *kernel;
     int parameter; /* for infer, rows and run functions that serve several rows */
 };
 

@@ -26,7 +26,8 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
            s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions &&
-           a->attention == b->attention && a->constants == b->constants &&
+           a->attention == b->attention && a->recurrence_cudnn == b->recurrence_cudnn &&
+           a->conv_torch == b->conv_torch && a->constants == b->constants &&
            a->scales_lowered == b->scales_lowered && a->batchnorm_folded == b->batchnorm_folded;
 }
 
@@ -243,6 +244,9 @@ START_TEST(canonical_names)
                                              "fp32,functions=cuda",
                                              "fp16,unit=none,functions=cuda",
                                              "fp16,fuse=reduce",
+                                             "bf16,attention=flash2",
+                                             "fp16,recurrence=cudnn",
+                                             "bf16,conv=torch",
                                              "bf16,fuse=pointwise,fuse-constants=stored",
                                              "fp16,fuse=reduce,fuse-inner=fp16",
                                              "fp32,nofma"};
@@ -257,9 +261,11 @@ END_TEST
 START_TEST(runtimes)
 {
     static const char *const pairs[][2] = {
-        {"torch-compile:fp16@a100", "fp16@a100,epilogue=rounded,constants=ieee,fuse=reduce"},
+        {"torch-compile:fp16@a100",
+         "fp16@a100,epilogue=rounded,attention=cudnn,recurrence=cudnn,constants=ieee,fuse=reduce"},
         {"torch-compile:fp16,fuse=pointwise",
-         "fp16,epilogue=rounded,constants=ieee,fuse=pointwise"},
+         "fp16,epilogue=rounded,attention=cudnn,recurrence=cudnn,constants=ieee,fuse=pointwise"},
+        {"torch:bf16,unit=none,recurrence=plain", "bf16,unit=none,epilogue=rounded,constants=ieee"},
         {"trt:fp16@a100,acc=fp32", "fp16@a100,batchnorm=folded,fuse=reduce,fuse-constants=stored"},
         {"trt:fp16", "trt11:fp16"},
         {"trt10:bf16@b200", "bf16@b200,constants=tensorrt,batchnorm=folded,fuse=reduce,"

@@ -372,7 +372,7 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
                       spell(accumulator, &a->storage));
 }
 
-static void describe_attention(struct page *page, const struct ulp_arithmetic *a)
+static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
 {
     static const char *const kernels[] = {
         [ULP_ATTENTION_FLASH2] =
@@ -390,6 +390,16 @@ static void describe_attention(struct page *page, const struct ulp_arithmetic *a
     };
     if (a->attention != ULP_ATTENTION_WHOLE)
         put_paragraph(page, "attention", "%s", kernels[a->attention]);
+    if (a->conv_torch)
+        put_paragraph(page, "conv",
+                      "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
+                      "multiply-adds in FP32, beside the matrix unit. The bias of the former is "
+                      "added before the one rounding; in FP16 with 32 channels or more to the "
+                      "rounded sum.");
+    if (a->recurrence_cudnn)
+        put_paragraph(page, "recurrence",
+                      "LSTM and GRU round where cuDNN's kernels store: sums over the input always, "
+                      "sums over the state and the state itself as the type and the sizes choose.");
 }
 
 static size_t end_page(struct page *page)
@@ -430,7 +440,7 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
         describe_steps(&page, arithmetic);
         describe_fusion(&page, arithmetic);
         describe_functions(&page, arithmetic);
-        describe_attention(&page, arithmetic);
+        describe_kernels(&page, arithmetic);
         describe_constants(&page, arithmetic);
         describe_products(&page, arithmetic);
         describe_order(&page, arithmetic);

@@ -59,6 +59,8 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
     choice[ULP_PART_FUNCTIONS] = a->cuda_functions;
     choice[ULP_PART_ATTENTION] = a->attention;
+    choice[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
+    choice[ULP_PART_CONV] = a->conv_torch;
     choice[ULP_PART_CONSTANTS] = a->constants;
     choice[ULP_PART_BATCHNORM] = a->batchnorm_folded;
     choice[ULP_PART_SCALES] = a->scales_lowered;
@@ -82,6 +84,8 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_QDQ] = a->schedule.qdq_integer;
     request.given[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
     request.given[ULP_PART_ATTENTION] = a->attention != ULP_ATTENTION_WHOLE;
+    request.given[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
+    request.given[ULP_PART_CONV] = a->conv_torch;
     request.given[ULP_PART_FUSE] = request.given[ULP_PART_INNER] =
         request.given[ULP_PART_INNER_CONSTANTS] = a->fuse != ULP_FUSE_NONE;
     return request;

@@ -26,6 +26,8 @@ static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
                                               "efficient", "math",   NULL};
+static const char *const recurrence_names[] = {"plain", "cudnn", NULL};
+static const char *const conv_names[] = {"plain", "torch", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
@@ -117,6 +119,14 @@ static const struct part_row {
                             .meaning =
                                 "all keys of a query at once, or in tiles as a GPU's kernel goes "
                                 "through them"},
+    [ULP_PART_RECURRENCE] = {"recurrence=", recurrence_names,
+                             .meaning =
+                                 "LSTM and GRU as written, or rounded where cuDNN's kernels store "
+                                 "their numbers"},
+    [ULP_PART_CONV] = {"conv=", conv_names,
+                       .meaning =
+                           "every Conv on the matrix unit, or depthwise ones and those of 1 to 3 "
+                           "channels as PyTorch's and cuDNN's kernels sum them"},
     [ULP_PART_CONSTANTS] = {"constants=", ulp_constants_names,
                             .meaning =
                                 "those beyond the largest value: that value, infinite, or as "
@@ -380,6 +390,9 @@ void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_CO
         request->given[ULP_PART_FUSE] && request->choice[ULP_PART_FUSE] == ULP_FUSE_NONE;
     for (size_t i = 0; i < sizeof inside / sizeof *inside && none; i++)
         request->given[inside[i]] &= said[inside[i]];
+    static const enum ulp_part kernels[] = {ULP_PART_ATTENTION, ULP_PART_RECURRENCE, ULP_PART_CONV};
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        request->brought[kernels[i]] = !said[kernels[i]];
 }
 
 /* What stands before "@" and ",": a base, or a runtime's name in the place of its expansion. */

@@ -30,6 +30,8 @@ enum ulp_part {
     ULP_PART_QDQ,
     ULP_PART_FUNCTIONS,
     ULP_PART_ATTENTION,
+    ULP_PART_RECURRENCE,
+    ULP_PART_CONV,
     ULP_PART_CONSTANTS,
     ULP_PART_BATCHNORM,
     ULP_PART_SCALES,
@@ -56,6 +58,7 @@ enum ulp_unit_class {
 struct ulp_request {
     char base[32];
     bool given[ULP_PART_COUNT];
+    bool brought[ULP_PART_COUNT]; /* by a runtime's name: left out where it cannot be */
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
      * PROMOTE and SPLIT the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
      * QDQ, VECTORS, FUNCTIONS and BATCHNORM 0, 1. */
@@ -77,7 +80,8 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
 /* Set one part, as it is written after a comma, or "@GPU", in the place of what was asked for. */
 enum ulp_status ulp_request_change(struct ulp_request *request, const char *part,
                                    struct ulp_error *error);
-/* What has no meaning without a kernel goes with fuse=none, but for parts that were said. */
+/* What has no meaning without a kernel goes with fuse=none, and kernels that cannot be are left out,
+ * but for parts that were said. */
 void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_COUNT]);
 /* target.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error);

@@ -374,23 +374,41 @@ static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
     return ULP_OK;
 }
 
-/* The kernels were recorded beside FP16 and BF16, with sums of products in FP32. */
-static enum ulp_status resolve_attention(struct ulp_arithmetic *out,
-                                         const struct ulp_request *request, struct ulp_error *error)
+/* The kernels of attention=, recurrence= and conv= were recorded beside FP16 and BF16, with
+ * sums of products in FP32. */
+static bool has_kernels(const struct ulp_arithmetic *a)
 {
-    const bool possible = out->schedule.gpu[0] && out->cuda_functions &&
-                          is_named(&out->accumulator, "fp32") && out->schedule.split_k <= 1 &&
-                          out->schedule.promote <= 0 &&
-                          (is_named(&out->storage, "fp16") || is_named(&out->storage, "bf16")) &&
-                          is_named(&out->factor, out->storage.name) && !out->scaling[0].name[0];
-    if (request->given[ULP_PART_ATTENTION])
+    return a->schedule.gpu[0] && a->cuda_functions && is_named(&a->accumulator, "fp32") &&
+           (is_named(&a->storage, "fp16") || is_named(&a->storage, "bf16")) &&
+           is_named(&a->factor, a->storage.name) && !a->scaling[0].name[0];
+}
+
+static bool takes(const struct ulp_request *request, enum ulp_part kernel, bool possible)
+{
+    return request->given[kernel] && (possible || !request->brought[kernel]);
+}
+
+static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
+                                       const struct ulp_request *request, struct ulp_error *error)
+{
+    const bool possible = has_kernels(out);
+    if (takes(request, ULP_PART_ATTENTION, possible))
         out->attention = (enum ulp_attention_kernel)request->choice[ULP_PART_ATTENTION];
-    if (out->attention != ULP_ATTENTION_WHOLE && !possible)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "attention=: these kernels take fp16 or bf16, sum products in FP32 on a "
-                        "matrix unit in one slice and have CUDA's functions; this arithmetic does "
-                        "not; take fp16,attention=... or attention=whole");
-    return ULP_OK;
+    if (takes(request, ULP_PART_RECURRENCE, possible))
+        out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
+    if (takes(request, ULP_PART_CONV, possible))
+        out->conv_torch = request->choice[ULP_PART_CONV];
+    const char *part = out->attention != ULP_ATTENTION_WHOLE ? "attention="
+                       : out->recurrence_cudnn               ? "recurrence="
+                       : out->conv_torch                     ? "conv="
+                                                             : NULL;
+    if (!part || possible)
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "%s: these kernels take fp16 or bf16, sum products in FP32 on a matrix unit "
+                    "and have CUDA's functions; this arithmetic does not; take fp16,%s... or "
+                    "leave it out",
+                    part, part);
 }
 
 static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
@@ -485,7 +503,7 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
     if (status == ULP_OK)
         status = resolve_functions(out, request, error);
     if (status == ULP_OK)
-        status = resolve_attention(out, request, error);
+        status = resolve_kernels(out, request, error);
     out->sum = out->storage;
     return status == ULP_OK ? resolve_constants(out, request, error) : status;
 }

@@ -181,13 +181,10 @@ static enum ulp_status attend_in_fp32(struct ulp_call *call, const struct ulp_at
                                       struct ulp_error *error)
 {
     const double root = sqrt(isnan(a->scale) ? 1 / sqrt((double)a->q.size) : (double)a->scale);
-    struct ulp_arithmetic fp32 = *call->arithmetic;
+    struct ulp_arithmetic fp32 = ulp_call_chains(call);
     struct ulp_call inner = *call;
     struct ulp_attention own = *a;
     struct ulp_tensor query, scaled, wide, ones;
-    fp32.storage = fp32.factor = fp32.sum = fp32.compute;
-    fp32.schedule = (struct ulp_schedule){.fused = true};
-    fp32.reduce = ULP_ORDER_SEQUENTIAL;
     fp32.attention = ULP_ATTENTION_WHOLE;
     inner.arithmetic = &fp32;
     inner.packed = NULL;
@@ -215,6 +212,13 @@ enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
 {
     struct ulp_heads k = a->k, v = a->v;
     struct ulp_tensor keys, values;
+    struct ulp_arithmetic uncut = *call->arithmetic;
+    struct ulp_call own = *call;
+    if (ulp_attention_is_tiled(call, a)) { /* how other kernels cut k is not how this one goes */
+        uncut.schedule.split_k = uncut.schedule.promote = 0;
+        own.arithmetic = &uncut;
+        call = &own;
+    }
     enum ulp_status status = ulp_attention_check(a, error);
     if (status == ULP_OK)
         status = join_past(call, a->past_key, a->past, a->key, &k, a->present_key, &keys, error);

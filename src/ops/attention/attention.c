@@ -98,7 +98,7 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
 
 #define ATTENTION                                                                            \
     .outputs = "y? present_key? present_value? qk_matmul_output?", .infer = infer_attention, \
-    .run = run_attention, .work = ULP_WORK_CONTRACTION,                                      \
+    .run = run_attention, .work = ULP_WORK_CONTRACTION, .kernel = "attention",               \
     .formulas = ULP_FORMULAS(&ulp_attend_average)
 #define INPUTS "q k v:f attn_mask:*? past_key? past_value:f?"
 #define OPTIONS                                                                         \

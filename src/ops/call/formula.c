@@ -16,6 +16,15 @@ struct ulp_arithmetic ulp_call_unrounded(const struct ulp_call *call)
     return arithmetic;
 }
 
+struct ulp_arithmetic ulp_call_chains(const struct ulp_call *call)
+{
+    struct ulp_arithmetic arithmetic = ulp_call_unrounded(call);
+    arithmetic.factor = arithmetic.sum = arithmetic.compute;
+    arithmetic.schedule = (struct ulp_schedule){.fused = true};
+    arithmetic.reduce = ULP_ORDER_SEQUENTIAL;
+    return arithmetic;
+}
+
 /* Mixed: streams of contractions are ranges of numbers from here on, which must not
  * meet. */
 uint64_t ulp_call_stream(struct ulp_call *call)

@@ -329,7 +329,7 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
 /* clang-format off */
 #define MS .domain = "com.microsoft", .since = 1
 const struct ulp_operator ulp_ops_microsoft_grouped[] = {
-    {.name = "GroupQueryAttention", MS,
+    {.name = "GroupQueryAttention", MS, .kernel = "attention",
      .inputs = "query:m key:m? value:m? past_key:*m? past_value:*m? seqlens_k:i total_sequence_length:i "
                "cos_cache:m? sin_cache:m? "
                "position_ids:i? attention_bias:m? head_sink:m? k_scale:pm? v_scale:pm? q_norm_weight:m? "

@@ -273,6 +273,7 @@ const struct ulp_operator ulp_ops_microsoft_attention[] = {
      .attributes = "mask_filter_value:float=-10000; num_heads:!int; scale:float=0; "
                    "unidirectional:int=0",
      .infer = infer_multi_head, .run = run_multi_head, .work = ULP_WORK_CONTRACTION,
+     .kernel = "attention",
      .formulas = ULP_FORMULAS(&ulp_attend_average, &biased),
      .check = check_multi_head},
     {.name = "RotaryEmbedding", MS, .inputs = "input:m position_ids:i cos_cache:m sin_cache:m",

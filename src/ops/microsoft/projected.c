@@ -241,12 +241,12 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft_projected[] = {
-    {.name = "Attention", MS,
+    {.name = "Attention", MS, .kernel = "attention",
      .inputs = "input:m weights:m bias:m?=-0 mask_index:i? past:m? attention_bias:m? past_sequence_length:i?",
      .outputs = "y present?", .attributes = "qkv_hidden_sizes:ints; rotary_embedding_dim:int; "
                                         "" MASKED, PROJECTED,
      .weights = "weights", .epilogue = "acc + bias"},
-    {.name = "QAttention", MS,
+    {.name = "QAttention", MS, .kernel = "attention",
      .inputs = "input:i weight:i bias:fm input_scale:pm weight_scale:pm mask_index:i? "
                "input_zero_point:i? "
                "weight_zero_point:i? past:m?",

@@ -1,82 +1,15 @@
-/* RNN, GRU and LSTM: per step one contraction of the state, and the cell as a formula. States are
- * rounded to the lane's storage after every step, the products' sums are not rounded in between. */
-#include <string.h>
-
+/* RNN, GRU and LSTM: per step one contraction of the state, and the cell as a formula. What is
+ * rounded to the lane's storage in between is the kernel's choice (recurrent_kernel.h). */
 #include "base/error.h"
 #include "kernels/operand/packed.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
-#include "ops/product/recurrent_cell.h"
-#include "ops/product/recurrent_codes.h"
-
-struct recurrent {
-    size_t gates, directions, steps, batch, input, hidden;
-    bool batch_first;
-    bool coded; /* weights are codes: directions x k x lines, transposed */
-    struct ulp_coded_weights coded_w, coded_r; /* of the direction */
-    const struct ulp_cell *cell;
-    struct ulp_chosen_activation activations[6];
-    const struct ulp_tensor *x, *w, *r, *b, *lengths, *initial_h, *initial_c, *p;
-    /* accumulators: all steps' inputs, the state, GRU's reset state */
-    struct ulp_tensor sums_x, sums_h, sums_r;
-    struct ulp_tensor h, c, new_h, new_c, reset; /* storage: batch x hidden */
-};
-
-static bool has_shape(const struct ulp_tensor *tensor, int64_t first, int64_t second, int64_t third)
-{
-    return tensor->dims[0] == first && tensor->dims[1] == second && tensor->dims[2] == third;
-}
-
-static enum ulp_status read_recurrent(const struct ulp_call *call, struct recurrent *s,
-                                      struct ulp_error *error)
-{
-    *s = (struct recurrent){.gates = (size_t)call->bound->op->parameter,
-                            .cell = ulp_cell_of(call),
-                            .coded = call->bound->op->integer_sums};
-    s->batch_first = !s->coded && ulp_call_int(call, "layout");
-    s->x = call->in[0], s->w = call->in[1], s->r = call->in[2], s->b = ulp_call_input(call, "b");
-    s->lengths = ulp_call_input(call, "sequence_lens"),
-    s->initial_h = ulp_call_input(call, "initial_h");
-    s->initial_c = ulp_call_input(call, "initial_c"), s->p = ulp_call_input(call, "p");
-    if (s->x->rank != 3 || s->w->rank != 3 || s->r->rank != 3)
-        return ulp_fail(error, ULP_ERROR_INPUT, "x, w and r have ranks %d, %d, %d: expected 3",
-                        s->x->rank, s->w->rank, s->r->rank);
-    bool both = ulp_call_is(call, "direction", "bidirectional");
-    if (!both && !ulp_call_is(call, "direction", "forward") &&
-        !ulp_call_is(call, "direction", "reverse"))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "direction %s: expected forward, reverse or bidirectional",
-                        ulp_call_attribute(call, "direction")->s);
-    s->directions = both ? 2 : 1;
-    s->steps = (size_t)s->x->dims[s->batch_first];
-    s->batch = (size_t)s->x->dims[!s->batch_first];
-    s->input = (size_t)s->x->dims[2];
-    s->hidden = (size_t)s->r->dims[s->coded ? 1 : 2];
-    const int64_t lines = (int64_t)(s->gates * s->hidden), directions = (int64_t)s->directions,
-                  state = ulp_dim_mul((int64_t)(s->directions * s->batch), (int64_t)s->hidden);
-    const struct ulp_attribute_value *hidden = ulp_call_attribute(call, "hidden_size");
-    const int64_t input = s->x->dims[2], h = (int64_t)s->hidden;
-    bool fits = (s->coded ? has_shape(s->w, directions, input, lines) &&
-                                has_shape(s->r, directions, h, lines)
-                          : has_shape(s->w, directions, lines, input) &&
-                                has_shape(s->r, directions, lines, h)) &&
-                (!s->b || (int64_t)s->b->count == 2 * directions * lines) &&
-                (!s->lengths || s->lengths->count == s->batch) &&
-                (!s->initial_h || (int64_t)s->initial_h->count == state) &&
-                (!s->initial_c || (int64_t)s->initial_c->count == state) &&
-                (!s->p || s->p->count == 3 * s->directions * s->hidden) &&
-                (!hidden->present || hidden->i == (int64_t)s->hidden);
-    if (!fits)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "the inputs' shapes do not fit x, %zu directions and hidden size %zu",
-                        s->directions, s->hidden);
-    return ulp_cell_activations(call, s->directions, s->activations, error);
-}
+#include "ops/product/recurrent.h"
 
 static enum ulp_status infer_recurrent(struct ulp_call *call, struct ulp_error *error)
 {
-    struct recurrent s;
-    enum ulp_status status = read_recurrent(call, &s, error);
+    struct ulp_recurrent s;
+    enum ulp_status status = ulp_recurrent_read(call, &s, error);
     if (status != ULP_OK)
         return status;
     const int64_t steps = (int64_t)s.steps, batch = (int64_t)s.batch,
@@ -91,59 +24,21 @@ static enum ulp_status infer_recurrent(struct ulp_call *call, struct ulp_error *
 }
 
 /* The row (direction d, item b) of a state tensor, and (step t, d, b) of Y. */
-static size_t state_row(const struct recurrent *s, size_t d, size_t b)
+static size_t state_row(const struct ulp_recurrent *s, size_t d, size_t b)
 {
     return s->batch_first ? b * s->directions + d : d * s->batch + b;
 }
-static size_t output_row(const struct recurrent *s, size_t t, size_t d, size_t b)
+static size_t output_row(const struct ulp_recurrent *s, size_t t, size_t d, size_t b)
 {
     return s->batch_first ? (b * s->steps + t) * s->directions + d
                           : (t * s->directions + d) * s->batch + b;
 }
 
-static enum ulp_status make_buffers(struct ulp_call *call, struct recurrent *s,
-                                    struct ulp_error *error)
-{
-    const int64_t lines = (int64_t)(s->gates * s->hidden), batch = (int64_t)s->batch;
-    const struct {
-        struct ulp_tensor *tensor;
-        int64_t rows, columns;
-        bool sums;
-    } buffers[] = {
-        {&s->sums_x, batch * (int64_t)s->steps, lines, true},
-        {&s->sums_h, batch, lines, true},
-        {&s->sums_r, batch, (int64_t)s->hidden, true},
-        {&s->h, batch, (int64_t)s->hidden, false},
-        {&s->c, batch, (int64_t)s->hidden, false},
-        {&s->new_h, batch, (int64_t)s->hidden, false},
-        {&s->new_c, batch, (int64_t)s->hidden, false},
-        {&s->reset, batch, (int64_t)s->hidden, false},
-    };
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK && i < sizeof buffers / sizeof *buffers; i++) {
-        const int64_t dims[2] = {buffers[i].rows, buffers[i].columns};
-        status =
-            buffers[i].sums
-                ? ulp_tensor_describe(buffers[i].tensor, s->x->type,
-                                      ulp_accumulator_element(call->arithmetic),
-                                      call->arithmetic->accumulator.precision, 2, dims, error)
-                : ulp_call_describe_tensor(call, buffers[i].tensor, s->x->type, 2, dims, error);
-        if (status == ULP_OK)
-            status = ulp_call_temporary(call, buffers[i].tensor, error);
-        /* A trace takes all operands of a cell, those that its formula leaves out, too: what no one
-         * has written could look like names. */
-        if (status == ULP_OK && call->trace)
-            memset(buffers[i].tensor->data, 0,
-                   buffers[i].tensor->count * buffers[i].tensor->element_bytes);
-    }
-    return status;
-}
-
 /* out (rows x lines) = a (rows of k numbers at a_line) times the transposed matrix that starts at
- * b. */
+ * b; store: rounded to storage. */
 static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out,
                                 const struct ulp_tensor *a, const int64_t *a_line, size_t rows,
-                                const struct ulp_tensor *b, size_t lines, size_t k,
+                                const struct ulp_tensor *b, size_t lines, size_t k, bool store,
                                 struct ulp_error *error)
 {
     int64_t *k_offset, *b_line, *row, *column;
@@ -159,6 +54,7 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out,
         .n = lines,
         .k = k,
         .out = out,
+        .store = store,
         .out_row_offset = row,
         .out_column_offset = column,
         .a = {.tensor = a, .line_offset = a_line, .k_offset = k_offset},
@@ -195,7 +91,7 @@ static void add_gate(struct cell_operands *o, char letter, char gate,
 
 /* Operands of direction d; x_row: the row of sums_x of each item. */
 static void lay_cell(struct cell_operands *o, const struct ulp_call *call,
-                     const struct recurrent *s, size_t d, const int64_t *x_row)
+                     const struct ulp_recurrent *s, size_t d, const int64_t *x_row)
 {
     const struct ulp_cell *cell = s->cell;
     const size_t hidden = s->hidden, lines = s->gates * hidden;
@@ -209,8 +105,11 @@ static void lay_cell(struct cell_operands *o, const struct ulp_call *call,
         add_gate(o, 'x', cell->gates[g], &s->sums_x, g * hidden, x_row, 0);
         add_gate(o, 'h', cell->gates[g], g * hidden < state_lines ? &s->sums_h : NULL, g * hidden,
                  NULL, (int64_t)state_lines);
-        add_gate(o, 'v', cell->gates[g], s->b, (2 * d * s->gates + g) * hidden, NULL, 0);
-        add_gate(o, 'r', cell->gates[g], s->b, ((2 * d + 1) * s->gates + g) * hidden, NULL, 0);
+        const bool biased = s->kernel->biased;
+        add_gate(o, 'v', cell->gates[g], biased ? NULL : s->b, (2 * d * s->gates + g) * hidden,
+                 NULL, 0);
+        add_gate(o, 'r', cell->gates[g], biased && g + 1 < s->gates ? NULL : s->b,
+                 ((2 * d + 1) * s->gates + g) * hidden, NULL, 0);
     }
     for (size_t g = 0; cell->peepholes[g]; g++)
         add_gate(o, 'p', cell->peepholes[g], s->p, (3 * d + g) * hidden, NULL, 0);
@@ -221,7 +120,7 @@ static void lay_cell(struct cell_operands *o, const struct ulp_call *call,
                                                            .position_stride = 1}};
 }
 
-static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s,
+static enum ulp_status run_cell(struct ulp_call *call, const struct ulp_recurrent *s,
                                 const char *formula, const struct cell_operands *operands,
                                 struct ulp_tensor *result, struct ulp_tensor *second,
                                 struct ulp_error *error)
@@ -229,7 +128,11 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s
     const struct ulp_rows rows = {.row_count = s->batch, .row_length = s->hidden};
     const struct ulp_named_operand outputs[2] = {
         {"y", {.tensor = result, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
-        {"n", {.tensor = second, .row_stride = (int64_t)s->hidden, .position_stride = 1}},
+        {"n",
+         {.tensor = second,
+          .row_stride = (int64_t)s->hidden,
+          .position_stride = 1,
+          .storage = s->kernel->c_stored ? NULL : &call->arithmetic->compute}},
     };
     return ulp_call_text(call, formula, call->arithmetic, &rows, operands->count, operands->items,
                          second ? 2 : 1, outputs, error);
@@ -237,10 +140,24 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct recurrent *s
 
 /* ---- the steps ---- */
 
-static size_t item_length(const struct recurrent *s, size_t b)
+static size_t item_length(const struct ulp_recurrent *s, size_t b)
 {
     return s->lengths ? (size_t)ulp_clamp(ulp_tensor_get_int(s->lengths, b), 0, (int64_t)s->steps)
                       : s->steps;
+}
+
+/* The numbers of one state in the other's format. */
+static enum ulp_status pass_state(struct ulp_call *call, const struct ulp_recurrent *s,
+                                  struct ulp_tensor *to, const struct ulp_tensor *from,
+                                  struct ulp_error *error)
+{
+    const struct ulp_rows rows = {.row_count = s->batch, .row_length = s->hidden};
+    const struct ulp_operand whole = {.row_stride = (int64_t)s->hidden, .position_stride = 1};
+    struct ulp_named_operand in = {"x", whole}, out = {"y", whole};
+    in.operand.tensor = from;
+    out.operand.tensor = to;
+    out.operand.storage = to == &s->stored ? NULL : &call->arithmetic->compute;
+    return ulp_call_text(call, "y = x; y", call->arithmetic, &rows, 1, &in, 1, &out, error);
 }
 
 static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tensor *from,
@@ -250,7 +167,7 @@ static void copy_row(struct ulp_tensor *to, size_t to_row, const struct ulp_tens
 }
 
 /* Steps that no item has do not count for the range of x. */
-static enum ulp_status begin_coded(struct ulp_call *call, struct recurrent *s, size_t d,
+static enum ulp_status begin_coded(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
                                    struct ulp_error *error)
 {
     size_t rows = 0;
@@ -272,7 +189,31 @@ static enum ulp_status begin_coded(struct ulp_call *call, struct recurrent *s, s
     return ulp_coded_multiply(call, &s->sums_x, &x, rows, &s->coded_w, error);
 }
 
-static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *s, size_t d,
+/* To the stored sums over the input, both biases but the second of the last gate. */
+static enum ulp_status add_biases(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
+                                  struct ulp_error *error)
+{
+    const size_t lines = s->gates * s->hidden;
+    const struct ulp_rows rows = {.row_count = s->steps * s->batch, .row_length = s->hidden};
+    enum ulp_status status = ULP_OK;
+    for (size_t g = 0; g < s->gates && status == ULP_OK; g++) {
+        struct ulp_tensor x = ulp_tensor_view_from(&s->sums_x, g * s->hidden),
+                          v = ulp_tensor_view_from(s->b, 2 * d * lines + g * s->hidden),
+                          r = ulp_tensor_view_from(s->b, (2 * d + 1) * lines + g * s->hidden);
+        const struct ulp_operand sums = {.tensor = &x,
+                                         .row_stride = (int64_t)lines,
+                                         .position_stride = 1};
+        const struct ulp_named_operand operands[] = {{"x", sums},
+                                                     {"v", {.tensor = &v, .position_stride = 1}},
+                                                     {"r", {.tensor = &r, .position_stride = 1}}};
+        const struct ulp_named_operand out = {"y", sums};
+        status = ulp_call_text(call, g + 1 < s->gates ? "y = x + (v + r); y" : "y = x + v; y",
+                               call->arithmetic, &rows, 3, operands, 1, &out, error);
+    }
+    return status;
+}
+
+static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
                                        struct ulp_error *error)
 {
     struct ulp_tensor zero;
@@ -287,23 +228,31 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct recurrent *
         for (size_t b = 0; b < s->batch; b++)
             line[t * s->batch + b] =
                 (int64_t)((s->batch_first ? b * s->steps + t : t * s->batch + b) * s->input);
-    for (size_t b = 0; b < s->batch; b++) {
-        struct ulp_tensor *const states[] = {&s->h, &s->c};
-        const struct ulp_tensor *const initial[] = {s->initial_h, s->initial_c};
-        for (int i = 0; i < 2; i++)
+    struct ulp_tensor *const states[] = {&s->h, &s->c};
+    const struct ulp_tensor *const initial[] = {s->initial_h, s->initial_c};
+    const bool stored[] = {s->kernel->h_stored, s->kernel->c_stored};
+    for (int i = 0; status == ULP_OK && i < 2; i++) {
+        struct ulp_tensor *to = stored[i] ? states[i] : &s->stored;
+        for (size_t b = 0; b < s->batch; b++)
             if (initial[i])
-                copy_row(states[i], b, initial[i], state_row(s, d, b), s->hidden);
+                copy_row(to, b, initial[i], state_row(s, d, b), s->hidden);
             else
-                ulp_move_fill(states[i], b * s->hidden, s->hidden, zero.data);
+                ulp_move_fill(to, b * s->hidden, s->hidden, zero.data);
+        if (!stored[i])
+            status = pass_state(call, s, states[i], to, error);
     }
+    if (status != ULP_OK)
+        return status;
     if (s->coded)
         return begin_coded(call, s, d, error);
     const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
-    return multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input, error);
+    status = multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input,
+                      s->kernel->input_stored, error);
+    return status == ULP_OK && s->kernel->biased && s->b ? add_biases(call, s, d, error) : status;
 }
 
 /* Step t of every item that has one: item b reads and writes place time[b]. */
-static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size_t d,
+static enum ulp_status run_step(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
                                 const char *const formulas[2], const int64_t *x_row,
                                 const int64_t *h_line, struct ulp_error *error)
 {
@@ -311,12 +260,19 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
                  state_lines = ulp_cell_resets_before(call) ? 2 * s->hidden : lines;
     const struct ulp_tensor r = ulp_tensor_view_from(s->r, d * lines * s->hidden);
     struct cell_operands *operands;
+    const struct ulp_arithmetic chains = ulp_call_chains(call);
+    struct ulp_call wide = *call;
+    if (!s->kernel->h_stored) {
+        wide.arithmetic = &chains;
+        wide.packed = NULL;
+        call = &wide;
+    }
     enum ulp_status status = ulp_call_take(call, 1, sizeof *operands, &operands, error);
     if (status == ULP_OK)
         status = s->coded
                      ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r, error)
                      : multiply(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines,
-                                s->hidden, error);
+                                s->hidden, s->kernel->sums_stored, error);
     if (status != ULP_OK)
         return status;
     lay_cell(operands, call, s, d, x_row);
@@ -325,7 +281,7 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
         status = run_cell(call, s, formulas[0], operands, &s->reset, NULL, error);
         if (status == ULP_OK)
             status = multiply(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden,
-                              s->hidden, error);
+                              s->hidden, false, error);
     }
     struct ulp_tensor *second = s->gates == ULP_LSTM_GATES ? &s->new_c : NULL;
     return status == ULP_OK ? run_cell(call, s, formulas[1], operands, &s->new_h, second, error)
@@ -333,7 +289,7 @@ static enum ulp_status run_step(struct ulp_call *call, struct recurrent *s, size
 }
 
 /* A step's tables are needed no longer than the step: long sequences must not gather them. */
-static enum ulp_status run_step_alone(struct ulp_call *call, struct recurrent *s, size_t d,
+static enum ulp_status run_step_alone(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
                                       const char *const formulas[2], const int64_t *x_row,
                                       const int64_t *h_line, struct ulp_error *error)
 {
@@ -347,7 +303,7 @@ static enum ulp_status run_step_alone(struct ulp_call *call, struct recurrent *s
     return status;
 }
 
-static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s, size_t d,
+static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
                                      const char *const formulas[2], struct ulp_error *error)
 {
     const bool reverse = d == 1 || ulp_call_is(call, "direction", "reverse");
@@ -369,6 +325,8 @@ static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s,
                        (int64_t)(s->gates * s->hidden);
         }
         status = run_step_alone(call, s, d, formulas, x_row, h_line, error);
+        if (status == ULP_OK && !s->kernel->h_stored)
+            status = pass_state(call, s, &s->stored, &s->new_h, error);
         for (size_t b = 0; status == ULP_OK && b < s->batch; b++) {
             if (place[b] == s->steps)
                 continue;
@@ -376,27 +334,33 @@ static enum ulp_status run_direction(struct ulp_call *call, struct recurrent *s,
             if (s->gates == ULP_LSTM_GATES)
                 copy_row(&s->c, b, &s->new_c, b, s->hidden);
             if (ulp_call_wants(call, 0))
-                copy_row(&call->out[0], output_row(s, place[b], d, b), &s->h, b, s->hidden);
+                copy_row(&call->out[0], output_row(s, place[b], d, b),
+                         s->kernel->h_stored ? &s->h : &s->stored, b, s->hidden);
         }
     }
-    for (size_t b = 0; status == ULP_OK && b < s->batch; b++) {
-        if (ulp_call_wants(call, 1))
-            copy_row(&call->out[1], state_row(s, d, b), &s->h, b, s->hidden);
-        if (ulp_call_wants(call, 2))
-            copy_row(&call->out[2], state_row(s, d, b), &s->c, b, s->hidden);
+    const struct ulp_tensor *const last[] = {&s->h, &s->c};
+    const bool stored[] = {s->kernel->h_stored, s->kernel->c_stored};
+    for (size_t i = 0; status == ULP_OK && i < 2; i++) {
+        if (!ulp_call_wants(call, i + 1))
+            continue;
+        if (!stored[i])
+            status = pass_state(call, s, &s->stored, last[i], error);
+        for (size_t b = 0; status == ULP_OK && b < s->batch; b++)
+            copy_row(&call->out[i + 1], state_row(s, d, b), stored[i] ? last[i] : &s->stored, b,
+                     s->hidden);
     }
     return status;
 }
 
 static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *error)
 {
-    struct recurrent s;
+    struct ulp_recurrent s;
     struct ulp_tensor zero;
-    enum ulp_status status = read_recurrent(call, &s, error);
+    enum ulp_status status = ulp_recurrent_read(call, &s, error);
     if (status == ULP_OK && (s.batch == 0 || s.hidden == 0))
         return ULP_OK;
     if (status == ULP_OK)
-        status = make_buffers(call, &s, error);
+        status = ulp_recurrent_make_buffers(call, &s, error);
     if (status == ULP_OK)
         status = ulp_call_scalar(call, &zero, s.x->type, 0, error);
     if (status == ULP_OK && ulp_call_wants(call, 0)) /* what no item reaches stays 0 */
@@ -422,6 +386,7 @@ static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *er
 
 #define RECURRENT \
     .infer = infer_recurrent, .run = run_recurrent, .work = ULP_WORK_CONTRACTION, .weights = "w r"
+#define KERNEL .kernel = "recurrence"
 #define COMMON                                                                           \
     "activation_alpha:floats; activation_beta:floats; activations:strings; clip:float; " \
     "direction:string=forward; hidden_size:int"
@@ -435,16 +400,16 @@ const struct ulp_operator ulp_ops_recurrent[] = {
      .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT,
      .integer_sums = true, .formulas = ULP_FORMULAS(&ulp_quantized_dynamic, &ulp_coded_scaled),
      .parameter = ULP_LSTM_GATES},
-    {.name = "GRU", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
+    {.name = "GRU", .since = 7, KERNEL, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
      .attributes = COMMON "; linear_before_reset:int=0", RECURRENT, .parameter = ULP_GRU_GATES},
-    {.name = "GRU", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h?",
+    {.name = "GRU", .since = 14, KERNEL, .inputs = "x w r b? sequence_lens:i? initial_h?",
      .outputs = STATES,
      .attributes = COMMON "; linear_before_reset:int=0; layout:int=0", RECURRENT,
      .parameter = ULP_GRU_GATES},
-    {.name = "LSTM", .since = 7, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
+    {.name = "LSTM", .since = 7, KERNEL, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
      .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT,
      .parameter = ULP_LSTM_GATES},
-    {.name = "LSTM", .since = 14, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
+    {.name = "LSTM", .since = 14, KERNEL, .inputs = "x w r b? sequence_lens:i? initial_h? initial_c? p?",
      .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0; layout:int=0",
      RECURRENT,
      .parameter = ULP_LSTM_GATES},

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# conv=torch: which convolutions are chains in FP32 and where their bias goes, against chains in numpy's doubles, in which each step of these numbers is exact before it is rounded.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: convolutions are not compared"; exit 77; }
+"$python" - "$program" "$source/examples" <<'END' || fail "convolutions"
+import subprocess, sys
+import numpy as np
+program, examples = sys.argv[1:]
+sys.path.insert(0, examples)
+from onnx_writer import node, write_model
+
+def rounded(values, kind):
+    if kind == "fp16":
+        return values.astype(np.float16).astype(np.float32)
+    bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
+    return (((bits + 0x7FFF + (bits >> 16 & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
+
+def chain(x, w, groups):
+    """Windows of x by w, one fused multiply-add after the other, in the weight's order. Numbers of 11 bits between 1/2 and 2: a product has 22 bits down to 2^-24, a sum of fewer than 2^8 of them 32 bits."""
+    out, inner, height, width = w.shape
+    windows = np.lib.stride_tricks.sliding_window_view(x, (height, width), (2, 3)).astype(np.float64)
+    sums = np.zeros((len(x), out) + windows.shape[2:4], np.float32)
+    for channel in range(inner):
+        for place in np.ndindex(height, width):
+            of = np.arange(out) // (out // groups) * inner + channel
+            sums = (sums + windows[:, of][..., place[0], place[1]] * w[:, channel, place[0], place[1]].astype(np.float64)[:, None, None]).astype(np.float32)
+    return sums
+
+def run(arithmetic, arrays, groups):
+    write_model("model.onnx", [node("Conv", "x w b", "y", "conv", group=groups)], {n: a.shape for n, a in arrays.items()}, ["y"], {}, opset=14)
+    np.savez("in.npz", **arrays)
+    subprocess.run([program, "run", "model.onnx", "-i", "in.npz", "-a", arithmetic, "-q", "-o", "out.npz"], check=True)
+    return np.load("out.npz")["y"]
+
+random = np.random.default_rng(1)
+# kind, channels in, out, groups, is the bias added before the sum is rounded; None: no kernel of these, equal to conv=plain
+for kind, inner, out, groups, before in (("fp16", 40, 40, 40, False), ("fp16", 16, 16, 16, True), ("bf16", 40, 40, 40, True), ("bf16", 16, 16, 16, True), ("fp16", 3, 8, 1, False), ("bf16", 1, 8, 1, False),
+                                         ("fp16", 4, 8, 1, None), ("fp16", 40, 80, 40, None)):
+    draw = lambda *shape: rounded((random.uniform(0.5, 2, shape) * random.choice([-1, 1], shape)).astype(np.float32), kind)
+    arrays = {"x": draw(1, inner, 12, 12), "w": draw(out, inner // groups, 3, 3), "b": draw(out)}
+    base = f"{kind},epilogue=rounded"
+    plain, got, bias = run(base, arrays, groups), run(base + ",conv=torch", arrays, groups), arrays["b"][:, None, None]
+    if before is None:
+        wanted = plain
+    else:
+        sums = chain(arrays["x"], arrays["w"], groups)
+        wanted = rounded((sums if before else rounded(sums, kind)) + bias, kind)
+        other = rounded((rounded(sums, kind) if before else sums) + bias, kind)
+        if np.array_equal(wanted, other):
+            sys.exit(f"{kind} {inner} {out} {groups}: these numbers tell nothing")
+    if not np.array_equal(got, wanted):
+        sys.exit(f"{kind}, {inner} channels, {groups} groups: {np.mean(got == wanted):.2%} of bits equal")
+END
+expect 2 "no matrix unit" "$program" arith fp16,unit=none,conv=torch
+shows err "conv=" "what is wrong"
+exit $failed
