@@ -94,7 +94,7 @@ def main():
                     continue
                 rows.append(row)
                 print(f'{model} {name} {output["name"]}: seen {row[1]:.3g}, atol {output["atol"]:.3g} ({row[0]:.2f} x)'
-                      f'{" open" if output["open"] else ""}', flush=True)
+                      f'{" open" if output.get("open") else ""}', flush=True)
     for name, rows in results.items():
         failed |= bool(rows) and summarise(name, rows)
     failed |= summarise('fp16, bf16, tf32', results['fp16'] + results['bf16'] + results['tf32'])

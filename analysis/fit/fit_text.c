@@ -5,6 +5,7 @@
 
 #include "analysis/fit/fit.h"
 #include "analysis/writing/json_value.h"
+#include "analysis/writing/structs.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -135,45 +136,25 @@ enum ulp_status ulp_fit_text(const struct ulp_fit *fit, const struct ulp_fit_pro
 
 /* ---- JSON ---- */
 
-static json_t *make_range(size_t first, size_t last)
+/* Also the classes of the probe, which is not of the fit. */
+static void add_classes(struct ulp_json_writer *writer, const void *fit, const void *context)
 {
-    json_t *range = json_array();
-    ulp_json_append(&range, json_integer((json_int_t)first));
-    ulp_json_append(&range, json_integer((json_int_t)last));
-    return range;
+    const struct ulp_fit_probe *probe = context;
+    (void)fit;
+    ulp_json_open(writer, "probe_classes", '[');
+    for (size_t i = 0; probe && i < probe->count; i++)
+        ulp_json_put(writer, NULL, json_integer((json_int_t)probe->classes[i]));
+    ulp_json_close(writer, ']');
 }
 
-static json_t *make_difference(const struct ulp_fit_candidate *candidate)
+static json_t *make_document(const struct ulp_fit *fit, const struct ulp_fit_probe *probe)
 {
-    json_t *object = json_object();
-    ulp_json_set(&object, "product", json_integer((json_int_t)candidate->product));
-    ulp_json_set(&object, "index", json_integer((json_int_t)candidate->index));
-    ulp_json_set(&object, "recorded", ulp_json_number(candidate->recorded));
-    ulp_json_set(&object, "computed", ulp_json_number(candidate->computed));
-    ulp_json_set(&object, "max_ulps", ulp_json_number(candidate->max_ulps));
-    ulp_json_set(&object, "rows", make_range(candidate->first_row, candidate->last_row));
-    ulp_json_set(&object, "columns", make_range(candidate->first_column, candidate->last_column));
-    return object;
-}
-
-static json_t *make_candidate(const struct ulp_fit_candidate *candidate)
-{
-    json_t *object = json_object();
-    ulp_json_set(&object, "arithmetic", ulp_json_text(candidate->name));
-    ulp_json_set(&object, "gpus", ulp_json_text(candidate->gpus));
-    ulp_json_set(&object, "also", ulp_json_text(candidate->also));
-    ulp_json_set(&object, "operands", ulp_json_text(candidate->operands));
-    ulp_json_set(&object, "result", ulp_json_text(candidate->result));
-    ulp_json_set(&object, "consistent", json_boolean(candidate->consistent));
-    ulp_json_set(&object, "equal", json_integer((json_int_t)candidate->equal));
-    ulp_json_set(&object, "difference",
-                 candidate->consistent ? json_null() : make_difference(candidate));
-    return object;
-}
-
-static json_t *make_text(const char *text)
-{
-    return text ? ulp_json_text(text) : json_null();
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_fit, add_classes, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, probe, NULL};
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_fit_text(fit, NULL, NULL, 1, &text, &ignored);
+    return ulp_json_document(&ulp_struct_fit, fit, &how, ulp_json_paragraph(text));
 }
 
 enum ulp_status ulp_fit_write_json(const struct ulp_fit *fit, const struct ulp_fit_probe *probe,
@@ -181,18 +162,5 @@ enum ulp_status ulp_fit_write_json(const struct ulp_fit *fit, const struct ulp_f
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    json_t *root = json_object(), *candidates = json_array(), *classes = json_array();
-    ulp_json_set(&root, "products", json_integer((json_int_t)fit->product_count));
-    ulp_json_set(&root, "elements", json_integer((json_int_t)fit->elements));
-    ulp_json_set(&root, "tried", json_integer((json_int_t)fit->tried));
-    ulp_json_set(&root, "consistent", json_integer((json_int_t)fit->consistent));
-    for (size_t i = 0; i < fit->count; i++)
-        ulp_json_append(&candidates, make_candidate(&fit->candidates[i]));
-    ulp_json_set(&root, "candidates", candidates);
-    ulp_json_set(&root, "parts", make_text(fit->parts));
-    ulp_json_set(&root, "order", make_text(fit->order));
-    for (size_t i = 0; probe && i < probe->count; i++)
-        ulp_json_append(&classes, json_integer((json_int_t)probe->classes[i]));
-    ulp_json_set(&root, "probe_classes", classes);
-    return ulp_json_write(root, path, error);
+    return ulp_json_write(make_document(fit, probe), path, error);
 }

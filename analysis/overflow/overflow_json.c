@@ -3,18 +3,12 @@
 
 #include <ulpscope.h>
 
+#include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
-
-static void put_unjudged(struct ulp_json_writer *writer, const char *key, const void *list,
-                         const void *context)
-{
-    (void)context;
-    ulp_json_put(writer, key, ulp_json_unjudged(list));
-}
 
 /* A node of the plan, of which a lane has those that were computed. */
 static const char *name_node(const void *context, size_t index)
@@ -29,7 +23,8 @@ static const char *name_node(const void *context, size_t index)
 
 static json_t *make_document(const struct ulp_overflow_forecast *forecast)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_unjudged_list, NULL, put_unjudged}};
+    static const struct ulp_json_hook hooks[] = {
+        {&ulp_struct_unjudged_list, NULL, ulp_json_put_unjudged}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, forecast, name_node};
     struct ulp_error ignored; /* memory: NULL */
     char *text;

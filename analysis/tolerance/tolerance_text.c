@@ -5,6 +5,7 @@
 #include <ulpscope/tolerance.h>
 
 #include "analysis/measure/judge.h"
+#include "analysis/audit/audit_json.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
@@ -137,37 +138,24 @@ enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int wi
     return ulp_page_take(&text, out, error);
 }
 
-static json_t *make_element(const struct ulp_tolerance_element *element)
+/* Also of the elements that are left out. */
+static void add_count(struct ulp_json_writer *writer, const void *output, const void *context)
 {
-    json_t *object = json_object();
-    ulp_json_set(&object, "index", json_integer((json_int_t)element->index));
-    ulp_json_set(&object, "reference", ulp_json_number(element->reference));
-    ulp_json_set(&object, "error", ulp_json_number(element->error));
-    ulp_json_set(&object, "independent", ulp_json_number(element->random));
-    ulp_json_set(&object, "bound", ulp_json_number(element->bound));
-    return object;
+    (void)context;
+    ulp_json_put(writer, "count",
+                 json_integer((json_int_t)((const struct ulp_tolerance_output *)output)->count));
 }
 
-static json_t *make_output(const struct ulp_tolerance_output *output)
+static json_t *make_document(const struct ulp_tolerance *tolerance)
 {
-    json_t *object = json_object(), *elements = json_array();
-    ulp_json_set(&object, "name", ulp_json_text(output->name));
-    ulp_json_set(&object, "sample", ulp_json_text(output->sample));
-    ulp_json_set(&object, "count", json_integer((json_int_t)output->count));
-    ulp_json_set(&object, "ref_rms", ulp_json_number(output->ref_rms));
-    ulp_json_set(&object, "ref_max", ulp_json_number(output->ref_max));
-    ulp_json_set(&object, "rms", ulp_json_number(output->rms));
-    ulp_json_set(&object, "max_abs", ulp_json_number(output->max_abs));
-    ulp_json_set(&object, "own_max_abs", ulp_json_number(output->own_max));
-    ulp_json_set(&object, "nonfinite", json_integer((json_int_t)output->nonfinite));
-    ulp_json_set(&object, "freedom", ulp_json_number(output->freedom));
-    ulp_json_set(&object, "open", json_boolean(output->open));
-    ulp_json_set(&object, "atol", ulp_json_number(output->atol));
-    ulp_json_set(&object, "rtol", json_real(0));
-    for (size_t k = 0; k < output->element_count; k++)
-        ulp_json_append(&elements, make_element(&output->elements[k]));
-    ulp_json_set(&object, "elements", elements);
-    return object;
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_tolerance_output, add_count, NULL},
+                                                 {&ulp_struct_unjudged_list, NULL,
+                                                  ulp_json_put_unjudged}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_tolerance_text(tolerance, 0, false, &text, &ignored);
+    return ulp_json_document(&ulp_struct_tolerance, tolerance, &how, ulp_json_paragraph(text));
 }
 
 enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, const char *path,
@@ -175,17 +163,5 @@ enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, 
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    json_t *root = json_object(), *outputs = json_array();
-    ulp_json_set(&root, "model", ulp_json_text(tolerance->model_path));
-    ulp_json_set(&root, "arithmetic", ulp_json_text(tolerance->arithmetic));
-    ulp_json_set(&root, "reference", ulp_json_text(tolerance->reference));
-    ulp_json_set(&root, "trials", json_integer((json_int_t)tolerance->trials));
-    ulp_json_set(&root, "samples", json_integer((json_int_t)tolerance->sample_count));
-    ulp_json_set(&root, "no_bound",
-                 tolerance->no_bound ? ulp_json_text(tolerance->no_bound) : json_null());
-    for (size_t o = 0; o < tolerance->output_count; o++)
-        ulp_json_append(&outputs, make_output(&tolerance->outputs[o]));
-    ulp_json_set(&root, "unjudged", ulp_json_unjudged(&tolerance->unjudged));
-    ulp_json_set(&root, "outputs", outputs);
-    return ulp_json_write(root, path, error);
+    return ulp_json_write(make_document(tolerance), path, error);
 }

@@ -103,21 +103,6 @@ json_t *ulp_json_paragraph(char *summary)
     return paragraph;
 }
 
-json_t *ulp_json_unjudged(const struct ulp_unjudged_list *list)
-{
-    json_t *array = json_array();
-    for (size_t u = 0; u < list->count; u++) {
-        const struct ulp_unjudged *item = &list->items[u];
-        json_t *object = json_object();
-        ulp_json_set(&object, "kind", json_string(item->is_input ? "input" : "output"));
-        ulp_json_set(&object, "name", item->name ? ulp_json_text(item->name) : json_null());
-        ulp_json_set(&object, "sample", item->sample ? ulp_json_text(item->sample) : json_null());
-        ulp_json_set(&object, "reason", ulp_json_text(item->reason));
-        ulp_json_append(&array, object);
-    }
-    return array;
-}
-
 json_t *ulp_json_lines(struct ulp_text *lines)
 {
     for (size_t i = 0; i < lines->length; i++)

@@ -23,8 +23,6 @@ void ulp_json_append(json_t **array, json_t *value);
 json_t *ulp_json_paragraph(char *summary);
 /* Lines as one, with spaces between them; the text is freed. */
 json_t *ulp_json_lines(struct ulp_text *lines);
-/* {"kind": "input" or "output", "name", "sample", "reason"} of each. */
-json_t *ulp_json_unjudged(const struct ulp_unjudged_list *list);
 /* One more pattern of the "keep" of a plan (doc/plan.md): those of one arithmetic that follow each
  * other are one entry. */
 void ulp_json_keep(json_t **keep, const char *pattern, const char *arithmetic);

@@ -43,7 +43,8 @@ struct ulp_fit_candidate {
     char operands[24], result[24]; /* the formats that a and b, and c, were taken for */
     bool consistent;               /* every element has its bits */
     size_t equal;                  /* elements that have */
-    /* the first element that differs, of which product, and its two values */
+    /* the first element that differs, of which product, and its two values; 0 of a consistent one
+     */
     size_t product, index;
     double recorded, computed;
     double
@@ -57,7 +58,7 @@ struct ulp_fit {
     size_t tried;      /* candidates */
     size_t consistent; /* how many give every bit: the first of those below, simplest names first */
     size_t count;      /* with the nearest of the others, nearest first */
-    struct ulp_fit_candidate *candidates;
+    struct ulp_fit_candidate *candidates; /* [count count] */
     /* what the masked sums say of a product of a probe's operands, in sentences; NULL: there is
      * none */
     char *order;

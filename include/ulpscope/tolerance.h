@@ -21,7 +21,8 @@
 struct ulp_tolerance_element {
     size_t index;
     double reference, error; /* of the arithmetic itself */
-    double random, bound;
+    double random;           /* sqrt(sum J^2 d^2) */
+    double bound;            /* sum |J| max(|d|, u |y|) */
 };
 
 struct ulp_tolerance_output {
@@ -40,8 +41,9 @@ struct ulp_tolerance_output {
     double atol;
     size_t element_count;
     struct ulp_tolerance_element *elements;
-    double *references, *errors; /* of every element; errors of the arithmetic itself */
-    /* the same output in another sample (ulp_tolerance_join); NULL: there is no other */
+    /* of every element; errors of the arithmetic itself [count count] [apart] */
+    double *references, *errors;
+    /* the same output in another sample (ulp_tolerance_join); NULL: there is no other [apart] */
     struct ulp_tolerance_output *next;
 };
 

@@ -105,7 +105,7 @@ python3 - tolerance.json <<'END' || fail "tolerance.json"
 import json, sys
 output, = json.load(open(sys.argv[1]))['outputs']
 assert output['name'] == 'logits' and 1.5 * output['max_abs'] <= output['atol'] <= 1.65 * output['max_abs']
-assert all(abs(e['error']) <= e['bound'] and e['independent'] <= e['bound'] for e in output['elements'])
+assert all(abs(e['error']) <= e['bound'] and e['random'] <= e['bound'] for e in output['elements'])
 END
 expect 0 "rules of the lint" "$program" lint --list
 for rule in $(cut -d" " -f1 out); do

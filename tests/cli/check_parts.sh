@@ -147,7 +147,7 @@ shows out "of each of 6 samples, in finite/s" "the sample that decides the toler
 python3 - <<'END' || fail "a tolerance for samples of several shapes"
 import json
 whole, *ones = (json.load(open(f'tolerance{i}.json')) for i in ['', 0, 1, 2, 3, 4, 6])
-assert whole['samples'] == 6 and [one['samples'] for one in ones] == [1] * 6
+assert whole['sample_count'] == 6 and [one['sample_count'] for one in ones] == [1] * 6
 for o, output in enumerate(whole['outputs']):
     each = [one['outputs'][o] for one in ones]
     worst = max(each, key=lambda one: one['max_abs'])

@@ -316,7 +316,7 @@ class Models(unittest.TestCase):
             files = [word for name in samples for word in ("-i", name)]
             program("tolerance", MODEL, *files, "-a", "bf16", "--trials", "2", "--json", f"{folder}/t.json")
             wanted = json.loads((pathlib.Path(folder) / "t.json").read_text())
-        self.assertEqual((tolerance.sample_count, wanted["samples"]), (3, 3))
+        self.assertEqual((tolerance.sample_count, wanted["sample_count"]), (3, 3))
         for output, expected in zip(tolerance.outputs, wanted["outputs"]):
             self.assertEqual((output.atol, output.max_abs, output.sample), (expected["atol"], expected["max_abs"], expected["sample"]))
             ones = [ulpscope.Model(MODEL).tolerance(sample, "bf16", trials=2) for sample in samples.values()]
