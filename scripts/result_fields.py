@@ -30,13 +30,14 @@ FILES = {
     "analysis/audit/audit_fields.c": ["ulp_audit", "ulp_format", "ulp_unjudged_list"],
     "analysis/overflow/overflow_fields.c": ["ulp_overflow_forecast"],
     "analysis/prove/prove_fields.c": ["ulp_proof"],
+    "analysis/lint/lint_fields.c": ["ulp_lint_result"],
     "analysis/tolerance/tolerance_fields.c": ["ulp_tolerance"],
     "analysis/fit/fit_fields.c": ["ulp_fit"],
     "analysis/study/study_fields.c": ["ulp_study"],
 }
 DECLARED = "analysis/writing/structs.h"
 # pages with tables of members between these lines
-PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md"]
+PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md"]
 MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {

@@ -5,23 +5,10 @@
 #include "analysis/lint/lint.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
+#include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
-
-static json_t *optional(const char *text)
-{
-    return text ? ulp_json_text(text) : json_null();
-}
-
-static json_t *make_counts(const struct ulp_lint_result *result)
-{
-    json_t *counts = json_object();
-    for (int s = ULP_SEVERITY_COUNT - 1; s >= 0; s--)
-        ulp_json_set(&counts, ulp_severity_name((enum ulp_severity)s),
-                     json_integer((json_int_t)result->counts[s]));
-    return counts;
-}
 
 static json_t *make_targets(unsigned targets)
 {
@@ -33,44 +20,34 @@ static json_t *make_targets(unsigned targets)
     return names;
 }
 
-static json_t *make_finding(const struct ulp_finding *finding)
+/* Also what the rule says. */
+static void add_rule(struct ulp_json_writer *writer, const void *finding, const void *context)
 {
-    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->rule].rule;
-    json_t *object = json_object();
-    ulp_json_set(&object, "rule", json_string(rule->id));
-    ulp_json_set(&object, "severity", json_string(ulp_severity_name(rule->severity)));
-    ulp_json_set(&object, "node", optional(finding->node));
-    ulp_json_set(&object, "op", optional(finding->op));
-    ulp_json_set(&object, "value", optional(finding->value));
-    ulp_json_set(&object, "text", ulp_json_text(finding->text));
-    ulp_json_set(&object, "what", json_string(rule->what));
-    ulp_json_set(&object, "fix", json_string(rule->fix));
-    return object;
+    const struct ulp_lint_rule *rule =
+        &ulp_lint_rows[((const struct ulp_finding *)finding)->rule].rule;
+    (void)context;
+    ulp_json_put(writer, "rule", json_string(rule->id));
+    ulp_json_put(writer, "severity", json_string(ulp_severity_name(rule->severity)));
+    ulp_json_put(writer, "what", json_string(rule->what));
+    ulp_json_put(writer, "fix", json_string(rule->fix));
 }
 
-static json_t *make_verdict(const struct ulp_lint_result *result)
+static void add_targets(struct ulp_json_writer *writer, const void *result, const void *context)
 {
+    (void)context;
+    ulp_json_put(writer, "targets",
+                 make_targets(((const struct ulp_lint_result *)result)->targets));
+}
+
+static json_t *make_document(const struct ulp_lint_result *result)
+{
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_finding, add_rule, NULL},
+                                                 {&ulp_struct_lint_result, add_targets, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
     ulp_lint_text(result, 1, 0, false, &text, &ignored);
-    return ulp_json_paragraph(text);
-}
-
-static json_t *make_json(const struct ulp_lint_result *result)
-{
-    json_t *root = json_object(), *findings = json_array();
-    ulp_json_set(&root, "ulpscope", json_string(ulp_version()));
-    ulp_json_set(&root, "verdict", make_verdict(result));
-    ulp_json_set(&root, "model", ulp_json_text(result->model_path));
-    ulp_json_set(&root, "for", make_targets(result->targets));
-    ulp_json_set(&root, "nodes", json_integer((json_int_t)result->node_count));
-    ulp_json_set(&root, "counts", make_counts(result));
-    for (size_t f = 0; f < result->finding_count; f++)
-        ulp_json_append(&findings, make_finding(&result->findings[f]));
-    ulp_json_set(&root, "assumed", optional(result->assumed));
-    ulp_json_set(&root, "unplanned", optional(result->unplanned));
-    ulp_json_set(&root, "findings", findings);
-    return root;
+    return ulp_json_document(&ulp_struct_lint_result, result, &how, ulp_json_paragraph(text));
 }
 
 /* ---- SARIF ---- */
@@ -175,7 +152,7 @@ enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const 
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_json_write(make_json(result), path, error);
+    return ulp_json_write(make_document(result), path, error);
 }
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
@@ -191,5 +168,5 @@ enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_html_write_root("lint", make_json(result), path, error);
+    return ulp_html_write_root("lint", make_document(result), path, error);
 }

@@ -33,12 +33,12 @@ ULP_API bool ulp_lint_rule(size_t index, struct ulp_lint_rule *out);
 ULP_API ptrdiff_t ulp_lint_rule_find(const char *id);
 
 struct ulp_finding {
-    size_t rule; /* index */
+    size_t rule; /* index [apart] */
     const char
         *node;      /* as an audit names it; NULL: it is about an input, a constant or an option */
-    const char *op; /* of the node, else NULL */
-    const char *value; /* a tensor or an option's entry it is about, or NULL */
-    const char *text;  /* one sentence; never NULL */
+    const char *op; /* of the node; NULL: none */
+    const char *value; /* a tensor or an option's entry it is about; NULL: none */
+    const char *text;  /* one sentence, which there always is */
 };
 
 /* Initialise with zeros. */
@@ -55,9 +55,9 @@ struct ulp_lint_options {
 
 struct ulp_lint_result {
     char *model_path;
-    unsigned targets;
-    size_t node_count; /* looked at: of the graph, of bodies and functions */
-    size_t counts[ULP_SEVERITY_COUNT];
+    unsigned targets;                  /* [apart] */
+    size_t node_count;                 /* looked at: of the graph, of bodies and functions */
+    size_t counts[ULP_SEVERITY_COUNT]; /* of findings [by ulp_severity] */
     size_t finding_count;
     const char *assumed;   /* "batch, length": free dimensions that were taken as 1; NULL: none */
     const char *unplanned; /* why no shapes are known; NULL: they are */

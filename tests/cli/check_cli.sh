@@ -139,7 +139,7 @@ found, log = (json.load(open(name)) for name in sys.argv[1:])
 def only(thing, needed, allowed=''):
     keys = set(thing)
     assert set(needed.split()) <= keys <= set((needed + ' ' + allowed).split()), (keys, needed)
-only(found, 'ulpscope verdict model for nodes counts assumed unplanned findings')
+only(found, 'schema ulpscope verdict model_path targets node_count counts findings seconds', 'assumed unplanned')
 only(log, 'version runs', '$schema')
 assert log['version'] == '2.1.0' and len(log['runs']) == 1
 run = log['runs'][0]
@@ -158,7 +158,7 @@ for rule in driver['rules']:
 assert len(run['results']) == len(found['findings']) == sum(found['counts'].values()) > 2
 for result, finding in zip(run['results'], found['findings']):
     only(result, 'ruleId ruleIndex level message locations')
-    only(finding, 'rule severity node op value text what fix')
+    only(finding, 'rule severity text what fix', 'node op value')
     assert driver['rules'][result['ruleIndex']]['id'] == result['ruleId'] == finding['rule']
     assert result['level'] == finding['severity'] in levels
     only(result['message'], 'text')

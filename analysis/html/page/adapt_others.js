@@ -158,12 +158,12 @@ adapters.engine = (report) => {
 
 adapters.lint = (report) => {
   const root = report.root, view = emptyView(), order = ["error", "warning", "note"];
-  view.model = root.model ?? "";
+  view.model = root.model_path ?? "";
   view.title = "Lint";
   view.verdicts = lineVerdicts(root.verdict, () => (root.counts?.error ? "bad" : root.counts?.warning ? "warn" : "good"));
   const rows = [...(root.findings || [])].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
   view.tables = [longTable("Findings", "", [{ title: "severity", text: (r) => shown(r.severity), class: (r) => (r.severity === "error" ? "bad" : "") }, { title: "rule", text: (r) => shown(r.rule) }, { title: "node", text: (r) => shown(r.node ?? "–"), class: () => "name" }, operatorColumn, { title: "finding", text: (r) => shown(r.text), class: () => "name" }, { title: "what to do", text: (r) => shown(r.fix), class: () => "name" }], rows, "Findings")];
-  view.how = [...sharedHow(root), ["Rules for", (root.for || []).map(shown).join(", ")], ["Nothing is computed", "findings are about the graph and its constants alone"]];
+  view.how = [...sharedHow(root), ["Rules for", (root.targets || []).map(shown).join(", ")], ["Nothing is computed", "findings are about the graph and its constants alone"]];
   return view;
 };
 
