@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "number/function/math.h"
 #include "number/round/round.h"
 #include "tensor/tensor.h"
 
@@ -197,7 +198,7 @@ void ulp_lint_scale_off(struct ulp_lint *lint, struct ulp_lint_place place)
             size_t s = 0;
             for (size_t a = block * q.run; a < q.length && a < (block + 1) * q.run; a++) {
                 const size_t i = (line / q.after * q.length + a) * q.after + line % q.after;
-                largest = fmax(largest, fabs(ulp_tensor_get(q.codes, i)));
+                largest = ulp_math_max(largest, fabs(ulp_tensor_get(q.codes, i)));
                 s = find_scale_of(&q, i);
             }
             blocks += largest > 0;

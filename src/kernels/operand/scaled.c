@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory/alloc.h"
+#include "number/function/math.h"
 #include "number/round/round.h"
 
 /* What the workers share. */
@@ -127,7 +128,7 @@ static float choose_scale(const struct making *making, const float *x, float m)
     if (ulp_scaling_is_power(scaling))
         return m != m ? NAN : ldexpf(1, m == 0 ? -127 : choose_power(scaling, m));
     if (!scaling->tensor_scale) /* of FP32: at least the smallest normal number */
-        return m == 0 ? 1 : fmaxf((float)((double)m / top), 0x1p-126F);
+        return m == 0 ? 1 : (float)ulp_math_max((float)((double)m / top), 0x1p-126);
     if (m != m)
         return NAN;
     const float over = making->out->tensor_scale;
@@ -284,7 +285,8 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
     if (scaling->tensor_scale && making.largest > 0) {
         const float top = scaling->rule == ULP_SCALE_FOUR_SIX ? 256 : 448;
         out->tensor_scale =
-            fmaxf(making.largest / ((float)scaling->element.max_finite * top), 0x1p-126F);
+            (float)ulp_math_max(making.largest / ((float)scaling->element.max_finite * top),
+                                0x1p-126);
     }
     const size_t tiles = ulp_size_divide_up(out->line_count, making.tile);
     return ulp_parallel_for(pool, out->group_count * tiles,
