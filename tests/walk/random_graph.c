@@ -293,6 +293,7 @@ static bool build(struct random_graph *out, const struct ulp_operator *row, uint
     write_outputs(b);
     out->model = proto_model(10, b->opset, &graph);
     proto_opset(&out->model, "com.microsoft", 1);
+    proto_opset(&out->model, "trt", 1);
     drop_values(b, 0);
     free(b);
     random_arithmetic(key, out->arithmetic, sizeof out->arithmetic);

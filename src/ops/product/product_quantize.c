@@ -4,12 +4,12 @@
 #include "base/error.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
+#include "ops/product/quantize_rows.h"
 
 /* ---- QuantizeLinear, DequantizeLinear ---- */
 
-/* The type an attribute names; 0 or absent: `fallback`. */
-static enum ulp_status read_type(const struct ulp_call *call, enum ulp_type fallback,
-                                 enum ulp_type *out, struct ulp_error *error)
+enum ulp_status ulp_quantize_type(const struct ulp_call *call, enum ulp_type fallback,
+                                  enum ulp_type *out, struct ulp_error *error)
 {
     int64_t type = ulp_call_int(call, "output_dtype");
     *out = type ? (enum ulp_type)type : fallback;
@@ -23,15 +23,16 @@ static enum ulp_status infer_quantize(struct ulp_call *call, struct ulp_error *e
 {
     const struct ulp_tensor *x = call->in[0], *zero = ulp_call_in(call, 2);
     enum ulp_type type;
-    enum ulp_status status = read_type(call, zero ? zero->type : ULP_TYPE_UINT8, &type, error);
+    enum ulp_status status =
+        ulp_quantize_type(call, zero ? zero->type : ULP_TYPE_UINT8, &type, error);
     return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
 }
 
-static enum ulp_status infer_dequantize(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_dequantize_infer(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0];
     enum ulp_type type;
-    enum ulp_status status = read_type(call, call->in[1]->type, &type, error);
+    enum ulp_status status = ulp_quantize_type(call, call->in[1]->type, &type, error);
     return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
 }
 
@@ -118,9 +119,9 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     return ulp_call_along(call, operand, x->rank, axis, error);
 }
 
-static enum ulp_status rows_parameters(struct ulp_call *call, struct ulp_rows *rows,
-                                       struct ulp_operand *operands, struct ulp_operand *outputs,
-                                       struct ulp_error *error)
+enum ulp_status ulp_quantize_rows(struct ulp_call *call, struct ulp_rows *rows,
+                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+                                  struct ulp_error *error)
 {
     int axis;
     enum ulp_status status = lay_parameter(call, &operands[1], error);
@@ -344,14 +345,8 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
     return multiply_integers(call, 0, 2, 3, 5, ULP_PRODUCT_CONV, "-b--c-bbc", error);
 }
 
-#define QUANTIZE                                                                     \
-    .quantizes = true, .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y",  \
-    .infer = infer_quantize, .rows = rows_parameters, .derived = "integer low high", \
-    .formula =                                                                       \
-        "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
-#define DEQUANTIZE                                                                           \
-    .inputs = "x:*u x_scale:p x_zero_point:*?=0", .outputs = "y", .infer = infer_dequantize, \
-    .rows = rows_parameters, .formula = "(x - x_zero_point) * x_scale"
+#define QUANTIZE ULP_QUANTIZE, .infer = infer_quantize
+#define DEQUANTIZE ULP_DEQUANTIZE, .infer = ulp_dequantize_infer
 #define GEOMETRY                                                                          \
     "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \
     "strides:ints"

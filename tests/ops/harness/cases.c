@@ -13,8 +13,12 @@
 static const char *name_of(const struct ulp_operator *row)
 {
     static char text[128];
+    const char *domain = row->domain ? row->domain : "";
     snprintf(text, sizeof text, "%s%s",
-             row->domain && strcmp(row->domain, "com.microsoft") == 0 ? "ms." : "", row->name);
+             strcmp(domain, "com.microsoft") == 0 ? "ms."
+             : strcmp(domain, "trt") == 0         ? "trt."
+                                                  : "",
+             row->name);
     return text;
 }
 
@@ -47,6 +51,8 @@ static enum ulp_type type_of(char letter)
     case 'u': return ULP_TYPE_UINT8;
     case 's': return ULP_TYPE_INT8;
     case 'b': return ULP_TYPE_BOOL;
+    case 'e': return ULP_TYPE_FLOAT8E4M3FN;
+    case 'n': return ULP_TYPE_INT4;
     default: ck_abort_msg("'%c' is no type of a case's input", letter); return ULP_TYPE_UNDEFINED;
     }
 }

@@ -5,7 +5,7 @@
  * `when` asks for is given. A hint says what an operator needs beyond that.
  *
  * - inputs: words in the order of the row: TYPE[dims], f or g FLOAT, i INT64, j INT32, u UINT8,
- *   s INT8, b BOOL; then optionally (low,high), the range of random values, or {values}. '_' is an
+ *   s INT8, n INT4, e FLOAT8E4M3FN, b BOOL; then optionally (low,high), the range of random values, or {values}. '_' is an
  *   omitted input. f are multiples of 1/16 in [-2, 2], so that short sums are exact; g has 8
  *   significant bits and exponents from -6 to 0, so that they round. Both are exact in every
  *   arithmetic that is run: all lanes compute from the same numbers.
@@ -21,7 +21,7 @@
 #include "ops/call.h"
 
 struct hint {
-    const char *op; /* "ms.NAME": of com.microsoft */
+    const char *op; /* "ms.NAME": of com.microsoft, "trt.NAME": of TensorRT */
     int since;      /* of the row; 0: of every row of that name */
     const char *inputs, *attributes;
     double steps, magnitude;
