@@ -31,8 +31,8 @@ for (const path of pages) {
   assert.ok(nodes.values(1, "headroom")[nodes.at.get(4)] > 10, path);
 }
 // one format took a branch that the other did not
-const forecast = (format, ...indexes) => ({ format, born: 0, harmful: 0, nodes: indexes.map((index) => ({ index, name: `n${index}`, op: "Add", outputs: [{ headroom_bits: index }] })) });
-const { nodes } = page.adapters.overflow({ root: { formats: [forecast("fp16", 2, 7), forecast("bf16", 2, 5)] } }, { formats: [] });
+const forecast = (format, ...indexes) => ({ name: format, born_count: 0, harmful_count: 0, nodes: indexes.map((index) => ({ index, name: `n${index}`, op: "Add", outputs: [{ headroom_bits: index }] })) });
+const { nodes } = page.adapters.overflow({ root: { lanes: [forecast("fp16", 2, 7), forecast("bf16", 2, 5)] } }, { formats: [] });
 assert.deepEqual([nodes.numbers, nodes.names], [[2, 5, 7], ["n2", "n5", "n7"]]);
 assert.deepEqual([[...nodes.values(0, "headroom")], [...nodes.values(1, "headroom")]], [[2, NaN, 7], [2, 5, NaN]]);
 // no table is cut
