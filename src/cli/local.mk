@@ -85,6 +85,7 @@ example_bytes = model=examples/digits/model.onnx inputs=examples/digits/inputs.n
 	echo "static const unsigned char bytes_of_$${each%%=*}[] = {"; od -An -v -t x1 "$(srcdir)/$${each#*=}" | sed 's/  */,0x/g; s/^,//; s/$$/,/'; echo '};'; \
 	done >$@.new && mv $@.new $@
 BUILT_SOURCES += %D%/command/example_bytes.h
+$(ulpscope_OBJECTS): | %D%/command/example_bytes.h # also for make ulpscope alone
 CLEANFILES += %D%/command/example_bytes.h
 # What runs the program here: itself or, compiled for another processor, a script that names the emulator.
 if EMULATED

@@ -341,6 +341,14 @@ static const struct left_case {
     {"(double[5] x) => (double[1] y) { y = ReduceProd(x) }", "fp64,round=ru", 1e-100, 1e-90},
     {"(int64[4] i) => (float[4] y) { q = Cast<to=2>(i)  y = Cast<to=1>(q) }", "fp16", 250, 400},
     {"(float[4] x) => (float[4] y) { q = Cast<to=22>(x)  y = Cast<to=1>(q) }", "fp16", -300, -128},
+    /* rows of nothing whose result reads an element besides; a window of nothing of a constant, in
+     * a format without infinity */
+    {"(float[2,3,0] x, float[3] m) => (float[2,3,0] y, float[3] rm, float[3] rv) <float[3] c = "
+     "{1...}> { y, rm, rv = BatchNormalization<training_mode=1>(x, c, c, m, c) }",
+     "mpfr:128", 0, 1},
+    {"(float[1] x) => (float[1] z, float[1,1,2,3] y, int64[1,1,2,3] i) <float[1,1,3,3] w = {1...}>"
+     "{ z = Relu(x)  y, i = MaxPool<kernel_shape=[3,1], strides=[2,2], pads=[1,1,1,1]>(w) }",
+     "fp8-e4m3fnuz", -1, 1},
 };
 
 START_TEST(bounds_hold_where_runs_left_them)

@@ -284,7 +284,7 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
         comparing->part_count += changes->count;
     }
     for (size_t i = 0; status == ULP_OK && i < changes->count; i++) {
-        double distance;
+        double distance = INFINITY; /* of a change that cannot be tried */
         status = try_change(&guessing, &changes->items[i], &distance, error);
         if (distance < least) {
             least = distance;

@@ -265,7 +265,7 @@ static bool is_stored(const struct evaluation *v, int o)
 /* One for each row? */
 static bool is_one(const struct ulp_tape *tape, int i, const struct ulp_operand *to)
 {
-    return i >= 0 && tape->instructions[i].per_row && !to->position_offset && !to->position_stride;
+    return i >= 0 && tape->instructions[i].per_row && !ulp_gate_has_positions(to);
 }
 
 static void open_output(struct evaluation *v, int o, size_t n, struct stored *out)
@@ -320,7 +320,9 @@ static void evaluate(struct evaluation *v, size_t n)
     }
 }
 
-/* A row without elements: its result may be a sum of nothing, or a mean, which is NaN. */
+/* A row without elements: its result may be a sum of nothing, or a mean, which is NaN. It has one
+ * where the output has no positions, whatever else the formula reads for it (a running mean, the
+ * count of a window). */
 static void store_empty(struct evaluation *v, size_t row)
 {
     const struct ulp_tape *tape = v->call->tape;
@@ -330,7 +332,7 @@ static void store_empty(struct evaluation *v, size_t row)
     ulp_interval_set(&anything, 0, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
     for (int o = 0; o < tape->output_count; o++) {
         const struct ulp_operand *to = &v->call->outputs[o];
-        if (!is_stored(v, o) || !is_one(tape, tape->outputs[o], to))
+        if (!is_stored(v, o) || ulp_gate_has_positions(to) || !to->tensor->count)
             continue;
         const int64_t place = place_of(to, row, 0);
         if (!is_named(to))

@@ -47,6 +47,12 @@ struct ulp_trace_kept_adjoint {
     struct ulp_trace_kept_adjoint *next;
 };
 
+/* An output without positions has one element for each row. */
+static inline bool ulp_gate_has_positions(const struct ulp_operand *output)
+{
+    return output->position_offset || output->position_stride;
+}
+
 /* Result (row, position) of an output is number start + row * per_row + position. */
 struct ulp_trace_result {
     bool real;

@@ -107,11 +107,6 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
     return status;
 }
 
-static bool has_positions(const struct ulp_operand *operand)
-{
-    return operand->position_offset || operand->position_stride;
-}
-
 static int64_t place_of(const struct ulp_operand *operand, size_t row, size_t position)
 {
     return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
@@ -139,7 +134,7 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
     const size_t rows = gate->rows.row_count, length = gate->rows.row_length;
     double *elements = output->tensor->data;
     int32_t *positions = NULL;
-    const bool one = by_row && !has_positions(output);
+    const bool one = by_row && !ulp_gate_has_positions(output);
     result->real = true;
     result->per_row = one ? 1 : length;
     result->start = trace->count;
@@ -210,7 +205,8 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
         status = ulp_tape_run(&own, error);
     for (int o = 0; o < tape->output_count && o < 64; o++) {
         real |= is_named_float(&call->outputs[o]);
-        spread |= (uint64_t)(is_named_float(&call->outputs[o]) && has_positions(&call->outputs[o]))
+        spread |= (uint64_t)(is_named_float(&call->outputs[o]) &&
+                             ulp_gate_has_positions(&call->outputs[o]))
                   << o;
     }
     if (status != ULP_OK || !named || !real)

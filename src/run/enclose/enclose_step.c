@@ -100,7 +100,8 @@ static enum ulp_status read_input(struct ulp_enclosing_walk *w, const struct ulp
 /* ---- what a step gives ---- */
 
 /* Numbers that no gate has made: constants of the node itself, as they are and as they are
- * lowered; and integers that a Cast has made floats, which no lane saturates. */
+ * lowered (also the -infinity of a window beside its input, which not every format has); and
+ * integers that a Cast has made floats, which no lane saturates. */
 static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_step *step,
                           const struct ulp_tensor *named, const struct ulp_enclosure *range)
 {
@@ -108,9 +109,9 @@ static void store_numbers(const struct ulp_enclosing_walk *w, const struct ulp_s
     const bool saturates = w->arithmetic->constants != ULP_CONSTANTS_IEEE &&
                            ulp_step_is(step, "ConstantOfShape") && !ulp_enclose_is_inside(w, step);
     for (size_t i = 0; i < range->count; i++) {
-        if (!ulp_trace_is_number(((const double *)named->data)[i]) || range->at.may[i])
+        if (!ulp_trace_is_number(((const double *)named->data)[i]))
             continue;
-        if (saturates && fabs(range->at.lo[i]) > most)
+        if (saturates && !range->at.may[i] && fabs(range->at.lo[i]) > most)
             range->at.lo[i] = range->at.hi[i] = copysign(most, range->at.lo[i]);
         ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &range->at, i);
     }
