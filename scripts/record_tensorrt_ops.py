@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Compute what TensorRT's quantisation operators (domain trt) give, as folders in the layout of ONNX's test cases:
 
-    scripts/record_tensorrt_ops.py tests/data/tensorrt
+    scripts/record_tensorrt_ops.py tests/data/tensorrt tests/data/tensorrt_refused
+
+The second folder gets models of one node that are refused, and in NAME.txt what is said.
 
 Needs numpy, ml_dtypes and onnx. TensorRT has no kernels for a CPU: elements are rounded by ml_dtypes, scales are found in exact fractions,
 from the definitions in TensorRT's documentation (quantised types) and ModelOpt's rule for scales of MXFP8 (rounded up)."""
@@ -123,6 +125,44 @@ def cases():
     yield "DequantizeLinear", "trt", [four, scales], dict(axis=-1, block_size=16), [four.astype(np.float32) * spread(scales, 16, axis=1)]
 
 
+def refused():
+    """Nodes that are refused, with what is said about each."""
+    x, one, codes = f32(2, 32), np.float32(1), np.zeros((2, 1), np.uint8)
+    yield "TRT_FP4DynamicQuantize", [x, one], dict(block_size=24), "blocks of 24 along axis 1 of 2: they must fill the last axis"
+    yield "TRT_FP4DynamicQuantize", [x, one], dict(axis=0), "blocks of 16 along axis 0 of 2: they must fill the last axis"
+    yield "TRT_FP4DynamicQuantize", [x, one], dict(scale_type=19), "scale_type is 19; only 17 (FLOAT8E4M3FN) is supported"
+    yield "TRT_FP4DynamicQuantize", [x, f32(2)], {}, "scale has 2 elements; the tensor has one"
+    yield "TRT_MXFP8DynamicQuantize", [x], dict(block_size=0), "blocks of 0 along axis 1 of 2: they must fill the last axis"
+    yield "TRT_MXFP8DynamicQuantize", [x], dict(axis=2), "axis 2"
+    yield "TRT_MXFP8DynamicQuantize", [one], {}, "x is a scalar"
+    yield "TRT_MXFP8DynamicQuantize", [codes], {}, "x has type UINT8"
+    yield "TRT_MXFP8DequantizeLinear", [x, codes], {}, "x has type FLOAT; only FLOAT8E4M3FN is supported"
+    yield "TRT_MXFP8DequantizeLinear", [to_fp8(x), codes.astype(np.int32)], {}, "x_scale has type INT32; only UINT8 is supported"
+    yield "TRT_MXFP8DequantizeLinear", [to_fp8(x), codes], dict(output_dtype=3), "output_dtype is INT8; it must be a type of floats"
+    yield "TRT_MXFP8DequantizeLinear", [to_fp8(x), codes], dict(block_size=16), "does not fit axis 1"
+    yield "TRT_INT4DequantizeLinear", [x, one], {}, "x has type FLOAT; only INT4 is supported"
+    yield "TRT_INT4DequantizeLinear", [codes.astype(INT4), one], dict(block_size=-1), "block_size is -1"
+    yield "TRT_FP8QuantizeLinear", [x, one, np.uint8(0)], {}, "y_zero_point has type UINT8; only FLOAT8E4M3FN is supported"
+    yield "QuantizeLinear", [x, one, np.uint8(0)], dict(domain="", output_dtype=3), "output_dtype is INT8, but y_zero_point has type UINT8"
+
+
+def model_of(graph):
+    return helper.make_model(graph, ir_version=11, producer_name="",
+                             opset_imports=[helper.make_opsetid("", 23), helper.make_opsetid("trt", 1)])
+
+
+def refuse(folder, name, op, arrays, attributes, said):
+    names = [f"x{i}" for i in range(len(arrays))]
+    outputs = ["y", "y_scale"] if "Dynamic" in op else ["y"]
+    domain = attributes.pop("domain", "trt")
+    constants = [numpy_helper.from_array(np.array(a, order="C"), n) for n, a in zip(names, arrays)]
+    graph = helper.make_graph([helper.make_node(op, names, outputs, op, domain=domain, **attributes)], op, [],
+                              [helper.make_empty_tensor_value_info("y")], constants)
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model_of(graph), folder / f"{name}.onnx")
+    (folder / f"{name}.txt").write_text(said + "\n")
+
+
 def record(folder, op, variant, arrays, attributes, results):
     outputs = attributes.pop("outputs", "y,y_scale" if len(results) == 2 else "y").split(",")
     names = [f"x{i}" for i in range(len(arrays))]
@@ -130,10 +170,8 @@ def record(folder, op, variant, arrays, attributes, results):
     def values(names, arrays):
         return [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in zip(names, arrays)]
     arrays, wanted = [np.asarray(a) for a in arrays], [o for o in outputs if o]
-    graph = helper.make_graph([helper.make_node(op, names, outputs, op, domain="trt", **attributes)], op,
-                              values(names, arrays), values(wanted, results))
-    model = helper.make_model(graph, ir_version=11, producer_name="",
-                              opset_imports=[helper.make_opsetid("", 23), helper.make_opsetid("trt", 1)])
+    node = helper.make_node(op, names, outputs, op, domain="trt", **attributes)
+    model = model_of(helper.make_graph([node], op, values(names, arrays), values(wanted, results)))
     data = folder / ("test_" + "_".join(filter(None, [op.lower(), variant]))) / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     onnx.save(model, data.parent / "model.onnx")
@@ -146,3 +184,5 @@ if __name__ == "__main__":
     with np.errstate(all="ignore"):
         for case in cases():
             record(pathlib.Path(sys.argv[1]), *case)
+        for number, (op, arrays, attributes, said) in enumerate(refused()):
+            refuse(pathlib.Path(sys.argv[2]), f"{op.lower()}_{number}", op, arrays, attributes, said)

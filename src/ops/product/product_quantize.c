@@ -8,6 +8,15 @@
 
 /* ---- QuantizeLinear, DequantizeLinear ---- */
 
+enum ulp_status ulp_quantize_check(struct ulp_call *call, struct ulp_error *error)
+{
+    const int64_t block = ulp_call_int(call, "block_size");
+    return block >= 0 ? ULP_OK
+                      : ulp_fail(error, ULP_ERROR_INPUT,
+                                 "block_size is %lld: expected how many elements share a scale",
+                                 (long long)block);
+}
+
 enum ulp_status ulp_quantize_type(const struct ulp_call *call, enum ulp_type fallback,
                                   enum ulp_type *out, struct ulp_error *error)
 {
@@ -25,6 +34,10 @@ static enum ulp_status infer_quantize(struct ulp_call *call, struct ulp_error *e
     enum ulp_type type;
     enum ulp_status status =
         ulp_quantize_type(call, zero ? zero->type : ULP_TYPE_UINT8, &type, error);
+    if (status == ULP_OK && zero && zero->type != type)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "output_dtype is %s, but y_zero_point has type %s: they must agree",
+                        ulp_type_name(type), ulp_type_name(zero->type));
     return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
 }
 

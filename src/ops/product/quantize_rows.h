@@ -9,19 +9,21 @@
 enum ulp_status ulp_quantize_rows(struct ulp_call *call, struct ulp_rows *rows,
                                   struct ulp_operand *operands, struct ulp_operand *outputs,
                                   struct ulp_error *error);
+/* block_size, where the row has it: 0, there are no blocks, or more. */
+enum ulp_status ulp_quantize_check(struct ulp_call *call, struct ulp_error *error);
 /* The type that output_dtype names; 0 or absent: `fallback`. */
 enum ulp_status ulp_quantize_type(const struct ulp_call *call, enum ulp_type fallback,
                                   enum ulp_type *out, struct ulp_error *error);
 /* The result has the type of the scale, unless output_dtype names one. */
 enum ulp_status ulp_dequantize_infer(struct ulp_call *call, struct ulp_error *error);
 
-#define ULP_QUANTIZE                                                                \
-    .quantizes = true, .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y", \
-    .rows = ulp_quantize_rows, .derived = "integer low high",                       \
-    .formula =                                                                      \
+#define ULP_QUANTIZE                                                                       \
+    .quantizes = true, .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y",        \
+    .check = ulp_quantize_check, .rows = ulp_quantize_rows, .derived = "integer low high", \
+    .formula =                                                                             \
         "r = x / y_scale; q = (integer ? round(r) : r) + y_zero_point; min(max(q, low), high)"
-#define ULP_DEQUANTIZE                                                                       \
-    .inputs = "x:*u x_scale:p x_zero_point:*?=0", .outputs = "y", .rows = ulp_quantize_rows, \
-    .formula = "(x - x_zero_point) * x_scale"
+#define ULP_DEQUANTIZE                                                                         \
+    .inputs = "x:*u x_scale:p x_zero_point:*?=0", .outputs = "y", .check = ulp_quantize_check, \
+    .rows = ulp_quantize_rows, .formula = "(x - x_zero_point) * x_scale"
 
 #endif
