@@ -13,6 +13,7 @@ The comment of a member may end in directives:
     [whole]     of the whole result, not of one sample: checkpoints do not hold it
     [apart]     JSON has it in another form, which is written by hand
     [by TAG]    an array with an element for each name of enum TAG: an object with these names in JSON
+    [in LIST]   an index into a list of the document, -1: none; JSON has that element's name
     [count F]   F counts the elements; without it the singular with _count does (nodes: node_count), or of items and counts `count`
 
 A member whose comment begins with "private:" is in no table. A pointer to a struct that nothing counts is to one or none. Structs begin
@@ -29,6 +30,7 @@ FILES = {
     "analysis/timings/timings_fields.c": ["ulp_timings"],
     "analysis/audit/audit_fields.c": ["ulp_audit", "ulp_format", "ulp_unjudged_list"],
     "analysis/overflow/overflow_fields.c": ["ulp_overflow_forecast"],
+    "analysis/search/search_fields.c": ["ulp_search"],
     "analysis/prove/prove_fields.c": ["ulp_proof"],
     "analysis/lint/lint_fields.c": ["ulp_lint_result"],
     "analysis/tolerance/tolerance_fields.c": ["ulp_tolerance"],
@@ -37,14 +39,14 @@ FILES = {
 }
 DECLARED = "analysis/writing/structs.h"
 # pages with tables of members between these lines
-PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md"]
+PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md", "doc/plan.md"]
 MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {
     "c_bool": "FLAG", "c_int": "INT", "c_int64": "INT64", "c_uint64": "UINT64", "c_uint32": "UINT32", "c_uint": "UINT",
     "c_size_t": "SIZE", "c_ssize_t": "INDEX", "c_double": "DOUBLE",
 }
-DIRECTIVE = re.compile(r"\[(node|whole|apart|by \w+|count \w+)\]")
+DIRECTIVE = re.compile(r"\[(node|whole|apart|by \w+|in \w+|count \w+)\]")
 
 
 def short(name):
@@ -132,6 +134,10 @@ class Tables:
         names = self.parser.enums[tag]
         return len(names) - (1 if re.search(r"_(COUNT|CAUSES)$", names[-1]) else 0)
 
+    def said(self, m):
+        """Whether it counts nothing but what JSON has in another form, so that no list has this length."""
+        return m.counts and "apart" not in m.flags and all("apart" in o.flags for o in self.members(m.struct) if o.count == m.name)
+
     def row(self, m):
         where = f"offsetof(struct {m.struct}, {m.name})"
         parts = [f'.name = "{m.name}"']
@@ -165,8 +171,12 @@ class Tables:
         for flag, field in (("node", "node"), ("whole", "whole"), ("apart", "apart")):
             if flag in m.flags:
                 parts.append(f".{field} = true")
+        if m.directive("in"):
+            parts.append(f'.list = "{m.directive("in")}"')
         if m.counts:
             parts.append(".counts = true")
+        if self.said(m):
+            parts.append(".said = true")
         return f"    {{{', '.join(parts)}}},"
 
     def source(self, file):
@@ -199,7 +209,7 @@ class Tables:
         """A table of the struct's members in JSON; those with one comment stand together."""
         rows = []
         for m in self.members(struct):
-            if m.counts or "apart" in m.flags:
+            if m.counts and not self.said(m) or "apart" in m.flags:
                 continue
             counter = next((o.meaning for o in self.members(struct) if o.name == m.count and o.meaning != m.meaning), "")
             meaning = "; ".join(filter(None, [counter, m.meaning]))
@@ -220,6 +230,8 @@ class Tables:
             kind = "text"
         elif "node" in m.flags:
             kind = "name of a node"
+        elif m.directive("in"):
+            kind = f"name in `{m.directive('in')}`"
         elif m.base == "struct":
             kind = "name" if m.tag in LEAVES else short(m.tag).replace("_", " ")
         elif m.base == "enum":

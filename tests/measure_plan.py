@@ -146,12 +146,12 @@ def measure(options, name, arithmetic, target, factor):
         order, introduced, magnitude, audit_seconds = read_nodes(network)
         out = pathlib.Path(folder) / "plan"
         network.call("plan", "-a", arithmetic, "--tolerance", "sqnr_db=100000", "--out", out)  # cannot be met: every node that computes
-        computes = {node["index"] for node in json.loads((out / "plan.json").read_text())["nodes"]}
+        computes = {node["index"] for node in json.loads((out / "plan.json").read_text())["kept"]}
         order = [n for n in order if n in computes]
         _, plan_seconds = network.call("plan", "-a", arithmetic, "--tolerance", f"sqnr_db={target!r}", "--out", out)
         plan = json.loads((out / "plan.json").read_text())
-        kept = [node["index"] for node in plan["nodes"]]
-        network.decided = plan["follows"]
+        kept = [node["index"] for node in plan["kept"]]
+        network.decided = plan.get("follows", False)
         alone = network.judge([]) if network.decided else alone
         db = network.judge(kept)
         released = [n for n in kept if not network.decided and network.judge([k for k in kept if k != n]) >= target]

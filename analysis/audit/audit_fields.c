@@ -236,7 +236,7 @@ static const struct ulp_field output_shares[] = {
     {.name = "worst", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_output_shares, worst)},
     {.name = "inputs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_output_shares, inputs)},
     {.name = "decisions", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_output_shares, decisions)},
-    {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_output_shares, node_count), .counts = true},
+    {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_output_shares, node_count), .apart = true, .counts = true},
     {.name = "nodes", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_output_shares, nodes), .type = &ulp_struct_node_shares, .points = true, .counted = true, .count = offsetof(struct ulp_output_shares, node_count), .apart = true},
 };
 const struct ulp_struct ulp_struct_output_shares = {

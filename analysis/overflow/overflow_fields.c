@@ -45,7 +45,7 @@ static const struct ulp_field overflow_output[] = {
     {.name = "culprit", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_overflow_output, culprit)},
     {.name = "sample", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_output, sample)},
     {.name = "index", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_output, index)},
-    {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_output, sample_count), .counts = true},
+    {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_output, sample_count), .counts = true, .said = true},
     {.name = "sample_largest", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_overflow_output, sample_largest), .points = true, .counted = true, .count = offsetof(struct ulp_overflow_output, sample_count), .apart = true},
     {.name = "unseen", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_overflow_output, unseen), .type = &ulp_struct_extreme},
     {.name = "masked", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_overflow_output, masked)},

@@ -19,7 +19,7 @@ const struct ulp_struct ulp_struct_tolerance_element = {
 static const struct ulp_field tolerance_output[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_tolerance_output, name)},
     {.name = "sample", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_tolerance_output, sample)},
-    {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_tolerance_output, count), .counts = true},
+    {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_tolerance_output, count), .counts = true, .said = true},
     {.name = "ref_rms", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_tolerance_output, ref_rms)},
     {.name = "ref_max", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_tolerance_output, ref_max)},
     {.name = "rms", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_tolerance_output, rms)},

@@ -138,19 +138,10 @@ enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int wi
     return ulp_page_take(&text, out, error);
 }
 
-/* Also of the elements that are left out. */
-static void add_count(struct ulp_json_writer *writer, const void *output, const void *context)
-{
-    (void)context;
-    ulp_json_put(writer, "count",
-                 json_integer((json_int_t)((const struct ulp_tolerance_output *)output)->count));
-}
-
 static json_t *make_document(const struct ulp_tolerance *tolerance)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_tolerance_output, add_count, NULL},
-                                                 {&ulp_struct_unjudged_list, NULL,
-                                                  ulp_json_put_unjudged}};
+    static const struct ulp_json_hook hooks[] = {
+        {&ulp_struct_unjudged_list, NULL, ulp_json_put_unjudged}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;

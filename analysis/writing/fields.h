@@ -38,7 +38,9 @@ struct ulp_field {
     bool points, counted, count_is_int;
     size_t count; /* offset */
     const char *(*key)(int index);
-    bool counts;             /* the elements of an array */
+    const char *list; /* of the document, which this is an index into; NULL: of none */
+    bool counts;      /* the elements of an array */
+    bool said;        /* of one that JSON has in another form, so that no list has this length */
     bool node, whole, apart; /* directives */
 };
 struct ulp_struct {

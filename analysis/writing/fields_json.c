@@ -47,6 +47,22 @@ static bool is_empty(const struct ulp_struct *type, const void *object)
                                          : is_silent(first, at);
 }
 
+/* What the element of a list of the document is called: a text, or the name of a struct. */
+static json_t *make_listed(const struct ulp_json_writer *writer, const struct ulp_field *field,
+                           const void *at)
+{
+    const struct ulp_field *list = ulp_field_find(writer->type, field->list);
+    const size_t index = *(const size_t *)at;
+    if (index >= ulp_field_elements(list, writer->result))
+        return json_null();
+    const char *element =
+        (const char *)ulp_field_at(list, writer->result) + index * ulp_field_bytes(list);
+    return list->kind == ULP_FIELD_STRUCT
+               ? make_value(ulp_field_find(list->type, "name"),
+                            ulp_field_at(ulp_field_find(list->type, "name"), element))
+               : make_value(list, element);
+}
+
 static void put_element(struct ulp_json_writer *writer, const char *key,
                         const struct ulp_field *field, const void *at,
                         const struct ulp_json_how *how)
@@ -62,7 +78,9 @@ static void put_element(struct ulp_json_writer *writer, const char *key,
             return;
         }
     }
-    if (field->node)
+    if (field->list)
+        ulp_json_put(writer, key, make_listed(writer, field, at));
+    else if (field->node)
         ulp_json_put(writer, key, ulp_json_text(how->node(how->context, *(const size_t *)at)));
     else
         ulp_json_put(writer, key, make_value(field, at));
@@ -113,7 +131,7 @@ void ulp_json_members(struct ulp_json_writer *writer, const struct ulp_struct *t
                       const void *object, const struct ulp_json_how *how)
 {
     for (size_t f = 0; f < type->count; f++)
-        if (!type->fields[f].counts && !type->fields[f].apart)
+        if ((!type->fields[f].counts || type->fields[f].said) && !type->fields[f].apart)
             put_member(writer, &type->fields[f], object, how);
     for (size_t h = 0; h < how->hook_count; h++)
         if (how->hooks[h].type == type && how->hooks[h].also)
@@ -154,7 +172,7 @@ json_t *ulp_json_value(const struct ulp_struct *type, const void *object,
 json_t *ulp_json_document(const struct ulp_struct *type, const void *object,
                           const struct ulp_json_how *how, json_t *verdict)
 {
-    struct ulp_json_writer writer = {.out = NULL};
+    struct ulp_json_writer writer = {.type = type, .result = object};
     ulp_json_open(&writer, NULL, '{');
     ulp_json_put(&writer, "schema", json_integer(ULP_JSON_SCHEMA));
     ulp_json_put(&writer, "ulpscope", json_string(ulp_version()));

@@ -10,12 +10,17 @@
 
 enum { ULP_JSON_DEPTH = 16 }; /* of a document that is made in memory */
 
+struct ulp_struct;
+
 /* What is open: the writer stands in an object or array at that depth. */
 struct ulp_json_writer {
     struct ulp_text *out; /* NULL: into root */
     int depth;
-    bool empty;                          /* nothing is in it yet */
-    bool failed;                         /* out of memory */
+    bool empty;  /* nothing is in it yet */
+    bool failed; /* out of memory */
+    /* the result that is written, whose lists indexes are into (ulp_json_document) */
+    const struct ulp_struct *type;
+    const void *result;
     json_t *root, *open[ULP_JSON_DEPTH]; /* without `out`: what is made, and what is open in it */
 };
 

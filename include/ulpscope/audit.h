@@ -195,7 +195,7 @@ struct ulp_attribution {
         char *output;
         size_t sample_count;
         double sum, worst, inputs, decisions; /* as below */
-        size_t node_count;
+        size_t node_count;                    /* [apart] */
         struct ulp_node_shares {
             double share, gain, condition, share_worst, decision, missing;
             double causes[ULP_SHARE_CAUSES]; /* [by ulp_share_cause] */

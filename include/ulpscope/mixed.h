@@ -35,7 +35,9 @@ struct ulp_mixed_widened {
 
 /* Strings and arrays belong to the result. */
 struct ulp_mixed {
-    char *path, *low_type, *reason; /* reason: why no file was written; path is NULL then */
+    char *path; /* [apart] */
+    char *low_type;
+    char *reason; /* why no file was written, and path is NULL; NULL: it was */
     size_t low_count, float_count, other_count; /* nodes in low_type, in FLOAT, in a third type */
     size_t cast_count;                          /* inserted */
     size_t constant_count, duplicate_count; /* converted constants; those that stand in two types */

@@ -85,7 +85,7 @@ struct ulp_search_layer {
     char *name, *op;
     size_t node_count;
     double weight, cost;
-    size_t format; /* index into formats */
+    size_t format; /* [in formats] */
     int bits; /* per value. Of TF32: 19 for products, which round their factors to it, else 32 */
     /* magnitudes of what it reads, its weights and results, over all samples; 0: there are none, or
      * a plan did not look */
@@ -94,16 +94,16 @@ struct ulp_search_layer {
     /* its part of the error's power, as the model has it: all add up to 1 */
     double share;
     /* How many times too large the error is when this layer alone gets a cheaper format, by the
-     * model and emulated, in the sample that showed it; NaN: not tried. fewer: index of that
-     * format, of several the one with the least error; -1: none */
+     * model and emulated, in the sample that showed it; NaN: not tried */
     double predicted, without;
+    /* that format, of several the one with the least error; -1: none [in formats] */
     ptrdiff_t fewer;
 };
 
 struct ulp_search_node {
     size_t index;
     char *name, *op;
-    size_t format;
+    size_t format;      /* [in formats] */
     bool always, never; /* as asked */
     double without;     /* of its layer */
 };
@@ -126,14 +126,15 @@ struct ulp_search_point {
 };
 /* One format for all layers. */
 struct ulp_search_uniform {
-    size_t format;
+    size_t format; /* [in formats] */
     double bits, ratio;
 };
 
 /* The cheapest allocation that was found. Strings and arrays belong to the result. */
 struct ulp_search {
     char *model_path, *reference, *cost;
-    char *base;   /* the arithmetic that the entries are over, and of what belongs to no layer */
+    char *base;   /* the arithmetic that the entries are over, and of what belongs to no layer
+                   * [apart] */
     bool by_node; /* a plan */
     size_t tolerance_count;
     char **tolerances;
@@ -155,22 +156,26 @@ struct ulp_search {
     size_t format_count;
     struct ulp_search_format *formats; /* those that are used, by bits */
     size_t layer_count;
-    struct ulp_search_layer *layers; /* in order of execution */
+    struct ulp_search_layer *layers; /* in order of execution [apart] */
     size_t node_count; /* that have a format: of a plan all but constants, else those of floats */
-    struct ulp_search_node *nodes; /* by index, with their formats; none without an allocation */
-    size_t narrow;                 /* the narrowest format of a node */
+    /* by index, with their formats; none without an allocation [count node_count] [apart] */
+    struct ulp_search_node *nodes;
+    size_t narrow; /* the narrowest format of a node [in formats] */
     size_t kept_count;
-    struct ulp_search_node *kept; /* those of `nodes` in another one */
-    ptrdiff_t uniform;            /* index of the smallest that meets the tolerance; -1: none */
+    struct ulp_search_node *kept; /* those of `nodes` in another one [count kept_count] */
+    ptrdiff_t uniform;            /* of uniforms: the smallest that meets the tolerance; -1: none */
     size_t uniform_count;
-    struct ulp_search_uniform *uniforms; /* that were run, by bits */
+    struct ulp_search_uniform *uniforms; /* that were run, by bits [apart] */
     size_t point_count;
-    struct ulp_search_point *frontier; /* by cost */
-    size_t sample_count, before_count, validated_count, validated_met;
-    struct ulp_search_sample *samples, *before_samples, *validated;
+    struct ulp_search_point *frontier; /* by cost [count point_count] */
+    size_t sample_count, before_count, validated_count;
+    size_t validated_met;                     /* those of `validated` that meet the tolerance */
+    struct ulp_search_sample *samples;        /* with the allocation */
+    struct ulp_search_sample *before_samples; /* of a plan: without it [count before_count] */
+    struct ulp_search_sample *validated;      /* samples held out, with the allocation */
+    size_t entry_count;                       /* [apart] */
     /* the allocation as entries of struct ulp_keep over `base`: of several that name a node the
-     * last applies */
-    size_t entry_count;
+     * last applies [apart] */
     struct ulp_search_entry {
         char *pattern;
         const char *arithmetic;
@@ -180,10 +185,10 @@ struct ulp_search {
     size_t cast_count, cast_elements, cast_bytes;
     struct ulp_search_cast {
         char *value;
-        size_t format; /* that it is read in */
+        size_t format; /* that it is read in [in formats] */
         size_t elements, reader_count;
     } * casts;
-    struct ulp_mixed mixed; /* with options.mixed_folder; else zeros */
+    struct ulp_mixed mixed; /* with options.mixed_folder; else zeros [apart] */
     /* the worst ratio with the allocation and what mixed.onnx has in FLOAT besides; NaN: there is
      * no such lane, because the widest format is another type than FLOAT */
     double mixed_ratio;

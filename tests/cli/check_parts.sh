@@ -130,8 +130,8 @@ import json, math
 names = [0, 1, 2, 3, 4, 6]
 for what in ('plan', 'bits'):
     found = json.load(open(f'found/{what}.json'))
-    samples = found['after']['samples']
-    assert found['met'] and [s['sample'] for s in samples] == [f'finite/s{i}.npz' for i in names]
+    samples = found['samples']
+    assert found['met'] and [s['name'] for s in samples] == [f'finite/s{i}.npz' for i in names]
     for i, sample in zip(names, samples):
         lane, = json.load(open(f'{what}{i}/report.json'))['lanes']
         said, = {o['entire']['sqnr_db'] for n in lane['nodes'] for o in n['outputs'] if o['name'] == sample['output']}

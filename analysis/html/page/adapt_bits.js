@@ -1,10 +1,12 @@
 // The report of a search for the fewest bits: bits of each layer, the frontier, what is left of the tolerance.
 
+const bitsExponent = (root, layer) => root.formats.find((format) => format.name === layer.format).exponent;
+
 function bitsLayers(root) {
   const lines = [
     ["bits", (layer) => layer.bits],
-    ["mantissa", (layer) => layer.mantissa],
-    ["exponent", (layer) => layer.exponent],
+    ["mantissa", (layer) => layer.bits - 1 - bitsExponent(root, layer)],
+    ["exponent", (layer) => bitsExponent(root, layer)],
   ];
   return {
     title: "Bits of each layer",
@@ -34,10 +36,10 @@ function bitsFrontier(root) {
 
 adapters.bits = (report) => {
   const root = report.root, view = emptyView();
-  view.model = root.model ?? "";
+  view.model = root.model_path ?? "";
   view.title = "Fewest bits";
   view.lanes = [{ name: root.arithmetic }];
-  view.verdicts = lineVerdicts(root.verdict, () => (root.met && root.validated.met === root.validated.count ? "good" : "bad"));
+  view.verdicts = lineVerdicts(root.verdict, () => (root.met && root.validated_met === root.validated.length ? "good" : "bad"));
   view.curves = [...(root.met && root.layers.length > 1 ? [bitsLayers(root)] : []), ...(root.frontier.length > 1 ? [bitsFrontier(root)] : [])];
   view.curvesTitle = "Bits";
   view.outputs = [
@@ -45,13 +47,13 @@ adapters.bits = (report) => {
       "Samples",
       "The worst output of each sample. Of the error allowed: 1 is the limit.",
       [
-        { title: "sample", text: (r) => shown(r.sample), class: () => "name" },
+        { title: "sample", text: (r) => shown(r.name), class: () => "name" },
         { title: "output", text: (r) => shown(r.output), class: () => "name" },
         { title: "figure", text: (r) => shown(r.metric) },
         { title: "value", number: true, text: (r) => figure(r.value) },
         { title: "of the error allowed", number: true, text: (r) => figure(r.ratio), class: (r) => (r.ratio > 1 ? "bad" : "") },
       ],
-      root.after.samples.concat(root.validated.samples),
+      root.samples.concat(root.validated),
     ),
   ];
   view.tables = [
@@ -63,8 +65,8 @@ adapters.bits = (report) => {
         operatorColumn,
         { title: "format", text: (r) => shown(r.format) },
         { title: "bits", number: true, text: (r) => whole(r.bits) },
-        { title: "mantissa", number: true, text: (r) => whole(r.mantissa) },
-        { title: "exponent", number: true, text: (r) => whole(r.exponent) },
+        { title: "mantissa", number: true, text: (r) => whole(r.bits - 1 - bitsExponent(root, r)) },
+        { title: "exponent", number: true, text: (r) => whole(bitsExponent(root, r)) },
         { title: "largest", number: true, text: (r) => figure(r.largest) },
         { title: "share", number: true, text: (r) => figure(r.share) },
         { title: "with one bit less", number: true, text: (r) => figure(r.without) },
@@ -74,9 +76,9 @@ adapters.bits = (report) => {
     ),
   ];
   view.how = [
-    ["Model", shown(root.model ?? "")],
+    ["Model", shown(root.model_path ?? "")],
     ["Reference", shown(root.reference ?? "")],
-    ["Tolerance", root.tolerance.map(shown)],
+    ["Tolerance", root.tolerances.map(shown)],
     ["Search", `${whole(root.tried)} allocations were emulated, each with every sample until one failed; exponent bits follow from the range of the values, mantissa bits from the layers' shares in the error`],
   ];
   return view;

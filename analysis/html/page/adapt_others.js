@@ -71,16 +71,16 @@ adapters.overflow = (report, data) => {
 // ---- plan ----
 
 adapters.plan = (report) => {
-  const root = report.root, view = emptyView(), before = root.before?.samples || [], after = root.after?.samples || [];
-  view.model = root.model ?? "";
+  const root = report.root, view = emptyView(), before = root.before_samples || [], after = root.samples || [];
+  view.model = root.model_path ?? "";
   view.title = `Precision plan for ${shown(root.arithmetic)}`;
   view.verdicts = [{ name: "plan", text: root.verdict, level: root.met ? "good" : "bad" }];
   view.outputs = [
     {
-      title: `Tolerance ${(root.tolerance || []).map(shown).join(", ")}`,
+      title: `Tolerance ${(root.tolerances || []).map(shown).join(", ")}`,
       note: "The worst output of each sample, as it is and with the plan. Of the error allowed: 1 is the limit.",
       columns: [
-        { title: "sample", text: (r) => shown(r.sample), class: () => "name" },
+        { title: "sample", text: (r) => shown(r.name), class: () => "name" },
         { title: "output", text: (r) => shown(r.output) },
         { title: "metric", text: (r) => shown(r.metric) },
         { title: "before", number: true, text: (r) => figure(r.value) },
@@ -92,10 +92,10 @@ adapters.plan = (report) => {
     },
   ];
   view.tables = [
-    longTable("Nodes that are kept", "Without a node: the error, in units of what is allowed, when it alone is not kept.", [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "without", number: true, text: (r) => figure(r.without) }, { title: "", text: (r) => (r.always ? "as asked" : "") }], root.nodes || [], "Plan"),
+    longTable("Nodes that are kept", "Without a node: the error, in units of what is allowed, when it alone is not kept.", [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "without", number: true, text: (r) => figure(r.without) }, { title: "", text: (r) => (r.always ? "as asked" : "") }], root.kept || [], "Plan"),
     ...(root.mixed?.widened?.length ? [longTable("Also in FLOAT in mixed.onnx", "", [nodeColumn, operatorColumn, { title: "why", text: (r) => shown(r.why) }], root.mixed.widened, "Plan")] : []),
   ];
-  view.how = [...sharedHow(root), ["Plan", `${shown(root.arithmetic)} with ${(root.keep || []).map((k) => `${plural(k.nodes?.length ?? 0, "node")} in ${shown(k.arithmetic)}`).join(", ")}; ${whole(root.runs)} runs of the mixed arithmetic; ${whole(root.casts?.count)} Casts`]];
+  view.how = [...sharedHow(root), ["Plan", `${shown(root.arithmetic)} with ${(root.keep || []).map((k) => `${plural(k.nodes?.length ?? 0, "node")} in ${shown(k.arithmetic)}`).join(", ")}; ${whole(root.runs)} runs of the mixed arithmetic; ${whole(root.casts?.length)} Casts`]];
   return view;
 };
 

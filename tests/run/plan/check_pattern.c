@@ -259,6 +259,10 @@ START_TEST(a_wrong_plan_says_where)
         {"{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": [\"a\", 3], \"arithmetic\": "
          "\"fp32\"}]}",
          "\"nodes\"[1] is no text"},
+        {"{\"arithmetic\": \"fp16\", \"keep\": [], \"verdict\": \"\"}",
+         "schema 1, which ulpscope 0.1.0 reads"},
+        {"{\"schema\": 3, \"ulpscope\": \"0.3\", \"arithmetic\": \"fp16\", \"keep\": []}",
+         "ulpscope 0.3 reads"},
     };
     struct ulp_precision_plan plan;
     struct ulp_error error;
@@ -307,7 +311,7 @@ int main(void)
     tcase_add_loop_test(nodes, borders_are_where_casts_would_be, 0, 6);
     tcase_add_checked_fixture(files, test_folder_create, test_folder_remove);
     tcase_add_test(files, a_plan_is_read);
-    tcase_add_loop_test(files, a_wrong_plan_says_where, 0, 8);
+    tcase_add_loop_test(files, a_wrong_plan_says_where, 0, 10);
     tcase_add_loop_test(files, a_rule_is_cut_where_an_arithmetic_begins, 0, 6);
     suite_add_tcase(suite, nodes);
     suite_add_tcase(suite, files);

@@ -1,0 +1,188 @@
+/* Made by scripts/result_fields.py of the public headers: change these. */
+#include "analysis/writing/structs.h"
+
+#include <ulpscope.h>
+
+/* clang-format off */
+
+static const char *word_widened(int value)
+{
+    return ulp_widened_name((enum ulp_widened)value);
+}
+
+static const struct ulp_field search_format[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_format, name)},
+    {.name = "arithmetic", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_format, arithmetic)},
+    {.name = "exponent", .kind = ULP_FIELD_INT, .offset = offsetof(struct ulp_search_format, exponent)},
+    {.name = "mantissa", .kind = ULP_FIELD_INT, .offset = offsetof(struct ulp_search_format, mantissa)},
+    {.name = "bits", .kind = ULP_FIELD_INT, .offset = offsetof(struct ulp_search_format, bits)},
+    {.name = "layer_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_format, layer_count)},
+    {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_format, node_count)},
+};
+const struct ulp_struct ulp_struct_search_format = {
+    "ulp_search_format", sizeof(struct ulp_search_format), search_format, sizeof search_format / sizeof *search_format};
+
+static const struct ulp_field search_layer[] = {
+    {.name = "index", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_layer, index)},
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_layer, name)},
+    {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_layer, op)},
+    {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_layer, node_count)},
+    {.name = "weight", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, weight)},
+    {.name = "cost", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, cost)},
+    {.name = "format", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_layer, format), .list = "formats"},
+    {.name = "bits", .kind = ULP_FIELD_INT, .offset = offsetof(struct ulp_search_layer, bits)},
+    {.name = "largest", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, largest)},
+    {.name = "smallest", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, smallest)},
+    {.name = "exponent_needed", .kind = ULP_FIELD_INT, .offset = offsetof(struct ulp_search_layer, exponent_needed)},
+    {.name = "share", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, share)},
+    {.name = "predicted", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, predicted)},
+    {.name = "without", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, without)},
+    {.name = "fewer", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_search_layer, fewer), .list = "formats"},
+};
+const struct ulp_struct ulp_struct_search_layer = {
+    "ulp_search_layer", sizeof(struct ulp_search_layer), search_layer, sizeof search_layer / sizeof *search_layer};
+
+static const struct ulp_field search_node[] = {
+    {.name = "index", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_node, index)},
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_node, name)},
+    {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_node, op)},
+    {.name = "format", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_node, format), .list = "formats"},
+    {.name = "always", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search_node, always)},
+    {.name = "never", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search_node, never)},
+    {.name = "without", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_node, without)},
+};
+const struct ulp_struct ulp_struct_search_node = {
+    "ulp_search_node", sizeof(struct ulp_search_node), search_node, sizeof search_node / sizeof *search_node};
+
+static const struct ulp_field search_uniform[] = {
+    {.name = "format", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_uniform, format), .list = "formats"},
+    {.name = "bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_uniform, bits)},
+    {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_uniform, ratio)},
+};
+const struct ulp_struct ulp_struct_search_uniform = {
+    "ulp_search_uniform", sizeof(struct ulp_search_uniform), search_uniform, sizeof search_uniform / sizeof *search_uniform};
+
+static const struct ulp_field search_point[] = {
+    {.name = "allowed", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_point, allowed)},
+    {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_point, ratio)},
+    {.name = "cost", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_point, cost)},
+    {.name = "bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_point, bits)},
+    {.name = "mantissa", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_point, mantissa)},
+    {.name = "uniform_bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_point, uniform_bits)},
+};
+const struct ulp_struct ulp_struct_search_point = {
+    "ulp_search_point", sizeof(struct ulp_search_point), search_point, sizeof search_point / sizeof *search_point};
+
+static const struct ulp_field search_sample[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_sample, name)},
+    {.name = "output", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_sample, output)},
+    {.name = "metric", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_sample, metric)},
+    {.name = "value", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_sample, value)},
+    {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_sample, ratio)},
+};
+const struct ulp_struct ulp_struct_search_sample = {
+    "ulp_search_sample", sizeof(struct ulp_search_sample), search_sample, sizeof search_sample / sizeof *search_sample};
+
+static const struct ulp_field search_entry[] = {
+    {.name = "pattern", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_entry, pattern)},
+    {.name = "arithmetic", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_entry, arithmetic)},
+};
+const struct ulp_struct ulp_struct_search_entry = {
+    "ulp_search_entry", sizeof(struct ulp_search_entry), search_entry, sizeof search_entry / sizeof *search_entry};
+
+static const struct ulp_field search_cast[] = {
+    {.name = "value", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_cast, value)},
+    {.name = "format", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_cast, format), .list = "formats"},
+    {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_cast, elements)},
+    {.name = "reader_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_cast, reader_count)},
+};
+const struct ulp_struct ulp_struct_search_cast = {
+    "ulp_search_cast", sizeof(struct ulp_search_cast), search_cast, sizeof search_cast / sizeof *search_cast};
+
+static const struct ulp_field mixed_widened[] = {
+    {.name = "index", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed_widened, index)},
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_mixed_widened, name)},
+    {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_mixed_widened, op)},
+    {.name = "why", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_mixed_widened, why), .word = word_widened, .words = 4},
+};
+const struct ulp_struct ulp_struct_mixed_widened = {
+    "ulp_mixed_widened", sizeof(struct ulp_mixed_widened), mixed_widened, sizeof mixed_widened / sizeof *mixed_widened};
+
+static const struct ulp_field mixed[] = {
+    {.name = "path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_mixed, path), .apart = true},
+    {.name = "low_type", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_mixed, low_type)},
+    {.name = "reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_mixed, reason)},
+    {.name = "low_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, low_count)},
+    {.name = "float_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, float_count)},
+    {.name = "other_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, other_count)},
+    {.name = "cast_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, cast_count)},
+    {.name = "constant_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, constant_count)},
+    {.name = "duplicate_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, duplicate_count)},
+    {.name = "widened_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, widened_count), .counts = true},
+    {.name = "widened", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_mixed, widened), .type = &ulp_struct_mixed_widened, .points = true, .counted = true, .count = offsetof(struct ulp_mixed, widened_count)},
+    {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, sample_count)},
+    {.name = "external", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_mixed, external)},
+};
+const struct ulp_struct ulp_struct_mixed = {
+    "ulp_mixed", sizeof(struct ulp_mixed), mixed, sizeof mixed / sizeof *mixed};
+
+static const struct ulp_field search[] = {
+    {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, model_path)},
+    {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, reference)},
+    {.name = "cost", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, cost)},
+    {.name = "base", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, base), .apart = true},
+    {.name = "by_node", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, by_node)},
+    {.name = "tolerance_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, tolerance_count), .counts = true},
+    {.name = "tolerances", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, tolerances), .points = true, .counted = true, .count = offsetof(struct ulp_search, tolerance_count)},
+    {.name = "headroom", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, headroom)},
+    {.name = "follows", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, follows)},
+    {.name = "before", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, before)},
+    {.name = "full", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, full)},
+    {.name = "met", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, met)},
+    {.name = "minimal", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, minimal)},
+    {.name = "timed_out", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, timed_out)},
+    {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, ratio)},
+    {.name = "predicted", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, predicted)},
+    {.name = "bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, bits)},
+    {.name = "mantissa", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, mantissa)},
+    {.name = "exponent", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, exponent)},
+    {.name = "relaxed", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, relaxed)},
+    {.name = "total_cost", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, total_cost)},
+    {.name = "total_weight", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, total_weight)},
+    {.name = "format_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, format_count), .counts = true},
+    {.name = "formats", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, formats), .type = &ulp_struct_search_format, .points = true, .counted = true, .count = offsetof(struct ulp_search, format_count)},
+    {.name = "layer_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, layer_count), .counts = true, .said = true},
+    {.name = "layers", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, layers), .type = &ulp_struct_search_layer, .points = true, .counted = true, .count = offsetof(struct ulp_search, layer_count), .apart = true},
+    {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, node_count), .counts = true, .said = true},
+    {.name = "nodes", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, nodes), .type = &ulp_struct_search_node, .points = true, .counted = true, .count = offsetof(struct ulp_search, node_count), .apart = true},
+    {.name = "narrow", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, narrow), .list = "formats"},
+    {.name = "kept_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, kept_count), .counts = true},
+    {.name = "kept", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, kept), .type = &ulp_struct_search_node, .points = true, .counted = true, .count = offsetof(struct ulp_search, kept_count)},
+    {.name = "uniform", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_search, uniform)},
+    {.name = "uniform_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, uniform_count), .counts = true, .said = true},
+    {.name = "uniforms", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, uniforms), .type = &ulp_struct_search_uniform, .points = true, .counted = true, .count = offsetof(struct ulp_search, uniform_count), .apart = true},
+    {.name = "point_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, point_count), .counts = true},
+    {.name = "frontier", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, frontier), .type = &ulp_struct_search_point, .points = true, .counted = true, .count = offsetof(struct ulp_search, point_count)},
+    {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, sample_count), .counts = true},
+    {.name = "before_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, before_count), .counts = true},
+    {.name = "validated_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, validated_count), .counts = true},
+    {.name = "validated_met", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, validated_met)},
+    {.name = "samples", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, samples), .type = &ulp_struct_search_sample, .points = true, .counted = true, .count = offsetof(struct ulp_search, sample_count)},
+    {.name = "before_samples", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, before_samples), .type = &ulp_struct_search_sample, .points = true, .counted = true, .count = offsetof(struct ulp_search, before_count)},
+    {.name = "validated", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, validated), .type = &ulp_struct_search_sample, .points = true, .counted = true, .count = offsetof(struct ulp_search, validated_count)},
+    {.name = "entry_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, entry_count), .apart = true, .counts = true},
+    {.name = "entries", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, entries), .type = &ulp_struct_search_entry, .points = true, .counted = true, .count = offsetof(struct ulp_search, entry_count), .apart = true},
+    {.name = "cast_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, cast_count), .counts = true},
+    {.name = "cast_elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, cast_elements)},
+    {.name = "cast_bytes", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, cast_bytes)},
+    {.name = "casts", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, casts), .type = &ulp_struct_search_cast, .points = true, .counted = true, .count = offsetof(struct ulp_search, cast_count)},
+    {.name = "mixed", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, mixed), .type = &ulp_struct_mixed, .apart = true},
+    {.name = "mixed_ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, mixed_ratio)},
+    {.name = "runs", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, runs)},
+    {.name = "tried", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, tried)},
+    {.name = "work", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, work)},
+    {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, seconds)},
+    {.name = "audit_seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, audit_seconds)},
+};
+const struct ulp_struct ulp_struct_search = {
+    "ulp_search", sizeof(struct ulp_search), search, sizeof search / sizeof *search};
