@@ -119,8 +119,8 @@ static const struct ulp_field study[] = {
     {.name = "settings", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_study, settings), .type = &ulp_struct_study_setting, .points = true, .counted = true, .count = offsetof(struct ulp_study, setting_count)},
     {.name = "series_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study, series_count), .counts = true},
     {.name = "series", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_study, series), .type = &ulp_struct_study_series, .points = true, .counted = true, .count = offsetof(struct ulp_study, series_count)},
-    {.name = "walks", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study, walks)},
-    {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_study, seconds)},
+    {.name = "walks", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study, walks), .apart = true},
+    {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_study, seconds), .apart = true},
 };
 const struct ulp_struct ulp_struct_study = {
     "ulp_study", sizeof(struct ulp_study), study, sizeof study / sizeof *study};

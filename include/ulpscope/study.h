@@ -154,7 +154,8 @@ struct ulp_study {
     char *model_path, *reference;
     size_t sample_count, trials;
     uint64_t seed;
-    double probability, confidence, tolerance; /* tolerance NaN: none */
+    double probability, confidence;
+    double tolerance; /* NaN: none */
     size_t sweep_count;
     char **sweeps;
     size_t place_count;
@@ -164,8 +165,8 @@ struct ulp_study {
     struct ulp_study_setting *settings;
     size_t series_count;
     struct ulp_study_series *series;
-    size_t walks; /* the reference was computed so often for each sample */
-    double seconds;
+    size_t walks;             /* the reference was computed so often for each sample [apart] */
+    double seconds;           /* [apart] */
     struct ulp_arena *memory; /* private: holds the rest */
 };
 

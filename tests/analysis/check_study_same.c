@@ -95,8 +95,8 @@ START_TEST(little_memory)
         if (status == ULP_OK) {
             status = ulp_study_run(within, &sample, 1, &own, &study, &error);
             if (status == ULP_OK) {
-                char *text = as_json(&study), *model_of = strstr(text, "\"model\""),
-                     *other = strstr(expected, "\"model\"");
+                char *text = as_json(&study), *model_of = strstr(text, "\"model_path\""),
+                     *other = strstr(expected, "\"model_path\"");
                 ck_assert_str_eq(model_of, other);
                 smallest = study.walks;
                 free(text);

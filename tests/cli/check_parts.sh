@@ -162,7 +162,7 @@ import json
 study, report = json.load(open('study.json')), json.load(open('studied/report.json'))
 setting = next(s for s in study['settings'] if s['text'] == 'e8m6')
 outputs = report['lanes'][0]['outputs']
-assert study['samples'] == 6 and outputs
+assert study['sample_count'] == 6 and outputs
 for output in outputs:
     point = next(p for place, p in zip(study['places'], setting['points']) if place['kind'] == 'output' and place['name'] == output['name'])
     expected = output['entire']['rms'] / output['range']['ref_rms']

@@ -13,7 +13,7 @@ awk 'length > 100 && !/: / { exit 1 }' out || fail "a table of more than 100 col
 python3 - <<'END' || fail "whole.json, whole.csv"
 import csv, json, math
 study = json.load(open('whole.json'))
-assert study['study'] == 1 and study['trials'] == 6 and study['seed'] == 5
+assert study['schema'] == 2 and study['trials'] == 6 and study['seed'] == 5
 places = study['places']
 assert [p['kind'] for p in places[:2]] == ['output', 'node'] and {p['kind'] for p in places[2:]} == {'group'}
 rows = list(csv.DictReader(open('whole.csv')))
@@ -26,7 +26,7 @@ for i, row in enumerate(rows):
     assert number is None and point['relative'] is None or abs(number - point['relative']) <= 1e-8 * number
 # the law of the JSON is the line through the JSON's points
 for series in study['series']:
-    for p, fit in enumerate(series['fits'] or []):
+    for p, fit in enumerate(series['fits']):
         x = [series['x'][i] for i in range(fit['first'], fit['last'] + 1)]
         y = [math.log2(study['settings'][series['settings'][i]]['points'][p]['relative']) for i in range(fit['first'], fit['last'] + 1)]
         if len(x) != fit['count']:

@@ -64,8 +64,8 @@ function studyOutput(root, place, p) {
     [
       { title: "setting", text: (r) => shown(r.setting.text), class: () => "name" },
       { title: "relative", number: true, text: (r) => figure(r.point.relative) },
-      { title: "max abs", number: true, text: (r) => figure(r.point.entire?.max_abs) },
-      { title: "SQNR dB", number: true, text: (r) => decibels(r.point.entire?.sqnr_db) },
+      { title: "max abs", number: true, text: (r) => figure(r.point.metrics?.max_abs) },
+      { title: "SQNR dB", number: true, text: (r) => decibels(r.point.metrics?.sqnr_db) },
       { title: "not finite", number: true, text: (r) => whole(r.point.nonfinite), class: (r) => (r.point.nonfinite ? "bad" : "") },
       ...trials,
       { title: "first overflow", text: (r) => shown(r.setting.overflows ?? ""), class: () => "name" },
@@ -76,17 +76,17 @@ function studyOutput(root, place, p) {
 
 adapters.study = (report) => {
   const root = report.root, view = emptyView();
-  view.model = root.model ?? "";
+  view.model = root.model_path ?? "";
   view.title = "Study";
   view.lanes = root.sweeps.map((name) => ({ name }));
   view.verdicts = root.series.flatMap((series) => lineVerdicts(series.verdict, () => (known(root.tolerance) ? (/None keeps/.test(series.verdict) ? "warn" : "good") : "plain")));
   view.curves = root.series.filter((series) => studyUnits[series.axis] && series.x.length > 1).map((series) => studyCurve(root, series));
   view.outputs = root.places.map((place, p) => (place.kind === "group" ? null : studyOutput(root, place, p))).filter(Boolean);
-  view.tables = root.series.filter((series) => series.fits).map((series) => lawTable(root, series));
+  view.tables = root.series.filter((series) => series.fits.length).map((series) => lawTable(root, series));
   view.how = [
-    ["Model", shown(root.model ?? "")],
+    ["Model", shown(root.model_path ?? "")],
     ["Reference", shown(root.reference ?? "")],
-    ["Samples", whole(root.samples)],
+    ["Samples", whole(root.sample_count)],
     ["Layer groups", shown(root.grouping)],
     ["Law", "log2(error) = intercept + slope · bits (or · log2 of the length) by least squares, without points that are lost, exact, not finite or on a floor; a law when the residual is at most half a bit"],
     ["Trials", `runs with seeds drawn from ${whole(root.seed)}; significant bits are −log2(σ/|μ|) of the median element; at least: with probability ${root.probability} and confidence ${root.confidence} (Sohier et al., 2021)`],
