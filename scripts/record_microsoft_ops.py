@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Record what ONNX Runtime computes for its own operators (domain com.microsoft), as folders in the layout of ONNX's test cases:
 
-    scripts/record_microsoft_ops.py tests/data/microsoft
+    scripts/record_microsoft_ops.py tests/data/microsoft tests/data/declared
+
+The second folder gets QuantizeLinear of FP16, whose steps have the type of the scale from opset 23 on.
 
 Needs numpy, onnx and onnxruntime. Inputs come from a fixed seed; graph optimisation is off, so that the operator itself runs."""
 import functools
@@ -315,6 +317,16 @@ def quantized_cases():
     yield "DynamicQuantizeLSTM", "items", [f32(4, 3, 5), w, r, b, i32(3, 2, 1), None, None, None, s([0.01]), z([60]), s([0.012]), z([66])], lstm
 
 
+def declared_cases():
+    """Values whose quotient is another integer's when it is rounded to FP16 first, and their neighbours."""
+    x, scale = (f32(4000) * 30).astype(np.float16), np.array(0.27, np.float16)
+    wide = np.rint(x.astype(np.float32) / np.float32(scale))
+    off = np.flatnonzero((np.rint(x / scale) != wide) & (wide > 0))
+    x = x[np.unique([off - 1, off])]
+    for opset in (21, 23):
+        yield "QuantizeLinear", f"half_{opset}", [x, scale], dict(domain="", opset=opset)
+
+
 def gather_blocks(data, ids, scales, zeros, axis, along):
     """In FP32 by its definition: ONNX Runtime takes no 4-bit types from Python."""
     spread = [np.repeat(t, 16, axis=along).take(range(data.shape[along]), axis=along) for t in (scales, zeros)]
@@ -386,9 +398,9 @@ def record(folder, op, variant, arrays, attributes):
 
 def main():
     failed = 0
-    for op, variant, arrays, attributes in cases():
+    for folder, (op, variant, arrays, attributes) in [*((1, case) for case in cases()), *((2, case) for case in declared_cases())]:
         try:
-            record(pathlib.Path(sys.argv[1]), op, variant, arrays, attributes)
+            record(pathlib.Path(sys.argv[folder]), op, variant, arrays, attributes)
         except Exception as error:
             failed += 1
             print(f"{op} {variant}: {error}", file=sys.stderr)

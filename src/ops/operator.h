@@ -227,6 +227,9 @@ struct ulp_operator {
     bool hands_integers;
     /* "attention" or "recurrence": the part of an arithmetic's name that chooses how it computes */
     const char *kernel;
+    /* 0, or the input whose type, unless the attribute `precision` names one, is what the standard
+     * rounds each step to: so do lanes of declared types */
+    int steps_as;
     int parameter; /* for infer, rows and run functions that serve several rows */
 };
 

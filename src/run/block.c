@@ -4,6 +4,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "ops/call.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"
 #include "run/lane.h"
@@ -13,18 +14,35 @@ static enum ulp_status run_body(const struct ulp_call *call, const struct ulp_bl
                                 size_t output_count, struct ulp_tensor *outputs,
                                 struct ulp_error *error);
 
-/* "model": the arithmetic of the first float input's type, still obeying declared types. */
-static enum ulp_status find_declared(const struct ulp_arithmetic *lane,
-                                     const struct ulp_tensor *const *inputs, size_t input_count,
+/* Whose steps the standard rounds to one type ("fp16-strict"); NULL: not so. */
+static const char *find_step_type(const struct ulp_bound *bound,
+                                  const struct ulp_tensor *const *inputs)
+{
+    const int place = bound->op->steps_as;
+    if (!place || !inputs[place])
+        return NULL;
+    const int64_t given = ulp_call_int(&(struct ulp_call){.bound = bound}, "precision");
+    const enum ulp_type type = given ? (enum ulp_type)given : inputs[place]->type;
+    return type == ULP_TYPE_FLOAT16    ? "fp16-strict"
+           : type == ULP_TYPE_BFLOAT16 ? "bf16-strict"
+                                       : "fp32";
+}
+
+/* "model": the arithmetic of the first float input's type, still obeying declared types. Nodes
+ * that "ort-cpu" widens compute in FP32. */
+static enum ulp_status find_declared(const struct ulp_step *step, const struct ulp_arithmetic *lane,
+                                     const struct ulp_tensor *const *inputs,
                                      struct ulp_arithmetic *out, struct ulp_error *error)
 {
+    const char *steps = lane->half_as_float ? NULL : find_step_type(&step->bound, inputs);
+    const size_t input_count = step->input_count;
     *out = *lane;
     for (size_t i = 0; i < input_count; i++) {
         if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) ||
             ulp_type_rows[inputs[i]->type].file_bits <= 8)
             continue;
         enum ulp_status status =
-            ulp_arithmetic_find(ulp_type_format(lane, inputs[i]->type), out, error);
+            ulp_arithmetic_find(steps ? steps : ulp_type_format(lane, inputs[i]->type), out, error);
         out->as_declared = true;
         out->half_as_float = lane->half_as_float;
         return status;
@@ -38,7 +56,7 @@ enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ul
 {
     const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
     if (arithmetic->as_declared)
-        return find_declared(arithmetic, inputs, step->input_count, out, error);
+        return find_declared(step, arithmetic, inputs, out, error);
     *out = *arithmetic;
     return ULP_OK;
 }
@@ -88,8 +106,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
     }
     memset(outputs, 0, step->output_count * sizeof *outputs);
     enum ulp_status status = ULP_OK;
-    if (arithmetic->as_declared && (status = find_declared(arithmetic, inputs, step->input_count,
-                                                           &out->declared, error)) == ULP_OK)
+    if (arithmetic->as_declared &&
+        (status = find_declared(step, arithmetic, inputs, &out->declared, error)) == ULP_OK)
         out->call.arithmetic = &out->declared;
     return status == ULP_OK ? ulp_arena_create(&out->call.scratch, lane->budget, error) : status;
 }

@@ -430,11 +430,13 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
         put_paragraph(&page, "storage",
                       "Every tensor has exactly the type the model declares: FLOAT is FP32, "
                       "FLOAT16 FP16, and so on.");
-        put_paragraph(&page, "inside",
-                      "A node computes in the arithmetic of its first float input's type (fp32, "
-                      "fp16, bf16, fp64: see there); Cast rounds "
-                      "once to the type it names. Other arithmetics lower (or widen) all float "
-                      "types of a model to their own storage.");
+        put_paragraph(
+            &page, "inside",
+            "A node computes in the arithmetic of its first float input's type (fp32, "
+            "fp16, bf16, fp64: see there), QuantizeLinear from opset 23 on in that of its "
+            "scale, or of its precision, rounded after each step; Cast rounds "
+            "once to the type it names. Other arithmetics lower (or widen) all float "
+            "types of a model to their own storage.");
     } else {
         describe_storage(&page, arithmetic);
         describe_steps(&page, arithmetic);

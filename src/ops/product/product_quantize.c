@@ -10,7 +10,13 @@
 
 enum ulp_status ulp_quantize_check(struct ulp_call *call, struct ulp_error *error)
 {
-    const int64_t block = ulp_call_int(call, "block_size");
+    const int64_t block = ulp_call_int(call, "block_size"),
+                  precision = ulp_call_int(call, "precision");
+    if (precision && precision != ULP_TYPE_FLOAT && precision != ULP_TYPE_FLOAT16 &&
+        precision != ULP_TYPE_BFLOAT16)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "precision is %lld: expected 1 (FLOAT), 10 (FLOAT16) or 16 (BFLOAT16)",
+                        (long long)precision);
     return block >= 0 ? ULP_OK
                       : ulp_fail(error, ULP_ERROR_INPUT,
                                  "block_size is %lld: expected how many elements share a scale",
@@ -406,7 +412,7 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "QuantizeLinear", .since = 19, QUANTIZE, .attributes = "axis:int=1; saturate:int=1"},
     {.name = "QuantizeLinear", .since = 21, QUANTIZE,
      .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; saturate:int=1"},
-    {.name = "QuantizeLinear", .since = 23, QUANTIZE,
+    {.name = "QuantizeLinear", .since = 23, QUANTIZE, .steps_as = 1,
      .attributes = "axis:int=1; block_size:int=0; output_dtype:int=0; precision:int=0; "
                    "saturate:int=1"},
     {.name = "QuantizeLinear", .domain = "com.microsoft", .since = 1, QUANTIZE,
