@@ -30,6 +30,7 @@ FILES = {
     "analysis/timings/timings_fields.c": ["ulp_timings"],
     "analysis/audit/audit_fields.c": ["ulp_audit", "ulp_format", "ulp_unjudged_list"],
     "analysis/overflow/overflow_fields.c": ["ulp_overflow_forecast"],
+    "analysis/compare/comparison_fields.c": ["ulp_comparison"],
     "analysis/search/search_fields.c": ["ulp_search"],
     "analysis/prove/prove_fields.c": ["ulp_proof"],
     "analysis/lint/lint_fields.c": ["ulp_lint_result"],
@@ -39,7 +40,7 @@ FILES = {
 }
 DECLARED = "analysis/writing/structs.h"
 # pages with tables of members between these lines
-PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md", "doc/plan.md", "doc/study.md"]
+PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md", "doc/plan.md", "doc/study.md", "doc/compare.md"]
 MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {

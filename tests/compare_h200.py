@@ -126,7 +126,7 @@ def find_slices(program, folder, data):
             sys.exit(f"compare: exit {done.returncode}: {done.stderr.strip()}")
         with open(os.path.join(folder, "compare.json"), encoding="utf-8") as file:
             found, = json.load(file)["slices"]
-        good &= found["slices"] is not None and found["equal"] == found["elements"]
+        good &= found.get("found", False) and found["equal"] == found["elements"]
         print(f"K = {k:5}  {found['slices']} slices (the same: {found['others']}), {found['equal']} of {found['elements']} elements equal")
     print()
     return good

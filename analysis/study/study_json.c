@@ -10,16 +10,6 @@
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 
-/* Nothing of a group, whose nodes were not measured together. */
-static void put_metrics(struct ulp_json_writer *writer, const char *key, const void *metrics,
-                        const void *context)
-{
-    const struct ulp_metrics *m = metrics;
-    (void)context;
-    if (m->count || m->nonfinite || m->diverged || m->unmeasured)
-        ulp_json_struct(writer, key, &ulp_struct_metrics, metrics, &ulp_json_plain);
-}
-
 static void add_conclusion(struct ulp_json_writer *writer, const void *series, const void *context)
 {
     struct ulp_text sentence = {0};
@@ -46,7 +36,7 @@ static json_t *make_verdict(const struct ulp_study *study)
 /* Of what was asked, not of how it was run: a study that is resumed has the same bytes. */
 static json_t *make_document(const struct ulp_study *study)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_metrics, NULL, put_metrics},
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_metrics, NULL, ulp_json_put_metrics},
                                                  {&ulp_struct_study_series, add_conclusion, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, study, NULL};
     return ulp_json_document(&ulp_struct_study, study, &how, make_verdict(study));

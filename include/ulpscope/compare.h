@@ -32,12 +32,14 @@ struct ulp_expected_error {
 
 /* One tensor in one recording. */
 struct ulp_compared_value {
-    bool recorded; /* false: this recording does not contain it, and the rest is zero */
+    /* false: this recording does not contain it, and the rest is zero [apart] */
+    bool recorded;
     bool reshaped; /* its shape is not the graph's: not measured and not explained */
     bool turned;   /* recorded with channels last where the graph has them first, or the reverse */
     struct ulp_metrics truth;        /* of recorded - reference */
-    struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - the arithmetic's value */
-    struct ulp_metrics *others;      /* by recording: of this - the other; count 0: not in both */
+    struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - its value [apart] */
+    /* by recording: of this - the other; count 0: not in both [apart] */
+    struct ulp_metrics *others;
     /* elements that are not finite, or are finite, as neither the reference nor that arithmetic is
      * there: an infinity explains itself, of its sign and at its place, and no other value */
     size_t nonfinite;
@@ -46,7 +48,7 @@ struct ulp_compared_value {
      * none */
     const char *coarser;
     bool explained;
-    /* index of the first arithmetic that explains it, else of the one that comes nearest */
+    /* the first arithmetic that explains it, else the one that comes nearest [in arithmetics] */
     size_t by;
     /* error over expected error of that arithmetic, rms and largest element, and the limits */
     double ratio, limit, max_ratio, max_limit;
@@ -58,10 +60,10 @@ struct ulp_compared_tensor {
     ptrdiff_t index; /* of the node in the plan; -1: an input */
     enum ulp_type type;
     int rank;
-    int64_t dims[ULP_RANK_MAX];
+    int64_t dims[ULP_RANK_MAX]; /* [count rank] */
     struct ulp_range range;
-    struct ulp_expected_error *expected; /* by arithmetic */
-    struct ulp_compared_value *values;   /* by recording */
+    struct ulp_expected_error *expected; /* by arithmetic [apart] */
+    struct ulp_compared_value *values;   /* by recording [apart] */
 };
 
 enum ulp_cause_kind {
@@ -89,10 +91,11 @@ struct ulp_cause {
 /* One recording. */
 struct ulp_compared_file {
     char *name;
-    size_t tensor_count;         /* recorded and compared */
-    bool explained;              /* every tensor */
-    ptrdiff_t by;                /* first arithmetic that explains every tensor; -1: none alone */
-    ptrdiff_t first_unexplained; /* index into tensors; -1: none */
+    size_t tensor_count; /* recorded and compared */
+    bool explained;      /* every tensor */
+    /* first arithmetic that explains every tensor; -1: none alone [in arithmetics] */
+    ptrdiff_t by;
+    ptrdiff_t first_unexplained; /* -1: none [in tensors] */
     size_t unmatched_count;
     char **unmatched; /* arrays that match no computed value of the graph */
     struct ulp_cause cause;
@@ -102,8 +105,9 @@ struct ulp_compared_file {
  * computed from what the recording has, else from what the arithmetic gives. */
 struct ulp_compared_slices {
     char *node, *op;
-    size_t index; /* of the node in the plan */
-    size_t arithmetic, file;
+    size_t index;      /* of the node in the plan */
+    size_t arithmetic; /* [in arithmetics] */
+    size_t file;       /* whose elements were looked at, where there are any [in files] */
     /* the fewest that give every recorded bit; not found: those that give most bits. 1 is used then
      */
     int slices;

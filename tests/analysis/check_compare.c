@@ -321,7 +321,7 @@ START_TEST(reports)
                                        "\"tensors\"",
                                        "\"first_unexplained\": \"b\"",
                                        "\"cause\"",
-                                       "\"explained\": false",
+                                       "\"by\": \"fp32\"",
                                        "\"max_abs\"",
                                        "\"rms\"",
                                        "\"ratio\"",

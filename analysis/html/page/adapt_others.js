@@ -102,8 +102,8 @@ adapters.plan = (report) => {
 // ---- compare ----
 
 adapters.compare = (report) => {
-  const root = report.root, view = emptyView(), rows = (root.tensors || []).flatMap((t) => (t.files || []).map((f) => ({ ...t, ...f })));
-  view.model = root.model ?? "";
+  const root = report.root, view = emptyView(), rows = (root.tensors || []).flatMap((t) => (t.values || []).map((f) => ({ ...t, ...f })));
+  view.model = root.model_path ?? "";
   view.title = "Comparison with recordings";
   view.verdicts = lineVerdicts(root.verdict, (i) => (root.files?.[i] ? (root.files[i].explained ? "good" : "bad") : "plain"));
   const excess = (r) => Math.max(r.ratio / r.limit || 0, r.max_ratio / r.max_limit || 0);
@@ -117,18 +117,18 @@ adapters.compare = (report) => {
         operatorColumn,
         { title: "recording", text: (r) => cut(String(r.file).split("/").pop(), 40) },
         { title: "explained", text: (r) => (r.explained ? "yes" : "no"), class: (r) => (r.explained ? "good" : "bad") },
-        { title: "by", text: (r) => shown(r.arithmetic ?? "–") },
-        { title: "ref rms", number: true, text: (r) => figure(r.ref_rms) },
-        { title: "rms error", number: true, text: (r) => figure(r.rms) },
-        { title: "max abs", number: true, text: (r) => figure(r.max_abs) },
+        { title: "by", text: (r) => shown(r.by ?? "–") },
+        { title: "ref rms", number: true, text: (r) => figure(r.range.ref_rms) },
+        { title: "rms error", number: true, text: (r) => figure(r.truth?.rms) },
+        { title: "max abs", number: true, text: (r) => figure(r.truth?.max_abs) },
         { title: "ratio", number: true, text: (r) => figure(r.ratio) },
         { title: "limit", number: true, text: (r) => figure(r.limit) },
       ],
-      rows.sort((a, b) => a.explained - b.explained || excess(b) - excess(a)),
+      rows.sort((a, b) => Number(!!a.explained) - Number(!!b.explained) || excess(b) - excess(a)),
       "Comparison",
     ),
   ];
-  view.how = [...sharedHow(root), ["Arithmetics", (root.arithmetics || []).map(shown).join(", ")], ["Limits", `from ${whole(root.trials)} slightly changed problems that each arithmetic was run on`], ["Recordings", (root.files || []).map((f) => `${shown(f.file)}: ${plural(f.tensors, "tensor")}${f.unmatched?.length ? `, not compared: ${f.unmatched.slice(0, 8).map(shown).join(", ")}` : ""}`)]];
+  view.how = [...sharedHow(root), ["Arithmetics", (root.arithmetics || []).map(shown).join(", ")], ["Limits", `from ${whole(root.trials)} slightly changed problems that each arithmetic was run on`], ["Recordings", (root.files || []).map((f) => `${shown(f.name)}: ${plural(f.tensor_count, "tensor")}${f.unmatched?.length ? `, not compared: ${f.unmatched.slice(0, 8).map(shown).join(", ")}` : ""}`)]];
   return view;
 };
 
