@@ -1,7 +1,6 @@
-/* Detecting processor features: by the compiler's own detection, which also asks whether the
- * operating system saves the wide registers, and by CPUID for features that compilers have no name
- * for, which build on features asked about first. Processors other than x86-64 and aarch64 have
- * none of them, and portable C is used. */
+/* Detecting processor features, by CPUID and XGETBV: what the compiler's own detection says depends
+ * on a run-time library that some compilers leave empty. Processors other than x86-64 and aarch64
+ * have none of them, and portable C is used. */
 #include "base/machine/cpu.h"
 
 #include <pthread.h>
@@ -27,28 +26,47 @@ static const struct {
 };
 #define FEATURE_COUNT (sizeof feature_rows / sizeof feature_rows[0])
 
+#if defined(__x86_64__) && defined(__GNUC__)
+/* All these bits are set. */
+static int has(unsigned word, unsigned bits)
+{
+    return (word & bits) == bits;
+}
+/* Intel 64 manual, volume 2A, CPUID, leaves 1 and 7; volume 1, 13.3: the states that the operating
+ * system saves (XCR0): XMM and YMM, then the masks and both halves of ZMM. */
 static unsigned detect(void)
 {
-    unsigned present = 0;
-#if defined(__x86_64__) && defined(__GNUC__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    unsigned eax, ebx, ecx, edx, low = 0, high = 0, present = 0;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !has(ecx, 1U << 27)) /* OSXSAVE */
+        return 0;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    const unsigned first = ecx;
+    if (!has(low, 0x06) || !__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        return 0;
+    if (has(ebx, 1U << 5) && has(first, 1U << 12 | 1U << 28)) /* AVX2; FMA, AVX */
         present |= ULP_CPU_AVX2;
-    unsigned eax, ebx, ecx, edx;
-    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx >> 29 & 1))
+    if (has(first, 1U << 29))
         present |= ULP_CPU_F16C;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (!has(low, 0xE6))
+        return present;
+    if (has(ebx, 1U << 16 | 1U << 17 | 1U << 30 | 1U << 31)) /* F, DQ, BW, VL */
         present |= ULP_CPU_AVX512;
-    if (__builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512cd"))
+    if (has(ebx, 1U << 21 | 1U << 28)) /* IFMA, CD */
         present |= ULP_CPU_AVX512IFMA;
-    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 23 & 1))
+    if (has(edx, 1U << 23))
         present |= ULP_CPU_AVX512FP16;
-#elif defined(__aarch64__)
-    present |= ULP_CPU_NEON; /* the ABI passes floats in its registers */
-#endif
     return present;
 }
+#else
+static unsigned detect(void)
+{
+#if defined(__aarch64__)
+    return ULP_CPU_NEON; /* the ABI passes floats in its registers */
+#else
+    return 0;
+#endif
+}
+#endif
 
 /* Does the comma-separated list name it? */
 static int lists(const char *list, const char *name)
