@@ -1,9 +1,8 @@
 EXTRA_DIST += scripts/python-wheel
 EXTRA_DIST += scripts/python_declarations.py
 EXTRA_DIST += %D%/README.md
-EXTRA_DIST += %D%/pyproject.toml
-EXTRA_DIST += %D%/setup.py
-EXTRA_DIST += %D%/ulpscope/__init__.py
+EXTRA_DIST += pyproject.toml setup.py
+EXTRA_DIST += %D%/ulpscope/__init__.py %D%/ulpscope/__main__.py %D%/ulpscope_program.py
 EXTRA_DIST += %D%/ulpscope/_arrays.py %D%/ulpscope/_checked.py %D%/ulpscope/_errors.py
 EXTRA_DIST += %D%/ulpscope/_audit.py
 EXTRA_DIST += %D%/ulpscope/_search.py

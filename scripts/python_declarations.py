@@ -3,7 +3,7 @@
 
     scripts/python_declarations.py [OUT.py]
 
-python/setup.py and the tests run it; the file is in no commit. The headers use a small part of C: enums, structs (also inside structs), functions marked ULP_API, integer and
+setup.py and the tests run it; the file is in no commit. The headers use a small part of C: enums, structs (also inside structs), functions marked ULP_API, integer and
 string constants. tests/python/check_declarations.py compares the result with what a C compiler says."""
 import pathlib
 import sys

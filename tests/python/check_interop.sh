@@ -21,7 +21,7 @@ if "$python" -c 'import polygraphy' 2>/dev/null; then
     # what pip would write beside the package
     mkdir "$work/ulpscope-0.dist-info"
     printf 'Metadata-Version: 2.1\nName: ulpscope\nVersion: 0\n' >"$work/ulpscope-0.dist-info/METADATA"
-    { echo '[polygraphy.run.plugins]'; grep -A1 'polygraphy.run.plugins' "$source/python/pyproject.toml" | tail -1 | tr -d '"'; } >"$work/ulpscope-0.dist-info/entry_points.txt"
+    { echo '[polygraphy.run.plugins]'; grep -A1 'polygraphy.run.plugins' "$source/pyproject.toml" | tail -1 | tr -d '"'; } >"$work/ulpscope-0.dist-info/entry_points.txt"
     polygraphy() { (cd "$work" && "$python" -c 'import sys; from polygraphy.tools import main; sys.argv[0] = "polygraphy"; sys.exit(main())' "$@"); }
     digits=$source/examples/digits/model.onnx
     polygraphy run "$digits" --ulpscope --ulpscope-arith fp32 fp64 --input-shapes 'patches:[2,16,4]' --save-inputs "$work/in.json" \

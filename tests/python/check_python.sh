@@ -5,7 +5,7 @@ set -u
 "$python" "$source/tests/python/check_declarations.py" "$source/include" || exit 1
 "$python" "$source/tests/python/check_package.py" "$program" "$source" || exit 1
 if "$python" -c 'import mypy' 2>/dev/null; then
-    (cd "$work" && "$python" -m mypy --config-file "$source/python/pyproject.toml" --cache-dir "$work/mypy") || exit 1
+    (cd "$work" && "$python" -m mypy --config-file "$source/pyproject.toml" --cache-dir "$work/mypy") || exit 1
 else
     echo "$python has no mypy: types were not checked"
 fi

@@ -12,6 +12,6 @@ command -v "$python" >/dev/null || { echo "$python is not there: skipped"; exit 
 nm -D "$ULPSCOPE_LIBRARY" | grep -q '__asan_init\|__tsan_init' && { echo "a library with sanitizers cannot be loaded by Python: skipped"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp -r "$source/python/ulpscope" "$work/ulpscope"
+cp -r "$source/python/ulpscope" "$source/python/ulpscope_program.py" "$work"
 "$python" "$source/scripts/python_declarations.py" "$work/ulpscope/_declarations.py" || exit 1
 export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1
