@@ -20,12 +20,13 @@ static const struct ulp_json_how value_how = {metrics_hooks,
 static void put_distance(struct ulp_json_writer *writer, const char *key, const char *name,
                          const struct ulp_metrics *metrics)
 {
+    static const char *const names[] = {"rms", "max_abs", "nonfinite"};
     if (!metrics->count)
         return;
     ulp_json_open(writer, NULL, '{');
     ulp_json_put(writer, key, ulp_json_text(name));
-    ulp_json_member(writer, &ulp_struct_metrics, "rms", metrics, &ulp_json_plain);
-    ulp_json_member(writer, &ulp_struct_metrics, "max_abs", metrics, &ulp_json_plain);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ulp_json_member(writer, &ulp_struct_metrics, names[i], metrics, &ulp_json_plain);
     ulp_json_close(writer, '}');
 }
 
