@@ -278,6 +278,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
             const struct ulp_error_size size = size_of(&metrics);
             if (status == ULP_OK)
                 take_worse(&work->members[a].actual, &size);
+            work->members[a].stored_formats |= ulp_stored_formats_of(value);
             if (status == ULP_OK && ulp_element_is_float(value->element) && metrics.nonfinite)
                 status = ulp_compare_note_kinds(comparing, work, &work->members[a], value, error);
         }

@@ -40,8 +40,9 @@ struct ulp_members {
     /* by element, where some member or the reference is not finite: the kinds of values that
      * members have there (enum ulp_value_kind); NULL: all are finite */
     unsigned char *kinds;
-    bool open;      /* it follows a decision that some member turns */
-    bool shapeless; /* some member gives another shape */
+    unsigned stored_formats; /* ulp_stored_formats_of what some member gives */
+    bool open;               /* it follows a decision that some member turns */
+    bool shapeless;          /* some member gives another shape */
 };
 enum ulp_value_kind {
     ULP_VALUE_FINITE = 1,
@@ -191,7 +192,11 @@ bool ulp_is_open(const struct ulp_comparing *comparing, size_t arithmetic, const
 enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,
                                 struct ulp_error *error);
 
-/* expected.c. What errors of an arithmetic at a tensor are like: whatever estimates them, a better
+/* expected.c. The formats of fewer bits in which values are stored between nodes, of which all
+ * these are numbers: bits of a set. */
+unsigned ulp_stored_formats_of(const struct ulp_tensor *values);
+
+/* What errors of an arithmetic at a tensor are like: whatever estimates them, a better
  * bound included, stands here and nowhere else. */
 struct ulp_expected_error ulp_expected_error(const struct ulp_compared_work *work,
                                              size_t arithmetic);

@@ -95,12 +95,29 @@ static size_t count_nonfinite(const struct ulp_compared_work *work, size_t file,
 /* Formats in which values are stored between nodes, the coarsest first. */
 static const char *const stored_formats[] = {"bf16", "fp16"};
 
+unsigned ulp_stored_formats_of(const struct ulp_tensor *values)
+{
+    unsigned all = (1U << sizeof stored_formats / sizeof *stored_formats) - 1;
+    for (size_t f = 0; all >> f; f++) {
+        struct ulp_format format;
+        ulp_format_find(stored_formats[f], &format, NULL);
+        for (size_t i = 0; i < values->count && all >> f & 1; i++) {
+            const double x = ulp_tensor_get(values, i);
+            if (isfinite(x) && ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) != x)
+                all &= ~(1U << f);
+        }
+    }
+    return all;
+}
+
 /* A format with fewer bits than the arithmetic's storage, and than the recording's type, of which
- * all recorded values are numbers. Where the reference's value, as the arithmetic would store it,
- * is none, each further bit is zero by chance in one of two recordings; so many are not. NULL:
- * there is no such format. */
+ * all recorded values are numbers, but not those that the arithmetic itself gives (by an
+ * accumulator of fewer bits). Where the reference's value, as the arithmetic would store it, is
+ * none, each further bit is zero by chance in one of two recordings; so many are not. NULL: there
+ * is no such format. */
 static const char *find_coarser(const struct ulp_compared_work *work, size_t file,
-                                const struct ulp_arithmetic *arithmetic, double probability)
+                                const struct ulp_arithmetic *arithmetic, unsigned own_formats,
+                                double probability)
 {
     const struct ulp_tensor *recorded = ulp_recorded(work, file);
     struct ulp_format type, format;
@@ -108,20 +125,20 @@ static const char *find_coarser(const struct ulp_compared_work *work, size_t fil
         !ulp_type_is_float(recorded->type) || recorded->count != work->count ||
         ulp_format_find(ulp_type_rows[recorded->type].format, &type, NULL) != ULP_OK)
         return NULL;
-    for (size_t f = 0; f < sizeof stored_formats / sizeof *stored_formats; f++) {
+    const unsigned formats = ulp_stored_formats_of(recorded) & ~own_formats;
+    for (size_t f = 0; formats >> f; f++) {
         ulp_format_find(stored_formats[f], &format, NULL);
         const int bits = arithmetic->storage.precision - format.precision;
         size_t off = 0;
-        bool all = bits > 0 && type.precision > format.precision;
-        for (size_t i = 0; i < work->count && all; i++) {
-            const double x = ulp_tensor_get(recorded, i), r = work->reference[i],
-                         own = ulp_format_round(&arithmetic->storage, ULP_ROUND_NEAREST_EVEN, r, 0,
-                                                0);
-            all = !isfinite(x) || ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) == x;
-            off += isfinite(own) && x != 0 &&
+        if (!(formats >> f & 1) || bits <= 0 || type.precision <= format.precision)
+            continue;
+        for (size_t i = 0; i < work->count; i++) {
+            const double own = ulp_format_round(&arithmetic->storage, ULP_ROUND_NEAREST_EVEN,
+                                                work->reference[i], 0, 0);
+            off += isfinite(own) && ulp_tensor_get(recorded, i) != 0 &&
                    ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, own, 0, 0) != own;
         }
-        if (all && off && (double)off * bits > -ulp_math_log2(probability))
+        if (off && (double)off * bits > -ulp_math_log2(probability))
             return stored_formats[f];
     }
     return NULL;
@@ -151,10 +168,10 @@ static struct ulp_compared_value judge_by(const struct ulp_comparing *comparing,
     judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
     judged.explained =
         !judged.nonfinite && (expected->shapeless || (!value->reshaped && excess(&judged) <= 1));
-    judged.coarser =
-        judged.explained && !value->reshaped && !comparing->options->keeps
-            ? find_coarser(work, file, &comparing->options->arithmetics[arithmetic], probability)
-            : NULL;
+    judged.coarser = judged.explained && !value->reshaped && !comparing->options->keeps
+                         ? find_coarser(work, file, &comparing->options->arithmetics[arithmetic],
+                                        work->members[arithmetic].stored_formats, probability)
+                         : NULL;
     judged.explained &= !judged.coarser;
     return judged;
 }

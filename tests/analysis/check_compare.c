@@ -34,6 +34,7 @@ static const char *const honest[][2] = {
     {"fp64", "mpfr:64"},
     {"mpfr:60", "mpfr:60"},
     {"fp16-strict", "fp16-strict,order=pairwise"},
+    {"tf32-strict,acc=bf16", "tf32-strict,acc=bf16"},
 };
 #define HONEST ((int)(sizeof honest / sizeof *honest))
 
