@@ -28,6 +28,30 @@ static const char *declared_text(const struct ulp_value_info *info, char *buffer
     return buffer;
 }
 
+/* Integers of 4 or 2 bits are bytes in arrays of numpy's, which has no such types. */
+static bool is_bytes_of(const struct ulp_tensor *given, enum ulp_type declared)
+{
+    return (given->type == ULP_TYPE_INT8 || given->type == ULP_TYPE_UINT8) &&
+           given->element == ulp_type_rows[declared].element &&
+           ulp_type_rows[declared].file_bits < 8;
+}
+
+static enum ulp_status check_range(const char *name, const struct ulp_tensor *given,
+                                   enum ulp_type declared, struct ulp_error *error)
+{
+    double low, high;
+    ulp_integer_range(declared, &low, &high);
+    for (size_t i = 0; i < given->count; i++) {
+        const double x = ulp_tensor_get(given, i);
+        if (x < low || x > high)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "input '%s': the model declares %s, from %g to %g, and element %zu of "
+                            "the array is %g",
+                            name, ulp_type_name(declared), low, high, i, x);
+    }
+    return ULP_OK;
+}
+
 static enum ulp_status check_input(const struct ulp_value_info *info,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
@@ -45,7 +69,8 @@ static enum ulp_status check_input(const struct ulp_value_info *info,
         return status;
     }
     ulp_tensor_describe_text(given, found, sizeof found);
-    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type &&
+    const bool bytes = is_bytes_of(given, info->type);
+    if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type && !bytes &&
         !(ulp_type_is_float(given->type) && ulp_type_is_float(info->type)))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "input '%s': the model declares %s, the array is %s; convert it first",
@@ -59,7 +84,7 @@ static enum ulp_status check_input(const struct ulp_value_info *info,
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "input '%s': the model declares %s, the array is %s (dimension %d)",
                             info->name, declared, found, d);
-    return ULP_OK;
+    return bytes ? check_range(info->name, given, info->type, error) : ULP_OK;
 }
 
 /* An array that is no input; inputs and arrays both have each name once, and every input is among

@@ -495,6 +495,9 @@ enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *g
 {
     struct ulp_format format;
     *out = ulp_tensor_view(given);
+    if (declared != ULP_TYPE_UNDEFINED && given->element == ulp_type_rows[declared].element &&
+        !ulp_type_is_float(declared))
+        out->type = declared; /* bytes for integers of 4 bits, as ulp_model_check_inputs allows */
     if (given->type == declared || !ulp_type_is_float(given->type) || !ulp_type_is_float(declared))
         return ULP_OK;
     enum ulp_status status = ulp_format_find(ulp_type_rows[declared].format, &format, error);

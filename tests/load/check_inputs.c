@@ -10,6 +10,7 @@
 #include "base/machine/file.h"
 #include "data/data.h"
 #include "load/load.h"
+#include "tests/support/onnx_text.h"
 #include "tests/support/proto.h"
 #include "tensor/tensor.h"
 #include "tests/support/test.h"
@@ -321,6 +322,40 @@ START_TEST(shapes_are_set)
 }
 END_TEST
 
+/* numpy has no integers of 4 bits: an array of bytes gives them, as `run -o` writes them. */
+START_TEST(bytes_are_integers_of_four_bits)
+{
+    struct ulp_model *model =
+        onnx_text_load(21, "(int4[3] x) => (float[3] y) { y = Cast<to=1>(x) }");
+    const struct ulp_arithmetic lane = test_arithmetic("fp32");
+    struct ulp_tensor_set set, out;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_random_inputs(model, NULL, &set, &error), error);
+    set.items[0].tensor.type = ULP_TYPE_INT8;
+    for (size_t i = 0; i < 3; i++)
+        ulp_tensor_set_int(&set.items[0].tensor, i, (int64_t)i * 7 - 8);
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &(struct ulp_plan_options){.inputs = &set}, &plan,
+                              &error),
+              error);
+    ck_ulp_ok(ulp_plan_run(plan, &set, NULL, NULL, 0, &out, NULL, &error), error);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_double_eq(ulp_tensor_get(&out.items[0].tensor, i), (double)i * 7 - 8);
+    ulp_tensor_set_int(&set.items[0].tensor, 1, 8);
+    ck_assert_int_eq(ulp_model_check_inputs(model, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_str_eq(error.message, "input 'x': the model declares INT4, from -8 to 7, and element "
+                                    "1 of the array is 8");
+    set.items[0].tensor.type = ULP_TYPE_UINT8;
+    set.items[0].tensor.element = ULP_ELEMENT_U8;
+    ck_assert_int_eq(ulp_model_check_inputs(model, &set, &error), ULP_ERROR_INPUT);
+    ck_assert_ptr_nonnull(strstr(error.message, "convert it first"));
+    ulp_tensor_set_free(&out);
+    ulp_tensor_set_free(&set);
+    ulp_plan_free(plan);
+    ulp_model_free(model);
+}
+END_TEST
+
 START_TEST(real_data_reads)
 {
     static const char *const names[] = {"mnist_8", "mnist_fp16", "silero_vad_16k",
@@ -369,6 +404,7 @@ int main(void)
     tcase_add_test(tests, random_inputs_refuse);
     tcase_add_test(tests, integers_take_the_range_of_their_readers);
     tcase_add_test(tests, shapes_are_set);
+    tcase_add_test(tests, bytes_are_integers_of_four_bits);
     tcase_add_test(tests, real_data_reads);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

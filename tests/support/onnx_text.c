@@ -22,7 +22,7 @@ static const struct {
     {"float16", ULP_TYPE_FLOAT16, 2}, {"bfloat16", ULP_TYPE_BFLOAT16, 2},
     {"int8", ULP_TYPE_INT8, 1},       {"uint8", ULP_TYPE_UINT8, 1},
     {"int32", ULP_TYPE_INT32, 4},     {"int64", ULP_TYPE_INT64, 8},
-    {"bool", ULP_TYPE_BOOL, 1},
+    {"bool", ULP_TYPE_BOOL, 1},       {"int4", ULP_TYPE_INT4, 0}, /* of inputs alone */
 };
 
 static void skip_spaces(void)
