@@ -182,7 +182,7 @@ static const struct ulp_field search[] = {
     {.name = "tried", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, tried)},
     {.name = "work", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, work)},
     {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, seconds)},
-    {.name = "audit_seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, audit_seconds)},
+    {.name = "audit_seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, audit_seconds), .apart = true},
 };
 const struct ulp_struct ulp_struct_search = {
     "ulp_search", sizeof(struct ulp_search), search, sizeof search / sizeof *search};

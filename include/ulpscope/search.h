@@ -195,8 +195,9 @@ struct ulp_search {
     size_t runs,
         tried;   /* emulations of one sample; layers tried with a cheaper format in the end */
     double work; /* what they computed, in whole runs of one sample */
-    double seconds, audit_seconds; /* of all, and of the first audit (all samples) */
-    struct ulp_arena *memory;      /* private: holds the rest */
+    double seconds;
+    double audit_seconds;     /* of the first audit (all samples) [apart] */
+    struct ulp_arena *memory; /* private: holds the rest */
 };
 
 /* Search. Samples may have any shapes that leave the same nodes to compute (ULP_ERROR_INPUT:
