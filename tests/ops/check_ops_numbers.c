@@ -472,6 +472,24 @@ START_TEST(transpose_refuses_negative_perm)
 }
 END_TEST
 
+/* A limit that an arithmetic made NaN is told as such, whatever sign it has. */
+START_TEST(range_refuses_nan)
+{
+    struct ulp_arithmetic lane = test_arithmetic("fp32");
+    struct node node = {.op = "Range", .opset = 13};
+    struct ulp_tensor out;
+    struct ulp_error error;
+    for (int i = 0; i < 3; i++) {
+        struct ulp_tensor *in = give_input(&node, &lane, 0, NULL);
+        if (i == 1)
+            set_nan(in, 0);
+    }
+    ck_assert_int_eq(run_node(&node, &lane, &out, &error), ULP_ERROR_INPUT);
+    ck_assert_msg(strstr(error.message, "its input 1 is NaN") != NULL, "%s", error.message);
+    free_node(&node);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ops_numbers");
@@ -485,6 +503,7 @@ int main(void)
     tcase_add_loop_test(tests, top_k_is_its_definition, 0, count);
     tcase_add_test(tests, wrong_nodes_are_refused);
     tcase_add_test(tests, transpose_refuses_negative_perm);
+    tcase_add_test(tests, range_refuses_nan);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }
