@@ -364,10 +364,11 @@ static int compare_nodes(const void *a, const void *b)
 static void add_row(const struct ulp_page *page, const struct ulp_overflow_node *node)
 {
     const struct ulp_overflow_output *output = find_worst(node);
-    ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %9.2e  %6.2f %%  ",
+    ulp_text_add(page->out, "  %-13s %9s  %9s  %9s  %6.2f %%  ",
                  node->born && is_by_zero(node) ? "not finite"
                                                 : ulp_overflow_verdict_name(node->verdict),
-                 show_bits(output->headroom_bits), output->largest, output->smallest,
+                 ULP_FIGURE("%.1f", show_bits(output->headroom_bits)),
+                 ULP_FIGURE("%.2e", output->largest), ULP_FIGURE("%.2e", output->smallest),
                  output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
     add_node(page, node, 58);
     ulp_text_add(page->out, "\n");
@@ -419,9 +420,10 @@ static const struct ulp_overflow_hidden *find_worst_hidden(const struct ulp_over
 static void add_hidden(const struct ulp_page *page, const struct ulp_overflow_node *node)
 {
     const struct ulp_overflow_hidden *hidden = find_worst_hidden(node);
-    ulp_text_add(page->out, "  %-13s %9.1f  %9.2e  %s%s",
+    ulp_text_add(page->out, "  %-13s %9s  %9s  %s%s",
                  ulp_overflow_verdict_name(hidden->narrow.verdict),
-                 show_bits(hidden->narrow.headroom_bits), hidden->largest,
+                 ULP_FIGURE("%.1f", show_bits(hidden->narrow.headroom_bits)),
+                 ULP_FIGURE("%.2e", hidden->largest),
                  hidden->sum && strncmp(hidden->words, "sum", 3) ? "sum of " : "", hidden->words);
     if (hidden->first >= 0)
         ulp_text_add(page->out, ", from k = %td on", hidden->first);

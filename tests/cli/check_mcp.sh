@@ -87,7 +87,7 @@ for line, code in (("{", -32700), ("[]", -32600), ('{"jsonrpc":"2.0","id":1}', -
 s.write("")
 check(s.ask("ping")["result"] == {}, "ping after all that")
 s.end()
-s = Server("--call-time", "0.1", *sys.argv[2:])
+s = Server("--call-time", "0.001", *sys.argv[2:])
 s.bad("--max-time", "plan", **given, tolerance="sqnr_db=60", arith="fp16")
 s.end()
 s = Server("--call-memory", "10K", *sys.argv[2:])
