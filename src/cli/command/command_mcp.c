@@ -38,7 +38,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     switch (key) {
     case OPTION_ROOT: options->root = argument; return 0;
     case OPTION_TIME:
-        read_number(state, "--call-time", argument, 0.1, 86400);
+        read_number(state, "--call-time", argument, 0.001, 86400);
         options->server.seconds = argument;
         return 0;
     case OPTION_CALL_MEMORY:
