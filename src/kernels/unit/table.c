@@ -314,8 +314,8 @@ static const struct ulp_unit unit_rows[] = {
 static const char *const source_texts[] = {
     [ULP_UNIT_MEASURED] = "measured: every bit compared with this GPU for this project",
     [ULP_UNIT_MEASURED_PUBLIC] =
-        "measured: every bit compared with public vectors of this GPU (MATLAB-tensor-core); "
-        "no sum there is zero, whose sign follows MMA-Sim and the H200",
+        ("measured: every bit compared with public vectors of this GPU (MATLAB-tensor-core); "
+         "no sum there is zero, whose sign follows MMA-Sim and the H200"),
     [ULP_UNIT_INFERRED] = "inferred: the same unit as one that was measured; not compared itself",
     [ULP_UNIT_PUBLISHED] =
         "published model (MMA-Sim, arXiv 2511.10909); not compared with the hardware",

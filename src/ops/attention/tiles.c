@@ -28,9 +28,12 @@ static const struct kernel {
     bool fused;       /* score scale - top scale with one rounding; else score scale is rounded */
     bool twice;       /* score times scale, then times log2(e): two roundings */
 } kernels[] = {
-    [ULP_ATTENTION_FLASH2] = {{128, 64}, {256, 128}, .descending = true, .fused = true},
-    [ULP_ATTENTION_CUDNN] = {{128, 128}},
-    [ULP_ATTENTION_EFFICIENT] = {{64, 128}, .twice = true},
+    [ULP_ATTENTION_FLASH2] = {.keys = {128, 64},
+                              .split = {256, 128},
+                              .descending = true,
+                              .fused = true},
+    [ULP_ATTENTION_CUDNN] = {.keys = {128, 128}},
+    [ULP_ATTENTION_EFFICIENT] = {.keys = {64, 128}, .twice = true},
 };
 
 #define LOG2_E 1.44269504088896340736
