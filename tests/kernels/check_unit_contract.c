@@ -86,20 +86,25 @@ static void instance_create(struct instance *it, const struct ulp_arithmetic *ar
                                steps(s->m, n),
                                steps(s->n, 1)};
     memcpy(it->tables, tables, sizeof tables);
-    it->problem =
-        (struct ulp_contraction){.batch_count = s->batch_count,
-                                 .m = s->m,
-                                 .n = s->n,
-                                 .k = s->k,
-                                 .store = s->store,
-                                 .node_key = 5,
-                                 .out = &it->out,
-                                 .a = {&it->a, it->tables[0], it->tables[1], it->tables[2],
-                                       s->padding ? it->padding : NULL},
-                                 .b = {&it->b, it->tables[3], it->tables[4], it->tables[5], NULL},
-                                 .out_batch_offset = it->tables[6],
-                                 .out_row_offset = it->tables[7],
-                                 .out_column_offset = it->tables[8]};
+    it->problem = (struct ulp_contraction){.batch_count = s->batch_count,
+                                           .m = s->m,
+                                           .n = s->n,
+                                           .k = s->k,
+                                           .store = s->store,
+                                           .node_key = 5,
+                                           .out = &it->out,
+                                           .a = {.tensor = &it->a,
+                                                 .batch_offset = it->tables[0],
+                                                 .line_offset = it->tables[1],
+                                                 .k_offset = it->tables[2],
+                                                 .padding = s->padding ? it->padding : NULL},
+                                           .b = {.tensor = &it->b,
+                                                 .batch_offset = it->tables[3],
+                                                 .line_offset = it->tables[4],
+                                                 .k_offset = it->tables[5]},
+                                           .out_batch_offset = it->tables[6],
+                                           .out_row_offset = it->tables[7],
+                                           .out_column_offset = it->tables[8]};
 }
 
 static void instance_free(struct instance *it)
@@ -305,8 +310,15 @@ static void window_create(struct instance *it, const struct ulp_arithmetic *arit
     const int64_t dims[] = {(int64_t)(w->batch * w->out * pixels * w->out_step)};
     ck_assert_int_eq(ulp_tensor_create(&it->out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, NULL),
                      ULP_OK);
-    const struct ulp_factor x = {image, tables[3], tables[4], tables[5], it->padding};
-    const struct ulp_factor y = {weights, tables[0], tables[1], tables[2], NULL};
+    const struct ulp_factor x = {.tensor = image,
+                                 .batch_offset = tables[3],
+                                 .line_offset = tables[4],
+                                 .k_offset = tables[5],
+                                 .padding = it->padding};
+    const struct ulp_factor y = {.tensor = weights,
+                                 .batch_offset = tables[0],
+                                 .line_offset = tables[1],
+                                 .k_offset = tables[2]};
     it->problem = (struct ulp_contraction){.batch_count = w->batch,
                                            .m = w->image_is_a ? pixels : w->out,
                                            .n = w->image_is_a ? w->out : pixels,

@@ -336,16 +336,17 @@ static void compare_product(const char *what, const struct ulp_arithmetic *arith
               error);
     int64_t *const tables[] = {steps(m, a->line_step), steps(k, a->k_step),  steps(n, b->line_step),
                                steps(k, b->k_step),    steps(m, (int64_t)n), steps(n, 1)};
-    struct ulp_contraction problem = {.batch_count = 1,
-                                      .m = m,
-                                      .n = n,
-                                      .k = k,
-                                      .store = store,
-                                      .out = &out,
-                                      .a = {&a->tensor, NULL, tables[0], tables[1], NULL},
-                                      .b = {&b->tensor, NULL, tables[2], tables[3], NULL},
-                                      .out_row_offset = tables[4],
-                                      .out_column_offset = tables[5]};
+    struct ulp_contraction problem = {
+        .batch_count = 1,
+        .m = m,
+        .n = n,
+        .k = k,
+        .store = store,
+        .out = &out,
+        .a = {.tensor = &a->tensor, .line_offset = tables[0], .k_offset = tables[1]},
+        .b = {.tensor = &b->tensor, .line_offset = tables[2], .k_offset = tables[3]},
+        .out_row_offset = tables[4],
+        .out_column_offset = tables[5]};
     ck_ulp_ok(ulp_contract_unit(arithmetic, &problem, NULL, &error), error);
     for (size_t i = 0; i < out.count; i++) {
         const double x =

@@ -177,14 +177,13 @@ static void compare_run(struct unit_tile *it, size_t instance, const int64_t *sl
 static bool decode_tile(struct unit_tile *it, size_t instance)
 {
     const struct ulp_unit_instance *by = instances[instance].instance;
-    const struct ulp_contraction problem = {.batch_count = 1,
-                                            .m = ROWS,
-                                            .n = COLUMNS,
-                                            .k = it->k,
-                                            .a = {&it->a_tensor, NULL, it->line, it->k_offset,
-                                                  NULL},
-                                            .b = {&it->b_tensor, NULL, it->line, it->k_offset,
-                                                  NULL}};
+    const struct ulp_contraction problem = {
+        .batch_count = 1,
+        .m = ROWS,
+        .n = COLUMNS,
+        .k = it->k,
+        .a = {.tensor = &it->a_tensor, .line_offset = it->line, .k_offset = it->k_offset},
+        .b = {.tensor = &it->b_tensor, .line_offset = it->line, .k_offset = it->k_offset}};
     const struct ulp_pack a = ulp_pack_make(&it->arithmetic, &problem, 0),
                           b = ulp_pack_make(&it->arithmetic, &problem, 1);
     const struct ulp_pack_range rows = {0, 0, ROWS, 0, it->k}, columns = {0, 0, COLUMNS, 0, it->k};

@@ -195,8 +195,11 @@ void side_free(struct side *side)
 
 struct ulp_factor side_factor(const struct side *side)
 {
-    return (struct ulp_factor){&side->tensor, side->batch_offset, side->line_offset, side->k_offset,
-                               side->padding};
+    return (struct ulp_factor){.tensor = &side->tensor,
+                               .batch_offset = side->batch_offset,
+                               .line_offset = side->line_offset,
+                               .k_offset = side->k_offset,
+                               .padding = side->padding};
 }
 
 void world_find_expected(struct world *world)
