@@ -30,8 +30,7 @@ static const struct argp_option option_list[] = {
     {"always", OPTION_ALWAYS, "PATTERN", 0,
      "Nodes that have the widest format whatever happens, as --keep of audit names them; may be repeated", 0},
     {"never", OPTION_NEVER, "PATTERN", 0, "Nodes that have the narrowest format; may be repeated", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0,
-     "The arithmetic that outputs are compared with (default mpfr:128)", 0},
+    REFERENCE_ROW(OPTION_REFERENCE),
     {"validate", OPTION_VALIDATE, "FILE", OPTION_READS,
      "Samples that are not searched by, only judged with what is found, as --inputs takes them. "
      "May be repeated", 0},
@@ -39,7 +38,7 @@ static const struct argp_option option_list[] = {
      "End the search then, and give the best so far", 0},
     {"lower-io", OPTION_LOWER_IO, 0, 0,
      "mixed.onnx: float inputs and outputs of the graph get the lower type, too", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write the result as one HTML file, to look at and to hand on; it needs no network", 0},
+    HTML_ROW(OPTION_HTML),
     {0},
 };
 /* clang-format on */
