@@ -56,7 +56,7 @@ static bool serves(const struct ulp_unit *unit, const char *operands, const char
 {
     return (unit->kind == ULP_UNIT_TRUNCATED || unit->kind == ULP_UNIT_HALVES) &&
            ulp_unit_is_plain(unit) && strcmp(ulp_unit_input(unit, 0)->format, operands) == 0 &&
-           (!gpu || strcmp(unit->gpu, gpu) == 0);
+           (!gpu || strcmp(unit->gpu, ulp_unit_gpu(gpu)) == 0);
 }
 
 static void name_unit(char name[256], const struct ulp_fit_case *fit_case,
@@ -94,7 +94,7 @@ static const struct ulp_unit *shortest(const struct ulp_unit *unit,
         if (strcmp(gpus, other->gpu) != 0 && !ulp_text_ends(gpus, other->gpu))
             snprintf(gpus + strlen(gpus), 96 - strlen(gpus), "%s%s", *gpus ? ", " : "", other->gpu);
         name_unit(name, fit_case, other, "", "rne");
-        if ((gpu && strcmp(other->gpu, gpu) != 0) ||
+        if ((gpu && strcmp(other->gpu, ulp_unit_gpu(gpu)) != 0) ||
             ulp_arithmetic_find(name, &arithmetic, NULL) != ULP_OK)
             continue;
         if (count_parts(arithmetic.name) < fewest) {

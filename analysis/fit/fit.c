@@ -375,7 +375,7 @@ static enum ulp_status check_gpu(const char *gpu, struct ulp_error *error)
 {
     const struct ulp_unit *unit;
     for (size_t i = 0; gpu && (unit = ulp_unit_row(i)) != NULL; i++)
-        if (strcmp(unit->gpu, gpu) == 0)
+        if (strcmp(unit->gpu, ulp_unit_gpu(gpu)) == 0)
             return ULP_OK;
     return gpu ? ulp_fail(error, ULP_ERROR_USAGE,
                           "GPU \"%s\": there is none of that name; `ulpscope mma --list` shows all",

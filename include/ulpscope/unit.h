@@ -16,12 +16,19 @@ struct ulp_unit_info {
 };
 /* The units: index 0, 1, ... until it returns false. */
 ULP_API bool ulp_unit_info(size_t index, struct ulp_unit_info *out);
+/* The GPUs that `fp16@GPU` may name: index 0, 1, ... until it returns false. */
+struct ulp_gpu_info {
+    const char *name;
+    const char *unit;  /* the GPU whose units it has: its own name, or that of one like it */
+    const char *known; /* why that one; "": its own units are listed. Texts are static */
+};
+ULP_API bool ulp_gpu_info(size_t index, struct ulp_gpu_info *out);
 /* The unit that an arithmetic's contractions run on; false: none, they are scalar chains. */
 ULP_API bool ulp_arithmetic_unit(const struct ulp_arithmetic *arithmetic,
                                  struct ulp_unit_info *out);
 
-/* Compute d[t](m, n) = c[t](m, n) + sum over k of a[t](m, k) * b[t](n, k) on the unit of that name,
- * for T products, block after block in increasing k. `arrays` holds raw patterns as unsigned
+/* Compute d[t](m, n) = c[t](m, n) + sum over k of a[t](m, k) * b[t](n, k) on the unit of that name
+ * (also with another GPU that has it: "rtx3090.mma.f16.f32"), for T products, block after block in increasing k. `arrays` holds raw patterns as unsigned
  * integers as wide as the formats: a [T,M,K], b [T,N,K], c [T,M,N] (may be missing: zero), and for
  * block-scaled units scale_a [T,M,K/block] and scale_b [T,N,K/block]. d becomes [T,M,N], patterns
  * of the accumulator's format, charged to the budget (NULL: none); free it with ulp_tensor_free.

@@ -10,6 +10,8 @@
 #endif
 #include <gmp.h>
 
+#include "base/text/suggest.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/sandbox/sandbox.h"
 
@@ -44,7 +46,8 @@ static const struct {
     {"ops", command_ops, "list the operators this version computes"},
     {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
-    {"mcp", command_mcp, "serve audits, plans and lookups to agents, by the Model Context Protocol"},
+    {"mcp", command_mcp,
+     "serve audits, plans and lookups to agents, by the Model Context Protocol"},
     {"selftest", command_selftest, "check that this program computes what it should here"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
@@ -140,6 +143,12 @@ static int run_command(int (*run)(int argc, char **argv), int argc, char **argv)
     return ulp_outputs_release(code != ULP_ERROR_MEMORY, &error) == ULP_OK ? code : fail(&error);
 }
 
+static const char *name_command(const void *context, size_t i)
+{
+    (void)context;
+    return commands[i].name;
+}
+
 int main(int argc, char **argv)
 {
     struct ulp_error error;
@@ -180,7 +189,11 @@ int main(int argc, char **argv)
             argv[1] = title;
             return run_command(commands[c].run, argc - 1, argv + 1);
         }
-    say(stderr, "ulpscope: there is no command '%s'; commands are", name);
+    struct ulp_text near = {0};
+    ulp_suggest_names(&near, name, sizeof commands / sizeof *commands, name_command, NULL);
+    say(stderr, "ulpscope: there is no command '%s'%s; commands are", name,
+        near.length ? near.data : "");
+    ulp_text_free(&near);
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         say(stderr, "%s %s", c ? "," : "", commands[c].name);
     fputs(" (ulpscope --help)\n", stderr);

@@ -17,6 +17,10 @@ done
 expect 2 "no command" "$program"
 expect 2 "unknown command" "$program" frobnicate
 lines err 1 "unknown command"
+"$program" adit model.onnx 2>&1 | grep -q "no command 'adit' (did you mean \"audit\"" || fail "a command that is near is not named"
+"$program" plan --tolernce 60 "$model" 2>&1 | grep -q "no option '--tolernce' (did you mean \"--tolerance\"" || fail "an option that is near is not named"
+expect 2 "unknown option" "$program" plan --tolernce=60 "$model"
+expect 0 "an option cut short" "$program" audit --he
 expect 2 "no model" "$program" audit
 expect 2 "unknown arithmetic" "$program" audit "$model" --arith fp17
 lines err 3 "unknown arithmetic"

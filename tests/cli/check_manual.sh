@@ -60,7 +60,7 @@ expect 'ulpscope audit m.onnx --arith=bf' 'bf16 bf16-strict'
 expect 'ulpscope audit m.onnx --arith=bf' '--arith=bf16 --arith=bf16-strict' $' \t\n'
 expect 'ulpscope audit m.onnx -qa tf32-t' 'tf32-trunc'
 expect 'ulpscope audit m.onnx --arith fp32,fp16@' "$gpus"
-expect 'ulpscope audit m.onnx --arith fp32,fp16@a1' 'a100'
+expect 'ulpscope audit m.onnx --arith fp32,fp16@a1' 'a10 a100'
 expect 'ulpscope audit m.onnx --arith torch:fp1' 'fp16'
 expect 'ulpscope audit m.onnx --arith fp16,order=' 'blocked: pairwise sequential'
 expect 'ulpscope audit m.onnx --keep op:Softmax=fp3' 'fp32'

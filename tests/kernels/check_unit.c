@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ulpscope/unit.h>
 #include "base/memory/alloc.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
@@ -71,6 +72,44 @@ START_TEST(every_row_is_found_by_its_name)
                           "%s", name);
     }
     ck_assert_ptr_null(ulp_unit_find("h200.mma.f16"));
+}
+END_TEST
+
+/* A GPU that was not measured has the units of one that has rows, for what it is said to multiply. */
+START_TEST(every_gpu_has_units)
+{
+    struct ulp_gpu_info gpu;
+    size_t taken = 0;
+    for (size_t i = 0; ulp_gpu_info(i, &gpu); i++) {
+        char name[64];
+        size_t rows = 0;
+        for (size_t r = 0; r < count_rows(); r++)
+            rows += strcmp(ulp_unit_row(r)->gpu, gpu.unit) == 0;
+        ck_assert_msg(rows > 0, "%s", gpu.name);
+        ck_assert_int_eq(*gpu.known != 0, strcmp(gpu.unit, gpu.name) != 0);
+        ck_assert_str_eq(ulp_unit_gpu(gpu.name), gpu.unit);
+        snprintf(name, sizeof name, "%s.mma.f16.f32", gpu.name);
+        const struct ulp_unit *unit = ulp_unit_find(name);
+        ck_assert_ptr_nonnull(unit);
+        ck_assert_str_eq(unit->gpu, gpu.unit);
+        for (size_t f = 0; f < 6; f++) {
+            static const char *const formats[] = {"fp16",     "bf16",     "tf32",
+                                                  "fp8-e4m3", "fp4-e2m1", "fp16,acc=fp16"};
+            struct ulp_arithmetic own, other;
+            snprintf(name, sizeof name, "%s%s@%s", f == 4 ? "fp16,factor=" : "", formats[f],
+                     gpu.name);
+            if (f == 5)
+                snprintf(name, sizeof name, "fp16@%s,acc=fp16", gpu.name);
+            const bool has = ulp_arithmetic_find(name, &own, NULL) == ULP_OK;
+            snprintf(strchr(name, '@'), 32, "@%s%s", gpu.unit, f == 5 ? ",acc=fp16" : "");
+            ck_assert_int_eq(ulp_arithmetic_find(name, &other, NULL) == ULP_OK, has);
+            ck_assert(!has || ulp_unit_of(&own, NULL) == ulp_unit_of(&other, NULL));
+        }
+        taken += *gpu.known != 0;
+    }
+    ck_assert_uint_gt(taken, 0);
+    ck_assert_ptr_null(ulp_unit_find("rtx3091.mma.f16.f32"));
+    ck_assert_ptr_null(ulp_unit_find("a gpu of a name that is too long.mma.f16.f32"));
 }
 END_TEST
 
@@ -210,6 +249,7 @@ int main(void)
     TCase *tests = tcase_create("unit");
     tcase_set_timeout(tests, test_long() ? 3600 : 60);
     tcase_add_test(tests, every_row_is_found_by_its_name);
+    tcase_add_test(tests, every_gpu_has_units);
     tcase_add_loop_test(tests, fast_path_equals_the_oracle_on_every_bit, 0, (int)count_rows());
     tcase_add_test(tests, equal_block_scales_shift_the_result);
     tcase_add_test(tests, fp4_blocks_are_exact_sums_of_groups);

@@ -65,11 +65,16 @@ static const char documentation[] =
 static void list_units(void)
 {
     struct ulp_unit_info unit;
+    struct ulp_gpu_info gpu;
     size_t count = 0;
     say(stdout, "%-26s %5s %8s  %s\n", "unit", "block", "fraction", "parameters");
     for (; ulp_unit_info(count, &unit); count++)
         say(stdout, "%-26s %5d %8d  %s\n", unit.name, unit.block, unit.fraction_bits, unit.source);
     say(stdout, "%zu units\n", count);
+    for (size_t i = 0; ulp_gpu_info(i, &gpu); i++)
+        if (*gpu.known)
+            say(stdout, "%-8s has the units of %s: %s; not measured itself\n", gpu.name, gpu.unit,
+                gpu.known);
 }
 
 static enum ulp_status run_mma(const struct mma_options *options, struct ulp_error *error)

@@ -107,6 +107,7 @@ static int parse(const struct argp *argp, int argc, char **argv, unsigned flags,
         exit(ULP_OK);
     }
     refuse_empty(argp, argc, argv);
+    refuse_unknown(argp, argc, argv);
     if (argp_parse(argp, argc, argv, flags, first, input) != 0)
         return fail_memory();
     const int code = enter_paths(argp, argc, argv);

@@ -1,15 +1,17 @@
 /* A command's arguments as its option tables read them, without parsing them for their meaning. */
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/suggest.h"
 #include "cli/command.h"
 
-#define OPTIONS_MAX 200
+#define OPTIONS_MAX 200 /* two more are argp's */
 
 /* A command's options as getopt_long takes them, those of its children included. */
 struct table {
-    struct option longs[OPTIONS_MAX + 1];
+    struct option longs[OPTIONS_MAX + 3];
     const struct argp_option *rows[OPTIONS_MAX]; /* an alias: the row it is of */
     char shorts[3 * OPTIONS_MAX + 2];
     size_t count;
@@ -109,6 +111,53 @@ bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argumen
     }
     free(words);
     return goes_on;
+}
+
+struct dashed {
+    char name[40];
+};
+
+static const char *name_option(const void *dashed, size_t i)
+{
+    return ((const struct dashed *)dashed)[i].name;
+}
+
+void refuse_unknown(const struct argp *argp, int argc, char **argv)
+{
+    /* argp's own, of which it has no table to read */
+    static const char *const own[] = {"help", "usage"};
+    const struct argp_state state = {.root_argp = argp, .name = argv[0], .err_stream = stderr};
+    static struct table table;
+    static struct dashed dashed[OPTIONS_MAX + 2];
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    if (!words)
+        return; /* argp says so */
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    table = (struct table){.count = 0};
+    add_options(&table, argp);
+    for (size_t o = 0; o < sizeof own / sizeof *own; o++)
+        table.longs[table.count++] = (struct option){own[o], no_argument, NULL, 'h'};
+    for (size_t o = 0; o < table.count; o++)
+        snprintf(dashed[o].name, sizeof dashed[o].name, "--%s", table.longs[o].name);
+    optind = 0;
+    opterr = 0;
+    for (int found; (found = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1;) {
+        const char *word = words[optind - 1];
+        if (found != '?' || strncmp(word, "--", 2) != 0)
+            continue;
+        char name[64];
+        bool begins = false; /* an abbreviation of several, a value too many or none: argp's */
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+        for (size_t o = 0; o < table.count; o++)
+            begins |= strncmp(dashed[o].name, name, strlen(name)) == 0;
+        struct ulp_text near = {0};
+        if (!begins)
+            ulp_suggest_names(&near, name, table.count, name_option, dashed);
+        if (!begins)
+            refuse(&state, "there is no option '%s'%s", name, near.length ? near.data : "");
+        ulp_text_free(&near);
+    }
+    free(words);
 }
 
 const struct ulp_target *read_target(const struct argp_state *state, const char *name)

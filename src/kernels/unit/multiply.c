@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/machine/thread.h"
 #include "kernels/unit/unit.h"
+#include "number/format/gpu.h"
 
 static void describe(struct ulp_unit_info *out, const struct ulp_unit *unit)
 {
@@ -25,6 +26,15 @@ bool ulp_unit_info(size_t index, struct ulp_unit_info *out)
     if (unit)
         describe(out, unit);
     return unit;
+}
+
+bool ulp_gpu_info(size_t index, struct ulp_gpu_info *out)
+{
+    if (index >= ULP_GPU_COUNT)
+        return false;
+    const struct ulp_gpu_row *row = &ulp_gpus[index];
+    *out = (struct ulp_gpu_info){.name = row->name, .unit = row->unit, .known = row->known};
+    return true;
 }
 
 bool ulp_arithmetic_unit(const struct ulp_arithmetic *arithmetic, struct ulp_unit_info *out)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "kernels/unit/unit.h"
+#include "number/format/gpu.h"
 #include "number/format/scaling.h"
 
 /* clang-format off */
@@ -339,11 +340,22 @@ const char *ulp_unit_status(const struct ulp_unit *unit)
     return source_texts[unit->source];
 }
 
+const char *ulp_unit_gpu(const char *gpu)
+{
+    const struct ulp_gpu_row *row = ulp_gpu_find(gpu);
+    return row ? row->unit : gpu;
+}
+
 const struct ulp_unit *ulp_unit_find(const char *name)
 {
-    char buffer[64];
+    char gpu[16], own[64];
+    const size_t length = strcspn(name, ".");
+    if (length >= sizeof gpu)
+        return NULL;
+    snprintf(gpu, sizeof gpu, "%.*s", (int)length, name);
     for (size_t i = 0; i < UNIT_COUNT; i++)
-        if (strcmp(ulp_unit_name(&unit_rows[i], buffer, sizeof buffer), name) == 0)
+        if (strcmp(unit_rows[i].gpu, ulp_unit_gpu(gpu)) == 0 &&
+            strcmp(strchr(ulp_unit_name(&unit_rows[i], own, sizeof own), '.'), name + length) == 0)
             return &unit_rows[i];
     return NULL;
 }
@@ -403,10 +415,11 @@ static bool multiplies(const struct ulp_unit *unit, const struct ulp_arithmetic 
 const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
 {
     const struct ulp_schedule *schedule = &arithmetic->schedule;
+    const char *gpu = ulp_unit_gpu(schedule->gpu);
     struct ulp_text known = {0};
     for (size_t i = 0; i < UNIT_COUNT; i++) {
         const struct ulp_unit *unit = &unit_rows[i];
-        if (strcmp(unit->gpu, schedule->gpu) != 0)
+        if (strcmp(unit->gpu, gpu) != 0)
             continue;
         if (strcmp(unit->unit_class, schedule->unit_class) == 0 && multiplies(unit, arithmetic) &&
             strcmp(accumulator_format(unit), arithmetic->accumulator.name) == 0) {

@@ -74,6 +74,9 @@ struct ulp_unit {
 
 /* The rows, index 0, 1, ... until NULL. Static storage. */
 const struct ulp_unit *ulp_unit_row(size_t index);
+/* The GPU whose rows the matrix unit of this GPU is: another where it was not measured itself
+ * (number/format/gpu.def); the word itself when there is no such GPU. */
+const char *ulp_unit_gpu(const char *gpu);
 /* By name "gpu.class.input.accumulator"; NULL when there is none. */
 const struct ulp_unit *ulp_unit_find(const char *name);
 /* The unit an arithmetic's contractions run on. NULL: ULP_ERROR_UNSUPPORTED with the units that GPU

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/machine/environment.h"
+#include "number/format/gpu.h"
 #include "number/format/scaling.h"
 #include "number/round/round.h"
 
@@ -277,14 +278,18 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
             "Sums of products carry an error of at most 2^-%d times the sum of the products' "
             "magnitudes.",
             a->storage.precision);
-    else if (s->gpu[0])
+    else if (s->gpu[0]) {
+        const struct ulp_gpu_row *gpu = ulp_gpu_find(s->gpu);
         put_paragraph(
             page, "sums",
             "The products are summed by the matrix unit of the GPU \"%s\" (%s instructions) into "
             "%s, bit for bit: blocks of products aligned to the largest exponent, truncated, added "
             "exactly, in increasing k. The unit's own rounding applies there.",
             s->gpu, s->unit_class, accumulator);
-    else if (s->fused)
+        if (*gpu->known)
+            put_paragraph(page, "", "Taken for that of %s: %s; not measured itself.", gpu->unit,
+                          gpu->known);
+    } else if (s->fused)
         put_paragraph(
             page, "sums",
             "Products are summed in increasing k by a chain of fused multiply-adds in %s: one "

@@ -34,7 +34,7 @@ const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onn
                                            NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
 const char *const ulp_gpu_names[] = {
-#define GPU(NAME, name, formats, class, tf32, other) name,
+#define GPU(NAME, name, formats, class, tf32, other, unit, known) name,
 #include "number/format/gpu.def"
 #undef GPU
     NULL};

@@ -42,7 +42,7 @@ enum ulp_part {
 };
 
 enum ulp_gpu {
-#define GPU(NAME, name, formats, class, tf32, other) ULP_GPU_##NAME,
+#define GPU(NAME, name, formats, class, tf32, other, unit, known) ULP_GPU_##NAME,
 #include "number/format/gpu.def"
 #undef GPU
     ULP_GPU_COUNT

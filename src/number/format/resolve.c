@@ -11,23 +11,10 @@
 
 #include "base/error.h"
 #include "number/format/base.h"
+#include "number/format/gpu.h"
 #include "number/format/request.h"
 #include "number/format/scaling.h"
 #include "number/round/round.h"
-
-/* Formats that a matrix unit takes, as bits. */
-enum { FP16 = 1, BF16 = 2, TF32 = 4, FP8 = 8, FP64 = 16, FP6 = 32 };
-static const struct {
-    unsigned formats;
-    enum ulp_unit_class fp8_class; /* every GPU has mma, too */
-    enum ulp_rounding tf32;        /* of TF32 operands */
-    const char *other;
-} gpus[ULP_GPU_COUNT] = {
-#define GPU(NAME, name, formats, class, tf32, other) \
-    [ULP_GPU_##NAME] = {formats, ULP_UNIT_CLASS_##class, ULP_ROUND_NEAREST_##tf32, "@" other},
-#include "number/format/gpu.def"
-#undef GPU
-};
 
 static bool is_named(const struct ulp_format *format, const char *name)
 {
@@ -38,15 +25,6 @@ static bool is_named(const struct ulp_format *format, const char *name)
 static int chosen(const struct ulp_request *request, enum ulp_part part, int otherwise)
 {
     return request->given[part] ? request->choice[part] : otherwise;
-}
-
-/* Of the arithmetic's matrix unit; -1: it has none. */
-static int find_gpu(const struct ulp_arithmetic *arithmetic)
-{
-    for (int i = 0; i < ULP_GPU_COUNT; i++)
-        if (strcmp(ulp_gpu_names[i], arithmetic->schedule.gpu) == 0)
-            return i;
-    return -1;
 }
 
 /* compute and place: either one implies the other. */
@@ -135,7 +113,7 @@ static enum ulp_status set_unit(struct ulp_arithmetic *out, const struct ulp_req
                                 enum ulp_gpu gpu, const struct unit_format *takes,
                                 struct ulp_error *error)
 {
-    if (!takes || !(gpus[gpu].formats & takes->bit))
+    if (!takes || !(ulp_gpus[gpu].formats & takes->bit))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s has no matrix unit for products of %s%s",
                         ulp_gpu_names[gpu], out->factor.name,
                         takes ? "; take another GPU"
@@ -143,7 +121,7 @@ static enum ulp_status set_unit(struct ulp_arithmetic *out, const struct ulp_req
                             ? "; tf32 is what such units do with FP32 data"
                             : "; units take fp16, bf16, tf32, fp8-e4m3, fp8-e5m2, fp6-e3m2, "
                               "fp6-e2m3, fp4-e2m1 and fp64");
-    const enum ulp_unit_class own = gpus[gpu].fp8_class,
+    const enum ulp_unit_class own = ulp_gpus[gpu].fp8_class,
                               usual = takes->bit & (FP8 | FP6) ? own : ULP_UNIT_CLASS_MMA,
                               class = (enum ulp_unit_class)chosen(request, ULP_PART_UNIT, usual);
     if (takes->bit == FP6 && class != own)
@@ -171,8 +149,8 @@ static bool takes_scales(const struct ulp_arithmetic *arithmetic, enum ulp_gpu g
                          const struct ulp_request *request)
 {
     const unsigned needed = ulp_scaling_is_inside(&arithmetic->scaling[0]) ? FP6 : FP8;
-    const int own = gpus[gpu].fp8_class;
-    return gpus[gpu].formats & needed && chosen(request, ULP_PART_UNIT, own) == own;
+    const int own = ulp_gpus[gpu].fp8_class;
+    return ulp_gpus[gpu].formats & needed && chosen(request, ULP_PART_UNIT, own) == own;
 }
 
 /* Where a unit is asked for, or the base has one and factor= no format that none takes. */
@@ -255,7 +233,8 @@ static enum ulp_status resolve_operands(struct ulp_arithmetic *out,
     out->schedule.operand_rounding =
         exact ? ULP_ROUND_NEAREST_EVEN
               : (enum ulp_rounding)chosen(request, ULP_PART_OPERANDS,
-                                          (int)(tf32 ? gpus[find_gpu(out)].tf32 : base->operands));
+                                          (int)(tf32 ? ulp_gpu_find(out->schedule.gpu)->tf32
+                                                     : base->operands));
     return ULP_OK;
 }
 
@@ -510,6 +489,6 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
 
 const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic)
 {
-    const int gpu = find_gpu(arithmetic);
-    return gpu < 0 ? NULL : gpus[gpu].other;
+    const struct ulp_gpu_row *gpu = ulp_gpu_find(arithmetic->schedule.gpu);
+    return gpu ? gpu->other : NULL;
 }
