@@ -223,6 +223,9 @@ struct ulp_arithmetic {
     /* erf, exp and sigmoid are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
      * false: every function is correctly rounded */
     bool cuda_functions;
+    /* Softplus, Mish, ReduceLogSumExp and LogSoftmax by their plain formulas, in which an
+     * exponential overflows or a probability vanishes; false: by those that cannot */
+    bool plain_exponentials;
     enum ulp_attention_kernel attention;
     /* LSTM and GRU round where cuDNN's kernels do, as far as recorded (doc/accuracy.md); false:
      * sums of products go into the cell as they are, states are stored */
@@ -262,7 +265,7 @@ struct ulp_arithmetic {
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
- * (cuda beside a matrix unit where compute is FP32, else rounded),
+ * (cuda beside a matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
  *   attention=whole|flash2|cudnn|efficient|math, recurrence=plain|cudnn and conv=plain|torch
  *   (beside a matrix unit that sums in FP32),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common,

@@ -56,7 +56,7 @@ expect 0 "the arithmetics of a runtime" "$program" audit "$model" -i "$inputs" -
 shows out "tf32@a100" "the arithmetics of a runtime"
 shows out "assumed: FP16 kernels add products in FP16" "the arithmetics of a runtime"
 shows out "times as large with adds in FP32 as with adds in FP16" "the arithmetics of a runtime"
-for runtime in torch ort trt8 trt10 trt11 torch-compile@a100; do
+for runtime in torch ort trt8 trt10 trt11 torch-compile@a100 ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-gpu qnn; do
     expect 0 "the arithmetics of $runtime" "$program" audit "$model" -i "$inputs" --for $runtime -q --no-attribute
     shows out "assumed: " "the arithmetics of $runtime"
 done
@@ -73,7 +73,7 @@ expect 2 "slices without a recording" "$program" audit "$model" -i "$inputs" -a 
 shows err "ulpscope compare" "slices without a recording"
 lines err 1 "slices without a recording"
 expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorrt
-shows err "known: trt8, trt10, trt11 (trt), torch, torch-compile, ort; @GPU may follow" "no such runtime's arithmetics"
+shows err "known: trt8, trt10, trt11 (trt), torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, qnn; @GPU may follow" "no such runtime's arithmetics"
 expect 2 "a plan for no target" "$program" plan "$model" -i "$inputs" --for trt9 --tolerance sqnr_db=40
 shows err "known: trt8" "a plan for no target"
 expect 2 "a plan for a target and an arithmetic" "$program" plan "$model" -i "$inputs" --for trt -a fp16 --tolerance sqnr_db=40

@@ -203,6 +203,11 @@ static void describe_functions(struct page *page, const struct ulp_arithmetic *a
                       "of what it recorded). The other functions are correctly rounded to FP32.");
     else
         put_paragraph(page, "functions", "exp, log, erf, ... are correctly rounded.");
+    if (a->plain_exponentials)
+        put_paragraph(
+            page, "",
+            "Softplus and Mish are 0 where twice exp(x) overflows, ReduceLogSumExp where "
+            "the sum of exp(x) does; LogSoftmax is the logarithm of a stored probability.");
 }
 
 static void put_scaling(struct page *page, const char *label, const char *what,

@@ -58,6 +58,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_QDQ] = a->schedule.qdq_integer;
     choice[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
     choice[ULP_PART_FUNCTIONS] = a->cuda_functions;
+    choice[ULP_PART_EXPONENTIALS] = a->plain_exponentials;
     choice[ULP_PART_ATTENTION] = a->attention;
     choice[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
     choice[ULP_PART_CONV] = a->conv_torch;

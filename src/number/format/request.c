@@ -24,6 +24,7 @@ static const char *const qdq_names[] = {"float", "integer", NULL};
 static const char *const batchnorm_names[] = {"computed", "folded", NULL};
 static const char *const scales_names[] = {"declared", "lowered", NULL};
 static const char *const functions_names[] = {"rounded", "cuda", NULL};
+static const char *const exponentials_names[] = {"shifted", "plain", NULL};
 static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
                                               "efficient", "math",   NULL};
 static const char *const recurrence_names[] = {"plain", "cudnn", NULL};
@@ -115,6 +116,11 @@ static const struct part_row {
                             .meaning =
                                 "every function correctly rounded, or erf, exp and sigmoid as "
                                 "CUDA has them"},
+    [ULP_PART_EXPONENTIALS] = {"exponentials=", exponentials_names,
+                               .meaning =
+                                   "Softplus, Mish, ReduceLogSumExp and LogSoftmax by formulas "
+                                   "that cannot overflow, or as the Neural Engine is known to "
+                                   "compute them"},
     [ULP_PART_ATTENTION] = {"attention=", attention_names,
                             .meaning =
                                 "all keys of a query at once, or in tiles as a GPU's kernel goes "

@@ -29,6 +29,7 @@ enum ulp_part {
     ULP_PART_EPILOGUE,
     ULP_PART_QDQ,
     ULP_PART_FUNCTIONS,
+    ULP_PART_EXPONENTIALS,
     ULP_PART_ATTENTION,
     ULP_PART_RECURRENCE,
     ULP_PART_CONV,
@@ -61,7 +62,7 @@ struct ulp_request {
     bool brought[ULP_PART_COUNT]; /* by a runtime's name: left out where it cannot be */
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
      * PROMOTE and SPLIT the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
-     * QDQ, VECTORS, FUNCTIONS and BATCHNORM 0, 1. */
+     * QDQ, VECTORS, FUNCTIONS, EXPONENTIALS and BATCHNORM 0, 1. */
     int choice[ULP_PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator, inner;

@@ -398,6 +398,8 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
                          : ULP_CONSTANTS_SATURATED;
     out->batchnorm_folded =
         request->given[ULP_PART_BATCHNORM] && request->choice[ULP_PART_BATCHNORM];
+    out->plain_exponentials =
+        request->given[ULP_PART_EXPONENTIALS] && request->choice[ULP_PART_EXPONENTIALS];
     out->scales_lowered = request->given[ULP_PART_SCALES] && request->choice[ULP_PART_SCALES];
     if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))
         return ulp_fail(error, ULP_ERROR_USAGE,

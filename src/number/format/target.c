@@ -71,7 +71,7 @@ const struct ulp_target *ulp_target_find(const char *name)
 
 enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
 {
-    char known[200] = "";
+    char known[400] = "";
     for (size_t t = 0; t < TARGET_COUNT; t++) {
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s%s%s%s", t ? ", " : "", targets[t].name,
@@ -103,7 +103,7 @@ const struct ulp_runtime *ulp_runtime_find(const char *name)
 
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error)
 {
-    char known[400] = "";
+    char known[1000] = "";
     if (!base[strcspn(base, ":")] || !find_target(base, strcspn(base, ":")))
         return ULP_OK;
     for (size_t i = 0; i < ARITHMETIC_COUNT; i++)

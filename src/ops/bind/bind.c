@@ -113,11 +113,11 @@ static size_t collect_names(const char **names, size_t used, const struct ulp_sl
     return used;
 }
 
-static enum ulp_status make_tape(const struct ulp_binding *b, const struct ulp_slot *outputs,
-                                 size_t output_count)
+static enum ulp_status make_tape(const struct ulp_binding *b, const char *formula,
+                                 const struct ulp_slot *outputs, size_t output_count,
+                                 struct ulp_tape **out)
 {
     struct ulp_bound *bound = b->bound;
-    const char *formula = bound->op->formula ? bound->op->formula : bound->op->epilogue;
     if (!formula)
         return ULP_OK;
     size_t used = 0;
@@ -143,7 +143,7 @@ static enum ulp_status make_tape(const struct ulp_binding *b, const struct ulp_s
         ulp_text_add(&text, "%s", formula);
     const enum ulp_status status =
         text.failed ? ulp_bind_fail_memory(b)
-                    : ulp_tape_create(&bound->tape, text.data, names, (int)used, output_names,
+                    : ulp_tape_create(out, text.data, names, (int)used, output_names,
                                       (int)output_count, ulp_arena_budget(b->arena), b->error);
     ulp_text_free(&text);
     return status;
@@ -221,7 +221,10 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     if (status == ULP_OK)
         status = ulp_bind_outputs(&b, &outputs, &output_count);
     if (status == ULP_OK)
-        status = make_tape(&b, outputs, output_count);
+        status = make_tape(&b, out->op->formula ? out->op->formula : out->op->epilogue, outputs,
+                           output_count, &out->tape);
+    if (status == ULP_OK)
+        status = make_tape(&b, out->op->plain, outputs, output_count, &out->plain);
     if (status == ULP_OK)
         status = parse_formulas(&b);
     if (status != ULP_OK)
@@ -247,6 +250,7 @@ bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
         return false;
     ulp_unbind(bound);
     bound->tape = other->tape;
+    bound->plain = other->plain;
     bound->formulas = other->formulas;
     bound->prepared = other->prepared;
     bound->shares_tapes = true;
@@ -257,13 +261,15 @@ void ulp_unbind(struct ulp_bound *bound)
 {
     if (!bound)
         return;
-    if (!bound->shares_tapes)
+    if (!bound->shares_tapes) {
         ulp_tape_free(bound->tape);
+        ulp_tape_free(bound->plain);
+    }
     for (size_t i = 0; !bound->shares_tapes && bound->formulas && bound->op->formulas[i]; i++)
         ulp_tape_free(bound->formulas[i]);
     if (!bound->shares_tapes && bound->prepared)
         ulp_prepared_free(bound->prepared);
-    bound->tape = NULL;
+    bound->tape = bound->plain = NULL;
     bound->formulas = NULL;
     bound->prepared = NULL;
 }

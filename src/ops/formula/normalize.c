@@ -233,6 +233,8 @@ static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error 
 #define SAME .outputs = "y", .infer = ulp_infer_first
 #define SOFTMAX "e = exp(x - row_max(x)); e / row_sum(e)"
 #define LOG_SOFTMAX "d = x - row_max(x); d - log(row_sum(exp(d)))"
+/* As coremltools writes it (apple/coremltools#2728). */
+#define PLAIN_LOG_SOFTMAX "e = exp(x - row_max(x)); log(e / row_sum(e))"
 #define BATCH_NORM "(x - mean) / sqrt(var + epsilon) * scale + bias"
 #define GROUP_NORM "d = x - row_mean(x); scale * (d / sqrt(row_mean(d * d) + epsilon)) + bias"
 
@@ -290,10 +292,10 @@ const struct ulp_operator ulp_ops_normalize[] = {
                 "d / s * scale + bias"},
     {.name = "LogSoftmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1",
      .rows = rows_from_axis,
-     .formula = LOG_SOFTMAX},
+     .formula = LOG_SOFTMAX, .plain = PLAIN_LOG_SOFTMAX},
     {.name = "LogSoftmax", .since = 13, .inputs = "x", SAME, .attributes = "axis:int=-1",
      .rows = rows_axis,
-     .formula = LOG_SOFTMAX},
+     .formula = LOG_SOFTMAX, .plain = PLAIN_LOG_SOFTMAX},
     {.name = "LpNormalization", .since = 1, .when = "p=1", .inputs = "x", SAME,
      .attributes = "axis:int=-1; p:int=2",
      .rows = rows_axis, .formula = "n = row_sum(abs(x)); n == 0 ? 0 : x / n"},

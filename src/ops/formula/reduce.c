@@ -53,7 +53,7 @@ static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows,
                             : status;
 }
 
-#define REDUCE(op_name, input_since, text)                                                  \
+#define REDUCE(op_name, input_since, ...)                                                   \
     {.name = op_name,                                                                       \
      .since = 1,                                                                            \
      .inputs = "x",                                                                         \
@@ -61,11 +61,11 @@ static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows,
      .attributes = "axes:ints; keepdims:int=1",                                             \
      .infer = infer_reduce,                                                                 \
      .rows = rows_reduce,                                                                   \
-     .formula = text},                                                                      \
+     .formula = __VA_ARGS__},                                                               \
     {                                                                                       \
         .name = op_name, .since = input_since, .inputs = "x axes:i?", .outputs = "reduced", \
         .attributes = "keepdims:int=1; noop_with_empty_axes:int=0", .infer = infer_reduce,  \
-        .rows = rows_reduce, .formula = text                                                \
+        .rows = rows_reduce, .formula = __VA_ARGS__                                         \
     }
 
 /* clang-format off */
@@ -74,7 +74,9 @@ const struct ulp_operator ulp_ops_reduce[] = {
     REDUCE("ReduceL2", 18, "sqrt(row_sum(x * x))"),
     REDUCE("ReduceLogSum", 18, "log(row_sum(x))"),
     REDUCE("ReduceLogSumExp", 18, "m = row_max(x); s = is_inf(m) ? 0 : m; s + log(row_sum(exp(x - "
-                                  "s)))"),
+                                  "s)))",
+           /* to 0 where the sum is out of range: apple/coremltools#2690 */
+           .plain = "t = row_sum(exp(x)); is_inf(t) ? 0 : log(t)"),
     REDUCE("ReduceMax", 18, "row_max(x)"),
     REDUCE("ReduceMean", 18, "row_mean(x)"),
     REDUCE("ReduceMin", 18, "row_min(x)"),
