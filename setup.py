@@ -1,4 +1,4 @@
-"""Three files of the package are made here: the declarations, from the public headers, and copies of the library and the program.
+"""What is made here of the package: two modules, from the public headers, and copies of the library and the program.
 
 The library is the file that ULPSCOPE_LIBRARY names, else build/.libs/libulpscope.so of this tree, which scripts/build makes first when
 it is not there. The program is the file that ULPSCOPE_PROGRAM names, else build/.libs/ulpscope. What they need themselves (MPFR, libzip, ...)

@@ -13,6 +13,7 @@ The comment of a member may end in directives:
     [whole]     of the whole result, not of one sample: checkpoints do not hold it
     [apart]     JSON has it in another form, which is written by hand
     [by TAG]    an array with an element for each name of enum TAG: an object with these names in JSON
+    [each LIST] an array with an element for each of a list of the document, whose names Python has them by
     [in LIST]   an index into a list of the document, -1: none; JSON has that element's name
     [count F]   F counts the elements; without it the singular with _count does (nodes: node_count), or of items and counts `count`
 
@@ -47,7 +48,7 @@ KINDS = {
     "c_bool": "FLAG", "c_int": "INT", "c_int64": "INT64", "c_uint64": "UINT64", "c_uint32": "UINT32", "c_uint": "UINT",
     "c_size_t": "SIZE", "c_ssize_t": "INDEX", "c_double": "DOUBLE",
 }
-DIRECTIVE = re.compile(r"\[(node|whole|apart|by \w+|in \w+|count \w+)\]")
+DIRECTIVE = re.compile(r"\[(node|whole|apart|by \w+|in \w+|each \w+|count \w+)\]")
 
 
 def short(name):

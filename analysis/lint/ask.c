@@ -141,6 +141,7 @@ void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char
         lint->failed = true;
         return;
     }
-    lint->findings[lint->finding_count++] = (struct ulp_finding){
-        .rule = lint->rule, .node = names[0], .op = names[1], .value = names[2], .text = kept};
+    struct ulp_finding found = lint->common;
+    found.node = names[0], found.op = names[1], found.value = names[2], found.text = kept;
+    lint->findings[lint->finding_count++] = found;
 }

@@ -55,10 +55,15 @@ static enum ulp_status read_options(struct ulp_lint *lint, struct ulp_error *err
 
 static void run_rules(struct ulp_lint *lint)
 {
-    for (lint->rule = 0; lint->rule < ulp_lint_row_count; lint->rule++) {
-        const struct ulp_lint_row *row = &ulp_lint_rows[lint->rule];
+    for (size_t r = 0; r < ulp_lint_row_count; r++) {
+        const struct ulp_lint_row *row = &ulp_lint_rows[r];
         if (!(row->rule.targets & lint->targets))
             continue;
+        lint->common = (struct ulp_finding){.row = r,
+                                            .rule = row->rule.id,
+                                            .severity = row->rule.severity,
+                                            .what = row->rule.what,
+                                            .fix = row->rule.fix};
         if (row->once)
             row->once(lint);
         for (size_t n = 0; n < lint->node_count && row->node; n++)
@@ -116,7 +121,7 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
     out->findings = lint->findings;
     out->finding_count = lint->finding_count;
     for (size_t f = 0; f < out->finding_count; f++)
-        out->counts[ulp_lint_rows[out->findings[f].rule].rule.severity]++;
+        out->counts[out->findings[f].severity]++;
     return ULP_OK;
 }
 

@@ -77,8 +77,8 @@ struct ulp_lint {
         size_t count;
     } * idioms;
     size_t idiom_block_count;
-    bool *in_idiom; /* by place */
-    size_t rule;    /* the one that runs */
+    bool *in_idiom;            /* by place */
+    struct ulp_finding common; /* to all findings of the rule that runs */
     struct ulp_finding *findings;
     size_t finding_count, finding_capacity;
     bool failed; /* out of memory */

@@ -11,7 +11,11 @@ static const char *word_severity(int value)
 }
 
 static const struct ulp_field finding[] = {
-    {.name = "rule", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_finding, rule), .apart = true},
+    {.name = "row", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_finding, row), .apart = true},
+    {.name = "rule", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_finding, rule)},
+    {.name = "severity", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_finding, severity), .word = word_severity, .words = 3},
+    {.name = "what", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_finding, what)},
+    {.name = "fix", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_finding, fix)},
     {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_finding, node)},
     {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_finding, op)},
     {.name = "value", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_finding, value)},

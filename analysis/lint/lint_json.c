@@ -20,18 +20,6 @@ static json_t *make_targets(unsigned targets)
     return names;
 }
 
-/* Also what the rule says. */
-static void add_rule(struct ulp_json_writer *writer, const void *finding, const void *context)
-{
-    const struct ulp_lint_rule *rule =
-        &ulp_lint_rows[((const struct ulp_finding *)finding)->rule].rule;
-    (void)context;
-    ulp_json_put(writer, "rule", json_string(rule->id));
-    ulp_json_put(writer, "severity", json_string(ulp_severity_name(rule->severity)));
-    ulp_json_put(writer, "what", json_string(rule->what));
-    ulp_json_put(writer, "fix", json_string(rule->fix));
-}
-
 static void add_targets(struct ulp_json_writer *writer, const void *result, const void *context)
 {
     (void)context;
@@ -41,8 +29,7 @@ static void add_targets(struct ulp_json_writer *writer, const void *result, cons
 
 static json_t *make_document(const struct ulp_lint_result *result)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_finding, add_rule, NULL},
-                                                 {&ulp_struct_lint_result, add_targets, NULL}};
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_lint_result, add_targets, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
@@ -108,14 +95,14 @@ static json_t *make_location(const struct ulp_lint_result *result,
 
 static json_t *make_result(const struct ulp_lint_result *result, const struct ulp_finding *finding)
 {
-    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->rule].rule;
+    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->row].rule;
     json_t *object = json_object(), *locations = json_array();
     struct ulp_text text = {0};
     if (finding->node)
         ulp_text_show(&text, "%s (%s): ", finding->node, finding->op);
     ulp_text_add(&text, "%s", finding->text);
     ulp_json_set(&object, "ruleId", json_string(rule->id));
-    ulp_json_set(&object, "ruleIndex", json_integer((json_int_t)finding->rule));
+    ulp_json_set(&object, "ruleIndex", json_integer((json_int_t)finding->row));
     ulp_json_set(&object, "level", json_string(ulp_severity_name(rule->severity)));
     ulp_json_set(&object, "message", text.failed ? NULL : make_message(text.data));
     ulp_json_append(&locations, make_location(result, finding));

@@ -10,8 +10,7 @@
 static size_t find_end(const struct ulp_lint_result *result, size_t first)
 {
     size_t end = first;
-    while (end < result->finding_count &&
-           result->findings[end].rule == result->findings[first].rule)
+    while (end < result->finding_count && result->findings[end].row == result->findings[first].row)
         end++;
     return end;
 }
@@ -23,7 +22,7 @@ static size_t find_worst(const struct ulp_lint_result *result)
     enum ulp_severity severity = ULP_SEVERITY_NOTE;
     for (size_t f = 0, end; f < result->finding_count; f = end) {
         end = find_end(result, f);
-        const enum ulp_severity here = ulp_lint_rows[result->findings[f].rule].rule.severity;
+        const enum ulp_severity here = result->findings[f].severity;
         if (here > severity || (here == severity && end - f > most)) {
             worst = f;
             most = end - f;
@@ -55,7 +54,7 @@ static void add_verdict(struct ulp_text *out, const struct ulp_lint_result *resu
     }
     const size_t worst = find_worst(result);
     const struct ulp_finding *finding = &result->findings[worst];
-    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->rule].rule;
+    const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->row].rule;
     add_counts(out, result);
     ulp_text_add(out, " in %zu node%s. Begin with %s: %s", result->node_count, s, rule->id,
                  rule->what);
@@ -83,7 +82,7 @@ static void add_finding(const struct ulp_page *page, const struct ulp_finding *f
 static void add_rule(const struct ulp_page *page, const struct ulp_lint_result *result,
                      size_t first, size_t end, size_t shown)
 {
-    const struct ulp_lint_rule *rule = &ulp_lint_rows[result->findings[first].rule].rule;
+    const struct ulp_lint_rule *rule = &ulp_lint_rows[result->findings[first].row].rule;
     const char *colour = rule->severity == ULP_SEVERITY_ERROR     ? page->red
                          : rule->severity == ULP_SEVERITY_WARNING ? page->yellow
                                                                   : page->dim;
@@ -126,7 +125,7 @@ enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown
     for (int severity = ULP_SEVERITY_ERROR; severity >= ULP_SEVERITY_NOTE; severity--)
         for (size_t f = 0, end; f < result->finding_count; f = end) {
             end = find_end(result, f);
-            if ((int)ulp_lint_rows[result->findings[f].rule].rule.severity == severity)
+            if ((int)result->findings[f].severity == severity)
                 add_rule(&page, result, f, end, shown);
         }
     add_shapes(&page, result);

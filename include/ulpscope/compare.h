@@ -36,9 +36,10 @@ struct ulp_compared_value {
     bool recorded;
     bool reshaped; /* its shape is not the graph's: not measured and not explained */
     bool turned;   /* recorded with channels last where the graph has them first, or the reverse */
-    struct ulp_metrics truth;        /* of recorded - reference */
-    struct ulp_metrics *arithmetics; /* by arithmetic: of recorded - its value [apart] */
-    /* by recording: of this - the other; count 0: not in both [apart] */
+    struct ulp_metrics truth; /* of recorded - reference */
+    /* of recorded - its value [each arithmetics] [apart] */
+    struct ulp_metrics *arithmetics;
+    /* of this - the other recording's; count 0: not in both [each files] [apart] */
     struct ulp_metrics *others;
     /* elements that are not finite, or are finite, as neither the reference nor that arithmetic is
      * there: an infinity explains itself, of its sign and at its place, and no other value */
@@ -62,8 +63,8 @@ struct ulp_compared_tensor {
     int rank;
     int64_t dims[ULP_RANK_MAX]; /* [count rank] */
     struct ulp_range range;
-    struct ulp_expected_error *expected; /* by arithmetic [apart] */
-    struct ulp_compared_value *values;   /* by recording [apart] */
+    struct ulp_expected_error *expected; /* [each arithmetics] [apart] */
+    struct ulp_compared_value *values;   /* [each files] [apart] */
 };
 
 enum ulp_cause_kind {

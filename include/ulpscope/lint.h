@@ -33,7 +33,10 @@ ULP_API bool ulp_lint_rule(size_t index, struct ulp_lint_rule *out);
 ULP_API ptrdiff_t ulp_lint_rule_find(const char *id);
 
 struct ulp_finding {
-    size_t rule; /* index [apart] */
+    size_t row;       /* index of the rule [apart] */
+    const char *rule; /* its id; and what it says of all of its findings */
+    enum ulp_severity severity;
+    const char *what, *fix;
     const char
         *node;      /* as an audit names it; NULL: it is about an input, a constant or an option */
     const char *op; /* of the node; NULL: none */

@@ -124,7 +124,7 @@ struct ulp_study_setting {
     char *overflows; /* node where the first overflow that does harm appears; NULL: none does */
     bool kept;       /* private: its figures were in the checkpoint folder */
     size_t point_count;
-    struct ulp_study_point *points; /* by place */
+    struct ulp_study_point *points; /* by place [each places] */
 };
 
 enum ulp_study_axis {
@@ -145,8 +145,8 @@ struct ulp_study_series {
     size_t *settings; /* indexes [count count] */
     char **texts;     /* as this sweep has them [count count] */
     double *x;        /* NaN of ULP_AXIS_WORDS [count count] */
-    /* by place; of ULP_AXIS_BITS and ULP_AXIS_LENGTH, else NULL */
     size_t fit_count;
+    /* by place; of ULP_AXIS_BITS and ULP_AXIS_LENGTH, else NULL [each places] */
     struct ulp_study_fit *fits;
 };
 

@@ -41,9 +41,10 @@ ULP_API struct ulp_observer ulp_timer_observer(struct ulp_timer *timer,
                                                const struct ulp_plan *plan);
 /* The times of one node, or of all nodes of one kind of operator. */
 struct ulp_time {
-    char *name, *op; /* name: NULL for a kind */
-    size_t index;    /* of the node */
-    size_t nodes;    /* of the kind, that were computed */
+    char *name; /* NULL: of all nodes of the kind */
+    char *op;
+    size_t index; /* of the node */
+    size_t nodes; /* of the kind, that were computed */
     size_t executions;
     double seconds; /* in all: lanes, observers, and what is of no single lane */
     /* by lane. Lane 0 has all that is computed in the reference's arithmetic: R(r), and R(p) for

@@ -7,15 +7,13 @@
 doc/python.md has the rest. The functions are the library's (libulpscope); errors are exceptions with its texts.
 """
 
-from ._audit import Audit, Lane, Metrics, Node, Output, QuickCheck, Time, Timings
+from . import records
 from ._errors import CancelledError, Error, InputError, LimitError, OutOfMemoryError, UnsupportedError, UsageError
-from ._fit import Candidate, Fit, Probe, fit
+from ._fit import fit
 from ._library import decode as _decode, lib as _lib
 from ._model import Model, Value
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Comparison, Overflow, LintResult, Proof, Tolerance
-from ._search import Search, SearchLayer, SearchNode, SearchPoint
-from ._study import Study, StudyFit, StudyPoint, StudySeries, StudySetting, StudyTrials
+from ._results import Audit, Comparison, Fit, LintResult, Overflow, Probe, Proof, Search, Study, Tolerance
 
 __version__: str = _decode(_lib.ulp_version())
 
@@ -23,36 +21,20 @@ __all__ = [
     "Arithmetic",
     "Audit",
     "CancelledError",
-    "Candidate",
     "Comparison",
     "Error",
     "Fit",
-    "Overflow",
     "Format",
     "InputError",
-    "Lane",
     "LimitError",
     "LintResult",
-    "Metrics",
     "Model",
-    "Node",
     "OutOfMemoryError",
-    "Output",
+    "Overflow",
     "Probe",
     "Proof",
-    "QuickCheck",
     "Search",
-    "SearchLayer",
-    "SearchNode",
-    "SearchPoint",
     "Study",
-    "StudyFit",
-    "StudyPoint",
-    "StudySeries",
-    "StudySetting",
-    "StudyTrials",
-    "Time",
-    "Timings",
     "Tolerance",
     "Unit",
     "UnsupportedError",
@@ -63,6 +45,7 @@ __all__ = [
     "fit",
     "matmul",
     "mma",
+    "records",
     "round",
     "units",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import html
 import os
 from ctypes import byref
 from dataclasses import dataclass
@@ -12,15 +13,12 @@ import numpy as np
 
 from . import _declarations as d
 from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
-from ._audit import Audit
 from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress, ProgressOption, make_progress
-from ._results import Comparison, Overflow, LintResult, Proof, Tolerance
-from ._search import Search
-from ._shared import models, table
-from ._study import Study
+from ._results import Audit, Comparison, LintResult, Overflow, Proof, Search, Study, Tolerance
+from ._shared import models
 
 Inputs = Mapping[str, Any]
 Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
@@ -109,8 +107,8 @@ class Model:
         return f"Model({self.path!r}, {len(self.nodes)} nodes)"
 
     def _repr_html_(self) -> str:
-        rows = [("input", v.name, v.type, v.shape) for v in self.inputs] + [("output", v.name, v.type, v.shape) for v in self.outputs]
-        return table(["", "name", "type", "shape"], rows)
+        lines = [repr(self), *(f"input {v}" for v in self.inputs), *(f"output {v}" for v in self.outputs)]
+        return f"<pre>{html.escape(chr(10).join(lines))}</pre>"
 
     def random_inputs(
         self, seed: int = 0, *, dims: Mapping[str, int] | None = None, ranges: Mapping[str, tuple[float, float]] | None = None
@@ -236,7 +234,7 @@ class Model:
             times = Owner(d.ulp_timings(), "ulp_timings_free")
             call("ulp_timings_read", timer.value, byref(times.value))
             audit.value.timings = ctypes.pointer(times.value)
-        return Audit.of(audit, times)
+        return Audit.take(audit, times)
 
     def overflow(
         self,
@@ -289,7 +287,7 @@ class Model:
                 sample = sets[born.outputs[0].sample if born.output_count else 0]
                 parts = (byref(sample.value), byref(options), byref(watch.observer))
                 call("ulp_overflow_remedies", byref(forecast.value), plan_of(sample).value, lane, *parts)
-        return Overflow.of(forecast)
+        return Overflow.take(forecast)
 
     def plan(
         self,
@@ -363,7 +361,7 @@ class Model:
             options = d.ulp_search_options(progress=ctypes.pointer(watch.observer), **given)
             lists = (_sample_items(names, sets), len(sets), _sample_items(held_names, held), len(held))
             call("ulp_search_run", self._model, byref(options), *lists, byref(found.value))
-        return Search.of(found)
+        return Search.take(found)
 
     def prove(
         self,
@@ -385,13 +383,13 @@ class Model:
         if inputs is not None:
             box.samples, box.sample_count = ctypes.pointer(sample.value), 1
         call("ulp_proof_run", self._model, plan.value, byref(box), threads, byref(proof.value))
-        return Proof.of(proof)
+        return Proof.take(proof)
 
     def lint(self) -> LintResult:
         """What in the graph is known to cost accuracy or to be ignored in a low-precision engine."""
         result = Owner(d.ulp_lint_result(), "ulp_lint_free")
         call("ulp_lint_run", self._model, byref(d.ulp_lint_options()), byref(result.value))
-        return LintResult.of(result)
+        return LintResult.take(result)
 
     def tolerance(
         self,
@@ -428,7 +426,7 @@ class Model:
                     call("ulp_tolerance_join", byref(results[0].value), byref(one.value))
                 else:
                     results.append(one)
-        return Tolerance.of(results[0])
+        return Tolerance.take(results[0])
 
     def study(
         self,
@@ -472,7 +470,7 @@ class Model:
                 begins=_begins(d.ulp_study_options, shown),
             )
             call("ulp_study_run", self._model, _sample_items(names, sets), len(sets), byref(options), byref(result.value))
-        return Study.of(result)
+        return Study.take(result)
 
     def compare(
         self,
@@ -507,7 +505,7 @@ class Model:
             )
             parts = (byref(sample.value), items, len(sets), byref(options), byref(result.value))
             call("ulp_comparison_run", self._model, *parts)
-        return Comparison.of(result)
+        return Comparison.take(result)
 
 
 def _list(values: Any) -> list[Any]:

@@ -1,310 +1,224 @@
-"""What the library concludes beside audits and studies, as dataclasses. Fields have the names and meanings of the public headers
-(overflow.h, prove.h, lint.h, tolerance.h, compare.h); NaN means "not defined"."""
+"""What the library concludes: the records of the public headers, with what can be asked of a whole result."""
 
 from __future__ import annotations
 
+import html
+import json
+import math
 import os
+import pathlib
+import tempfile
 from ctypes import byref, c_bool
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from . import _declarations as d
-from ._library import Owner, call, decode, lib, text
-from ._shared import Written, fill, flat, frame_of, option, table, unjudged_of
+from . import _declarations as d, records
+from ._arrays import Array
+from ._library import Owner, call, decode, free, lib, text
+from ._shared import Record, elements, frame_of, output
 
 if TYPE_CHECKING:
     import pandas
 
-
-@dataclass(frozen=True)
-class OverflowOutput:
-    name: str
-    largest: float
-    smallest: float
-    headroom_bits: float
-    verdict: str
-    cause: str
-    overflowed: float
-    subnormal: float
-    zero: float
+R = TypeVar("R", bound="Result")
 
 
-@dataclass(frozen=True)
-class OverflowNode:
-    """What a format will do to one node."""
+class Result(Record):
+    """What has a text of its own and files."""
 
-    index: int
-    name: str
-    op: str
-    verdict: str
-    born: bool
-    reads_overflow: bool
-    effect: str
-    keep: bool
-    outputs: list[OverflowOutput]
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """Something to try against overflows, and what came of it."""
-
-    what: str
-    node_count: int
-    cast_count: int
-    nonfinite: int
-    sqnr_db: float
-
-
-@dataclass(frozen=True)
-class OverflowLane:
-    name: str
-    harmful_count: int
-    keep_count: int
-    nodes: list[OverflowNode]
-    remedies: list[Remedy]
+    _owner: Owner
+    _text: ClassVar[str]
+    _write: ClassVar[str]
+    _file: ClassVar[str]  # its JSON
 
     @classmethod
-    def of(cls, lane: Any) -> OverflowLane:
-        nodes = []
-        for i in range(lane.node_count):
-            n = lane.nodes[i]
-            outputs = [
-                fill(
-                    OverflowOutput,
-                    n.outputs[o],
-                    verdict=decode(lib.ulp_overflow_verdict_name(n.outputs[o].verdict)),
-                    cause=decode(lib.ulp_overflow_cause_name(n.outputs[o].cause)),
-                )
-                for o in range(n.output_count)
-            ]
-            verdict, effect = lib.ulp_overflow_verdict_name(n.verdict), lib.ulp_overflow_effect_name(n.effect)
-            nodes.append(fill(OverflowNode, n, outputs=outputs, verdict=decode(verdict), effect=decode(effect)))
-        remedies = [fill(Remedy, lane.remedies[i]) for i in range(lane.remedy_count)]
-        return fill(cls, lane, nodes=nodes, remedies=remedies)
+    def take(cls: type[R], *owners: Owner | None) -> R:
+        """Of the first; the others are what it points to."""
+        assert owners[0]
+        result: R = cls.of(owners[0].value, owners[0].value)  # type: ignore[attr-defined]
+        vars(result).update(_owner=owners[0], _owners=owners)
+        return result
 
+    def summary(self, width: int = 0) -> str:
+        """What the program prints, the verdict first. width: columns; 0: names are not cut."""
+        return text(self._text, byref(self._owner.value), width, c_bool(False))
 
-@dataclass(frozen=True)
-class Overflow(Written):
-    """What will overflow, from the reference's values alone."""
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """The files that the program writes, into the folder, which is made when missing."""
+        call(self._write, byref(self._owner.value), os.fsencode(path))
 
-    model_path: str
-    reference: str
-    lanes: list[OverflowLane]
-    unjudged: list[str]  #: inputs that are not finite, outputs that are empty or have no finite element
-    seconds: float
-    _owner: Owner = field(repr=False, compare=False)
-    _summary = "ulp_overflow_text"
-    _write = "ulp_overflow_write"
-
-    @classmethod
-    def of(cls, owner: Owner) -> Overflow:
-        struct = owner.value
-        lanes = [OverflowLane.of(struct.lanes[i]) for i in range(struct.lane_count)]
-        return fill(cls, struct, lanes=lanes, unjudged=unjudged_of(struct), _owner=owner)
+    def report(self) -> dict[str, Any]:
+        """The JSON that `write` writes, as Python's own."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, self._file)
+            self.write(path if isinstance(self, OneFile) else folder)
+            result: dict[str, Any] = json.loads(path.read_text())
+        return result
 
     def frame(self) -> pandas.DataFrame:
-        return frame_of(
-            {"lane": lane.name, **flat(node), **flat(output)} | {"node": node.name, "output": output.name}
-            for lane in self.lanes
-            for node in lane.nodes
-            for output in node.outputs
-        )
+        """A row for each element of its lowest level (of an audit: each output of each node in each arithmetic), with the figures of all that it lies in:
+        entire.rms, range.headroom_bits, ..."""
+        return frame_of(self._rows())
+
+    def __str__(self) -> str:
+        return self.summary(100)
 
     def _repr_html_(self) -> str:
-        return table(
-            ["format", "node", "operator", "verdict", "headroom bits", "effect", "keep"],
-            (
-                (lane.name, n.name, n.op, n.verdict, min(o.headroom_bits for o in n.outputs), n.effect, n.keep)
-                for lane in self.lanes
-                for n in lane.nodes
-                if n.outputs and n.verdict != "safe"
-            ),
-        )
+        return f"<pre>{html.escape(self.summary(100))}</pre>"
+
+
+class OneFile(Result):
+    """What is written into one file."""
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """All figures as JSON. A file that a Model in use is read from is refused."""
+        call(self._write, byref(self._owner.value), output(path))
 
 
 @dataclass(frozen=True)
-class ProofOutput:
-    node: str
-    op: str
-    name: str
-    verdict: str
-    bound: float
-    low: float
-    high: float
-    reason: str
+class Crossing(records.AuditCrossing):
+    """A limit that is not met."""
+
+    value: float
+    limit: float
 
 
-@dataclass(frozen=True)
-class Proof(Written):
+class Audit(records.Audit, Result):
+    """Which node introduces error, which only carries it, which overflows."""
+
+    _text, _write, _file = "ulp_report_text", "ulp_report_write", "report.json"
+
+    def check(self, limit: str, *, allow_nonfinite_inputs: bool = False) -> list[Crossing]:
+        """What does not meet "METRIC=VALUE", as --fail-above takes it; empty: everything does."""
+        found = d.ulp_crossing_list()
+        call("ulp_audit_check", byref(self._owner.value), limit.encode(), allow_nonfinite_inputs, byref(found))
+        crossings = []
+        for c in elements(found.items, found.count):
+            said = text("ulp_crossing_text", byref(c), limit.encode())
+            crossings.append(Crossing(decode(c.arithmetic), decode(c.output), said, c.value, c.limit))
+        free(found.items)
+        return crossings
+
+    def ranking(self, arithmetic: str) -> list[records.AuditNode]:
+        """The arithmetic's nodes by their share in the error of the outputs (of several: of attribution.output), the largest first."""
+        return sorted((n for n in self[arithmetic].nodes if not math.isnan(n.share)), key=lambda n: -abs(n.share))
+
+    def times(self) -> str:
+        """Of timings=True: where the time went, as text."""
+        return text("ulp_timings_text", self._owner.value.timings, 1) if self.timings else ""
+
+
+class Overflow(records.OverflowForecast, Result):
+    """What will overflow, from the reference's values alone."""
+
+    _text, _write, _file = "ulp_overflow_text", "ulp_overflow_write", "overflow.json"
+
+
+class Proof(records.Proof, Result):
     """That nothing overflows, for every input of a box."""
 
-    model_path: str
-    arithmetic: str
-    outputs: list[ProofOutput]
-    seconds: float
-    _owner: Owner = field(repr=False, compare=False)
-    _summary = "ulp_proof_text"
-    _write = "ulp_proof_write"
-
-    @classmethod
-    def of(cls, owner: Owner) -> Proof:
-        outputs = []
-        for i in range(owner.value.node_count):
-            n = owner.value.nodes[i]
-            for o in range(n.output_count):
-                verdict = decode(lib.ulp_proof_verdict_name(n.outputs[o].verdict))
-                node = {"node": decode(n.name), "op": decode(n.op), "reason": decode(n.reason)}
-                outputs.append(fill(ProofOutput, n.outputs[o], verdict=verdict, **node))
-        return fill(cls, owner.value, outputs=outputs, _owner=owner)
+    _text, _write, _file = "ulp_proof_text", "ulp_proof_write", "proof.json"
 
     @property
     def proven(self) -> bool:
         """Of every value, of which there is one at least."""
-        return bool(self.outputs) and all(o.verdict == "proven" for o in self.outputs)
-
-    def frame(self) -> pandas.DataFrame:
-        return frame_of(flat(o) for o in self.outputs)
-
-    def _repr_html_(self) -> str:
-        return table(["node", "value", "verdict", "bound"], ((o.node, o.name, o.verdict, o.bound) for o in self.outputs))
+        outputs = [output for node in self.nodes for output in node.outputs]
+        return bool(outputs) and all(output.verdict == "proven" for output in outputs)
 
 
-@dataclass(frozen=True)
-class Finding:
-    rule: str
-    severity: str
-    node: str
-    op: str
-    value: str
-    text: str
-    fix: str
-
-
-@dataclass(frozen=True)
-class LintResult:
+class LintResult(records.LintResult, OneFile):
     """What in a model is known to cost accuracy."""
 
-    model_path: str
-    findings: list[Finding]
-    _owner: Owner = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, owner: Owner) -> LintResult:
-        findings, rule = [], d.ulp_lint_rule()
-        for i in range(owner.value.finding_count):
-            found = owner.value.findings[i]
-            lib.ulp_lint_rule(found.rule, byref(rule))
-            names = {name: decode(getattr(found, name)) for name in ("node", "op", "value", "text")}
-            severity = decode(lib.ulp_severity_name(rule.severity))
-            findings.append(Finding(rule=decode(rule.id), severity=severity, fix=decode(rule.fix), **names))
-        return cls(decode(owner.value.model_path), findings, owner)
+    _write, _file = "ulp_lint_write_json", "lint.json"
 
     def summary(self, width: int = 0) -> str:
         return text("ulp_lint_text", byref(self._owner.value), 0, width, c_bool(False))
 
-    def __str__(self) -> str:
-        return self.summary(100)
 
-    def frame(self) -> pandas.DataFrame:
-        return frame_of(flat(f) for f in self.findings)
-
-    def _repr_html_(self) -> str:
-        return table(["severity", "rule", "node", "finding"], ((f.severity, f.rule, f.node, f.text) for f in self.findings))
-
-
-@dataclass(frozen=True)
-class ToleranceOutput:
-    """Of one output, all against the reference."""
-
-    name: str
-    count: int
-    ref_rms: float
-    ref_max: float
-    rms: float
-    max_abs: float
-    own_max: float
-    random: float
-    bound: float
-    atol: float  #: recommended; NaN: no tolerance holds
-    nonfinite: int
-    open: bool
-    sample: str  #: which these figures are of
-
-
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(records.Tolerance, OneFile):
     """What tolerance an arithmetic can meet."""
 
-    model_path: str
-    arithmetic: str
-    reference: str
-    trials: int
-    sample_count: int
-    outputs: list[ToleranceOutput]
-    unjudged: list[str]  #: inputs that are not finite, outputs that are empty, have no finite element or have diverged
-    _owner: Owner = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, owner: Owner) -> Tolerance:
-        outputs = [fill(ToleranceOutput, owner.value.outputs[i]) for i in range(owner.value.output_count)]
-        return fill(cls, owner.value, outputs=outputs, unjudged=unjudged_of(owner.value), _owner=owner)
+    _text, _write, _file = "ulp_tolerance_text", "ulp_tolerance_write_json", "tolerance.json"
 
     def excess(self, output: str, atol: float, rtol: float = 0.0) -> float:
         """How many times too tight |x - reference| <= atol + rtol |reference| is for the output, in its tightest sample; at most 1: it is met."""
-        for i, o in enumerate(self.outputs):
-            if o.name == output:
-                return float(lib.ulp_tolerance_excess(byref(self._owner.value.outputs[i]), atol, rtol))
-        raise KeyError(output)
-
-    def summary(self, width: int = 0) -> str:
-        return text("ulp_tolerance_text", byref(self._owner.value), width, c_bool(False))
-
-    def __str__(self) -> str:
-        return self.summary(100)
-
-    def frame(self) -> pandas.DataFrame:
-        return frame_of(flat(o) for o in self.outputs)
-
-    def _repr_html_(self) -> str:
-        return table(["output", "rms", "max abs", "atol"], ((o.name, o.rms, o.max_abs, o.atol) for o in self.outputs))
+        index = self.outputs.index(self[output])
+        return float(lib.ulp_tolerance_excess(byref(self._owner.value.outputs[index]), atol, rtol))
 
 
-@dataclass(frozen=True)
-class ComparedFile:
-    """One recording of another framework's tensors."""
-
-    name: str
-    tensor_count: int
-    explained: bool  #: every tensor, by some arithmetic
-    by: str | None  #: the first arithmetic that explains every tensor
-    first_unexplained: str | None  #: a tensor's name
-    cause: str  #: "none", "preprocessing", "inputs", "format", "node", "shape", "unjudged"
-    cause_text: str
-
-
-@dataclass(frozen=True)
-class Comparison(Written):
+class Comparison(records.Comparison, Result):
     """Whether recordings differ from the reference as their arithmetic does."""
 
-    model_path: str
-    reference: str
-    files: list[ComparedFile]
-    _owner: Owner = field(repr=False, compare=False)
-    _summary = "ulp_comparison_text"
-    _write = "ulp_comparison_write"
+    _text, _write, _file = "ulp_comparison_text", "ulp_comparison_write", "compare.json"
 
-    @classmethod
-    def of(cls, owner: Owner) -> Comparison:
-        struct, files = owner.value, []
-        for i in range(struct.file_count):
-            file = struct.files[i]
-            by = decode(struct.arithmetics[file.by]) if file.by >= 0 else None
-            first = decode(struct.tensors[file.first_unexplained].name) if file.first_unexplained >= 0 else None
-            cause = decode(lib.ulp_cause_name(file.cause.kind))
-            said = decode(file.cause.text)
-            files.append(fill(ComparedFile, file, by=by, first_unexplained=first, cause=cause, cause_text=said))
-        return fill(cls, struct, files=files, _owner=owner)
 
-    def _repr_html_(self) -> str:
-        rows = ((f.name, f.by or ("several" if f.explained else "none"), f.first_unexplained or "", f.cause_text) for f in self.files)
-        return table(["recording", "explained by", "first unexplained", "cause"], rows)
+class Search(records.Search, Result):
+    """The cheapest allocation that was found with which the outputs meet the tolerances: of a plan, or of bits. The files are those for runtimes, too (doc/plan.md)."""
+
+    _write = "ulp_search_write"
+
+    @property
+    def _file(self) -> str:  # type: ignore[override]
+        return "plan.json" if self.by_node else "bits.json"
+
+    def summary(self, width: int = 0) -> str:
+        return text("ulp_search_text", byref(self._owner.value))
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each kept node of a plan, else for each layer."""
+        return frame_of(row for part in (self.kept if self.by_node else self.layers) for row in part._rows("node"))
+
+
+class Study(records.Study, OneFile):
+    """How the error follows bits, rounding or orders."""
+
+    _text, _write, _file = "ulp_study_text", "ulp_study_write_json", "study.json"
+
+    def __getitem__(self, setting: str | int) -> records.StudySetting:
+        """The setting of that name, as a sweep or the arithmetic has it."""
+        return next((s for s in self.settings if setting in (s.name, s.text)), None) or super().__getitem__(setting)
+
+    def worst(self, series: int) -> str:
+        """The output that the conclusion about a series is about."""
+        struct = self._owner.value
+        return self.places[int(lib.ulp_study_worst(byref(struct), byref(struct.series[series])))].name
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """All figures as JSON (doc/study.md), as CSV where the name ends in .csv, as a page where it ends in .html.
+        A file that a Model in use is read from is refused."""
+        end = pathlib.Path(path).suffix
+        writer = {".csv": "ulp_study_write_csv", ".html": "ulp_study_write_html"}.get(end, self._write)
+        call(writer, byref(self._owner.value), output(path))
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each setting and place: relative, metrics.max_abs, trials.bits, ..."""
+        kinds = {place.name: place.kind for place in self.places}
+        return frame_of({**row, "kind": kinds[row["point"]]} for row in self._rows())
+
+    def laws(self) -> pandas.DataFrame:
+        """A row for each series and place with a law."""
+        return frame_of({"series": s.name, "axis": s.axis, **row} for s in self.series for place, fit in s.fits.items() for row in fit._rows("place", place))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Operands on which the consistent candidates differ, and which show the order of the sum: let the GPU multiply them, and give
+    fit the product as one more."""
+
+    a: Array
+    b: Array
+    classes: tuple[int, ...]  #: by consistent candidate: those of one class give the same bits on the probe, too
+
+
+class Fit(records.Fit, Result):
+    """What gave the bits: the arithmetics that are left (the first `consistent` candidates, simplest names first), and the nearest of the others."""
+
+    probe: Probe | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The simplest arithmetic that gives every bit; None: there is none."""
+        return self.candidates[0].name if self.consistent else None
+
+    def summary(self, width: int = 0) -> str:
+        return text("ulp_fit_text", byref(self._owner.value), None, None, 12)

@@ -1,16 +1,14 @@
-"""What dataclasses of results share: filling them from structs, frames, tables, and results that write themselves."""
+"""What dataclasses of results share: copying structs, elements by name, frames."""
 
 from __future__ import annotations
 
 import dataclasses
-import html
 import os
 import weakref
-from ctypes import byref, c_bool
-from typing import TYPE_CHECKING, Any, Iterable, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Iterator, TypeVar
 
 from ._errors import UsageError
-from ._library import Owner, call, decode, lib, text
+from ._library import decode, lib
 
 if TYPE_CHECKING:
     import pandas
@@ -18,54 +16,64 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def fill(cls: type[T], struct: Any, **given: Any) -> T:
-    """The dataclass with fields of the same names in the struct; `given` are those that need more."""
-    values = dict(given)
-    for f in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if f.name not in values and hasattr(struct, f.name):
-            value = getattr(struct, f.name)
-            values[f.name] = decode(value) if isinstance(value, bytes) else value
-    return cls(**values)
+def elements(array: Any, count: int) -> list[Any]:
+    """What lies behind a pointer, which may be NULL."""
+    return array[:count] if array else []
 
 
-def unjudged_of(struct: Any) -> list[str]:
-    """What the result says nothing of, a sentence each."""
-    return [text("ulp_unjudged_text", byref(struct.unjudged.items[i])) for i in range(struct.unjudged.count)]
+def name_of(array: Any, index: int) -> str:
+    """Of an element of a list of texts, or of structs that have names."""
+    element = array[index]
+    return decode(element if element is None or isinstance(element, bytes) else element.name)
 
 
-def frame_of(rows: Iterable[dict[str, Any]]) -> pandas.DataFrame:
+def find(items: list[T] | dict[str, T], key: str | int) -> T:
+    """The element of that name, or at that place."""
+    if isinstance(key, str) and isinstance(items, list):
+        for item in items:
+            if getattr(item, "name", None) == key:
+                return item
+        raise KeyError(key)
+    return items[key]  # type: ignore[index]
+
+
+class Record:
+    """A struct of the library's as a dataclass."""
+
+    _elements: ClassVar[str] = ""
+
+    def _flat(self, nested: bool = True) -> dict[str, Any]:
+        """Its figures by name; those of records in it as "entire.rms"."""
+        row: dict[str, Any] = {}
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if isinstance(value, Record):
+                row |= {f"{f.name}.{name}": part for name, part in value._flat().items()} if nested else {}
+            elif not isinstance(value, (list, dict)):
+                row[f.name] = value
+        return row
+
+    def _rows(self, level: str = "", name: str = "") -> Iterator[dict[str, Any]]:
+        """A row for each element of the lowest level, with the names and figures of all that it lies in."""
+        own = self._flat(nested=not self._elements) if level else {}
+        if level:
+            own = {level: own.pop("name", name), **own}
+        inside = getattr(self, self._elements, None)
+        if inside is None:
+            yield own
+            return
+        named = inside if isinstance(inside, dict) else {i: item for i, item in enumerate(inside)}
+        for key, item in named.items():
+            for row in item._rows(self._elements.rstrip("s"), key):
+                yield {**own, **row}
+
+
+def frame_of(rows: Iterator[dict[str, Any]]) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
         raise ImportError("frame() needs pandas: pip install pandas") from None
     return pandas.DataFrame(list(rows))
-
-
-def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """A dataclass of numbers and of such dataclasses as one row: "entire.rms"."""
-    row: dict[str, Any] = {}
-    for f in dataclasses.fields(value):
-        part = getattr(value, f.name)
-        if dataclasses.is_dataclass(part):
-            row.update(flat(part, f"{prefix}{f.name}."))
-        elif isinstance(part, (int, float, str, bool)) or part is None:
-            row[prefix + f.name] = part
-    return row
-
-
-def table(head: list[str], rows: Iterable[Iterable[Any]]) -> str:
-    """As HTML; names of a model are harmless in it."""
-
-    def cell(value: Any) -> str:
-        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-        return f"<td>{html.escape(shown)}</td>"
-
-    lines = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
-    return f"<table><thead><tr>{''.join(f'<th>{html.escape(h)}</th>' for h in head)}</tr></thead><tbody>{lines}</tbody></table>"
-
-
-def option(path: str | os.PathLike[str]) -> bytes:
-    return os.fsencode(path)
 
 
 #: Those in use: the files that they are read from are mapped.
@@ -79,22 +87,3 @@ def output(path: str | os.PathLike[str]) -> bytes:
         if lib.ulp_model_is_read_from(model._model, name):
             raise UsageError(f"{os.fspath(path)}: is read as (part of) the model {model.path}, so nothing is written to it")
     return name
-
-
-class Written:
-    """What has a text of its own and files."""
-
-    _owner: Owner
-    _summary: str
-    _write: str
-
-    def summary(self, width: int = 0) -> str:
-        """What the program prints, the verdict first. width: columns; 0: names are not cut."""
-        return text(self._summary, byref(self._owner.value), width, c_bool(False))
-
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """The files that the program writes, into the folder, which is made when missing."""
-        call(self._write, byref(self._owner.value), option(folder))
-
-    def __str__(self) -> str:
-        return self.summary(100)

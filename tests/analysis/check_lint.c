@@ -31,7 +31,7 @@ static size_t count_findings(const struct ulp_lint_result *result, const char *i
     *text = 0;
     for (size_t f = 0; f < result->finding_count; f++) {
         const struct ulp_finding *finding = &result->findings[f];
-        if ((ptrdiff_t)finding->rule != ulp_lint_rule_find(id))
+        if (strcmp(finding->rule, id) != 0)
             continue;
         if (count++ == 0)
             snprintf(text, 1000, "%s%s%s", finding->node ? finding->node : "",
@@ -105,7 +105,7 @@ START_TEST(bodies)
     struct ulp_lint_result result = run_lint(&c, 0);
     size_t seen = 0;
     for (size_t f = 0; f < result.finding_count; f++)
-        if ((ptrdiff_t)result.findings[f].rule == ulp_lint_rule_find("cast-down-up"))
+        if (strcmp(result.findings[f].rule, "cast-down-up") == 0)
             seen += strcmp(result.findings[f].node, "if/up") == 0  ? 1
                     : strcmp(result.findings[f].node, "/own") == 0 ? 10
                                                                    : 100;

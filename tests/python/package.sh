@@ -13,5 +13,5 @@ nm -D "$ULPSCOPE_LIBRARY" | grep -q '__asan_init\|__tsan_init' && { echo "a libr
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r "$source/python/ulpscope" "$source/python/ulpscope_program.py" "$work"
-"$python" "$source/scripts/python_declarations.py" "$work/ulpscope/_declarations.py" || exit 1
+"$python" "$source/scripts/python_declarations.py" "$work/ulpscope" || exit 1
 export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1
