@@ -4,6 +4,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "base/error.h"
+#include "run/pass/amounts.h"
 
 static enum ulp_status fail_output(const char *output, const char *what, struct ulp_error *error)
 {
@@ -103,8 +104,11 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
         ulp_arena_take(attributor->memory, block->output_count + 2, sizeof *attributor->targets);
     attributor->wanted =
         ulp_arena_take(attributor->memory, block->slot_count + 1, sizeof *attributor->wanted);
-    if (!attributor->targets || !attributor->wanted)
+    attributor->amounts =
+        ulp_arena_take(attributor->memory, block->slot_count + 1, sizeof *attributor->amounts);
+    if (!attributor->targets || !attributor->wanted || !attributor->amounts)
         return ulp_out_of_memory(error);
+    ulp_find_amounts(block, attributor->amounts);
     if (output) {
         attributor->output = ulp_arena_text(attributor->memory, output, strlen(output));
         const enum ulp_status status =

@@ -123,6 +123,9 @@ struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
 static void close_step(void *context, const struct ulp_step *step)
 {
     const struct ulp_course *course = context;
+    for (struct ulp_introduced *item = course->lane->introduced[step->number]; item;
+         item = item->next)
+        ulp_attribution_release(&item->kept);
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
             const int slot = side ? step->outputs[i] : step->inputs[i];
@@ -146,6 +149,20 @@ static enum ulp_status open_step(void *context, const struct ulp_step *step,
             status = ulp_attribution_fetch(course->attributor, &course->lane->kept[slot], error);
             ulp_attribution_show(course->lane, slot);
         }
+    return status;
+}
+
+/* Of an amount, in the first execution. */
+static enum ulp_status show_introduced(void *context, const struct ulp_step *step,
+                                       const float **out, struct ulp_error *error)
+{
+    const struct ulp_course *course = context;
+    struct ulp_introduced *item = course->lane->introduced[step->number];
+    while (item && (item->execution || item->position))
+        item = item->next;
+    const enum ulp_status status =
+        item ? ulp_attribution_fetch(course->attributor, &item->kept, error) : ULP_OK;
+    *out = item ? item->kept.data : NULL;
     return status;
 }
 
@@ -374,6 +391,7 @@ static enum ulp_status sweep_course(struct ulp_course *course, struct ulp_arena 
                                 .budget = attributor->budget,
                                 .pool = attributor->pool,
                                 .node = add_node,
+                                .introduced = show_introduced,
                                 .open = open_step,
                                 .close = close_step,
                                 .context = course};

@@ -39,8 +39,8 @@ struct ulp_owed {
 
 /* One lane in the current sample. */
 struct ulp_attributed {
-    /* by slot of the main graph: (P + R) / 2, integers R's; the data is that of kept[], where P - R
-     * follows, as floats */
+    /* by slot of the main graph: (P + R) / 2, integers but amounts R's; the data is that of kept[],
+     * where P - R follows, as floats */
     struct ulp_tensor *values;
     struct ulp_attributed_bytes *kept;
     const float **differences;          /* by slot: P - R, while it is in memory */
@@ -99,6 +99,7 @@ struct ulp_attributor {
     bool difference; /* the targets are the terms of one number */
     bool each;       /* each target is a group, explained by itself; else all are one */
     bool *wanted;    /* by slot: its error is kept */
+    bool *amounts;   /* by slot: integers that are amounts (run/pass/amounts.h), kept as floats */
     struct ulp_attributed *lanes;
     size_t lane_count;
     size_t kept_bytes, kept_max; /* in memory */

@@ -26,7 +26,10 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
     struct ulp_attributed *lane = course->lane;
     const size_t bytes = introduced->count * sizeof *cotangents;
     void *memory;
+    const struct ulp_plan_node *where = &attributor->plan->nodes[node];
     if (!attributor->causes || !(fabs(gain) >= MATTERS) ||
+        (where->block == attributor->plan->main &&
+         attributor->amounts[where->step->outputs[introduced->position]]) ||
         (!attributor->folder && attributor->kept_bytes + bytes > attributor->kept_max))
         return ULP_OK;
     enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof(struct ulp_owed),

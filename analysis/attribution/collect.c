@@ -127,11 +127,12 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
 {
     struct ulp_tensor *value = &lane->values[slot];
     struct ulp_attributed_bytes *kept = &lane->kept[slot];
-    const bool floats = ulp_element_is_float(reference->element);
+    const bool integers = !ulp_element_is_float(reference->element),
+               floats = !integers || attributor->amounts[slot];
     enum ulp_status status = ULP_OK;
     if (floats)
-        status = ulp_tensor_describe(value, reference->type, ULP_ELEMENT_F32, 0, reference->rank,
-                                     reference->dims, error);
+        status = ulp_tensor_describe(value, integers ? ULP_TYPE_FLOAT : reference->type,
+                                     ULP_ELEMENT_F32, 0, reference->rank, reference->dims, error);
     else
         *value = ulp_tensor_view(reference);
     value->data = NULL;
@@ -162,6 +163,10 @@ static enum ulp_status form_introduced(struct ulp_attributor *attributor,
     struct ulp_tensor stored;
     enum ulp_status status = form_difference(attributor, &job, error);
     lane->nonfinite |= job.unequal;
+    if (!ulp_element_is_float(own->element)) { /* amounts are not rounded again */
+        memcpy(out + own->count, out, own->count * sizeof *out);
+        return status;
+    }
     if (status == ULP_OK)
         status = ulp_lane_format(arithmetic, own->type, &format, error);
     if (status == ULP_OK)
@@ -219,18 +224,19 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
     const struct ulp_tensor *reference = event->values[o].entire;
     struct ulp_attributed *lane = &attributor->lanes[l - 1];
+    const int slot = node->step->outputs[event->output_positions[o]];
+    const bool main = node->block == attributor->plan->main;
     enum ulp_status status = ULP_OK;
     if (!ulp_tensor_same_shape(value->entire, reference) ||
         !ulp_tensor_same_shape(value->entire, value->here)) {
         lane->reason = diverged;
         return ULP_OK;
     }
-    if (!ulp_element_is_float(reference->element))
+    if (!ulp_element_is_float(reference->element) && !(main && attributor->amounts[slot]))
         lane->decided[event->index] |= !same_integers(value->entire, reference);
     else
         status = keep_introduced(attributor, lane, event, l, o, error);
-    const int slot = node->step->outputs[event->output_positions[o]];
-    if (status == ULP_OK && !lane->reason && node->block == attributor->plan->main)
+    if (status == ULP_OK && !lane->reason && main)
         status = keep_value(attributor, lane, slot, value->entire, reference,
                             attributor->wanted[slot], error);
     return status;

@@ -179,6 +179,30 @@ static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane
     return constant != NULL;
 }
 
+/* Does it decide by rounding to steps of a scale? */
+static bool quantises(const struct ulp_audit_node *node)
+{
+    return strstr(node->op, "QuantizeLinear") && node->decision > node->share;
+}
+
+/* "; 98 % of it are quantised values that come out a step otherwise, most at node 4 q
+ * (QuantizeLinear)": errors below a step, which arrive from everywhere, decide these. */
+static void add_steps(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *most)
+{
+    double steps = 0;
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (quantises(&lane->nodes[n])) {
+            steps += lane->nodes[n].decision;
+            count++;
+        }
+    ulp_text_show(out,
+                  "; quantised values that come out a step otherwise cause %.0f %% of it, most at "
+                  "node %zu %s (%s), one of %zu such nodes",
+                  100 * ulp_math_min(steps, 1), most->index, most->name, most->op, count);
+}
+
 /* "; node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained,
  * which --output may have asked for. `what` it is of the output that the sentence began with. */
 static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
@@ -234,7 +258,9 @@ static void add_source(struct ulp_text *out, const struct ulp_audit_lane *lane,
     double most;
     const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane, &most),
                                 *change = cause ? NULL : find_change(lane, worst, most);
-    if (cause)
+    if (cause && quantises(cause))
+        add_steps(out, lane, cause);
+    else if (cause)
         add_cause(out, lane, cause, worst->name, "it");
     else if (change)
         ulp_text_show(

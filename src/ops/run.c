@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/call.h"
 #include "ops/infer.h"
+#include "ops/product/quantize_rows.h"
 #include "ops/trace/trace.h"
 
 static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *error)
@@ -185,6 +186,10 @@ enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)
     if (status != ULP_OK)
         return ulp_call_close(call, status, error);
     status = ulp_call_open(call, &temporaries, error);
+    if (status == ULP_OK && call->trace && ulp_trace_passes_steps(call->trace) &&
+        ulp_is_quantizer(op))
+        status =
+            ulp_call_describe(call, 0, ULP_TYPE_FLOAT, call->in[0]->rank, call->in[0]->dims, error);
     if (status == ULP_OK && !op->allocates)
         status = allocate_outputs(call, error);
     if (status == ULP_OK && (op->allocates || !is_all_empty(call)))

@@ -17,6 +17,16 @@ enum ulp_status ulp_quantize_type(const struct ulp_call *call, enum ulp_type fal
 /* The result has the type of the scale, unless output_dtype names one. */
 enum ulp_status ulp_dequantize_infer(struct ulp_call *call, struct ulp_error *error);
 
+/* Rows of ULP_QUANTIZE, and of ULP_DEQUANTIZE and its like. */
+static inline bool ulp_is_quantizer(const struct ulp_operator *op)
+{
+    return op->rows == ulp_quantize_rows && op->quantizes;
+}
+static inline bool ulp_is_dequantizer(const struct ulp_operator *op)
+{
+    return op->rows == ulp_quantize_rows && !op->quantizes;
+}
+
 #define ULP_QUANTIZE                                                                       \
     .quantizes = true, .inputs = "x:* y_scale:p y_zero_point:*?=0", .outputs = "y",        \
     .check = ulp_quantize_check, .rows = ulp_quantize_rows, .derived = "integer low high", \

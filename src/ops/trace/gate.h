@@ -97,6 +97,7 @@ struct ulp_trace {
     double *values, *cotangents;
     size_t count, capacity;
     struct ulp_trace_kept_adjoint *kept;
+    bool passes_steps;
 };
 
 /* trace_names.c: room for `count` more numbers; memory until the trace is cleared, zeroed. */

@@ -159,7 +159,8 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
     return ULP_OK;
 }
 
-/* Types of 8 bits and less are quantised values: steps, which follow no input (ulp_call_convert). */
+/* Types of 8 bits and less are quantised values: steps, which follow no input (ulp_call_convert).
+ */
 static bool is_named_float(const struct ulp_operand *output)
 {
     return output->tensor && output->tensor->element == ULP_ELEMENT_F64 &&

@@ -29,6 +29,11 @@ void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor);
 /* Is any element a name? */
 bool ulp_trace_is_named(const struct ulp_tensor *tensor);
 
+/* From now on QuantizeLinear gives the steps that it rounds, as floats, so that derivatives pass.
+ */
+void ulp_trace_pass_steps(struct ulp_trace *trace);
+bool ulp_trace_passes_steps(const struct ulp_trace *trace);
+
 /* The gates, for ops/call/formula.c. */
 enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
                                struct ulp_error *error);

@@ -119,6 +119,16 @@ const struct ulp_trace_mark *ulp_trace_remembered(const struct ulp_trace *trace)
     return trace->first_mark;
 }
 
+void ulp_trace_pass_steps(struct ulp_trace *trace)
+{
+    trace->passes_steps = true;
+}
+
+bool ulp_trace_passes_steps(const struct ulp_trace *trace)
+{
+    return trace->passes_steps;
+}
+
 bool ulp_trace_is_named(const struct ulp_tensor *tensor)
 {
     const double *names = tensor->data;

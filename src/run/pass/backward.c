@@ -3,9 +3,12 @@
 #include <math.h>
 
 #include "base/memory/alloc.h"
+#include "number/function/math.h"
 #include "base/error.h"
+#include "ops/product/quantize_rows.h"
 #include "ops/trace/trace.h"
 #include "run/lane.h"
+#include "run/pass/amounts.h"
 
 /* Outputs of a node inside a body whose cotangents are reported. */
 #define POSITIONS 8
@@ -261,6 +264,60 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
     return status;
 }
 
+/* The least and the largest amount of a type. */
+static enum ulp_status find_limits(enum ulp_type type, double *low, double *high,
+                                   struct ulp_error *error)
+{
+    struct ulp_format format;
+    if (!ulp_type_is_float(type)) {
+        ulp_integer_range(type, low, high);
+        return ULP_OK;
+    }
+    const enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, &format, error);
+    *high = status == ULP_OK ? format.max_finite : INFINITY;
+    *low = -*high;
+    return status;
+}
+
+/* Quantised amounts: an error of a step and more is handed on by the slope of the chord between
+ * both ends, clipping included. Smaller ones cross a step by chance, with the derivative of the
+ * scale on average, where the amounts are not at the end of their type; all together they hand on
+ * no more than was crossed, and the rest of that is a decision. */
+static enum ulp_status cross_steps(const struct ulp_reverse *sweep, const struct ulp_step *step,
+                                   const struct handed *handed, struct ulp_error *error)
+{
+    const int in = step->inputs[0], out = step->outputs[0];
+    const float *way = sweep->errors[in], *crossed = sweep->errors[out], *introduced = NULL,
+                *amounts = sweep->values[out].data;
+    const double *cotangents = sweep->cotangents[out];
+    const size_t count = sweep->values[in].count;
+    double *owed = handed->owed[0], low, high, passed = 0, passes = 0;
+    if (!owed || !cotangents || !amounts || sweep->values[out].element != ULP_ELEMENT_F32)
+        return ULP_OK;
+    enum ulp_status status =
+        find_limits(sweep->plan->main->slots[out].shape.type, &low, &high, error);
+    if (status == ULP_OK && way && crossed)
+        status = sweep->introduced(sweep->context, step, &introduced, error);
+    for (int pass = 0; pass < 2 && status == ULP_OK; pass++)
+        for (size_t i = 0; i < count; i++) {
+            const double steps = way ? (double)way[i] : 0,
+                         carried = (crossed ? (double)crossed[i] : 0) -
+                                   (introduced ? (double)introduced[i] : 0);
+            if (steps != 0 && fabs(owed[i] * steps) >= fabs(cotangents[i])) {
+                owed[i] = pass ? cotangents[i] * carried / steps : owed[i];
+            } else if (pass) {
+                owed[i] *=
+                    way && passes != 0 ? ulp_math_max(0, ulp_math_min(1, passed / passes)) : 1;
+            } else {
+                if ((double)amounts[i] <= low || (double)amounts[i] >= high)
+                    owed[i] = 0;
+                passes += owed[i] * steps;
+                passed += cotangents[i] * carried;
+            }
+        }
+    return status;
+}
+
 static enum ulp_status hand_on(const struct ulp_reverse *sweep, const struct ulp_step *step,
                                const struct handed *handed, struct ulp_error *error)
 {
@@ -279,6 +336,23 @@ static enum ulp_status hand_on(const struct ulp_reverse *sweep, const struct ulp
     return status;
 }
 
+/* Of a Cast of amounts. */
+static enum ulp_status copy_cotangents(const struct ulp_reverse *sweep, const struct ulp_step *step,
+                                       struct handed *handed, struct ulp_error *error)
+{
+    const size_t count = sweep->values[step->outputs[0]].count;
+    void *owed;
+    const enum ulp_status status =
+        ulp_allocate(&owed, count, sizeof(double), sweep->budget, "cotangents", error);
+    if (status != ULP_OK)
+        return status;
+    if (count)
+        memcpy(owed, sweep->cotangents[step->outputs[0]], count * sizeof(double));
+    handed->owed[0] = owed;
+    handed->derived = true;
+    return ULP_OK;
+}
+
 /* introduced: of the step's own outputs. */
 static enum ulp_status reverse_step(struct course *course, const struct ulp_step *step,
                                     double introduced, struct ulp_error *error)
@@ -290,16 +364,21 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
         return status;
     struct handed handed = {.owed =
                                 ulp_arena_take(arena, step->input_count + 1, sizeof *handed.owed)};
+    const bool cast = ulp_casts_amounts(sweep->plan->main, step) &&
+                      ulp_element_is_float(sweep->values[step->inputs[0]].element);
     double entire = 0, wanted = 0;
     for (size_t o = 0; sweep->errors && o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             entire += multiply(sweep->cotangents[step->outputs[o]], sweep->errors[step->outputs[o]],
                                sweep->values[step->outputs[o]].count);
-    status = handed.owed ? reverse_at(course, step, 0, 1, &handed, &introduced, error)
-                         : ulp_out_of_memory(error);
+    status = !handed.owed ? ulp_out_of_memory(error)
+             : cast       ? copy_cotangents(sweep, step, &handed, error)
+                          : reverse_at(course, step, 0, 1, &handed, &introduced, error);
+    if (status == ULP_OK && ulp_is_quantizer(step->bound.op))
+        status = cross_steps(sweep, step, &handed, error);
     if (status == ULP_OK && sweep->errors) {
         wanted = entire - introduced;
-        if (handed.derived && !step->bound.blocks &&
+        if (handed.derived && !step->bound.blocks && !ulp_is_quantizer(step->bound.op) &&
             fabs(wanted - measure_handed(sweep, step, &handed)) > CURVED)
             status = refine(course, step, arena, wanted, &handed, error);
     }
@@ -333,6 +412,8 @@ enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweep, struct ulp_erro
         status =
             ulp_lane_create(&course.lane, &course.mix, block, sweep->budget, sweep->pool, error);
     course.lane.trace = course.trace;
+    if (status == ULP_OK)
+        ulp_trace_pass_steps(course.trace);
     for (size_t s = block->step_count; s-- > 0 && status == ULP_OK;) {
         const struct ulp_step *step = &block->steps[s];
         if (!step->folded && is_owed(sweep, step)) {

@@ -14,8 +14,8 @@ typedef enum ulp_status ulp_reverse_fn(void *context, size_t node, size_t execut
 
 struct ulp_reverse {
     const struct ulp_plan *plan;
-    /* by slot of the main graph: where derivatives are taken. Floats of any element; data NULL:
-     * constants, and what no node needs */
+    /* by slot of the main graph: where derivatives are taken. Floats of any element, also in place
+     * of quantised amounts (amounts.h); data NULL: constants, and what no node needs */
     const struct ulp_tensor *values;
     /* by slot: the values' errors, `values` being the middle between both ends. NULL: derivatives
      * are taken at `values` alone, and there are no remainders */
@@ -32,6 +32,10 @@ struct ulp_reverse {
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     ulp_reverse_fn *node;
+    /* what the step has introduced at output 0, valid until close; *out NULL: nothing. Where there
+     * are errors */
+    enum ulp_status (*introduced)(void *context, const struct ulp_step *step, const float **out,
+                                  struct ulp_error *error);
     /* Before a step is gone back over, and after: its values are brought into memory, and may leave
      * it. Their shapes are always there. */
     enum ulp_status (*open)(void *context, const struct ulp_step *step, struct ulp_error *error);

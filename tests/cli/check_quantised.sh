@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Shares through QuantizeLinear and DequantizeLinear: a node in front of three pairs has its share, of errors that clipping takes nothing is left
+# upstream, and where all errors are below a step decisions make the whole.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: shares through Q/DQ are not checked"; exit 77; }
+PYTHONPATH=$source/examples "$python" - "$program" <<'END' || failed=1
+import json
+import subprocess
+import sys
+
+import numpy as np
+from onnx_writer import node, write_model
+
+turn = np.random.default_rng(3)
+failures = 0
+
+
+def network(path, offset, scale, moved=False):
+    """Three products with pairs around them; `offset` is added and taken away before the first pair, which FP16 rounds to 2^-10 of it."""
+    nodes, constants = [], {"zero": np.int8(0), "offset": np.float32(offset)}
+
+    def pair(x, name, size):
+        constants[name + "_s"] = np.float32(size)
+        nodes.append(node("QuantizeLinear", f"{x} {name}_s zero", name + "_q", name + "_Q"))
+        read = name + "_q"
+        if moved:  # integers that are moved and cast are amounts still
+            nodes.append(node("Transpose", read, name + "_t", name + "_T", perm=[1, 0]))
+            nodes.append(node("Transpose", name + "_t", name + "_b", name + "_B", perm=[1, 0]))
+            nodes.append(node("Cast", name + "_b", name + "_c", name + "_C", to=3))
+            read = name + "_c"
+        nodes.append(node("DequantizeLinear", f"{read} {name}_s zero", name + "_d", name + "_DQ"))
+        return name + "_d"
+
+    nodes += [node("Add", "x offset", "up", "culprit"), node("Sub", "up offset", "down", "back")]
+    value = pair("down", "a0", scale)
+    for k in (1, 2):
+        constants[f"w{k}"] = (turn.normal(size=(64, 64)) / 8).astype("f")
+        nodes.append(node("MatMul", f"{value} w{k}", f"m{k}", f"mm{k}"))
+        value = pair(f"m{k}", f"a{k}", scale)
+    nodes.append(node("ReduceMean", value, "y", "mean", axes=[1], keepdims=0))
+    write_model(path, nodes, {"x": [16, 64]}, ["y"], constants, opset=13)
+
+
+def audit(path, arithmetic):
+    subprocess.run([sys.argv[1], "audit", path, "-i", "x.npz", "-a", arithmetic, "-q", "-t", "1", "-o", "r"], check=True, stdout=subprocess.DEVNULL)
+    with open("r/report.json") as file:
+        lane = json.load(file)["lanes"][0]
+    return lane, {record["name"]: record for record in lane["nodes"]}
+
+
+def claim(true, what):
+    global failures
+    if not true:
+        failures += 1
+        print("FAIL", what)
+
+
+np.savez("x.npz", x=turn.normal(size=(16, 64)).astype("f"))
+for moved in (False, True):
+    # FP16 rounds 1000 + x to 1/2: 25 steps of 0.02. The products' errors are 2^-11 of values of about 1, a 40th of a step.
+    network("far.onnx", 1000, .02, moved)
+    lane, nodes = audit("far.onnx", "fp16")
+    claim("node 0 culprit (Add) causes 9" in lane["verdict"] or "node 0 culprit (Add) causes 100" in lane["verdict"], lane["verdict"])
+    claim(abs(lane["attribution"]["sum"] - 1) <= .02, f"the sum of shares is {lane['attribution']['sum']}")
+    claim(nodes["culprit"]["share"] >= .9, f"the culprit's share is {nodes['culprit']['share']}")
+    # without it errors are far below a step: what crosses one does by chance
+    network("near.onnx", 0, .02, moved)
+    lane, nodes = audit("near.onnx", "fp16")
+    claim("quantised values that come out a step otherwise cause" in lane["verdict"], lane["verdict"])
+    claim(abs(lane["attribution"]["sum"] - 1) <= .02, f"the sum with decisions is {lane['attribution']['sum']}")
+    claim(lane["attribution"]["decisions"] >= .8, f"decisions are {lane['attribution']['decisions']}")
+# values above 1 where 0.254 is the largest, clipped at both ends: nothing of the culprit is left, nor handed on
+np.savez("x.npz", x=(1 + abs(turn.normal(size=(16, 64)))).astype("f"))
+network("clipped.onnx", 1000, .002)
+lane, nodes = audit("clipped.onnx", "fp16")
+claim(abs(nodes["culprit"].get("share") or 0) <= 1e-3, f"what is clipped has a share of {nodes['culprit'].get('share')}")
+sys.exit(failures > 0)
+END
+exit $failed
