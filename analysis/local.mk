@@ -15,6 +15,7 @@ include analysis/tolerance/local.mk
 include analysis/prove/local.mk
 include analysis/engine/local.mk
 include analysis/extract/local.mk
+include analysis/doctor/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/html/local.mk

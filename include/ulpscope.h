@@ -8,7 +8,8 @@
  * by side), timings.h (where the time goes), audit.h (the audit), compare.h (recordings beside
  * the truth), search.h (what to keep in a wider arithmetic, the fewest bits for each layer),
  * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
- * prove.h (what cannot), lint.h (what a graph is known to lose), tolerance.h (what an arithmetic
+ * prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these in
+ * one walk), verdict.h (fine, borderline, broken), tolerance.h (what an arithmetic
  * can meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look
  * at), outputs.h (several files or none). The library never prints, aborts or exits.
  *
@@ -32,6 +33,7 @@
 #include <ulpscope/timings.h>
 #include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
+#include <ulpscope/verdict.h>
 #include <ulpscope/compare.h>
 #include <ulpscope/target.h>
 #include <ulpscope/lint.h>
@@ -43,6 +45,7 @@
 #include <ulpscope/engine.h>
 #include <ulpscope/extract.h>
 #include <ulpscope/overflow.h>
+#include <ulpscope/doctor.h>
 #include <ulpscope/prove.h>
 #include <ulpscope/report.h>
 #include <ulpscope/html.h>

@@ -38,10 +38,11 @@ FILES = {
     "analysis/tolerance/tolerance_fields.c": ["ulp_tolerance"],
     "analysis/fit/fit_fields.c": ["ulp_fit"],
     "analysis/study/study_fields.c": ["ulp_study"],
+    "analysis/doctor/doctor_fields.c": ["ulp_doctor"],
 }
 DECLARED = "analysis/writing/structs.h"
 # pages with tables of members between these lines
-PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md", "doc/plan.md", "doc/study.md", "doc/compare.md"]
+PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md", "doc/plan.md", "doc/study.md", "doc/compare.md", "doc/doctor.md"]
 MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {

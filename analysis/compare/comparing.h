@@ -10,6 +10,7 @@
 #ifndef ULP_ANALYSIS_COMPARE_COMPARING_H
 #define ULP_ANALYSIS_COMPARE_COMPARING_H
 
+#include <jansson.h>
 #include <math.h>
 
 #include <ulpscope/compare.h>
@@ -223,6 +224,9 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
 enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, size_t tensor,
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
+
+/* comparison_json.c: the result as a document; NULL: out of memory. */
+json_t *ulp_comparison_document(const struct ulp_comparison *comparison);
 
 /* cause/cause.c: fills in out->files[file].cause. */
 enum ulp_status ulp_compare_cause(struct ulp_comparing *comparing, size_t file,

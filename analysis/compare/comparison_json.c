@@ -4,6 +4,7 @@
 #include <ulpscope.h>
 
 #include "analysis/audit/audit_json.h"
+#include "analysis/compare/comparing.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/folder.h"
@@ -89,7 +90,7 @@ static void add_first(struct ulp_json_writer *writer, const void *compared, cons
     ulp_json_struct(writer, "cause", &ulp_struct_cause, &first->cause, &value_how);
 }
 
-static json_t *make_document(const struct ulp_comparison *comparison)
+json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_comparison, add_first, NULL},
                                                  {&ulp_struct_compared_tensor, add_values, NULL}};
@@ -105,7 +106,7 @@ enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, co
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_report_write_json(make_document(comparison), folder, "compare.json", error);
+    return ulp_report_write_json(ulp_comparison_document(comparison), folder, "compare.json", error);
 }
 
 enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, const char *path,
@@ -113,5 +114,5 @@ enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, con
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_html_write_root("compare", make_document(comparison), path, error);
+    return ulp_html_write_root("compare", ulp_comparison_document(comparison), path, error);
 }

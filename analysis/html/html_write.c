@@ -51,6 +51,11 @@ static void put_verdicts(struct ulp_text *out, const json_t *root)
     size_t l;
     ulp_text_add(out, "<noscript><p>This report is drawn by the script in it, which is not run "
                       "here.</p>");
+    if (*find_text(root, "verdict")) {
+        ulp_text_add(out, "<p>");
+        put_html(out, find_text(root, "verdict"));
+        ulp_text_add(out, "</p>");
+    }
     json_array_foreach(json_object_get(root, "lanes"), l, lane)
     {
         if (!*find_text(lane, "verdict"))

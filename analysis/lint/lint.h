@@ -5,6 +5,7 @@
 #ifndef ULP_ANALYSIS_LINT_H
 #define ULP_ANALYSIS_LINT_H
 
+#include <jansson.h>
 #include <string.h>
 #include <ulpscope/lint.h>
 
@@ -104,6 +105,9 @@ extern const size_t ulp_lint_row_count;
 /* A finding of the rule that runs; place.node and value may be NULL. */
 void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
                   const char *format, ...) ULP_PRINTF(4, 5);
+
+/* lint_json.c: the result as a document; NULL: out of memory. */
+json_t *ulp_lint_document(const struct ulp_lint_result *result);
 
 /* view.c */
 enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error);

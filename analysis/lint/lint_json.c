@@ -27,7 +27,7 @@ static void add_targets(struct ulp_json_writer *writer, const void *result, cons
                  make_targets(((const struct ulp_lint_result *)result)->targets));
 }
 
-static json_t *make_document(const struct ulp_lint_result *result)
+json_t *ulp_lint_document(const struct ulp_lint_result *result)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_lint_result, add_targets, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
@@ -139,7 +139,7 @@ enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const 
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_json_write(make_document(result), path, error);
+    return ulp_json_write(ulp_lint_document(result), path, error);
 }
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
@@ -155,5 +155,5 @@ enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_html_write_root("lint", make_document(result), path, error);
+    return ulp_html_write_root("lint", ulp_lint_document(result), path, error);
 }

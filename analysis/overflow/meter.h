@@ -4,6 +4,7 @@
 
 #include <ulpscope/overflow.h>
 
+#include <jansson.h>
 #include <math.h>
 
 #include "ops/probe.h"
@@ -126,6 +127,9 @@ void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *
 /* After all samples. */
 void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
                         struct ulp_overflow_lane *to);
+
+/* overflow_json.c: the result as a document; NULL: out of memory. */
+json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast);
 
 /* extreme.c: of the samples' largest values. Equal arguments give equal results. */
 enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double limit,

@@ -5,6 +5,7 @@
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
+#include "analysis/overflow/meter.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
@@ -21,7 +22,7 @@ static const char *name_node(const void *context, size_t index)
     return "";
 }
 
-static json_t *make_document(const struct ulp_overflow_forecast *forecast)
+json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
 {
     static const struct ulp_json_hook hooks[] = {
         {&ulp_struct_unjudged_list, NULL, ulp_json_put_unjudged}};
@@ -38,7 +39,7 @@ enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_report_write_json(make_document(forecast), folder, "overflow.json", error);
+    return ulp_report_write_json(ulp_overflow_document(forecast), folder, "overflow.json", error);
 }
 
 enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast, const char *path,
@@ -46,5 +47,5 @@ enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast, 
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_html_write_root("overflow", make_document(forecast), path, error);
+    return ulp_html_write_root("overflow", ulp_overflow_document(forecast), path, error);
 }

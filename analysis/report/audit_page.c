@@ -32,16 +32,20 @@ static json_t *make_head(const struct ulp_audit *audit)
     return head;
 }
 
+struct ulp_html_report ulp_report_page(const struct ulp_audit *audit)
+{
+    return (struct ulp_html_report){"audit", make_head(audit), put_audit, audit};
+}
+
 enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
                                 struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    json_t *head = make_head(audit);
-    const struct ulp_html_report report = {"audit", head, put_audit, audit};
+    const struct ulp_html_report report = ulp_report_page(audit);
     const enum ulp_status status =
-        head ? ulp_html_write(&report, 1, path, error) : ulp_out_of_memory(error);
-    json_decref(head);
+        report.root ? ulp_html_write(&report, 1, path, error) : ulp_out_of_memory(error);
+    json_decref(report.root);
     return status;
 }
 
@@ -50,7 +54,8 @@ enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
 /* The files in a folder, in the order of the page; a report is of the kind whose member it has. */
 static const struct {
     const char *kind, *file, *member;
-} known[] = {{"audit", "report.json", "peak_bytes"},
+} known[] = {{"doctor", "doctor.json", "causes"},
+             {"audit", "report.json", "peak_bytes"},
              {"bits", "bits.json", "uniforms"}, /* a plan, too, and of layers */
              {"plan", "plan.json", "keep"},
              {"overflow", "overflow.json", "scanned_count"},

@@ -22,6 +22,10 @@ enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const 
 /* report_verdict.c: a sentence or two about one arithmetic, on one line. */
 void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                         struct ulp_text *out);
+/* "node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained, which
+ * --output may have asked for. `what` it is of the output of that name. */
+void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *cause, const char *output, const char *what);
 /* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
 

@@ -4,9 +4,12 @@
 
 #include <ulpscope.h>
 
+#include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 
 /* What the terminal says first of the arithmetic, and what to try next. */
 json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane);
+/* audit_page.c: its part of a page; root NULL: out of memory. */
+struct ulp_html_report ulp_report_page(const struct ulp_audit *audit);
 
 #endif

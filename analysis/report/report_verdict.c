@@ -203,16 +203,14 @@ static void add_steps(struct ulp_text *out, const struct ulp_audit_lane *lane,
                   100 * ulp_math_min(steps, 1), most->index, most->name, most->op, count);
 }
 
-/* "; node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained,
- * which --output may have asked for. `what` it is of the output that the sentence began with. */
-static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
+void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *cause, const char *output, const char *what)
 {
     const double part = largest_part(cause);
     const bool decides = cause->decision > cause->share;
     const char *explained = lane->attribution.output;
     const bool other = explained && strcmp(explained, output) != 0;
-    ulp_text_show(out, "; node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
+    ulp_text_show(out, "node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
     if (part <= MANY)
         ulp_text_show(out, "%.0f %% of ", 100 * part);
     else
@@ -225,6 +223,13 @@ static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
     add_part(out, lane, part);
     if (part <= 1.005 && !decides && part < CAUSE_OF_ALL)
         add_common_cause(out, lane);
+}
+
+static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *cause, const char *output, const char *what)
+{
+    ulp_text_add(out, "; ");
+    ulp_report_cause(out, lane, cause, output, what);
 }
 
 /* A part of the worst output's relative error from which a node is as far off, and one below which

@@ -45,7 +45,7 @@ static void add_search(struct ulp_json_writer *writer, const void *search, const
     ulp_json_member(writer, &ulp_struct_search, "layers", found, &how);
 }
 
-static json_t *search_json(const struct ulp_search *found)
+json_t *ulp_search_document(const struct ulp_search *found)
 {
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_search, add_search, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
@@ -57,7 +57,7 @@ static json_t *search_json(const struct ulp_search *found)
 static enum ulp_status write_json(const struct ulp_search *found, struct ulp_text *out,
                                   struct ulp_error *error)
 {
-    return ulp_json_put_document(search_json(found), out, "plan.json", error);
+    return ulp_json_put_document(ulp_search_document(found), out, "plan.json", error);
 }
 
 static bool is_plan(const struct ulp_search *found)
@@ -129,5 +129,5 @@ enum ulp_status ulp_search_html(const struct ulp_search *found, const char *path
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_html_write_root(found->by_node ? "plan" : "bits", search_json(found), path, error);
+    return ulp_html_write_root(found->by_node ? "plan" : "bits", ulp_search_document(found), path, error);
 }

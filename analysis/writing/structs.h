@@ -26,6 +26,8 @@ extern const struct ulp_struct ulp_struct_compared_tensor;
 extern const struct ulp_struct ulp_struct_compared_value;
 extern const struct ulp_struct ulp_struct_comparison;
 extern const struct ulp_struct ulp_struct_divergence;
+extern const struct ulp_struct ulp_struct_doctor;
+extern const struct ulp_struct ulp_struct_doctor_cause;
 extern const struct ulp_struct ulp_struct_expected_error;
 extern const struct ulp_struct ulp_struct_extreme;
 extern const struct ulp_struct ulp_struct_finding;

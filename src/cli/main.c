@@ -21,6 +21,8 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"demo", command_demo, "audit the example that the program carries, and show the page"},
+    {"doctor", command_doctor,
+     "say whether a model comes out right where it is to run, and if not, why"},
     {"audit", command_audit,
      "compare arithmetics with a reference, node by node: which layer loses accuracy"},
     {"merge", command_merge, "put the shards of an audit together"},
@@ -57,9 +59,10 @@ static const char purpose[] =
     "and what to keep in FP32: computed on a plain CPU, beside an arbitrary-precision reference.";
 static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed or cannot be\n"
-    "judged (NaN, nothing to compare), the lint found an error, no plan meets a tolerance, the\n"
-    "tolerance of --check is not met, --fail-if-worse found something, a recording is not\n"
-    "explained, a product's bits fit nothing, or a conformance case or the selftest failed;\n"
+    "judged (NaN, nothing to compare), the doctor does not call it fine, the lint found an error,\n"
+    "no plan meets a tolerance, the tolerance of --check is not met, --fail-if-worse found\n"
+    "something, a recording is not explained, a product's bits fit nothing, or a conformance case\n"
+    "or the selftest failed;\n"
     "2 wrong usage, or an output that is read, too, or a symbolic link;\n"
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
     "reached; 6 the time of --max-time is over.";

@@ -37,6 +37,7 @@ gate() {
         ;;
     tolerance) "$program" tolerance "$model" -i "$inputs" -a fp16 -q --check atol=1 "$@" ;;
     overflow) "$program" overflow "$model" -i "$inputs" -q --fail-on overflows "$@" ;;
+    doctor) "$program" doctor "$model" -i "$inputs" -q "$@" ;;
     scan) # the second sample is seen in FP32 alone
         rm -rf folder
         mkdir folder && cp "${first:-good.npz}" folder/a.npz && cp "$inputs" folder/b.npz &&
@@ -49,7 +50,7 @@ gate() {
         ;;
     esac
 }
-GATES="audit nonfinite junit plan bits compare diff tolerance overflow"
+GATES="audit nonfinite junit plan bits compare diff tolerance overflow doctor"
 HELD="plan-held bits-held scan"
 
 for command in $GATES $HELD; do
@@ -67,7 +68,7 @@ for command in $GATES; do
     shut "$command: one of two outputs is empty" "e'?[ :(].*" "has no element to compare" gate $command part.onnx part_empty.npz
     expect 0 "$command: decided alike" gate $command decided.onnx far.npz
 done
-for command in audit nonfinite junit plan bits diff tolerance overflow; do
+for command in audit nonfinite junit plan bits diff tolerance overflow doctor; do
     shut "$command: no output" "" "there is no output to compare" gate $command mute.onnx good.npz
     shut "$command: nothing computes the output" "" "no node computes one" gate $command given.onnx good.npz
 done
@@ -98,7 +99,7 @@ for bad in empty undefined; do
         cp zero.npz several/b.npz
         reason="has no finite element to compare" graph=ratio.onnx
     fi
-    for command in audit nonfinite junit plan bits overflow diff; do
+    for command in audit nonfinite junit plan bits overflow diff doctor; do
         shut "$command: $bad among samples" "y'?[ :(].*" "$reason" gate $command $graph several
     done
     for command in plan-held bits-held; do
@@ -107,7 +108,7 @@ for bad in empty undefined; do
     "$program" audit $graph -i several -a fp16 -q >out
     shows out "in 1 of 3 samples" "the verdict: $bad among samples"
     rm several/b.npz
-    for command in audit nonfinite junit plan bits overflow diff; do
+    for command in audit nonfinite junit plan bits overflow diff doctor; do
         expect 0 "$command: $bad among samples, without it" gate $command $graph several
     done
 done
@@ -115,6 +116,8 @@ done
 # A figure of the finite elements says nothing of the one that is not.
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
 shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz
+shut "doctor: one infinite element" "output y" "not finite" gate doctor square.onnx big.npz
+shut "doctor: a decision" "output g" "has diverged" gate doctor decided.onnx near.npz
 
 shut "tolerance: one infinite element" "at y" "not every element is finite" gate tolerance square.onnx big.npz
 # What overflows in FP64, too, is looked at again in a wider reference.
@@ -191,6 +194,7 @@ for inputs in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onn
     grep -qE "^  [^N].* keeps? .* within" out && fail "study: $inputs are within a tolerance"
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
+    plain "$program" doctor "${given[@]}" -o diagnosis --html diagnosis.html
 done
 # A constant that the format does not hold is no mask where it is an output.
 "$program" audit handed.onnx -a fp16 -q >out

@@ -81,3 +81,21 @@ npz("nothing.npz", y=((2, 4), [nan] * 8))
 # a product of matrices, and one of which nothing is a number
 npz("product.npz", a=((1, 2), (1, 2)), b=((2, 1), (3, 4)), c=((1, 1), (11,)))
 npz("product_nan.npz", a=((1, 2), (1, nan)), b=((2, 1), (3, 4)), c=((1, 1), (nan,)))
+# planted causes, each beside its mended twin (check_doctor.sh): the root of a mean square that is written out, whose square leaves FP16 from
+# 256 on; an epsilon that is zero in FP16; what is left of a difference of large numbers
+wide = {"x": ["b", 8], "w": [8, 8]}
+weights = ((8, 8), tuple(((7 * i + 3 * j) % 11 - 5) / 8 for i in range(8) for j in range(8)))
+up = node("MatMul", "x w", "h", "up")
+div = node("Div", "h r", "y", "norm/div")
+write_model("rms.onnx", [up, node("Mul", "h h", "s", "norm/square"), node("ReduceMean", "s", "m", "norm/mean", axes=[-1]),
+                         node("Sqrt", "m", "r", "norm/root"), div], wide, ["y"], opset=13)
+write_model("rms_mended.onnx", [up, node("Abs", "h", "s", "norm/abs"), node("ReduceMean", "s", "r", "norm/mean", axes=[-1]), div], wide, ["y"], opset=13)
+npz("wide.npz", x=((2, 8), tuple(200 + 40 * i for i in range(8)) + tuple(90 - 7 * i for i in range(8))), w=weights)
+for name, epsilon in ("epsilon", 1e-9), ("epsilon_mended", 1e-3):
+    write_model(name + ".onnx", [node("Relu", "x", "h", "front"), node("Constant", "", "e", "small", value_float=epsilon),
+                                 node("Add", "h e", "d", "guard"), node("Div", "h d", "y", "quotient")], x, ["y"])
+npz("zeros.npz", x=((2, 4), (0, 0, 1, 2, -3, 4, 5, 6)))
+for name, offset in ("cancels", 3000.0), ("cancels_mended", .5):
+    write_model(name + ".onnx", [node("Constant", "", "o", "offset", value_float=offset), node("Add", "x o", "far", "shift"),
+                                 node("Sub", "far o", "near", "back"), node("MatMul", "near w", "y", "head")], wide, ["y"])
+npz("fine.npz", x=((2, 8), tuple(.37 * i - 1.13 for i in range(16))), w=weights)

@@ -167,6 +167,18 @@ adapters.lint = (report) => {
   return view;
 };
 
+// ---- doctor ----
+
+adapters.doctor = (report) => {
+  const root = report.root, view = emptyView(), classes = { fine: "good", borderline: "warn" };
+  view.model = root.model_path ?? "";
+  view.title = "Doctor";
+  view.verdicts = lineVerdicts(root.verdict, () => classes[root.grade] ?? "bad");
+  view.tables = [longTable("Causes", "The most probable first.", [{ title: "reason", text: (r) => shown(r.reason) }, { title: "node", text: (r) => shown(r.node ?? "–"), class: () => "name" }, operatorColumn, { title: "cause", text: (r) => shown(r.text), class: () => "name" }, { title: "rule", text: (r) => shown(r.rule ?? "–") }, { title: "what to do", text: (r) => shown(r.fix ?? "–"), class: () => "name" }], root.causes || [], "Causes")];
+  view.how = [...sharedHow(root), ["Judged in", shown(root.arithmetic ?? "")], ["Result", shown(root.reason ?? "")], ["Remedy", shown(root.remedy ?? "none was searched, or none found")], ["To go on with", shown(root.next ?? "")]];
+  return view;
+};
+
 // ---- proof ----
 
 adapters.proof = (report) => {

@@ -314,3 +314,28 @@ void digest_lint(struct digest *digest)
     free(text);
     ulp_lint_free(&result);
 }
+
+void digest_doctor(struct digest *digest)
+{
+    struct ulp_doctor doctor;
+    size_t told = 0;
+    char *text;
+    const struct ulp_sample sample = {.name = "sample", .inputs = &inputs};
+    const struct ulp_observer observer = {.context = &told,
+                                          .node_done = see_host,
+                                          .cancelled = ask_host};
+    struct ulp_doctor_options options = {.arithmetic = "fp8-e4m3",
+                                         .thread_count = 1,
+                                         .progress = &observer};
+    CALL(ulp_arithmetic_find("mpfr:128", &options.reference, e));
+    CALL(ulp_doctor_run(model, &options, &sample, 1, &doctor, e));
+    ck_assert_uint_ge(told, 5);
+    doctor.seconds = doctor.audit->seconds = 0;
+    CALL(ulp_doctor_text(&doctor, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    CALL(ulp_doctor_write(&doctor, test_folder("diagnosis"), e));
+    CALL(ulp_doctor_html(&doctor, test_folder("diagnosis/page.html"), e));
+    add_file(digest, test_folder("diagnosis/doctor.json"));
+    ulp_doctor_free(&doctor);
+}

@@ -425,6 +425,7 @@ const struct subject subjects[] = {
     {"the fit", digest_fit},
     {"the study", digest_study},
     {"the lint", digest_lint},
+    {"the doctor", digest_doctor},
     {"the graph with types", digest_mixed},
 };
 const int subject_count = sizeof subjects / sizeof *subjects;

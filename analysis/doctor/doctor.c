@@ -1,0 +1,446 @@
+/* The walk: lint, audit, forecast, comparison, plan (ulpscope/doctor.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/doctor/doctoring.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/machine/clock.h"
+#include "graph/graph.h"
+
+/* What a plan is to meet where nothing else is asked: the bound of "fine". */
+#define FINE_DB 40.0
+
+enum { STEPS = 5 };
+
+static void begin(const struct ulp_doctoring *x, const char *step, size_t index)
+{
+    const struct ulp_doctor_options *options = x->options;
+    if (!options->begins)
+        return;
+    struct ulp_environment *paused = ulp_environment_pause();
+    options->begins(options->progress ? options->progress->context : NULL, step, index, STEPS);
+    ulp_environment_resume(paused);
+}
+
+/* ---- what it is judged in ---- */
+
+static bool declares_half(const struct ulp_model *model)
+{
+    bool half = false;
+    for (size_t v = 0; v < model->graph->value_count; v++) {
+        const struct ulp_value *value = &model->graph->values[v];
+        const enum ulp_type type = value->initializer ? value->initializer->type : value->info.type;
+        half |= type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16;
+    }
+    return half;
+}
+
+/* These lower every model, or (ort) follow declared types in their own arithmetic. */
+#define LOWERS                                                                              \
+    (ULP_TARGET_TRT8 | ULP_TARGET_ORT | ULP_TARGET_OPENVINO_CPU | ULP_TARGET_OPENVINO_GPU | \
+     ULP_TARGET_COREML_ANE | ULP_TARGET_COREML_GPU | ULP_TARGET_QNN)
+
+static enum ulp_status choose_arithmetic(const struct ulp_doctoring *x, struct ulp_arithmetic *out,
+                                         struct ulp_error *error)
+{
+    struct ulp_doctor *doctor = x->doctor;
+    const struct ulp_doctor_options *options = x->options;
+    const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
+    char name[160];
+    if (options->target && !target)
+        return ulp_target_refuse(options->target, error);
+    const char *gpu = target ? options->target + strcspn(options->target, "@") : "";
+    if (options->arithmetic)
+        snprintf(name, sizeof name, "%s", options->arithmetic);
+    else if (declares_half(x->model) && !(target && target->bit & LOWERS))
+        snprintf(name, sizeof name, "model%s", gpu);
+    else
+        snprintf(name, sizeof name, "%s%s", target ? target->lowered : "fp16", gpu);
+    doctor->arithmetic =
+        ulp_arena_copy(doctor->memory, options->engine ? options->engine->name : name);
+    return doctor->arithmetic ? ulp_arithmetic_find(name, out, error) : ulp_out_of_memory(error);
+}
+
+/* ---- steps ---- */
+
+static void *take(struct ulp_doctoring *x, size_t bytes)
+{
+    return ulp_arena_take(x->doctor->memory, 1, bytes);
+}
+
+static enum ulp_status run_lint(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    const struct ulp_doctor_options *options = x->options;
+    const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
+    const struct ulp_lint_options wanted = {.targets = target ? target->bit : 0,
+                                            .dims = options->dims,
+                                            .dim_count = options->dim_count,
+                                            .inputs =
+                                                x->sample_count ? x->samples[0].inputs : NULL};
+    struct ulp_lint_result *lint = take(x, sizeof *lint);
+    begin(x, "lint", 0);
+    if (!lint)
+        return ulp_out_of_memory(error);
+    const enum ulp_status status = ulp_lint_run(x->model, &wanted, lint, error);
+    x->doctor->lint = status == ULP_OK ? lint : NULL;
+    return status;
+}
+
+/* Behind the reference the arithmetic, and what was built. */
+static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arithmetic *arithmetic,
+                                 struct ulp_error *error)
+{
+    const struct ulp_doctor_options *options = x->options;
+    const struct ulp_engine_map_lane *engine = options->engine;
+    const struct ulp_arithmetic lanes[] = {options->reference,
+                                           engine ? engine->arithmetic : *arithmetic};
+    const struct ulp_keeps keeps[] = {{0}, engine ? engine->keeps : (struct ulp_keeps){0}};
+    const struct ulp_groups groups[] = {{0}, engine ? engine->groups : (struct ulp_groups){0}};
+    const char *const names[] = {NULL, engine ? engine->name : NULL};
+    const struct ulp_samples samples = {.count = x->sample_count, .items = x->samples};
+    const struct ulp_audit_options wanted = {.plan = {.dims = options->dims,
+                                                      .dim_count = options->dim_count,
+                                                      .keeps = engine ? keeps : NULL,
+                                                      .groups = engine ? groups : NULL,
+                                                      .names = engine ? names : NULL},
+                                             .shares = true,
+                                             .thread_count = options->thread_count,
+                                             .progress = options->progress};
+    struct ulp_audit *audit = take(x, sizeof *audit);
+    begin(x, "audit", 1);
+    if (!audit)
+        return ulp_out_of_memory(error);
+    const enum ulp_status status =
+        ulp_audit_run(x->model, lanes, 2, &samples, &wanted, audit, error);
+    if (status == ULP_OK) {
+        x->doctor->audit = audit;
+        x->lane = &audit->lanes[0];
+    }
+    return status;
+}
+
+static enum ulp_status meter_samples(const struct ulp_doctoring *x, struct ulp_plans *plans,
+                                     struct ulp_overflow_meter **meter, struct ulp_error *error)
+{
+    const struct ulp_doctor_options *options = x->options;
+    struct ulp_plan *plan = NULL;
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+        const struct ulp_plan *before = plan;
+        status = ulp_plans_choose(plans, x->samples[s].inputs, &plan, error);
+        if (status == ULP_OK && plan != before)
+            status = *meter ? ulp_overflow_meter_reshape(*meter, plan, error)
+                            : ulp_overflow_meter_create(plan, options->thread_count, meter, error);
+        if (status == ULP_OK)
+            status = ulp_overflow_meter_sample(*meter, x->samples[s].name, x->samples[s].inputs,
+                                               options->progress, error);
+    }
+    return status;
+}
+
+/* Where something overflows: why it does, and remedies on the first sample. */
+static enum ulp_status run_overflow(struct ulp_doctoring *x,
+                                    const struct ulp_arithmetic *arithmetic,
+                                    struct ulp_error *error)
+{
+    const struct ulp_doctor_options *options = x->options;
+    struct ulp_arithmetic lanes[2] = {*arithmetic, *arithmetic};
+    struct ulp_plans plans = {.model = x->model,
+                              .lanes = lanes,
+                              .lane_count = 2,
+                              .options = {.dims = options->dims, .dim_count = options->dim_count}};
+    const struct ulp_run_options run = {.thread_count = options->thread_count};
+    struct ulp_overflow_meter *meter = NULL;
+    struct ulp_overflow_forecast *forecast = take(x, sizeof *forecast);
+    bool overflows = false;
+    for (size_t n = 0; n < x->lane->node_count; n++)
+        overflows |= x->lane->nodes[n].born;
+    if (!overflows || options->engine)
+        return ULP_OK;
+    begin(x, "overflow", 2);
+    enum ulp_status status =
+        forecast ? ulp_arithmetic_find("fp64", &lanes[0], error) : ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = meter_samples(x, &plans, &meter, error);
+    if (status == ULP_OK)
+        status = ulp_overflow_meter_finish(meter, forecast, error);
+    if (status == ULP_OK && forecast->lanes[0].harmful_count)
+        status = ulp_overflow_remedies(forecast, plans.first, 0, x->samples[0].inputs, &run,
+                                       options->progress, error);
+    ulp_overflow_meter_free(meter);
+    ulp_plans_free(&plans);
+    if (status == ULP_OK)
+        x->doctor->overflow = forecast;
+    else if (forecast)
+        ulp_overflow_free(forecast);
+    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;
+}
+
+static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_arithmetic *arithmetic,
+                                   struct ulp_error *error)
+{
+    const struct ulp_doctor_options *options = x->options;
+    const struct ulp_engine_map_lane *engine = options->engine;
+    const struct ulp_compare_options wanted = {.reference = options->reference,
+                                               .arithmetics =
+                                                   engine ? &engine->arithmetic : arithmetic,
+                                               .arithmetic_count = 1,
+                                               .keeps = engine ? &engine->keeps : NULL,
+                                               .allow_nonfinite_inputs =
+                                                   options->allow_nonfinite_inputs,
+                                               .run = {.thread_count = options->thread_count},
+                                               .progress = options->progress};
+    struct ulp_comparison *comparison = take(x, sizeof *comparison);
+    if (!options->recording_count)
+        return ULP_OK;
+    begin(x, "compare", 3);
+    if (!comparison)
+        return ulp_out_of_memory(error);
+    const enum ulp_status status =
+        ulp_comparison_run(x->model, x->samples[0].inputs, options->recordings,
+                           options->recording_count, &wanted, comparison, error);
+    x->doctor->comparison = status == ULP_OK ? comparison : NULL;
+    return status;
+}
+
+/* What to keep in FP32, node by node as `ulpscope plan` searches. A search that the model or its
+ * tolerance does not allow is left out. */
+static enum ulp_status run_plan(struct ulp_doctoring *x, const struct ulp_arithmetic *arithmetic,
+                                struct ulp_error *error)
+{
+    const struct ulp_doctor_options *options = x->options;
+    char tolerance[40];
+    struct ulp_arithmetic searched = *arithmetic;
+    const char *const tolerances[] = {tolerance}, *const formats[] = {"fp32", searched.name};
+    const struct ulp_search_options wanted = {.reference = options->reference,
+                                              .formats = formats,
+                                              .format_count = 2,
+                                              .by_node = true,
+                                              .tolerances = tolerances,
+                                              .tolerance_count = 1,
+                                              .allow_nonfinite_inputs =
+                                                  options->allow_nonfinite_inputs,
+                                              .thread_count = options->thread_count,
+                                              .progress = options->progress};
+    struct ulp_search *plan = take(x, sizeof *plan);
+    enum ulp_status status = ULP_OK;
+    if (options->no_plan || options->engine || x->doctor->grade == ULP_GRADE_FINE ||
+        x->doctor->grade == ULP_GRADE_NOT)
+        return ULP_OK;
+    begin(x, "plan", 4);
+    snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g",
+             options->tolerance > 0 ? options->tolerance : FINE_DB);
+    if (!plan)
+        return ulp_out_of_memory(error);
+    if (arithmetic->fuse != ULP_FUSE_NONE)
+        status = ulp_arithmetic_change(&searched, arithmetic, "fuse=none", error);
+    if (status == ULP_OK)
+        status =
+            ulp_search_run(x->model, &wanted, x->samples, x->sample_count, NULL, 0, plan, error);
+    x->doctor->plan = status == ULP_OK ? plan : NULL;
+    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;
+}
+
+/* ---- conclusions ---- */
+
+static char *keep(struct ulp_doctoring *x, struct ulp_text *text)
+{
+    char *kept = text->failed || !text->data ? NULL : ulp_arena_copy(x->doctor->memory, text->data);
+    x->failed |= text->failed || (text->data && !kept);
+    ulp_text_free(text);
+    return kept;
+}
+
+/* The audit's verdict; what is wrong in any arithmetic, and a recording that is not explained, are
+ * beyond it. */
+static enum ulp_status judge(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    struct ulp_verdict verdict;
+    struct ulp_doctor *doctor = x->doctor;
+    const enum ulp_status status =
+        ulp_audit_judge(doctor->audit, 0, x->options->allow_nonfinite_inputs, &verdict, error);
+    if (status != ULP_OK)
+        return status;
+    doctor->grade = verdict.grade;
+    doctor->reason = ulp_arena_copy(doctor->memory, verdict.text);
+    ulp_verdict_free(&verdict);
+    return doctor->reason ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
+{
+    struct ulp_lint_rule rule;
+    if (cause->reason == ULP_DOCTOR_RECORDING)
+        return ULP_GRADE_BROKEN;
+    if (cause->reason != ULP_DOCTOR_GRAPH || !cause->rule)
+        return ULP_GRADE_FINE;
+    ulp_lint_rule((size_t)ulp_lint_rule_find(cause->rule), &rule);
+    return rule.severity == ULP_SEVERITY_ERROR ? ULP_GRADE_BROKEN : ULP_GRADE_BORDERLINE;
+}
+
+static void judge_causes(struct ulp_doctor *doctor)
+{
+    for (size_t c = 0; c < doctor->cause_count; c++)
+        if (judge_cause(&doctor->causes[c]) > doctor->grade)
+            doctor->grade = judge_cause(&doctor->causes[c]);
+}
+
+/* The first line of the plan, where it is met. */
+static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    const struct ulp_search *plan = x->doctor->plan;
+    char *text = NULL;
+    if (!plan || !(plan->met || plan->full > 1))
+        return ULP_OK;
+    const enum ulp_status status = ulp_search_text(plan, &text, error);
+    if (status != ULP_OK)
+        return status;
+    text[strcspn(text, "\n")] = '\0';
+    x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text);
+    x->failed |= !x->doctor->remedy;
+    free(text);
+    return ULP_OK;
+}
+
+/* In quotes a shell changes nothing but a quote. */
+static void add_word(struct ulp_text *out, const char *word)
+{
+    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_./,:@%+=-")] == '\0') {
+        ulp_text_add(out, " %s", word);
+        return;
+    }
+    ulp_text_add(out, " '");
+    for (; *word; word++)
+        ulp_text_add(out, *word == '\'' ? "'\\''" : "%c", *word);
+    ulp_text_add(out, "'");
+}
+
+static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
+{
+    if (x->options->target && !x->options->arithmetic &&
+        strncmp(x->doctor->arithmetic, "model", 5) != 0) {
+        ulp_text_add(out, " --for");
+        add_word(out, x->options->target);
+    } else {
+        ulp_text_add(out, " -a");
+        add_word(out, x->doctor->arithmetic);
+    }
+}
+
+/* The command to go on with: in CI where all is fine, the plan's files where there is one, else the
+ * part of the graph by itself for who has to mend it. */
+static void say_next(struct ulp_doctoring *x)
+{
+    const struct ulp_doctor *doctor = x->doctor;
+    const struct ulp_doctor_cause *first = doctor->cause_count ? doctor->causes : NULL;
+    const char *arguments = x->options->arguments ? x->options->arguments : "";
+    const double tolerance = x->options->tolerance > 0 ? x->options->tolerance : FINE_DB;
+    struct ulp_text text = {0};
+    if (doctor->grade == ULP_GRADE_FINE) {
+        ulp_text_add(&text, "ulpscope audit");
+        add_word(&text, doctor->model_path);
+        ulp_text_add(&text, "%s -a", arguments);
+        add_word(&text, doctor->arithmetic);
+        ulp_text_add(&text, " --fail-above sqnr_db=%g", tolerance);
+    } else if (doctor->plan && doctor->plan->met) {
+        ulp_text_add(&text, "ulpscope plan");
+        add_word(&text, doctor->model_path);
+        ulp_text_add(&text, "%s", arguments);
+        add_lane(&text, x);
+        ulp_text_add(&text, " --tolerance sqnr_db=%g --out plan/", tolerance);
+    } else if (first && first->reason == ULP_DOCTOR_GRAPH) {
+        ulp_text_add(&text, "ulpscope lint --explain %s", first->rule);
+    } else if (first && first->node) {
+        ulp_text_add(&text, "ulpscope extract");
+        add_word(&text, doctor->model_path);
+        add_word(&text, first->node);
+        ulp_text_add(&text, "%s --out part/", arguments);
+    } else {
+        ulp_text_add(&text, "ulpscope audit");
+        add_word(&text, doctor->model_path);
+        ulp_text_add(&text, "%s -a", arguments);
+        add_word(&text, doctor->arithmetic);
+        ulp_text_add(&text, " --html audit.html");
+    }
+    x->doctor->next = keep(x, &text);
+}
+
+static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_doctor *doctor = x->doctor;
+    const struct ulp_doctor_options *options = x->options;
+    enum ulp_status status = choose_arithmetic(x, &arithmetic, error);
+    if (status != ULP_OK)
+        return status;
+    doctor->model_path = ulp_arena_copy(doctor->memory, ulp_model_path(x->model));
+    doctor->target = options->target ? ulp_arena_copy(doctor->memory, options->target) : NULL;
+    doctor->reference = ulp_arena_copy(doctor->memory, options->reference.name);
+    doctor->sample_count = x->sample_count;
+    if (!doctor->model_path || !doctor->reference || (options->target && !doctor->target))
+        return ulp_out_of_memory(error);
+    status = run_lint(x, error);
+    if (status == ULP_OK)
+        status = run_audit(x, &arithmetic, error);
+    if (status == ULP_OK)
+        status = judge(x, error);
+    if (status == ULP_OK)
+        status = run_overflow(x, &arithmetic, error);
+    if (status == ULP_OK)
+        status = run_compare(x, &arithmetic, error);
+    if (status == ULP_OK)
+        status = run_plan(x, &arithmetic, error);
+    if (status == ULP_OK)
+        status = ulp_doctor_find_causes(x, error);
+    if (status != ULP_OK)
+        return status;
+    judge_causes(doctor);
+    status = say_remedy(x, error);
+    if (status == ULP_OK)
+        say_next(x);
+    return status == ULP_OK && x->failed ? ulp_out_of_memory(error) : status;
+}
+
+enum ulp_status ulp_doctor_run(const struct ulp_model *model,
+                               const struct ulp_doctor_options *options,
+                               const struct ulp_sample *samples, size_t sample_count,
+                               struct ulp_doctor *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const double started = ulp_seconds_now();
+    struct ulp_doctoring x = {.model = model,
+                              .options = options,
+                              .samples = samples,
+                              .sample_count = sample_count,
+                              .doctor = out};
+    *out = (struct ulp_doctor){0};
+    if (!sample_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a doctor needs a sample of inputs");
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = walk(&x, error);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_doctor_free(out);
+    return status;
+}
+
+void ulp_doctor_free(struct ulp_doctor *doctor)
+{
+    if (doctor->lint)
+        ulp_lint_free(doctor->lint);
+    if (doctor->audit)
+        ulp_audit_free(doctor->audit);
+    if (doctor->overflow)
+        ulp_overflow_free(doctor->overflow);
+    if (doctor->plan)
+        ulp_search_free(doctor->plan);
+    if (doctor->comparison)
+        ulp_comparison_free(doctor->comparison);
+    ulp_arena_free(doctor->memory);
+    *doctor = (struct ulp_doctor){0};
+}

@@ -1,0 +1,303 @@
+/* Where a wrong result comes from, by the rules of reason.def. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_overflow.h"
+#include "analysis/doctor/doctoring.h"
+#include "analysis/report/report.h"
+#include "analysis/writing/columns.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+/* From this part of the outputs' error on a node's share makes it a cause, and so many are named.
+ */
+#define SHARE_NAMED 0.2
+enum { CAUSES_EACH = 3 };
+
+const char *ulp_doctor_reason_name(enum ulp_doctor_reason reason)
+{
+    static const char *const names[ULP_DOCTOR_REASONS] = {
+#define CAUSE(reason, word, function, what) [ULP_DOCTOR_##reason] = word,
+#include "analysis/doctor/reason.def"
+    };
+    return names[reason];
+}
+
+static void add_node(struct ulp_text *text, const struct ulp_audit_node *node)
+{
+    ulp_text_show(text, "node %zu %s (%s)", node->index, node->name, node->op);
+}
+
+static bool is_named(const struct ulp_doctoring *x, const struct ulp_audit_node *node)
+{
+    bool named = false;
+    for (size_t c = 0; c < x->doctor->cause_count; c++)
+        named |= x->doctor->causes[c].index == (ptrdiff_t)node->index;
+    return named;
+}
+
+static size_t count_reason(const struct ulp_doctoring *x, enum ulp_doctor_reason reason)
+{
+    size_t count = 0;
+    for (size_t c = 0; c < x->doctor->cause_count; c++)
+        count += x->doctor->causes[c].reason == reason;
+    return count;
+}
+
+/* ---- inputs ---- */
+
+void ulp_doctor_find_inputs(struct ulp_doctoring *x)
+{
+    const struct ulp_audit *audit = x->doctor->audit;
+    for (size_t i = 0; i < audit->nonfinite_input_count && i < CAUSES_EACH; i++) {
+        const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
+        struct ulp_text text = {0};
+        if (x->options->allow_nonfinite_inputs)
+            return;
+        ulp_text_show(&text, "input %s holds %zu value%s not finite, in sample %s", input->name,
+                      input->count, input->count == 1 ? " that is" : "s that are",
+                      audit->sample_names[input->sample]);
+        ulp_doctor_add(x, ULP_DOCTOR_INPUT, NULL, input->name, &text);
+    }
+}
+
+/* ---- overflow ---- */
+
+/* The forecast of the same node. */
+static const struct ulp_overflow_output *find_forecast(const struct ulp_doctoring *x,
+                                                       const struct ulp_audit_node *node)
+{
+    const struct ulp_overflow_forecast *forecast = x->doctor->overflow;
+    const struct ulp_overflow_output *found = NULL;
+    for (size_t n = 0; forecast && n < forecast->lanes[0].node_count; n++) {
+        const struct ulp_overflow_node *other = &forecast->lanes[0].nodes[n];
+        for (size_t o = 0; strcmp(other->name, node->name) == 0 && o < other->output_count; o++)
+            if (other->outputs[o].overflowed > 0 && (!found || !found->culprit))
+                found = &other->outputs[o];
+    }
+    return found;
+}
+
+/* What becomes of it. */
+static void add_fate(struct ulp_text *text, const struct ulp_audit_lane *lane,
+                     const struct ulp_audit_overflow *overflow)
+{
+    if (overflow && overflow->reaches_output)
+        ulp_text_add(text, "; an output is not finite because of it");
+    else if (overflow && overflow->spoils >= 0) {
+        ulp_text_add(text, "; finite results are wrong by it from ");
+        add_node(text, &lane->nodes[overflow->spoils]);
+        ulp_text_add(text, " on");
+    }
+}
+
+/* Are its results wrong because a result of a node before has become 0? */
+static bool is_by_zero(const struct ulp_audit_node *node)
+{
+    return node->zeroed != NULL;
+}
+
+static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_lane *lane = x->lane;
+    const struct ulp_audit_overflow *overflow = ulp_audit_overflow_root(lane, node->overflow);
+    const struct ulp_audit_constant *constant =
+        overflow && overflow->constant >= 0 ? &lane->constants[overflow->constant] : NULL;
+    const struct ulp_overflow_output *forecast = find_forecast(x, node);
+    const struct ulp_format *format = &ulp_audit_node_arithmetic(lane, node)->storage;
+    double most = 0;
+    bool fits = true;
+    for (size_t o = 0; o < node->output_count; o++) {
+        most = ulp_math_max(most, node->outputs[o].range.ref_max);
+        fits &= !(node->outputs[o].range.headroom_bits < 0);
+    }
+    struct ulp_text text = {0};
+    const char *value = constant ? constant->name : forecast ? forecast->culprit : NULL;
+    add_node(&text, node);
+    if (!fits)
+        ulp_text_show(&text, " overflows: its exact values reach %s, and the largest %s is %.6g",
+                      ULP_REACH(most), format->name, format->max_finite);
+    else if (forecast &&
+             (forecast->cause == ULP_OVERFLOW_HIDDEN || forecast->cause == ULP_OVERFLOW_SUM))
+        ulp_text_show(&text,
+                      " overflows inside (%s%s%s): its results reach only %s, and the largest %s "
+                      "is %.6g",
+                      ulp_overflow_cause_name(forecast->cause), value ? " " : "",
+                      value ? value : "", ULP_REACH(most), format->name, format->max_finite);
+    else
+        ulp_text_show(&text, " is not finite, though its exact values reach only %s",
+                      ULP_REACH(most));
+    if (constant)
+        ulp_text_show(&text, ", by constant %s, which reaches %.3g", constant->name,
+                      constant->largest);
+    else if (value && forecast->cause != ULP_OVERFLOW_HIDDEN && forecast->cause != ULP_OVERFLOW_SUM)
+        ulp_text_show(&text, ", by %s %s", ulp_overflow_cause_name(forecast->cause), value);
+    add_fate(&text, lane, overflow);
+    ulp_doctor_add(x, ULP_DOCTOR_OVERFLOW, node, value, &text);
+}
+
+void ulp_doctor_find_overflows(struct ulp_doctoring *x)
+{
+    const struct ulp_audit_lane *lane = x->lane;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        if (node->born && !is_by_zero(node) && !ulp_audit_is_absorbed(lane, node) &&
+            count_reason(x, ULP_DOCTOR_OVERFLOW) < CAUSES_EACH)
+            add_overflow(x, node);
+    }
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        const struct ulp_audit_constant *constant = ulp_audit_spoiling(lane, node);
+        struct ulp_text text = {0};
+        if (!constant || is_named(x, node) || count_reason(x, ULP_DOCTOR_OVERFLOW) >= CAUSES_EACH)
+            continue;
+        add_node(&text, node);
+        ulp_text_show(&text,
+                      " reads constant %s, which reaches %.3g: the largest %s is %.6g, and that is "
+                      "what it becomes",
+                      constant->name, constant->largest,
+                      ulp_audit_node_arithmetic(lane, node)->storage.name,
+                      ulp_audit_node_arithmetic(lane, node)->storage.max_finite);
+        ulp_doctor_add(x, ULP_DOCTOR_OVERFLOW, node, constant->name, &text);
+    }
+}
+
+/* ---- what became 0 ---- */
+
+static bool is_zeroed_named(const struct ulp_doctoring *x, const char *value)
+{
+    bool named = false;
+    for (size_t c = 0; c < x->doctor->cause_count; c++)
+        named |= x->doctor->causes[c].value && strcmp(x->doctor->causes[c].value, value) == 0;
+    return named;
+}
+
+void ulp_doctor_find_zeros(struct ulp_doctoring *x)
+{
+    const struct ulp_audit_lane *lane = x->lane;
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n];
+        struct ulp_text text = {0};
+        if (!is_by_zero(node) || ulp_audit_is_absorbed(lane, node) ||
+            is_zeroed_named(x, node->zeroed) || count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
+            continue;
+        const struct ulp_audit_node *by =
+            node->zeroed_by >= 0 ? &lane->nodes[node->zeroed_by] : NULL;
+        if (by)
+            add_node(&text, by);
+        else
+            ulp_text_show(&text, "constant %s", node->zeroed);
+        ulp_text_show(&text, " has become 0 in %s",
+                      ulp_audit_node_arithmetic(lane, by ? by : node)->storage.name);
+        ulp_text_add(&text, ", which makes ");
+        add_node(&text, node);
+        ulp_text_add(&text, " not finite");
+        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by ? by : node, node->zeroed, &text);
+    }
+}
+
+/* ---- decisions ---- */
+
+void ulp_doctor_find_decision(struct ulp_doctoring *x)
+{
+    const struct ulp_audit_lane *lane = x->lane;
+    bool diverged = false;
+    for (size_t o = 0; o < lane->outputs.output_count; o++)
+        diverged |= lane->outputs.outputs[o].entire.diverged;
+    if (!diverged || lane->first_decided < 0)
+        return;
+    const struct ulp_audit_node *node = &lane->nodes[lane->first_decided];
+    const struct ulp_divergence *divergence = NULL;
+    for (size_t o = 0; o < node->output_count && !divergence; o++)
+        divergence = node->outputs[o].divergence;
+    struct ulp_text text = {0};
+    add_node(&text, node);
+    ulp_text_add(&text, " decides otherwise than the reference");
+    if (divergence && divergence->count)
+        ulp_text_add(&text, " in %zu of %zu elements", divergence->differing, divergence->count);
+    if (divergence && !isnan(divergence->margin) && !isnan(divergence->margin_error))
+        ulp_text_add(&text,
+                     ": what the reference takes is ahead by %.3g, and the error of that is "
+                     "%.3g",
+                     divergence->margin, divergence->margin_error);
+    ulp_doctor_add(x, ULP_DOCTOR_DECISION, node, NULL, &text);
+}
+
+/* ---- recordings ---- */
+
+void ulp_doctor_find_recording(struct ulp_doctoring *x)
+{
+    const struct ulp_comparison *comparison = x->doctor->comparison;
+    for (size_t f = 0; comparison && f < comparison->file_count; f++) {
+        const struct ulp_compared_file *file = &comparison->files[f];
+        if (file->explained)
+            continue;
+        const struct ulp_compared_tensor *tensor =
+            file->first_unexplained >= 0 ? &comparison->tensors[file->first_unexplained] : NULL;
+        const struct ulp_audit_node *node =
+            tensor && tensor->index >= 0 && (size_t)tensor->index < x->lane->node_count
+                ? &x->lane->nodes[tensor->index]
+                : NULL;
+        struct ulp_text text = {0};
+        if (node) {
+            add_node(&text, node);
+            ulp_text_add(&text, ": ");
+        }
+        ulp_text_show(&text, "recording %s is not explained by %s: %s", file->name,
+                      x->doctor->arithmetic, file->cause.text);
+        ulp_doctor_add(x, ULP_DOCTOR_RECORDING, node, tensor ? tensor->name : NULL, &text);
+    }
+}
+
+/* ---- shares ---- */
+
+static double part_of(const struct ulp_audit_node *node)
+{
+    return ulp_math_max(node->share, node->decision);
+}
+
+/* Exact values so small that the format has no more than its least digits for them. */
+static void add_small(struct ulp_text *text, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *node)
+{
+    const struct ulp_format *format = &ulp_audit_node_arithmetic(lane, node)->storage;
+    for (size_t o = 0; o < node->output_count; o++) {
+        const double most = node->outputs[o].range.ref_max;
+        if (most > 0 && most < ldexp(1, format->emin)) {
+            ulp_text_add(text, "; its exact values reach only %.3g, below the normal numbers of %s",
+                         most, format->name);
+            return;
+        }
+    }
+}
+
+void ulp_doctor_find_errors(struct ulp_doctoring *x)
+{
+    const struct ulp_audit_lane *lane = x->lane;
+    const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
+    if (!lane->attribution.given || !worst || x->doctor->grade == ULP_GRADE_FINE ||
+        lane->attribution.kept_count) /* of what is left when no value overflows */
+        return;
+    for (int c = 0; c < CAUSES_EACH; c++) {
+        const struct ulp_audit_node *most = NULL;
+        for (size_t n = 0; n < lane->node_count; n++)
+            if (part_of(&lane->nodes[n]) >= SHARE_NAMED && !is_named(x, &lane->nodes[n]) &&
+                (!most || part_of(&lane->nodes[n]) > part_of(most)))
+                most = &lane->nodes[n];
+        if (!most)
+            return;
+        struct ulp_text text = {0};
+        ulp_report_cause(&text, lane, most, worst->name, "the error of its output");
+        add_small(&text, lane, most);
+        ulp_doctor_add(x, ULP_DOCTOR_ERROR, most, NULL, &text);
+    }
+}
+
+enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error *error)
+{
+#define CAUSE(reason, word, function, what) function(x);
+#include "analysis/doctor/reason.def"
+    ulp_doctor_match_lint(x);
+    return x->failed ? ulp_out_of_memory(error) : ULP_OK;
+}

@@ -1,0 +1,133 @@
+/* The lint's part in a diagnosis: what is wrong in any arithmetic, and rules that say the same of
+ * the graph as a cause that was found by running it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/doctor/doctoring.h"
+
+/* Findings about operators written out as several nodes are so far from any of these, others at
+ * the node or beside it. */
+enum { BESIDE = 1, IDIOM = 6, GRAPH_NAMED = 3 };
+
+static bool is_wrong_anyway(const char *id)
+{
+    static const char *const ids[] = {
+#define GRAPH(rule) rule,
+#include "analysis/doctor/reason.def"
+    };
+    bool is = false;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        is |= strcmp(id, ids[i]) == 0;
+    return is;
+}
+
+static const struct ulp_audit_node *find_node(const struct ulp_doctoring *x, const char *name)
+{
+    for (size_t n = 0; name && n < x->lane->node_count; n++)
+        if (strcmp(x->lane->nodes[n].name, name) == 0)
+            return &x->lane->nodes[n];
+    return NULL;
+}
+
+void ulp_doctor_find_graph(struct ulp_doctoring *x)
+{
+    const struct ulp_lint_result *lint = x->doctor->lint;
+    size_t named = 0;
+    for (size_t f = 0; f < lint->finding_count && named < GRAPH_NAMED; f++) {
+        const struct ulp_finding *finding = &lint->findings[f];
+        struct ulp_text text = {0};
+        if (!is_wrong_anyway(finding->rule))
+            continue;
+        const struct ulp_audit_node *node = find_node(x, finding->node);
+        if (node)
+            ulp_text_show(&text, "node %zu %s (%s): ", node->index, node->name, node->op);
+        else if (finding->node)
+            ulp_text_show(&text, "node %s: ", finding->node);
+        ulp_text_show(&text, "%s; in any arithmetic", finding->text);
+        ulp_doctor_add(x, ULP_DOCTOR_GRAPH, node, finding->value, &text);
+        if (x->failed)
+            return;
+        struct ulp_doctor_cause *cause = &x->doctor->causes[x->doctor->cause_count - 1];
+        cause->rule = ulp_doctor_copy(x, finding->rule);
+        cause->fix = ulp_doctor_copy(x, finding->fix);
+        if (!cause->node)
+            cause->node = ulp_doctor_copy(x, finding->node);
+        named++;
+    }
+}
+
+/* ---- rules beside causes ---- */
+
+/* Steps from the node along the graph's edges, either way; more than `most`: that many. */
+static void measure_steps(const struct ulp_audit *audit, size_t from, int most, int *steps)
+{
+    for (size_t n = 0; n < audit->place_count; n++)
+        steps[n] = most + 1;
+    steps[from] = 0;
+    for (int round = 1; round <= most; round++)
+        for (size_t n = 0; n < audit->place_count; n++)
+            for (size_t i = 0; i < audit->places[n].input_count; i++) {
+                const ptrdiff_t source = audit->places[n].inputs[i].node;
+                if (source < 0)
+                    continue;
+                if (steps[source] == round - 1 && steps[n] > round)
+                    steps[n] = round;
+                if (steps[n] == round - 1 && steps[source] > round)
+                    steps[source] = round;
+            }
+}
+
+static bool reads(const struct ulp_place *place, const char *value)
+{
+    bool is = false;
+    for (size_t i = 0; value && i < place->input_count; i++)
+        is |= strcmp(place->inputs[i].name, value) == 0;
+    return is;
+}
+
+/* How far the finding is from the cause; more than is allowed: it says nothing of it. */
+static int find_distance(const struct ulp_doctoring *x, const struct ulp_doctor_cause *cause,
+                         const struct ulp_finding *finding, const int *steps)
+{
+    const struct ulp_audit_node *node = find_node(x, finding->node);
+    const int allowed = strncmp(finding->rule, "decomposed-", 11) == 0 ? IDIOM : BESIDE;
+    if ((cause->value && finding->value && strcmp(cause->value, finding->value) == 0) ||
+        (cause->index >= 0 && reads(&x->doctor->audit->places[cause->index], finding->value)))
+        return 0;
+    return node && node->index < x->doctor->audit->place_count && steps[node->index] <= allowed
+               ? steps[node->index]
+               : IDIOM + 1;
+}
+
+static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *steps)
+{
+    const struct ulp_lint_result *lint = x->doctor->lint;
+    const struct ulp_finding *best = NULL;
+    int least = IDIOM + 1;
+    measure_steps(x->doctor->audit, (size_t)cause->index, IDIOM, steps);
+    for (size_t f = 0; f < lint->finding_count; f++) {
+        const struct ulp_finding *finding = &lint->findings[f];
+        const int distance = find_distance(x, cause, finding, steps);
+        if (distance <= IDIOM &&
+            (distance < least || (distance == least && finding->severity > best->severity))) {
+            least = distance;
+            best = finding;
+        }
+    }
+    if (!best)
+        return;
+    cause->rule = ulp_doctor_copy(x, best->rule);
+    cause->fix = ulp_doctor_copy(x, best->fix);
+}
+
+void ulp_doctor_match_lint(struct ulp_doctoring *x)
+{
+    struct ulp_doctor *doctor = x->doctor;
+    int *steps = calloc(doctor->audit->place_count + 1, sizeof *steps);
+    x->failed |= !steps;
+    for (size_t c = 0; c < doctor->cause_count && !x->failed; c++)
+        if (doctor->causes[c].index >= 0 &&
+            (size_t)doctor->causes[c].index < doctor->audit->place_count && !doctor->causes[c].rule)
+            match(x, &doctor->causes[c], steps);
+    free(steps);
+}

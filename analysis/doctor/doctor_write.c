@@ -1,0 +1,86 @@
+/* doctor.json with the files of the steps beside it, and all of them as one page. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/comparing.h"
+#include "analysis/doctor/doctoring.h"
+#include "analysis/html/html.h"
+#include "analysis/lint/lint.h"
+#include "analysis/overflow/meter.h"
+#include "analysis/report/report_json.h"
+#include "analysis/search/search_text.h"
+#include "analysis/writing/folder.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/structs.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+
+static json_t *make_document(const struct ulp_doctor *doctor)
+{
+    static const struct ulp_json_how how = {0};
+    struct ulp_text verdict = {0};
+    ulp_doctor_verdict(&verdict, doctor);
+    return ulp_json_document(&ulp_struct_doctor, doctor, &how, ulp_json_lines(&verdict));
+}
+
+static enum ulp_status write_lint(const struct ulp_doctor *doctor, const char *folder,
+                                  struct ulp_error *error)
+{
+    struct ulp_text path = {0};
+    ulp_text_add(&path, "%s/lint.json", folder);
+    const enum ulp_status status = path.failed
+                                       ? ulp_out_of_memory(error)
+                                       : ulp_lint_write_json(doctor->lint, path.data, error);
+    ulp_text_free(&path);
+    return status;
+}
+
+enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *folder,
+                                 struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    enum ulp_status status =
+        ulp_report_write_json(make_document(doctor), folder, "doctor.json", error);
+    if (status == ULP_OK)
+        status = ulp_report_write(doctor->audit, folder, error);
+    if (status == ULP_OK)
+        status = write_lint(doctor, folder, error);
+    if (status == ULP_OK && doctor->overflow)
+        status = ulp_overflow_write(doctor->overflow, folder, error);
+    if (status == ULP_OK && doctor->comparison)
+        status = ulp_comparison_write(doctor->comparison, folder, error);
+    if (status == ULP_OK && doctor->plan)
+        status = ulp_search_write(doctor->plan, folder, error);
+    return status;
+}
+
+enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *path,
+                                struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_html_report reports[6] = {{.kind = "doctor", .root = make_document(doctor)},
+                                         ulp_report_page(doctor->audit),
+                                         {.kind = "lint", .root = ulp_lint_document(doctor->lint)}};
+    size_t count = 3;
+    if (doctor->overflow)
+        reports[count++] =
+            (struct ulp_html_report){.kind = "overflow",
+                                     .root = ulp_overflow_document(doctor->overflow)};
+    if (doctor->comparison)
+        reports[count++] =
+            (struct ulp_html_report){.kind = "compare",
+                                     .root = ulp_comparison_document(doctor->comparison)};
+    if (doctor->plan)
+        reports[count++] =
+            (struct ulp_html_report){.kind = "plan", .root = ulp_search_document(doctor->plan)};
+    bool made = true;
+    for (size_t r = 0; r < count; r++)
+        made &= reports[r].root != NULL;
+    const enum ulp_status status =
+        made ? ulp_html_write(reports, count, path, error) : ulp_out_of_memory(error);
+    for (size_t r = 0; r < count; r++)
+        json_decref(reports[r].root);
+    return status;
+}

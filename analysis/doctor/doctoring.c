@@ -1,0 +1,28 @@
+/* Putting causes into a diagnosis. */
+#include "analysis/doctor/doctoring.h"
+#include "run/plan/plan.h"
+
+char *ulp_doctor_copy(struct ulp_doctoring *x, const char *text)
+{
+    char *made = text ? ulp_arena_copy(x->doctor->memory, text) : NULL;
+    x->failed |= text && !made;
+    return made;
+}
+
+void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
+                    const struct ulp_audit_node *node, const char *value, struct ulp_text *text)
+{
+    struct ulp_doctor *doctor = x->doctor;
+    struct ulp_doctor_cause cause = {.reason = reason,
+                                     .text = ulp_doctor_copy(x, text->data),
+                                     .node = ulp_doctor_copy(x, node ? node->name : NULL),
+                                     .op = ulp_doctor_copy(x, node ? node->op : NULL),
+                                     .index = node ? (ptrdiff_t)node->index : -1,
+                                     .value = ulp_doctor_copy(x, value)};
+    x->failed |= text->failed || !cause.text ||
+                 !ulp_plan_grow(doctor->memory, &doctor->causes, doctor->cause_count,
+                                &x->cause_capacity, sizeof *doctor->causes);
+    ulp_text_free(text);
+    if (!x->failed)
+        doctor->causes[doctor->cause_count++] = cause;
+}

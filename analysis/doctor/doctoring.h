@@ -1,0 +1,38 @@
+/* What the doctor's files share. */
+#ifndef ULP_ANALYSIS_DOCTORING_H
+#define ULP_ANALYSIS_DOCTORING_H
+
+#include <ulpscope/doctor.h>
+
+#include "base/memory/alloc.h"
+#include "base/text/text.h"
+
+struct ulp_doctoring {
+    const struct ulp_model *model;
+    const struct ulp_doctor_options *options;
+    const struct ulp_sample *samples;
+    size_t sample_count;
+    struct ulp_doctor *doctor;
+    const struct ulp_audit_lane *lane; /* that is judged */
+    size_t cause_capacity;
+    bool failed; /* out of memory */
+};
+
+/* doctoring.c: the text (NULL: none) in the result's memory; and one more cause, about a node
+ * (NULL: none) and a value (NULL: none); the sentence is taken and freed. */
+char *ulp_doctor_copy(struct ulp_doctoring *x, const char *text);
+void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
+                    const struct ulp_audit_node *node, const char *value, struct ulp_text *text);
+
+/* cause.c: all causes, by the rules. */
+enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error *error);
+#define CAUSE(reason, word, function, what) void function(struct ulp_doctoring *x);
+#include "analysis/doctor/reason.def"
+
+/* doctor_text.c: the first line, "broken in trt11:fp16: node 4 ...". */
+void ulp_doctor_verdict(struct ulp_text *out, const struct ulp_doctor *doctor);
+
+/* doctor_lint.c: what the lint says of the causes that were found: its rule, and what to do. */
+void ulp_doctor_match_lint(struct ulp_doctoring *x);
+
+#endif

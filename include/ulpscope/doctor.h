@@ -1,0 +1,109 @@
+/* One walk through what this library knows of a model that came out wrong: the lint, an audit in
+ * the arithmetic of the target, where something overflows the forecast, where the result is not
+ * fine a plan, and where there is a recording the comparison. It ends in one verdict, the most
+ * probable cause first, and one command to go on with.
+ *
+ * Causes are looked for by the rules of one table (analysis/doctor/reason.def), in its order:
+ * doc/doctor.md lists them. */
+#ifndef ULPSCOPE_DOCTOR_H
+#define ULPSCOPE_DOCTOR_H
+
+#include <ulpscope/compare.h>
+#include <ulpscope/engine.h>
+#include <ulpscope/lint.h>
+#include <ulpscope/overflow.h>
+#include <ulpscope/search.h>
+#include <ulpscope/verdict.h>
+
+enum ulp_doctor_reason {
+    ULP_DOCTOR_INPUT,     /* an input of the model is not finite */
+    ULP_DOCTOR_GRAPH,     /* the graph itself is wrong, in any arithmetic */
+    ULP_DOCTOR_OVERFLOW,  /* a value too large for its format, which reaches an output */
+    ULP_DOCTOR_ZERO,      /* a divisor or the like has become 0 */
+    ULP_DOCTOR_DECISION,  /* a node decides otherwise: an index, a comparison, a length */
+    ULP_DOCTOR_ERROR,     /* the largest share of the outputs' error */
+    ULP_DOCTOR_RECORDING, /* a recording is not explained by the arithmetic */
+    ULP_DOCTOR_REASONS
+};
+/* "input", "graph", "overflow", "zero", "decision", "error", "recording". */
+ULP_API const char *ulp_doctor_reason_name(enum ulp_doctor_reason reason);
+
+struct ulp_doctor_cause {
+    char *text; /* a sentence without a full stop, which begins with the node where there is one */
+    enum ulp_doctor_reason reason;
+    char *node, *op; /* NULL: it is no node's */
+    ptrdiff_t index; /* of the node in the audit; -1: it is no node's */
+    char *value;     /* the input, constant or result it is about; NULL: none is named */
+    char *rule;      /* of the lint, which says the same of the graph; NULL: none does */
+    char *fix;       /* what to do, by that rule or by what was tried; NULL: not known */
+};
+
+/* Initialise with zeros. */
+struct ulp_doctor_options {
+    const char *target;     /* as --for names it, "@GPU" may follow; NULL: none */
+    const char *arithmetic; /* NULL: the target's; of a model that declares FP16 or BF16 values
+                               "model"; else "fp16" */
+    struct ulp_arithmetic reference; /* mpfr:128 */
+    /* what was built, as an engine's description says: judged in the place of the arithmetic
+     * (engine.h); NULL: none */
+    const struct ulp_engine_map_lane *engine;
+    const struct ulp_recording *recordings;
+    size_t recording_count;
+    /* of the lint, of random inputs and of free dimensions */
+    const struct ulp_dim_value *dims;
+    size_t dim_count;
+    double tolerance;      /* the sqnr_db that a plan is searched for; 0: the bound of "fine" */
+    bool no_plan;          /* do not search what to keep */
+    const char *arguments; /* of a command line, behind the model: " -i a.npz"; NULL: none */
+    bool allow_nonfinite_inputs;
+    int thread_count;
+    const struct ulp_observer *progress;
+    /* before each step, of step_count ("audit"); may be NULL */
+    void (*begins)(void *progress_context, const char *step, size_t index, size_t step_count);
+};
+
+/* Strings and arrays belong to the result. */
+struct ulp_doctor {
+    char *model_path;
+    char *target;     /* NULL: none */
+    char *arithmetic; /* that was judged */
+    char *reference;
+    enum ulp_grade grade;
+    char *reason; /* the sentence of the verdict */
+    size_t cause_count;
+    struct ulp_doctor_cause *causes; /* the most probable first */
+    char *remedy; /* what keeps the result right, by a run; NULL: none was searched or found */
+    char *next;   /* the command line to go on with */
+    size_t sample_count;
+    double seconds;
+    /* the results of the steps; NULL: it was not taken */
+    struct ulp_lint_result *lint;           /* [apart] */
+    struct ulp_audit *audit;                /* [apart] */
+    struct ulp_overflow_forecast *overflow; /* [apart] */
+    struct ulp_search *plan;                /* [apart] */
+    struct ulp_comparison *comparison;      /* [apart] */
+    struct ulp_arena *memory;               /* private: holds the rest */
+};
+
+/* Take the walk. What a step refuses (an operator that is not computed) ends it, but for plans and
+ * forecasts, which are left out then. Samples as of ulp_search_run. Free *out with
+ * ulp_doctor_free. */
+ULP_API enum ulp_status ulp_doctor_run(const struct ulp_model *model,
+                                       const struct ulp_doctor_options *options,
+                                       const struct ulp_sample *samples, size_t sample_count,
+                                       struct ulp_doctor *out, struct ulp_error *error);
+ULP_API void ulp_doctor_free(struct ulp_doctor *doctor);
+
+/* The result as text: verdict, causes, what to do, the command; free *out with free(). width and
+ * colour as in ulp_report_text. */
+ULP_API enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool colour,
+                                        char **out, struct ulp_error *error);
+/* Write doctor.json (doc/doctor.md) and beside it the files of the steps: lint.json, report.json
+ * and the like, into the folder, which is made when missing. */
+ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *folder,
+                                         struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *path,
+                                        struct ulp_error *error);
+
+#endif

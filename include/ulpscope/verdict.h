@@ -1,0 +1,29 @@
+/* What an arithmetic's errors are worth: fine, borderline or broken, by rules that are rows of one
+ * table (doc/verdicts.md). */
+#ifndef ULPSCOPE_VERDICT_H
+#define ULPSCOPE_VERDICT_H
+
+#include <ulpscope/audit.h>
+
+enum ulp_grade {
+    ULP_GRADE_FINE,
+    ULP_GRADE_BORDERLINE,
+    ULP_GRADE_BROKEN,
+    ULP_GRADE_NOT, /* nothing can be said: NaN in an input, an output with nothing to compare */
+};
+/* "fine", "borderline", "broken", "not judged". */
+ULP_API const char *ulp_grade_name(enum ulp_grade grade);
+
+/* Of one arithmetic of an audit. Names belong to the audit. */
+struct ulp_verdict {
+    enum ulp_grade grade;
+    const char *output; /* the worst one; NULL: an input, or no output at all */
+    char *text;         /* why, in a sentence without a full stop */
+};
+/* Judge lane `lane` of the audit by its worst output. Free *out with ulp_verdict_free. */
+ULP_API enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t lane,
+                                        bool allow_nonfinite_inputs, struct ulp_verdict *out,
+                                        struct ulp_error *error);
+ULP_API void ulp_verdict_free(struct ulp_verdict *verdict);
+
+#endif

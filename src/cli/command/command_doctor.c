@@ -1,0 +1,282 @@
+/* ulpscope doctor: the whole walk, one verdict. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/text/text.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_FOR = 512,
+    OPTION_ENGINE,
+    OPTION_RECORDED,
+    OPTION_TOLERANCE,
+    OPTION_NO_PLAN,
+    OPTION_HTML,
+    OPTION_REFERENCE
+};
+
+struct doctor_options {
+    struct common_options common;
+    struct ulp_engine_map_options built;
+    struct ulp_doctor_options doctor;
+    const char *engine, *reference, *out, *html;
+    char **recorded;
+    size_t recorded_count;
+    int argc;
+    char **argv;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort", 0,
+     "Where the model is to run (trt: the newest TensorRT; @GPU may follow; ulpscope arith NAME explains it): its arithmetic is judged, of a model "
+     "that declares FP16 or BF16 values as declared", 0},
+    {"arith", 'a', "ARITH", 0, "The arithmetic that is judged, instead of the target's (default fp16)", 0},
+    {"engine", OPTION_ENGINE, "LAYERS", OPTION_READS,
+     "What a runtime built, as ulpscope engine reads it: judged in place of the arithmetic", 0},
+    {"recorded", OPTION_RECORDED, "FILE", OPTION_READS,
+     "What the runtime computed from these inputs, as ulpscope compare reads it; may be repeated", 0},
+    {"tolerance", OPTION_TOLERANCE, "DB", 0, "The sqnr_db that a remedy is searched for (default 40: an error of 1 % of each output's rms)", 0},
+    {"no-plan", OPTION_NO_PLAN, 0, 0, "Search no remedy, which takes most of the time where something is wrong", 0},
+    REFERENCE_ROW(OPTION_REFERENCE),
+    {"out", 'o', "FOLDER", OPTION_WRITES, "Write into FOLDER doctor.json and the reports of the steps", 0},
+    HTML_ROW(OPTION_HTML),
+    {0},
+};
+/* clang-format on */
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct doctor_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
+        state->child_inputs[2] = &options->built;
+        return 0;
+    case OPTION_FOR: options->doctor.target = read_target_name(state, argument); return 0;
+    case 'a': options->doctor.arithmetic = argument; return 0;
+    case OPTION_ENGINE: options->engine = argument; return 0;
+    case OPTION_RECORDED:
+        add_argument(state, &options->recorded, &options->recorded_count, argument);
+        return 0;
+    case OPTION_TOLERANCE:
+        options->doctor.tolerance = read_number(state, "--tolerance", argument, 1e-3, 1e3);
+        return 0;
+    case OPTION_NO_PLAN: options->doctor.no_plan = true; return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case 'o': options->out = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
+    case ARGP_KEY_END: {
+        const struct combination rows[] = {
+            {options->doctor.arithmetic, options->engine,
+             "--engine says what is computed: leave out --arith"},
+            {options->doctor.tolerance > 0, options->doctor.no_plan,
+             "--tolerance is of the remedy that --no-plan does not search"},
+            {count_shapes(&options->common) > 1, true, "doctor takes one --shape of each input"},
+        };
+        REFUSE_COMBINATIONS(state, rows);
+        return 0;
+    }
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Say whether MODEL comes out right where it is to run, and if not, why: lint, audit, overflow, "
+    "comparison and plan in one walk, with the most probable cause first, what to do about it, and "
+    "the command to go on with."
+    "\vdoc/doctor.md says by which rules causes are found, doc/verdicts.md what is fine, "
+    "borderline "
+    "and broken.\n\nExit code 0: fine; 1: borderline, broken or not judged.\n\n"
+    "Examples:\n"
+    "  ulpscope doctor model.onnx -i inputs.npz --for trt\n"
+    "  ulpscope doctor model.onnx -i inputs.npz --for torch --html doctor.html\n"
+    "      one page with every step\n"
+    "  ulpscope doctor model.onnx -i inputs.npz --for trt --recorded outputs.json\n"
+    "      does the format explain what the engine gave?\n"
+    "  ulpscope doctor model.onnx -i inputs.npz --for trt10 --engine layers.json\n"
+    "      as it was built";
+
+/* One diagnosis while it is made. */
+struct making {
+    const struct doctor_options *options;
+    struct ulp_model *model;
+    struct sample_list samples;
+    struct ulp_sample *list;
+    struct ulp_recording_list recordings;
+    struct ulp_text arguments;
+    struct ulp_engine engine;
+    struct ulp_plan *plan;
+    struct ulp_engine_map built;
+    struct ulp_engine_map_lane lane;
+    struct progress progress;
+};
+
+static void add_word(struct ulp_text *out, const char *option, const char *word)
+{
+    ulp_text_add(out, " %s '", option);
+    for (; *word; word++)
+        ulp_text_add(out, *word == '\'' ? "'\\''" : "%c", *word);
+    ulp_text_add(out, "'");
+}
+
+/* What the command to go on with takes from this one: what says the inputs. */
+static void list_arguments(struct making *making)
+{
+    const struct common_options *common = &making->options->common;
+    struct ulp_text *out = &making->arguments;
+    for (size_t i = 0; i < common->input_count; i++)
+        if (common->inputs[i][strspn(common->inputs[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
+                                                        "QRSTUVWXYZ"
+                                                        "0123456789_./-")])
+            add_word(out, "-i", common->inputs[i]);
+        else
+            ulp_text_add(out, " -i %s", common->inputs[i]);
+    for (size_t d = 0; d < common->dim_count; d++)
+        ulp_text_add(out, " --dim %s=%lld", common->dims[d].name, (long long)common->dims[d].value);
+}
+
+static enum ulp_status open_engine(struct making *making, struct ulp_error *error)
+{
+    const struct doctor_options *options = making->options;
+    struct ulp_arithmetic plain;
+    const struct ulp_plan_options planning = {.inputs = &making->samples.items[0].inputs};
+    enum ulp_status status =
+        ulp_engine_read(options->engine, options->common.budget, &making->engine, error);
+    if (status == ULP_OK && making->engine.names_only)
+        status = ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: only names are told, no type: build with "
+                          "--profilingVerbosity=detailed and export again",
+                          options->engine);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("fp32", &plain, error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(making->model, &plain, 1, &planning, &making->plan, error);
+    if (status == ULP_OK)
+        status = ulp_engine_map_make(&making->engine, making->plan, &options->built, &making->built,
+                                     error);
+    return status == ULP_OK ? ulp_engine_map_lane_make(&making->built, "engine", NULL, NULL,
+                                                       &making->lane, error)
+                            : status;
+}
+
+static enum ulp_status prepare(struct making *making, struct ulp_error *error)
+{
+    const struct doctor_options *options = making->options;
+    const struct common_options *common = &options->common;
+    char *shape = NULL;
+    enum ulp_status status = options->out ? ulp_report_prepare(options->out, error) : ULP_OK;
+    if (status == ULP_OK)
+        status = load_model(common->model, common->budget, &making->model, error);
+    if (status == ULP_OK)
+        status = set_shapes(making->model, common, 0, &shape, error);
+    free(shape);
+    if (status == ULP_OK)
+        status = read_samples(making->model, common, true, &making->samples, error);
+    if (status == ULP_OK && !common->quiet)
+        note_choices(making->model, &making->samples);
+    if (status == ULP_OK && !(making->list = list_samples(&making->samples)))
+        status = out_of_memory(error);
+    for (size_t r = 0; r < options->recorded_count && status == ULP_OK; r++)
+        status = ulp_recording_read(options->recorded[r], making->model, common->budget,
+                                    &making->recordings, error);
+    if (status == ULP_OK && options->engine)
+        status = open_engine(making, error);
+    list_arguments(making);
+    return status == ULP_OK && making->arguments.failed ? out_of_memory(error) : status;
+}
+
+static void show_step(void *context, const char *step, size_t index, size_t step_count)
+{
+    struct progress *progress = context;
+    (void)step;
+    progress->part = index;
+    progress->part_count = step_count;
+}
+
+static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct ulp_error *error)
+{
+    const struct doctor_options *options = making->options;
+    struct ulp_doctor_options wanted = options->doctor;
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
+    if (status == ULP_OK)
+        status = prepare(making, error);
+    if (status != ULP_OK)
+        return status;
+    progress_init(&making->progress, options->common.quiet, 1);
+    const struct ulp_observer observer = progress_observer(&making->progress);
+    wanted.engine = options->engine ? &making->lane : NULL;
+    wanted.recordings = making->recordings.items;
+    wanted.recording_count = making->recordings.count;
+    wanted.dims = options->common.dims;
+    wanted.dim_count = options->common.dim_count;
+    wanted.arguments = making->arguments.data;
+    wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
+    wanted.thread_count = options->common.threads;
+    wanted.progress = &observer;
+    wanted.begins = show_step;
+    status =
+        ulp_doctor_run(making->model, &wanted, making->list, making->samples.count, out, error);
+    progress_clear(&making->progress);
+    return status;
+}
+
+static void finish(struct making *making)
+{
+    ulp_engine_map_lane_free(&making->lane);
+    ulp_engine_map_free(&making->built);
+    ulp_engine_free(&making->engine);
+    ulp_plan_free(making->plan);
+    ulp_recording_list_free(&making->recordings);
+    ulp_text_free(&making->arguments);
+    free(making->list);
+    free_samples(&making->samples);
+    ulp_model_free(making->model);
+}
+
+static int report(const struct doctor_options *options, const struct ulp_doctor *doctor)
+{
+    struct ulp_error error;
+    char *text;
+    if (ulp_doctor_text(doctor, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
+                        &error) != ULP_OK)
+        return fail(&error);
+    fputs(text, stdout);
+    free(text);
+    if (options->out && ulp_doctor_write(doctor, options->out, &error) != ULP_OK)
+        return fail(&error);
+    if (options->out)
+        say(stdout, "report: %s/doctor.json, and those of the steps\n", options->out);
+    if (options->html && ulp_doctor_html(doctor, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
+    return doctor->grade == ULP_GRADE_FINE ? ULP_OK : ULP_ERROR_LIMIT;
+}
+
+int command_doctor(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {&built_argp, 0, NULL, 0},
+                                                 {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct doctor_options options = {.reference = "mpfr:128"};
+    struct making making = {.options = &options};
+    struct ulp_doctor doctor = {0};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run(&making, &doctor, &error) == ULP_OK ? report(&options, &doctor) : fail(&error);
+    ulp_doctor_free(&doctor);
+    finish(&making);
+    common_free(&options.common);
+    free(options.recorded);
+    return code;
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# ulpscope doctor: a planted cause is named first, with its reason; its mended twin is fine; what it writes is what it says; and the command
+# to go on with does what it promises. That it never calls fine what cannot be judged is in check_gates.sh.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python3 "$source/tests/cli/gate_models.py" "$work" || exit 99
+
+# named MODEL INPUTS NODE REASON [OPTION...]: the first line names that node, and says why
+named() {
+    local model=$1 inputs=$2 node=$3 reason=$4
+    shift 4
+    expect 1 "$model" "$program" doctor $model.onnx -i $inputs.npz -q "$@"
+    tr -s '\n ' ' ' <out | sed 's/ result .*//' | grep -qE "^broken in .*: node [0-9]+ $node \(.*$reason" || {
+        fail "$model: not '$node ... $reason'"
+        head -5 out
+    }
+    expect 0 "$model, mended" "$program" doctor ${model}_mended.onnx -i $inputs.npz -q "$@"
+    shows out "fine in " "$model, mended"
+}
+for target in trt torch; do
+    named epsilon zeros guard "has become 0 in fp16, which makes node 2 quotient" --for $target
+done
+# Node by node; one kernel of TensorRT's computes these in FP32.
+named rms wide norm/square "overflows: its exact values reach" --for torch
+named cancels fine shift "causes [0-9]+ % of the error" --for torch
+expect 0 "rms, fused" "$program" doctor rms.onnx -i wide.npz --for trt -q
+expect 0 "cancels, fused" "$program" doctor cancels.onnx -i fine.npz --for trt -q
+
+# The remedy is a plan, and the command that is printed makes its files and meets its tolerance.
+expect 1 "with a remedy" "$program" doctor rms.onnx -i wide.npz --for torch -q -o diagnosis --html diagnosis.html
+shows out "meets sqnr_db=40" "with a remedy"
+next=$(sed -n 's/^  next *ulpscope //p' out)
+(eval "$program $next -q") >said 2>&1 || fail "next: $next"
+[ -s plan/plan.json ] || fail "next wrote no plan: $next"
+expect 0 "the plan holds" "$program" audit rms.onnx -i wide.npz --plan plan/plan.json -q --no-attribute --fail-above sqnr_db=40
+expect 1 "no plan" "$program" doctor rms.onnx -i wide.npz --for torch -q --no-plan
+grep -q "^  remedy" out && fail "--no-plan searched"
+next=$(sed -n 's/^  next *ulpscope //p' out)
+(eval "$program $next -q") >said 2>&1 || fail "next: $next"
+[ -s part/model.onnx ] || fail "next extracted nothing: $next"
+
+# Files are what is printed.
+python3 - <<'END' || fail "doctor.json"
+import json
+doctor = json.load(open("diagnosis/doctor.json"))
+assert doctor["grade"] == "broken" and doctor["target"] == "torch" and doctor["arithmetic"] == "torch:fp16", doctor
+first = doctor["causes"][0]
+assert first["reason"] == "overflow" and first["node"] == "norm/square" and first["text"] in doctor["verdict"], first
+assert first["rule"] and first["fix"], first
+for name, member in {"report": "lanes", "lint": "findings", "overflow": "lanes", "plan": "keep"}.items():
+    assert member in json.load(open(f"diagnosis/{name}.json")), name
+END
+for text in "Doctor" "norm/square"; do shows diagnosis.html "$text" "page"; done
+expect 0 "a page of the folder" "$program" report diagnosis --html again.html
+
+# What another runtime recorded: explained by the target's arithmetic, or not.
+expect 0 "a recording is made" "$program" run rms_mended.onnx -i wide.npz -a torch:fp16 -q -o recorded.npz
+expect 0 "explained" "$program" doctor rms_mended.onnx -i wide.npz --for torch --recorded recorded.npz -q
+expect 0 "another is made" "$program" run rms_mended.onnx -i wide.npz -a fp8-e4m3 -q -o coarse.npz
+expect 1 "not explained" "$program" doctor rms_mended.onnx -i wide.npz --for torch --recorded coarse.npz -q
+shows out "recording coarse.npz is not explained by torch:fp16" "not explained"
+
+expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
+expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
+expect 3 "no file" "$program" doctor none.onnx -i wide.npz
+expect 3 "no recording" "$program" doctor rms.onnx -i wide.npz --recorded none.npz
+exit $failed
