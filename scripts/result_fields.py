@@ -39,10 +39,11 @@ FILES = {
     "analysis/fit/fit_fields.c": ["ulp_fit"],
     "analysis/study/study_fields.c": ["ulp_study"],
     "analysis/doctor/doctor_fields.c": ["ulp_doctor"],
+    "analysis/engine/engine_fields.c": ["ulp_engine_map", "ulp_wishes", "ulp_engine_map_changes"],
 }
 DECLARED = "analysis/writing/structs.h"
 # pages with tables of members between these lines
-PAGES = ["doc/report.md", "doc/overflow.md", "doc/prove.md", "doc/tolerance.md", "doc/fit.md", "doc/lint.md", "doc/plan.md", "doc/study.md", "doc/compare.md", "doc/doctor.md"]
+PAGES = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "doc").glob("*.md") if "<!-- members of struct" in page.read_text())
 MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {

@@ -114,6 +114,8 @@ static enum ulp_status describe_layers(struct ulp_layer_map *mapping,
         layer->product = layer->kernel.matrix || computes_product(mapping, layer);
         layer->helper = layer->node_count == 0 && !layer->product;
         status = ulp_layer_arithmetic(mapping, layer, options, error);
+        layer->converts = !layer->product && layer->input != ULP_TYPE_UNDEFINED &&
+                          layer->output != ULP_TYPE_UNDEFINED && layer->input != layer->output;
         count_layer(built, layer);
     }
     for (size_t n = 0; n < built->node_count; n++)
@@ -182,7 +184,10 @@ enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struc
                                     .plan = plan,
                                     .main = plan->main,
                                     .built = out};
-    *out = (struct ulp_engine_map){.engine = engine, .plan = plan, .node_count = plan->node_count};
+    *out = (struct ulp_engine_map){.model_path = ulp_model_path(plan->model),
+                                   .engine = engine,
+                                   .plan = plan,
+                                   .node_count = plan->node_count};
     enum ulp_status status = ulp_arena_create(&mapping.arena, ulp_model_budget(plan->model), error);
     if (status != ULP_OK)
         return status;

@@ -202,15 +202,14 @@ static void add_roundings(const struct ulp_page *page, const struct ulp_engine_m
     size_t listed = 0;
     for (size_t l = 0; l < built->layer_count; l++) {
         const struct ulp_engine_map_layer *layer = &built->layers[l];
-        const bool converts = ulp_layer_converts(layer);
-        if (!converts && !ulp_layer_casts(layer))
+        if (!layer->converts && !ulp_layer_casts(layer))
             continue;
         if (!listed)
             ulp_text_add(page->out, "\n%schanges of type between and inside layers%s\n", page->bold,
                          page->off);
         if (!take_line(&listed, shown))
             continue;
-        if (converts)
+        if (layer->converts)
             ulp_text_add(page->out, "  %-5s to %-5s  ", ulp_engine_type_word(layer->input),
                          ulp_engine_type_word(layer->output));
         else

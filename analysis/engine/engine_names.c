@@ -314,7 +314,11 @@ static void forget(struct ulp_layer_map *mapping)
         mapping->built->layers[l].by = ULP_MAPPED_NOT;
     }
     for (size_t n = 0; n < mapping->built->node_count; n++)
-        mapping->built->nodes[n] = (struct ulp_engine_map_node){ULP_BUILT_LOST, -1, 0};
+        mapping->built->nodes[n] =
+            (struct ulp_engine_map_node){.name = ulp_plan_node_name(mapping->plan, n),
+                                         .op = ulp_plan_node_op(mapping->plan, n),
+                                         .kind = ULP_BUILT_LOST,
+                                         .layer = -1};
 }
 
 static enum ulp_status name_layers(struct ulp_layer_map *mapping, bool numbered,

@@ -11,12 +11,6 @@ const char *ulp_engine_type_word(enum ulp_type type)
     return name ? name : "-";
 }
 
-bool ulp_layer_converts(const struct ulp_engine_map_layer *layer)
-{
-    return !layer->product && layer->input != ULP_TYPE_UNDEFINED &&
-           layer->output != ULP_TYPE_UNDEFINED && layer->input != layer->output;
-}
-
 /* "Cas" of 8.6 to early 10, "Cast" later: a token begins in a capital letter. */
 bool ulp_layer_casts(const struct ulp_engine_map_layer *layer)
 {

@@ -8,8 +8,6 @@
 
 /* "fp16"; "-": not told. */
 const char *ulp_engine_type_word(enum ulp_type type);
-/* Does the layer change the type of what it copies: FP32 to FP16, or back? */
-bool ulp_layer_converts(const struct ulp_engine_map_layer *layer);
 /* Does a generated kernel have a Cast among its steps, by its name? */
 bool ulp_layer_casts(const struct ulp_engine_map_layer *layer);
 /* Why the engine passes for FP16, in words; NULL: it does not, or it multiplies in FP16. */

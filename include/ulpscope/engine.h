@@ -38,9 +38,10 @@ struct ulp_engine_layer {
     const char *metadata; /* "[ONNX Layer: A]\x1e[ONNX Layer: B]"; "" when there is none */
     const char *origin;   /* of a Reformat: "REFORMAT", "QDQ"; else "" */
     const char *activation;
-    size_t input_count, output_count;
-    const struct ulp_engine_tensor *inputs, *outputs; /* inputs: constants behind the others */
-    enum ulp_type weights, bias;                      /* UNDEFINED: none, or not told */
+    size_t input_count, output_count; /* [apart] */
+    /* inputs: constants behind the others [apart] */
+    const struct ulp_engine_tensor *inputs, *outputs;
+    enum ulp_type weights, bias; /* UNDEFINED: none, or not told */
     int profile; /* of several optimisation profiles; 0: the first, or the only one */
 };
 /* A layer of the network whose precision trtexec set: "Set layer NAME to precision fp32" in its
@@ -50,13 +51,13 @@ struct ulp_engine_setting {
 };
 struct ulp_engine {
     const char *path;
-    enum ulp_engine_form form;
+    enum ulp_engine_form form; /* [apart] */
     bool names_only; /* built with profilingVerbosity=layer_names_only: no type can be read */
     const char *precisions; /* that a log says were allowed ("FP32+FP16"); "" when it does not */
     const char *version;    /* "TensorRT 10.4" of a log, or what the fields tell */
-    size_t layer_count, binding_count, profile_count;
-    const struct ulp_engine_layer
-        *layers; /* in the order of the file, which is that of execution */
+    size_t layer_count, binding_count, profile_count; /* [apart] */
+    /* in the order of the file, which is that of execution [apart] */
+    const struct ulp_engine_layer *layers;
     const char *const *bindings;
     size_t setting_count; /* of a log; 0: it has none, or the file is no log */
     const struct ulp_engine_setting *settings;
@@ -126,10 +127,11 @@ ULP_API const char *ulp_engine_map_kind_name(enum ulp_engine_map_kind kind);
 struct ulp_engine_map_layer {
     const struct ulp_engine_layer *layer;
     enum ulp_mapped_by by;
-    bool helper;  /* the runtime's own: a copy, a change of layout, work on shapes */
-    bool product; /* it computes a MatMul, Conv, ... */
+    bool helper;   /* the runtime's own: a copy, a change of layout, work on shapes */
+    bool product;  /* it computes a MatMul, Conv, ... */
+    bool converts; /* it changes the type of what it copies: FP32 to FP16, or back */
     size_t node_count;
-    const size_t *nodes; /* as in ulp_plan_node_name, ascending */
+    const size_t *nodes; /* as in ulp_plan_node_name, ascending [node] */
     /* types at its borders; UNDEFINED: not told */
     enum ulp_type input, weights, output;
     struct ulp_kernel_name kernel;
@@ -142,6 +144,7 @@ struct ulp_engine_map_layer {
     const char *assumed; /* what is emulated otherwise than it may be, in words; "" for nothing */
 };
 struct ulp_engine_map_node {
+    const char *name, *op;
     enum ulp_engine_map_kind kind;
     ptrdiff_t layer;    /* that computes it, of several the last; -1: none */
     size_t layer_count; /* how many layers compute a part of it */
@@ -152,19 +155,20 @@ struct ulp_engine_map_options {
     const char *gpu; /* whose matrix unit: "a100", ...; NULL: by the kernels' newest architecture */
 };
 struct ulp_engine_map {
+    const char *model_path;
     const struct ulp_engine *engine;
     size_t layer_count, node_count;
     struct ulp_engine_map_layer *layers; /* those of the first profile */
     struct ulp_engine_map_node *nodes;   /* of the plan */
     bool numbered;                    /* its names are "Conv_0": operator and index in the file */
     const char *gpu;                  /* whose units are emulated; "": none, it runs on a CPU */
-    size_t kinds[ULP_BUILT_LOST + 1]; /* nodes of each kind */
+    size_t kinds[ULP_BUILT_LOST + 1]; /* of nodes [by ulp_engine_map_kind] */
     /* products: by accumulator, and by the type that is multiplied */
     size_t products, fp16_accumulators, fp32_accumulators, int32_accumulators, unknown_accumulators;
     size_t fp32_products, tf32_products, fp16_products, bf16_products, int8_products, fp8_products,
         winograd, sliced;
-    const struct ulp_plan *plan;
-    struct ulp_arena *memory; /* private: holds the rest */
+    const struct ulp_plan *plan; /* private: whose nodes these are */
+    struct ulp_arena *memory;    /* private: holds the rest */
 };
 /* Map the engine's layers to the plan's nodes. engine and plan must outlive *out. ULP_ERROR_USAGE:
  * an option is unknown, or the description has nothing to do with this model (no layer names one of
@@ -213,14 +217,17 @@ struct ulp_wish {
     enum ulp_wish_verdict verdict;
     size_t node_count; /* that it names and that compute something */
     size_t obeyed, disobeyed, unknown;
-    ptrdiff_t node, layer; /* the first that does not obey; -1: none */
-    const char *ran;       /* what that one ran in; else what all ran in; "" when not known */
-    const char *hint;      /* of no match: names near it, or that it is a layer's; "" for none */
+    /* the first that does not obey; -1: none */
+    ptrdiff_t node; /* [node] */
+    ptrdiff_t layer;
+    const char *ran;  /* what that one ran in; else what all ran in; "" when not known */
+    const char *hint; /* of no match: names near it, or that it is a layer's; "" for none */
 };
 struct ulp_wishes {
-    size_t count, counts[ULP_WISH_UNKNOWABLE + 1];
-    struct ulp_wish *items;
-    struct ulp_arena *memory; /* private: holds the rest */
+    size_t count;
+    size_t counts[ULP_WISH_UNKNOWABLE + 1]; /* [by ulp_wish_verdict] */
+    struct ulp_wish *items;                 /* [count count] */
+    struct ulp_arena *memory;               /* private: holds the rest */
 };
 /* Was each kept entry of the plan obeyed, or each entry of trtexec's --layerPrecisions
  * (doc/engine.md)? Either may be NULL; if both are, each layer that the engine's log says was set
@@ -238,7 +245,7 @@ ULP_API void ulp_wishes_free(struct ulp_wishes *wishes);
 struct ulp_engine_map_change {
     size_t layer; /* of the second */
     size_t node_count;
-    const size_t *nodes;                    /* that differ */
+    const size_t *nodes;                    /* that differ [node] */
     bool kernel, type, accumulator, fusion; /* what does */
     const char *was, *is;                   /* in words: "fp16 into fp32, with /relu/Relu" */
     /* filled by ulp_engine_map_changes_explain: rms error of the worst output of the second engine
@@ -247,12 +254,12 @@ struct ulp_engine_map_change {
 };
 struct ulp_engine_map_changes {
     size_t count;
-    struct ulp_engine_map_change *items;
+    struct ulp_engine_map_change *items; /* [count count] */
     /* rms errors of the output that is worst in the second, over the reference's rms there */
     double first, second;
     const char *output;
-    const struct ulp_engine_map *good, *bad;
-    struct ulp_arena *memory; /* private: holds the rest */
+    const struct ulp_engine_map *good, *bad; /* private: what is compared */
+    struct ulp_arena *memory;                /* private: holds the rest */
 };
 /* What differs, for plans of one model. Free with ulp_engine_map_changes_free. */
 ULP_API enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
@@ -284,7 +291,7 @@ struct ulp_engine_map_costs {
     struct ulp_engine_map_cost *items; /* the largest ratio first */
     double median;                     /* of the ratios; NaN: there are none */
     const char *plain;                 /* name of the plain lane */
-    struct ulp_arena *memory;          /* private */
+    struct ulp_arena *memory;          /* private: holds the rest */
 };
 /* Of the products that the engine multiplies in FP16 (else in TF32 or FP32): beside the lane of the
  * audit called "fp16" ("fp32"), or that arithmetic with a GPU. engine: name of the engine's lane.

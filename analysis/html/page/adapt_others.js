@@ -134,23 +134,25 @@ adapters.compare = (report) => {
 
 // ---- engine ----
 
+const told = (type) => (type && type !== "UNDEFINED" ? shown(type) : "");
+
 adapters.engine = (report) => {
-  const root = report.root, view = emptyView(), layers = root.layers || [], wishes = root.constraints || [], changes = root.changes?.items || [];
-  view.model = root.model ?? root.engine ?? "";
-  view.title = `Engine ${cut(String(root.engine ?? "").split("/").pop(), 60)}`;
+  const root = report.root, view = emptyView(), layers = root.layers || [], wishes = root.wishes?.items || [], changes = root.changes?.items || [];
+  view.model = root.model_path ?? root.engine?.path ?? "";
+  view.title = `Engine ${cut(String(root.engine?.path ?? "").split("/").pop(), 60)}`;
   view.verdicts = lineVerdicts(root.verdict, () => (wishes.some((w) => w.verdict !== "obeyed") ? "bad" : "plain"));
   view.lanes = [{ name: "engine" }];
   view.nodes = new NodeList({ lists: [root.nodes || []], graph: root.graph, measures: [], read: () => ({}) });
   view.nodes.more = (lane, i) => {
     const node = root.nodes[i] || {}, layer = layers[node.layer];
-    return [{ title: "In the engine", content: element("dl", { class: "how" }, element("dt", { text: "fate" }), element("dd", { text: shown(node.fate ?? "–") }), layer ? [["layer", layer.name], ["kernel", layer.kernel], ["input", layer.input], ["weights", layer.weights], ["output", layer.output], ["accumulates in", layer.accumulate], ["sure", layer.certainty]].filter(([, text]) => text).map(([term, text]) => [element("dt", { text: term }), element("dd", { text: cut(text, 300) })]) : null) }];
+    return [{ title: "In the engine", content: element("dl", { class: "how" }, element("dt", { text: "fate" }), element("dd", { text: shown(node.kind ?? "–") }), layer ? [["layer", layer.layer?.name], ["kernel", layer.layer?.kernel], ["input", told(layer.input)], ["weights", told(layer.weights)], ["output", told(layer.output)], ["accumulates in", layer.accumulator], ["sure", layer.product && layer.certainty]].filter(([, text]) => text).map(([term, text]) => [element("dt", { text: term }), element("dd", { text: cut(text, 300) })]) : null) }];
   };
   view.tables = [
-    ...(wishes.length ? [longTable("Constraints", "Whether each was obeyed.", [{ title: "pattern", text: (r) => shown(r.pattern), class: () => "name" }, { title: "type", text: (r) => shown(r.type) }, { title: "verdict", text: (r) => shown(r.verdict), class: (r) => (r.verdict === "obeyed" ? "good" : "bad") }, { title: "nodes", number: true, text: (r) => whole(r.nodes) }, { title: "ran", text: (r) => shown(r.ran ?? "–") }, { title: "hint", text: (r) => shown(r.hint ?? "") }], wishes, "Engine")] : []),
-    ...(changes.length ? [longTable("What differs", `Error of ${shown(root.changes.output ?? "the outputs")}: ${figure(root.changes.first_error)} and ${figure(root.changes.second_error)}. Without: the error of the second engine with this difference undone.`, [{ title: "layer", text: (r) => shown(r.layer), class: () => "name" }, { title: "was", text: (r) => shown(r.was) }, { title: "is", text: (r) => shown(r.is) }, { title: "without", number: true, text: (r) => figure(r.without) }], changes, "Engine")] : []),
-    longTable("Layers", "In the order of the engine's description.", [{ title: "layer", text: (r) => shown(r.name), class: () => "name" }, { title: "kind", text: (r) => shown(r.kind ?? "") }, { title: "nodes", number: true, text: (r) => whole(r.nodes?.length) }, { title: "input", text: (r) => shown(r.input ?? "–") }, { title: "weights", text: (r) => shown(r.weights ?? "–") }, { title: "output", text: (r) => shown(r.output ?? "–") }, { title: "accumulates in", text: (r) => shown(r.accumulate ?? "–") }, { title: "sure", text: (r) => shown(r.certainty ?? "") }, { title: "mapped by", text: (r) => shown(r.mapped_by ?? "") }], layers, "Engine"),
+    ...(wishes.length ? [longTable("Constraints", "Whether each was obeyed.", [{ title: "pattern", text: (r) => shown(r.pattern), class: () => "name" }, { title: "type", text: (r) => shown(r.type) }, { title: "verdict", text: (r) => shown(r.verdict), class: (r) => (r.verdict === "obeyed" ? "good" : "bad") }, { title: "nodes", number: true, text: (r) => whole(r.node_count) }, { title: "ran", text: (r) => shown(r.ran || "–") }, { title: "hint", text: (r) => shown(r.hint ?? "") }], wishes, "Engine")] : []),
+    ...(changes.length ? [longTable("What differs", `Error of ${shown(root.changes.output || "the outputs")}: ${figure(root.changes.first)} and ${figure(root.changes.second)}. Without: the error of the second engine with this difference undone.`, [{ title: "layer", text: (r) => shown(layers[r.layer]?.layer?.name), class: () => "name" }, { title: "was", text: (r) => shown(r.was) }, { title: "is", text: (r) => shown(r.is) }, { title: "without", number: true, text: (r) => figure(r.without) }], changes, "Engine")] : []),
+    longTable("Layers", "In the order of the engine's description.", [{ title: "layer", text: (r) => shown(r.layer?.name), class: () => "name" }, { title: "kind", text: (r) => shown(r.layer?.kind ?? "") }, { title: "nodes", number: true, text: (r) => whole(r.nodes?.length) }, { title: "input", text: (r) => told(r.input) || "–" }, { title: "weights", text: (r) => told(r.weights) || "–" }, { title: "output", text: (r) => told(r.output) || "–" }, { title: "accumulates in", text: (r) => shown(r.accumulator || "–") }, { title: "sure", text: (r) => shown(r.product ? r.certainty : "") }, { title: "mapped by", text: (r) => shown(r.by ?? "") }], layers, "Engine"),
   ];
-  view.how = [["Engine", shown(root.engine ?? "")], ["Version", shown(root.version ?? "not told")], ["GPU", shown(root.gpu ?? "")]];
+  view.how = [["Engine", shown(root.engine?.path ?? "")], ["Version", shown(root.engine?.version || "not told")], ["GPU", shown(root.gpu ?? "")]];
   return view;
 };
 
