@@ -96,6 +96,44 @@ void ulp_lint_square(struct ulp_lint *lint, struct ulp_lint_place place)
                      ulp_lint_source(place, 0).node->name);
 }
 
+void ulp_lint_log_softmax(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
+    if (ulp_lint_is(place, "Log") && ulp_lint_is(ulp_lint_source(place, 0), "Softmax") &&
+        ulp_lint_in_half(lint, type))
+        ulp_lint_add(lint, place, NULL, "the logarithm of '%s'",
+                     ulp_lint_source(place, 0).node->name);
+}
+
+static bool is_mean(struct ulp_lint_place place)
+{
+    return ulp_lint_is(place, "ReduceMean") || ulp_lint_is(place, "GlobalAveragePool");
+}
+
+void ulp_lint_variance(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    if (!ulp_lint_is(place, "Sub"))
+        return;
+    const struct ulp_lint_place of_squares = ulp_lint_source(place, 0),
+                                of_mean = ulp_lint_source(place, 1);
+    if (!is_mean(of_squares) || !of_mean.node || !is_square(of_mean))
+        return;
+    const struct ulp_lint_place square = ulp_lint_source(of_squares, 0),
+                                mean = ulp_lint_source(of_mean, 0);
+    if (square.node && is_square(square) && is_mean(mean) &&
+        ulp_lint_input(square, 0) == ulp_lint_input(mean, 0))
+        ulp_lint_add(lint, place, NULL, "the mean of squares '%s' less the square '%s'",
+                     of_squares.node->name, of_mean.node->name);
+}
+
+void ulp_lint_plain(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    static const char *const plain[] = {"Softplus", "Mish", "ReduceLogSumExp", NULL};
+    if (ulp_lint_is_any(place, plain))
+        ulp_lint_add(lint, place, NULL, "%s is 0 where something inside it passes FP16's range",
+                     place.node->op_type);
+}
+
 void ulp_lint_reduce(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     static const char *const sums[] = {"ReduceSum",  "ReduceSumSquare", "ReduceL2", "ReduceL1",

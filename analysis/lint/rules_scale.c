@@ -91,6 +91,16 @@ void ulp_lint_scale_nan(struct ulp_lint *lint, struct ulp_lint_place place)
     for (size_t i = 0; scale && i < scale->count; i++)
         if (!isfinite(scale_at(place, scale, i)) && count++ == 0)
             first = i;
+    const struct ulp_tensor *codes =
+        is_back(place) ? ulp_lint_constant(place.graph, ulp_lint_input(place, 0)) : NULL;
+    size_t stored = 0, at = 0; /* FP8 numbers, which are scales themselves in two levels */
+    for (size_t i = 0; codes && ulp_type_is_float(codes->type) && i < codes->count; i++)
+        if (!isfinite(ulp_tensor_get(codes, i)) && stored++ == 0)
+            at = i;
+    if (stored)
+        ulp_lint_add(lint, place, NULL,
+                     "%zu of %zu stored numbers %s NaN or infinite, the first is number %zu",
+                     stored, codes->count, stored == 1 ? "is" : "are", at);
     if (count)
         ulp_lint_add(lint, place, NULL,
                      "%zu of %zu scales %s NaN or infinite, the first is number %zu: all that they "

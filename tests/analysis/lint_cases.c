@@ -289,6 +289,28 @@ const struct lint_case lint_cases[] = {
      .found = "(float16[2] x) => (float16[2] y) { [n] y = Exp(x) }",
      .clean = "(float16[2] x) => (float16[2] y) { m = ReduceMax<axes=[0]>(x) d = Sub(x, m) [n] y = "
               "Exp(d) }"},
+    {.rule = "log-of-softmax",
+     .opset = 17,
+     .count = 1,
+     .says = "n: the logarithm of 's'",
+     .found = "(float[2] x) => (float[2] y) { [s] s = Softmax(x) [n] y = Log(s) }",
+     .clean = "(float[2] x) => (float[2] y) { [s] s = Sigmoid(x) [n] y = Log(s) }"},
+    {.rule = "variance-cancels",
+     .opset = 17,
+     .count = 1,
+     .says = "n: the mean of squares 'm' less the square 'q'",
+     .found = "(float[2] x) => (float[1] y) { s = Mul(x, x) [m] m = ReduceMean<axes=[0]>(s) a = "
+              "ReduceMean<axes=[0]>(x) [q] q = Mul(a, a) [n] y = Sub(m, q) }",
+     .clean = "(float[2] x, float[2] z) => (float[1] y) { s = Mul(z, z) [m] m = "
+              "ReduceMean<axes=[0]>(s) a = ReduceMean<axes=[0]>(x) [q] q = Mul(a, a) [n] y = "
+              "Sub(m, q) }"},
+    {.rule = "exponential-plain",
+     .opset = 17,
+     .count = 1,
+     .says = "n: Softplus is 0 where",
+     .targets = "coreml-ane",
+     .found = "(float[2] x) => (float[2] y) { [n] y = Softplus(x) }",
+     .clean = "(float[2] x) => (float[2] y) { [n] y = Sigmoid(x) }"},
     {.rule = "softmax-unscaled",
      .opset = 17,
      .count = 1,
@@ -484,6 +506,13 @@ const struct lint_case lint_cases[] = {
      .says = "d: 1 of 2 scales is NaN or infinite, the first is number 1: all that they scale "
              "becomes NaN",
      .found = SCALES("1, nan", "127, 1, 100, 2", "0", "2"),
+     .clean = SCALES("1, 0.5", "127, 1, 100, 2", "0", "2")},
+    {.rule = "scale-nan",
+     .opset = 21,
+     .count = 1,
+     .says = "d: 1 of 2 stored numbers is NaN or infinite, the first is number 1",
+     .found = "(float[1,2] x) => (float[1,2] y) <fp8[2] w = {1, nan}, float s = {2}> "
+              "{ [d] d = DequantizeLinear(w, s) y = Mul(x, d) }",
      .clean = SCALES("1, 0.5", "127, 1, 100, 2", "0", "2")},
     {.rule = "scale-zero",
      .opset = 21,

@@ -18,11 +18,12 @@ static const struct {
     const char *name;
     int type, bytes;
 } types[] = {
-    {"float", ULP_TYPE_FLOAT, 4},     {"double", ULP_TYPE_DOUBLE, 8},
-    {"float16", ULP_TYPE_FLOAT16, 2}, {"bfloat16", ULP_TYPE_BFLOAT16, 2},
-    {"int8", ULP_TYPE_INT8, 1},       {"uint8", ULP_TYPE_UINT8, 1},
-    {"int32", ULP_TYPE_INT32, 4},     {"int64", ULP_TYPE_INT64, 8},
-    {"bool", ULP_TYPE_BOOL, 1},       {"int4", ULP_TYPE_INT4, 0}, /* of inputs alone */
+    {"float", ULP_TYPE_FLOAT, 4},      {"double", ULP_TYPE_DOUBLE, 8},
+    {"float16", ULP_TYPE_FLOAT16, 2},  {"bfloat16", ULP_TYPE_BFLOAT16, 2},
+    {"fp8", ULP_TYPE_FLOAT8E4M3FN, 1}, /* powers of two and nan */
+    {"int8", ULP_TYPE_INT8, 1},        {"uint8", ULP_TYPE_UINT8, 1},
+    {"int32", ULP_TYPE_INT32, 4},      {"int64", ULP_TYPE_INT64, 8},
+    {"bool", ULP_TYPE_BOOL, 1},        {"int4", ULP_TYPE_INT4, 0}, /* of inputs alone */
 };
 
 static void skip_spaces(void)
@@ -123,6 +124,9 @@ static void add_element(struct proto *bytes, int type, double value)
     case ULP_TYPE_DOUBLE: bits = ulp_double_bits(value); break;
     case ULP_TYPE_FLOAT16: bits = half_bits(value, 10); break;
     case ULP_TYPE_BFLOAT16: bits = half_bits(value, 7); break;
+    case ULP_TYPE_FLOAT8E4M3FN:
+        bits = isnan(value) ? 0x7f : (uint16_t)((ilogb(value) + 7) << 3);
+        break;
     default: bits = (uint64_t)(int64_t)value;
     }
     proto_little(bytes, bits, (size_t)types[type].bytes);
