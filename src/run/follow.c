@@ -45,7 +45,7 @@ static bool rounds_apart(const struct ulp_tensor *a, const struct ulp_tensor *b)
 bool ulp_departs(const struct ulp_step *step, bool reads_floats, const struct ulp_tensor *reference,
                  const struct ulp_tensor *outputs)
 {
-    const bool decides = reads_floats && !step->bound.op->quantizes,
+    const bool decides = reads_floats && !step->quantizes,
                rounds = ulp_rounds_to_whole(step->bound.node->op_type);
     for (size_t o = 0; o < step->output_count; o++) {
         const struct ulp_tensor *own = &outputs[o], *other = &reference[o];
@@ -66,7 +66,7 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
 {
     bool taken = false;
     enum ulp_status status = ULP_OK;
-    if (step->bound.op->quantizes)
+    if (step->quantizes)
         return ULP_OK; /* amounts in steps of a scale are no decisions */
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
         if (!reference[o].data || !outputs[o].data || ulp_element_is_float(reference[o].element) ||

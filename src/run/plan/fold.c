@@ -387,7 +387,11 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
             if (step->bound.blocks[a])
                 status = fold_block(plan, step->bound.blocks[a], error);
     }
-    return status == ULP_OK ? ulp_plan_order(plan, block, error) : status;
+    if (status == ULP_OK)
+        status = ulp_plan_order(plan, block, error);
+    if (status == ULP_OK)
+        ulp_plan_amounts(block);
+    return status;
 }
 
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options,

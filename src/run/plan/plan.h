@@ -31,8 +31,9 @@ struct ulp_plan_slot {
     int outer;
     /* slot of this block it stands for since an If became its branch; -1: none */
     int same_as;
-    bool given; /* an input of the model */
-    bool data;  /* it has a use that is no parameter (ulp_is_parameter) */
+    bool given;  /* an input of the model */
+    bool data;   /* it has a use that is no parameter (ulp_is_parameter) */
+    bool amount; /* an integer that is only computed with until it is a float (integer_amounts.c) */
     /* step that computes it, once the block is folded; -1: none */
     int producer;
     /* step after which no one needs it; INT_MAX: block output; -1: never used */
@@ -65,6 +66,7 @@ struct ulp_step {
     /* its result is its input 0, a constant, under another name or shape, for readers that take
      * either: a view of it in lanes whose nodes have one arithmetic */
     bool alias;
+    bool quantizes; /* its integer outputs are amounts, by its operator or by their use */
     /* a value, not work: Constant, or ConstantOfShape of a known shape */
     bool constant;
     struct ulp_integer_form *integer; /* NULL: none */
@@ -399,6 +401,8 @@ enum ulp_status ulp_plan_groups(const struct ulp_plan *plan, size_t lane, struct
  * a lane wants them. After folding, before last uses. */
 enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,
                                        struct ulp_error *error);
+/* integer_amounts.c: which of the block's integers are amounts. */
+void ulp_plan_amounts(struct ulp_block *block);
 /* fold_norm.c: what BatchNormalizations of the block are folded to. Called again, it follows
  * constants that have changed. */
 enum ulp_status ulp_plan_fold_norms(struct ulp_plan *plan, struct ulp_block *block,

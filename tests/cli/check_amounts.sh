@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Integers that are made of floats and only computed with until they are floats again are amounts: a step of difference is an error to
+# measure. The same integers as an index, in a comparison, or as an output are decisions. In all graphs x / s lies between two integers, so
+# that FP16 takes the other one.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: amounts are not looked at"; exit 77; }
+PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+import numpy as np
+from onnx_writer import INT64, node, write_model
+
+# 0.3 and 1 / 0.3 are rounded in FP16: of 64 quotients near halves some end on the other side
+turn = np.random.RandomState(4)
+x = ((turn.randint(-100, 100, (1, 64)) + 0.5) * 0.3).astype("f4")
+np.savez("x.npz", x=x)
+front = [node("Div", "x s", "d"), node("Round", "d", "r")]
+matrix = turn.randint(-8, 8, (64, 8)).astype("i1")
+numbers = {"s": np.float32(0.3), "w": matrix, "axis": np.array([1])}
+graphs = {
+    "product": [node("Cast", "r", "q", to=3), node("MatMulInteger", "q w", "a"), node("Cast", "a", "y", to=1)],
+    "zero_point": [node("Cast", "r", "q", to=6), node("Sub", "q five", "a"), node("Reshape", "a shape", "b"), node("Cast", "b", "y", to=1)],
+    "index": [node("Cast", "r", "q", to=7), node("Abs", "q", "a"), node("Gather", "table a", "y")],
+    "compared": [node("Cast", "r", "q", to=7), node("Greater", "q zero", "g"), node("Where", "g x s", "y")],
+    "output": [node("Cast", "r", "y", to=7)],
+}
+numbers.update(five=np.array([5], "i4"), shape=np.array([8, 8]), table=turn.standard_normal(200).astype("f4"), zero=np.array([0]))
+for name, nodes in graphs.items():
+    write_model(name + ".onnx", front + nodes, {"x": (1, 64)}, {"y": None}, numbers, opset=17, types={"y": INT64} if name == "output" else None)
+END
+for name in product zero_point; do
+    expect 0 "$name" "$program" audit $name.onnx -i x.npz -a fp16 -q
+    shows out "of its rms" "$name is measured"
+    grep -q diverges out && fail "$name: amounts are taken for decisions"
+done
+for name in index compared output; do
+    expect 0 "$name" "$program" audit $name.onnx -i x.npz -a fp16 -q
+    shows out "diverges from the reference at node" "$name is a decision"
+done
+exit $failed
