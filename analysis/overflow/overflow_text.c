@@ -7,11 +7,12 @@
 #include <ulpscope/overflow.h>
 
 #include "analysis/measure/judge.h"
+#include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-enum { LISTED = 12, NAMED = 3, KEEPS = 8, KEEPS_COLUMNS = 160, INSIDE = 6 };
+enum { LISTED = 12, NAMED = 3, INSIDE = 6 };
 
 /* Nothing where that is all there is to say of an estimate. */
 static double show_percent(double chance)
@@ -73,51 +74,16 @@ static bool computes_narrow(const struct ulp_arithmetic *arithmetic)
     return arithmetic->compute.max_finite <= arithmetic->storage.max_finite;
 }
 
-static bool can_be_typed(const char *name)
+static struct ulp_hint_node get_node(const void *lane, size_t n)
 {
-    struct ulp_text shown = {0};
-    ulp_text_show(&shown, "%s", name);
-    const bool same =
-        !shown.failed && *name && strcmp(shown.data, name) == 0 && !strpbrk(name, "'*?:#");
-    ulp_text_free(&shown);
-    return same;
+    const struct ulp_overflow_node *node = &((const struct ulp_overflow_lane *)lane)->nodes[n];
+    return (struct ulp_hint_node){node->name, node->index, node->keep};
 }
 
-/* " --keep 'NAME=fp32'" for each, while they fit on a line; else by ranges of indexes. */
 static void add_keeps(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
-    size_t listed = 0, first = 0, last = 0, left = lane->keep_count;
-    const size_t most = page->width > 0 ? (size_t)page->width : KEEPS_COLUMNS;
-    struct ulp_text names = {0};
-    bool typed = lane->keep_count <= NAMED, open = false;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        typed &= !lane->nodes[n].keep || can_be_typed(lane->nodes[n].name);
-        if (lane->nodes[n].keep)
-            ulp_text_show(&names, " --keep '%s=fp32'", lane->nodes[n].name);
-    }
-    typed &= !names.failed && names.length < most;
-    if (typed)
-        ulp_text_add(page->out, "%s", names.data);
-    ulp_text_free(&names);
-    for (size_t n = 0; n <= lane->node_count && !typed; n++) {
-        const struct ulp_overflow_node *node = n < lane->node_count ? &lane->nodes[n] : NULL;
-        if (open && (!node || !node->keep || node->index != last + 1)) {
-            if (listed++ < KEEPS) {
-                ulp_text_add(page->out,
-                             last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
-                             first, last);
-                left -= last - first + 1;
-            }
-            open = false;
-        }
-        if (node && node->keep) {
-            first = open ? first : node->index;
-            last = node->index;
-            open = true;
-        }
-    }
-    if (!typed && left)
-        ulp_text_add(page->out, " and %zu node%s more", left, left == 1 ? "" : "s");
+    const struct ulp_hint_nodes nodes = {lane, lane->node_count, lane->keep_count, get_node};
+    ulp_hint_keeps(page->out, &nodes, page->width > 0 ? (size_t)page->width : ULP_HINT_COLUMNS);
 }
 
 /* Does all that begins there come from a divisor, or the like, that has become zero? */

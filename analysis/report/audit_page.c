@@ -77,14 +77,19 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
 {
     json_t *root;
     size_t k = 0, charged;
-    const enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
+    enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
     if (status != ULP_OK)
         return status;
+    status = ulp_json_check_schema(root, error);
+    if (status != ULP_OK)
+        ulp_fail_at(error, status, "%s", path);
     while (k < KNOWN && !json_object_get(root, known[k].member))
         k++;
-    if (k == KNOWN) {
+    if (k == KNOWN && status == ULP_OK)
+        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope", path);
+    if (status != ULP_OK) {
         ulp_json_file_free(root, budget, charged);
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope", path);
+        return status;
     }
     reading->reports[reading->count] =
         (struct ulp_html_report){.kind = known[k].kind, .root = root};

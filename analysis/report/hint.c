@@ -3,18 +3,27 @@
 
 #include "analysis/audit/audit_keep.h"
 #include "analysis/report/report.h"
+#include "run/plan/plan.h"
 
 enum { NAMES_MAX = 3, RANGES_MAX = 8 };
 
-/* Nothing in the name would be shown as an escape, nor read as another kind of pattern. */
-static bool can_be_typed(const char *name)
+/* As a pattern of --keep the name stands for this node alone, and it is shown as it is. A pattern
+ * that is a node's name is no other pattern (run/plan/pattern.c), but for those that name sides of
+ * a node; where the arithmetic begins is the first '=' behind which there is one. */
+static bool names_one(const struct ulp_hint_nodes *nodes, size_t node)
 {
-    struct ulp_text shown = {0};
-    ulp_text_show(&shown, "%s", name);
-    const bool same = !shown.failed && *name && strcmp(shown.data, name) == 0;
-    ulp_text_free(&shown);
-    return same && strncmp(name, "before:", 7) != 0 && strncmp(name, "after:", 6) != 0 &&
-           strncmp(name, "between:", 8) != 0;
+    const struct ulp_hint_node own = nodes->get(nodes->lane, node);
+    struct ulp_text option = {0};
+    struct ulp_keep keep;
+    size_t length = 0;
+    ulp_text_show(&option, "%s=fp32", own.name);
+    bool one = !option.failed && *own.name && ulp_pattern_may_be_name(own.name) &&
+               ulp_keep_parse(option.data, &keep, &length, NULL) == ULP_OK &&
+               length == strlen(own.name) && memcmp(option.data, own.name, length) == 0;
+    ulp_text_free(&option);
+    for (size_t n = 0; n < nodes->count && one; n++)
+        one = n == node || strcmp(nodes->get(nodes->lane, n).name, own.name) != 0;
+    return one;
 }
 
 /* " --keep 'NAME=fp32'": in quotes a shell changes nothing but a quote. */
@@ -27,39 +36,62 @@ static void add_name(struct ulp_text *out, const char *name)
 }
 
 /* Their indexes, neighbours together: " --keep '#12-14=fp32'". */
-static void add_ranges(struct ulp_text *out, const struct ulp_audit_lane *lane, size_t wanted)
+static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes)
 {
-    size_t ranges = 0, first = 0, named = 0;
-    for (size_t n = 0; n < lane->node_count && ranges < RANGES_MAX; n++) {
-        if (!ulp_audit_should_keep(lane, &lane->nodes[n]))
-            continue;
-        if (!n || !ulp_audit_should_keep(lane, &lane->nodes[n - 1]))
-            first = n;
-        if (n + 1 < lane->node_count && ulp_audit_should_keep(lane, &lane->nodes[n + 1]))
-            continue;
-        ulp_text_add(out, n > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'", first, n);
-        named += n - first + 1;
-        ranges++;
+    size_t ranges = 0, first = 0, last = 0, left = nodes->kept;
+    bool open = false;
+    for (size_t n = 0; n <= nodes->count && ranges < RANGES_MAX; n++) {
+        const struct ulp_hint_node node =
+            n < nodes->count ? nodes->get(nodes->lane, n) : (struct ulp_hint_node){0};
+        if (open && (!node.keep || node.index != last + 1)) {
+            ulp_text_add(out, last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
+                         first, last);
+            left -= last - first + 1;
+            ranges++;
+            open = false;
+        }
+        if (node.keep) {
+            first = open ? first : node.index;
+            last = node.index;
+            open = true;
+        }
     }
-    if (named < wanted)
-        ulp_text_add(out, " and %zu node%s more", wanted - named, wanted - named == 1 ? "" : "s");
+    if (left)
+        ulp_text_add(out, " and %zu node%s more", left, left == 1 ? "" : "s");
+}
+
+void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns)
+{
+    struct ulp_text names = {0};
+    bool named = nodes->kept <= NAMES_MAX;
+    for (size_t n = 0; n < nodes->count && named; n++) {
+        const struct ulp_hint_node node = nodes->get(nodes->lane, n);
+        if (!node.keep)
+            continue;
+        add_name(&names, node.name);
+        named = names_one(nodes, n) && names.length < columns;
+    }
+    if (named && names.length)
+        ulp_text_put(out, names.data, names.length);
+    else
+        add_ranges(out, nodes);
+    out->failed |= names.failed;
+    ulp_text_free(&names);
+}
+
+static struct ulp_hint_node get_node(const void *lane, size_t n)
+{
+    const struct ulp_audit_node *node = &((const struct ulp_audit_lane *)lane)->nodes[n];
+    return (struct ulp_hint_node){node->name, n, ulp_audit_should_keep(lane, node)};
 }
 
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
 {
-    size_t count = 0;
-    bool typed = true;
+    struct ulp_hint_nodes nodes = {lane, lane->node_count, 0, get_node};
     for (size_t n = 0; n < lane->node_count; n++)
-        if (ulp_audit_should_keep(lane, &lane->nodes[n])) {
-            count++;
-            typed &= can_be_typed(lane->nodes[n].name);
-        }
-    if (!count || !ulp_audit_fp32_helps(lane))
+        nodes.kept += ulp_audit_should_keep(lane, &lane->nodes[n]);
+    if (!nodes.kept || !ulp_audit_fp32_helps(lane))
         return;
     ulp_text_add(out, "Try");
-    if (count > NAMES_MAX || !typed)
-        add_ranges(out, lane, count);
-    for (size_t n = 0; n < lane->node_count && count <= NAMES_MAX && typed; n++)
-        if (ulp_audit_should_keep(lane, &lane->nodes[n]))
-            add_name(out, lane->nodes[n].name);
+    ulp_hint_keeps(out, &nodes, ULP_HINT_COLUMNS);
 }

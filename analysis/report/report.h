@@ -28,5 +28,20 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *cause, const char *output, const char *what);
 /* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
+/* Nodes of a lane, all that are known of, and which to keep. */
+struct ulp_hint_node {
+    const char *name;
+    size_t index; /* in the plan */
+    bool keep;
+};
+struct ulp_hint_nodes {
+    const void *lane;
+    size_t count, kept;
+    struct ulp_hint_node (*get)(const void *lane, size_t n);
+};
+enum { ULP_HINT_COLUMNS = 160 }; /* of a line that is copied, where no terminal says how many */
+/* " --keep 'NAME=fp32'" for each that is kept, which keep just these: while they are few, fit into
+ * so many columns and are named by their names; else by their indexes. */
+void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns);
 
 #endif

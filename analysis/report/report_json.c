@@ -12,6 +12,7 @@
 #include "analysis/report/report.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
+#include "data/json_file.h"
 
 json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "data/json_file.h"
-#include "analysis/writing/fields.h"
 #include "number/function/math.h"
 
 double ulp_saved_number(const json_t *object, const char *key)
@@ -85,21 +84,15 @@ enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_err
 
 static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
 {
-    const json_t *schema = json_object_get(saved->root, "schema"), *lane;
-    const char *version = ulp_saved_text(saved->root, "ulpscope");
+    const enum ulp_status status = ulp_json_check_schema(saved->root, error);
+    const json_t *lane;
     size_t l;
     saved->lanes = json_object_get(saved->root, "lanes");
     bool whole = json_is_array(saved->lanes) && json_array_size(saved->lanes) > 0;
     json_array_foreach(saved->lanes, l, lane) whole &= json_is_object(lane);
-    const bool other = json_is_integer(schema) && json_integer_value(schema) != ULP_JSON_SCHEMA;
-    if (other && (whole || json_is_array(json_object_get(saved->root, "arithmetics"))))
-        return ulp_fail(
-            error, ULP_ERROR_INPUT,
-            "%s: has schema %lld, which ulpscope %s reads; this version reads %d: audit "
-            "again",
-            saved->path, (long long)json_integer_value(schema),
-            *version ? version : "of another version", ULP_JSON_SCHEMA);
-    return whole && json_is_integer(schema)
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "%s", saved->path);
+    return whole && json_object_get(saved->root, "schema")
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope audit",
                           saved->path);

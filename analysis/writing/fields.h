@@ -61,11 +61,7 @@ const struct ulp_field *ulp_field_find(const struct ulp_struct *type, const char
 
 /* ---- JSON ---- */
 
-/* Of all documents that are written by tables. */
-enum { ULP_JSON_SCHEMA = 2 };
-
-/*
- * Members have their names; elements of an array by an enum that are not 0 its words. Left out:
+/* Members have their names; elements of an array by an enum that are not 0 its words. Left out:
  * flags that are false, texts that are NULL, indexes of nothing, counts of lists (these have a
  * length), and structs in structs whose first member is none of these, or 0. Figures that are not
  * defined or infinite are null. */

@@ -6,6 +6,7 @@
 
 #include "analysis/writing/fields.h"
 #include "analysis/writing/json_value.h"
+#include "data/json_file.h"
 
 /* An element of such a member as JSON; the member is no struct. NULL: out of memory. */
 static json_t *make_value(const struct ulp_field *field, const void *at)

@@ -132,6 +132,23 @@ enum ulp_status ulp_json_parse(const char *path, const unsigned char *bytes, siz
     return *root ? ULP_OK : ulp_fail_at(error, ulp_json_fail(&where, error), "%s", path);
 }
 
+enum ulp_status ulp_json_check_schema(const json_t *root, struct ulp_error *error)
+{
+    const json_t *schema = json_object_get(root, "schema");
+    const char *version = json_string_value(json_object_get(root, "ulpscope"));
+    const bool none = !schema && json_object_get(root, "verdict");
+    if (!none && (!json_is_integer(schema) || json_integer_value(schema) == ULP_JSON_SCHEMA))
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_INPUT,
+                    "has schema %lld, which ulpscope %.100s reads; this version reads %d: run the "
+                    "command again that wrote it",
+                    none ? 1 : (long long)json_integer_value(schema),
+                    version ? version
+                    : none  ? "0.1.0"
+                            : "of another version",
+                    ULP_JSON_SCHEMA);
+}
+
 enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
                                    size_t *charged, struct ulp_error *error)
 {

@@ -15,6 +15,11 @@ typedef enum ulp_status ulp_json_take(void *out, const char *name, const json_t 
 enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, ulp_json_take *take,
                                    void *out, void **memory, struct ulp_error *error);
 
+/* Of all results that are written, and read again. Refuse a document of another schema (those of
+ * plans had none at first), and say which version of the program reads it. */
+enum { ULP_JSON_SCHEMA = 2 };
+enum ulp_status ulp_json_check_schema(const json_t *root, struct ulp_error *error);
+
 /* Refuse an object with a key that is not among known[0..count): a key misspelt would change the
  * meaning in silence. */
 enum ulp_status ulp_json_check_keys(const json_t *object, const char *const *known, size_t count,

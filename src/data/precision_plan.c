@@ -70,27 +70,14 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
     return status;
 }
 
-enum { SCHEMA = 2 }; /* of what `ulpscope plan` and `ulpscope bits` write */
-
 /* A file of theirs says more than a plan is made of, which is not read; one that is written by hand
  * has nothing else, so that what is misspelt is found. */
 static enum ulp_status check_keys(const json_t *root, struct ulp_error *error)
 {
     static const char *const keys[] = {"arithmetic", "keep"};
-    const json_t *schema = json_object_get(root, "schema");
-    const char *version = json_string_value(json_object_get(root, "ulpscope"));
-    if (!schema && json_object_get(root, "verdict"))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "has schema 1, which ulpscope 0.1.0 reads; this version reads %d: search "
-                        "again, or leave only \"arithmetic\" and \"keep\" in it",
-                        SCHEMA);
-    if (!schema)
-        return ulp_json_check_keys(root, keys, sizeof keys / sizeof *keys, error);
-    return json_integer_value(schema) == SCHEMA
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT,
-                          "has another schema, which ulpscope %.100s reads; this version reads %d",
-                          version ? version : "of another version", SCHEMA);
+    return json_object_get(root, "schema") || json_object_get(root, "verdict")
+               ? ulp_json_check_schema(root, error)
+               : ulp_json_check_keys(root, keys, sizeof keys / sizeof *keys, error);
 }
 
 static enum ulp_status read_plan(void *out, const char *name, const json_t *root,

@@ -100,4 +100,36 @@ for kind in utf8 bytes; do
     walk "$kind: no such dimension" "0 2" "$program" audit $m -q --dim nobody=3
     walk "$kind: an engine of it" "2 3" "$program" engine $m
 done
+
+# What audit, overflow and plan print or write to keep nodes keeps, run again, just those: a square that overflows in FP16 and its
+# root, called by names that look like patterns, options or each other, beside nodes that such patterns would name.
+PYTHONPATH=$source/examples python3 - "$program" <<'END' || fail "kept nodes"
+import json, os, re, shlex, subprocess, sys
+from onnx_writer import node, write_model
+names = ["plain", "a*", "a?", "*", "#3", "#2-4", "op:Relu", "before:ab", "after:ab", "between:ab,zz", "it's", "x=fp16,acc", "=", "ab=fp32", "...b", "ab", " a b ", "-k", "é", "tab\there", ""]
+def run(*arguments):
+    done = subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout
+def kept(*arguments):
+    run("audit", "n.onnx", "--val-range", "x=299,300", "-a", "fp16", "-q", "--no-attribute", "-o", "kept", *arguments)
+    lane = json.load(open("kept/report.json"))["lanes"][-1]  # behind the one without a plan
+    return {n["index"] for n in lane["nodes"] if "kept" in n}, lane
+for name in names:
+    for twin in (["ab", "a"], [name, "zz"]):  # a name that another node has is none
+        write_model("n.onnx", [node("Mul", "x x", "y", name), node("Sqrt", "y", "z", "root"), node("Relu", "x", "r", twin[0]), node("Neg", "x", "n", twin[1])],
+                    {"x": [4]}, ["z", "r", "n"])
+        nodes = json.loads(run("overflow", "n.onnx", "--val-range", "x=299,300", "-q", "-o", "over") and open("over/overflow.json").read())["lanes"][0]["nodes"]
+        wanted = {n["index"] for n in nodes if n.get("keep")}
+        assert 0 in wanted and wanted <= {0, 1}, (name, wanted)
+        for command in (["overflow", "n.onnx", "--val-range", "x=299,300"], ["audit", "n.onnx", "--val-range", "x=299,300", "-a", "fp16"]):
+            line = next(line for line in run(*command).splitlines() if " --keep " in line)
+            options = shlex.split(line[line.index("--keep"):])
+            got, lane = kept(*options)
+            assert got == wanted and "first_born" not in lane, (command[0], name, twin, options, got, wanted)
+        run("plan", "n.onnx", "--val-range", "x=299,300", "--tolerance", "sqnr_db=40", "-q", "-o", "planned")
+        plan = json.load(open("planned/plan.json"))
+        got, _ = kept("--plan", "planned/plan.json")
+        assert got == {n["index"] for n in plan["kept"]} and 0 in got, ("plan", name, twin, got)
+END
 exit $failed

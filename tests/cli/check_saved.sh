@@ -22,6 +22,17 @@ echo '{"schema": 1, "ulpscope": "0.0.9", "arithmetics": [{}]}' >old.json
 expect 3 "show an earlier report" "$program" show old.json
 shows err "has schema 1, which ulpscope 0.0.9 reads; this version reads 2" "show an earlier report"
 lines err 1 "show an earlier report"
+for kind in '"sweeps": []' '"keep": []' '"tensors": []' '"layers": []' '"lanes": [{}]'; do
+    echo "{\"schema\": 1, \"ulpscope\": \"0.0.9\", $kind}" >old.json
+    for command in "show old.json" "diff old.json old.json" "report old.json --html old.html" "report old.json --to csv" "audit $model --plan old.json"; do
+        expect 3 "$command of schema 1 with $kind" "$program" $command
+        shows err "old.json: has schema 1, which ulpscope 0.0.9 reads; this version reads 2" "$command of schema 1 with $kind"
+    done
+done
+[ ! -e old.html ] || fail "a page was written of another schema"
+echo '{"verdict": ["x"], "keep": []}' >old.json
+expect 3 "a plan without a schema" "$program" report old.json --html old.html
+shows err "has schema 1, which ulpscope 0.1.0 reads" "a plan without a schema"
 echo '{"schema": 2, "lanes": []}' >empty.json
 expect 3 "show an empty report" "$program" show empty.json
 expect 0 "the same report" "$program" diff before before --fail-if-worse

@@ -275,6 +275,12 @@ static enum ulp_status choose_single(const struct ulp_plan *plan, const char *pa
     return status;
 }
 
+bool ulp_pattern_may_be_name(const char *text)
+{
+    return !after_prefix(text, "before:") && !after_prefix(text, "after:") &&
+           !after_prefix(text, "between:");
+}
+
 enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
                                    struct ulp_arena *scratch, struct ulp_error *error)
 {

@@ -345,6 +345,8 @@ static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_m
 /* pattern.c: the error that no node is called so, with near names. */
 enum ulp_status ulp_pattern_refuse(const struct ulp_plan *plan, const char *name,
                                    struct ulp_error *error);
+/* Is the text the pattern of a node that is called so? false: one of a side of a node. */
+bool ulp_pattern_may_be_name(const char *text);
 /* Set chosen[node] of the nodes that the pattern names. None: an error with near names. */
 enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
                                    struct ulp_arena *scratch, struct ulp_error *error);
