@@ -1,5 +1,7 @@
 # The walkthroughs: pages, and the scripts that make their models.
-dist_pages_DATA += doc/walkthrough-1.md doc/walkthrough-2.md doc/walkthrough-3.md doc/walkthrough-4.md doc/walkthrough-5.md doc/README.md
+dist_pages_DATA += doc/walkthrough-1.md doc/walkthrough-2.md doc/walkthrough-3.md doc/walkthrough-4.md doc/walkthrough-5.md doc/causes.md doc/README.md
+causesdir = $(examplesdir)/causes
+dist_causes_DATA = %D%/causes/beyond.py %D%/causes/causes.py %D%/causes/causes.tsv %D%/causes/parts.py %D%/causes/within.py
 dist_examples_DATA += %D%/onnx_writer.py
 walkthroughdir = $(examplesdir)/walkthrough
 dist_walkthrough_DATA = %D%/walkthrough/model.py %D%/walkthrough/mixed.py %D%/walkthrough/quantised.py %D%/walkthrough/detector.py %D%/walkthrough/text_encoder.py %D%/walkthrough/attention.py

@@ -2,7 +2,7 @@
 import struct
 
 FLOAT, INT64, FLOAT16 = 1, 7, 10  # TensorProto.DataType
-TYPES = {"f4": FLOAT, "u1": 2, "i1": 3, "i4": 6, "i8": INT64, "b1": 9, "f2": FLOAT16}  # by numpy's names
+TYPES = {"f4": FLOAT, "u1": 2, "i1": 3, "u2": 4, "i4": 6, "i8": INT64, "b1": 9, "f2": FLOAT16}  # by numpy's names
 
 
 def varint(value):
@@ -50,7 +50,10 @@ def node(op, inputs, outputs, called=None, **attributes):
 
 
 def initialiser(name, array):
-    """TensorProto of an array of one of TYPES; other floats are written as FP32, other integers as INT64."""
+    """TensorProto of an array of one of TYPES; other floats are written as FP32, other integers as INT64. Of a type that numpy lacks: (type, shape, bytes)."""
+    if isinstance(array, tuple):
+        data_type, shape, data = array
+        return b"".join(number(1, size) for size in shape) + number(2, data_type) + block(8, name) + block(9, data)
     import numpy as np  # needed here alone
     array = np.asarray(array)
     kind = array.dtype.str[1:]

@@ -282,6 +282,10 @@ static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
 
 static void judge_causes(struct ulp_doctor *doctor)
 {
+    /* nothing can be compared, and the graph says why: the reference computes it, too */
+    if (doctor->grade == ULP_GRADE_NOT && doctor->cause_count &&
+        doctor->causes[0].reason == ULP_DOCTOR_GRAPH)
+        doctor->grade = judge_cause(&doctor->causes[0]);
     for (size_t c = 0; c < doctor->cause_count; c++)
         if (judge_cause(&doctor->causes[c]) > doctor->grade)
             doctor->grade = judge_cause(&doctor->causes[c]);

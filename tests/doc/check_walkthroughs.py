@@ -5,7 +5,7 @@
 
 A block of a page is checked when its first line is indented by four spaces and begins with "$ ". Lines behind a command are its output,
 of which "..." stands for any lines. All figures must be equal; times and sizes of memory are not compared. The commands of a page run in one
-shell, in an empty folder with a link to examples/. One that fails must be followed by "$ echo $?". doc/walkthrough-*.md are taken whole; of other pages
+shell, in an empty folder with a link to examples/. One that fails must be followed by "$ echo $?". doc/walkthrough-*.md and doc/causes.md are taken whole; of other pages
 the commands on files of examples/. --update writes what is printed now into the pages: between the same "..." lines, where they can be found again.
 """
 import argparse
@@ -164,7 +164,7 @@ def other_figure(text):
 def check_page(path, options):
     with open(path, encoding="utf-8") as file:
         lines = file.readlines()
-    whole = os.path.basename(path).startswith("walkthrough-")
+    whole = os.path.basename(path).startswith("walkthrough-") or os.path.basename(path) == "causes.md"
     blocks = [block for block in read_blocks(lines) if whole or any("examples/" in command.text for command in block)]
     commands = [command for block in blocks for command in block]
     shown = os.path.relpath(path, options.source)

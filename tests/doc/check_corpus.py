@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""What `ulpscope doctor` names first of networks whose cause was found in public: examples/causes.
+
+    check_corpus.py PROGRAM SOURCE [NAME...]
+
+The models are made by examples/causes/causes.py. Of each row of causes.tsv the broken model must be called broken or borderline, and the cause that is
+named first be the node of the row (a pattern) with the row's word in its reason, sentence or rule: in ALLOWED less than all. No mended twin and no sound
+model may be called anything but fine.
+"""
+import csv
+import fnmatch
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ALLOWED = 22  # of 25
+
+
+def examine(program, folder, model, target):
+    """The diagnosis, and its exit code."""
+    out = os.path.join(folder, model + ".doctor")
+    done = subprocess.run([program, "doctor", os.path.join(folder, model + ".onnx"), "-i", os.path.join(folder, "inputs.npz"), "--for", target, "--no-plan", "-q", "-o", out],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    try:
+        with open(os.path.join(out, "doctor.json"), encoding="utf-8") as file:
+            return json.load(file), done.returncode
+    except OSError:
+        return {"grade": "none", "reason": done.stdout.strip(), "causes": []}, done.returncode
+
+
+def names(row, diagnosis):
+    """Is the cause that is named first that of the row?"""
+    first = diagnosis["causes"][0] if diagnosis["causes"] else {}
+    said = " ".join(first.get(key, "") for key in ("reason", "text", "rule", "value"))
+    return diagnosis["grade"] in ("broken", "borderline") and fnmatch.fnmatchcase(first.get("node", ""), row["node"]) and row["says"] in said
+
+
+def main():
+    program, source, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
+    causes = os.path.join(source, "examples", "causes")
+    with open(os.path.join(causes, "causes.tsv"), encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if not wanted or row["name"] in wanted]
+    bad, named, count = [], 0, 0
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run([sys.executable, os.path.join(causes, "causes.py"), work] + wanted, stdout=subprocess.DEVNULL, check=True)
+        made = sorted(name for name in os.listdir(work))
+        bad += [] if wanted or made == sorted(row["name"] for row in rows) else ["causes.tsv has other names than causes.py makes"]
+        for row in rows:
+            folder = os.path.join(work, row["name"])
+            for model in ("mended", "sound"):
+                if os.path.exists(os.path.join(folder, model + ".onnx")):
+                    diagnosis, status = examine(program, folder, model, row["target"])
+                    if diagnosis["grade"] != "fine" or status:
+                        bad.append(f"{row['name']}: {model} is called {diagnosis['judgement']}, exit code {status}: {diagnosis['reason']}")
+            if row["node"]:
+                diagnosis, status = examine(program, folder, "broken", row["target"])
+                good = names(row, diagnosis)
+                first = diagnosis["causes"][0]["text"] if diagnosis["causes"] else diagnosis["reason"]
+                count, named = count + 1, named + good
+                bad += [] if status == 1 else [f"{row['name']}: broken ends with exit code {status}"]
+                print(f"{row['name']:26} {'' if good else 'NOT NAMED: expected ' + row['node'] + ' (' + row['says'] + '): '}{first}")
+    if not wanted and named < ALLOWED:
+        bad.append(f"{named} of {count} causes are named first, at least {ALLOWED} must be")
+    print("\n".join(bad + [f"{named} of {count} causes named first; {len(bad)} findings"]))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
