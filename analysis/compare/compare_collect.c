@@ -249,6 +249,44 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
     return status;
 }
 
+/* Elements of what was recorded that have the bits of `value`, in the recording's type. */
+static size_t count_equal(const struct ulp_tensor *recorded, const struct ulp_tensor *value)
+{
+    const char *name = ulp_type_rows[recorded->type].format;
+    struct ulp_format format;
+    const bool rounds = name && ulp_element_is_float(value->element) &&
+                        ulp_format_find(name, &format, NULL) == ULP_OK;
+    size_t equal = 0;
+    for (size_t i = 0; i < value->count; i++) {
+        const double x = ulp_tensor_get(recorded, i), v = ulp_tensor_get(value, i),
+                     y = rounds ? ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, v, 0, 0) : v;
+        equal += x == y || (isnan(x) && isnan(y));
+    }
+    return equal;
+}
+
+/* A member of the arithmetic beside the recordings, and beside the arithmetic itself. */
+static void count_member(struct ulp_comparing *comparing, size_t number, size_t arithmetic,
+                         const struct ulp_tensor *value, const struct ulp_tensor *own)
+{
+    struct ulp_members *members = &comparing->work[number].members[arithmetic];
+    for (size_t f = 0; f < comparing->recording_count; f++) {
+        const struct ulp_compared_value *out = &comparing->out->tensors[number].values[f];
+        const struct ulp_tensor *recorded =
+            out->recorded ? ulp_recorded(&comparing->work[number], f) : NULL;
+        if (!recorded || out->reshaped || recorded->count != value->count)
+            continue;
+        const size_t equal = count_equal(recorded, value);
+        members->equal[f] = equal > members->equal[f] ? equal : members->equal[f];
+    }
+    size_t varied = 0;
+    for (size_t i = 0; own && value != own && own->count == value->count && i < value->count; i++) {
+        const double x = ulp_tensor_get(value, i), y = ulp_tensor_get(own, i);
+        varied += !(x == y || (isnan(x) && isnan(y)));
+    }
+    members->varied = varied > members->varied ? varied : members->varied;
+}
+
 static enum ulp_status measure_output(const struct collecting *collecting,
                                       const struct ulp_event *event, size_t o,
                                       struct ulp_error *error)
@@ -285,6 +323,12 @@ static enum ulp_status measure_output(const struct collecting *collecting,
     }
     if (status == ULP_OK)
         status = measure_files(comparing, (size_t)number, reference, given, error);
+    for (size_t a = 0; a < lanes && status == ULP_OK; a++)
+        for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1]; l++) {
+            const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
+            if (value && ulp_tensor_same_shape(value, reference))
+                count_member(comparing, (size_t)number, a, value, given[a]);
+        }
     for (size_t a = 0; a < lanes; a++)
         work->members[a].open |= ulp_is_open(comparing, a, event->output_names[o]);
     return status;
@@ -339,16 +383,20 @@ static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ul
     return status;
 }
 
-/* Reference, then of each arithmetic itself and its schedules; first[a] is where a's begin. */
-static size_t make_lanes(const struct ulp_compare_options *options, struct ulp_arithmetic *lanes,
-                         struct ulp_keeps *keeps, size_t *first)
+/* Reference, then of each arithmetic itself and, of those asked about, its schedules; first[a] is
+ * where a's begin. */
+static size_t make_lanes(const struct ulp_compare_options *options, size_t asked,
+                         struct ulp_arithmetic *lanes, struct ulp_keeps *keeps, size_t *first)
 {
     size_t count = 0;
     lanes[count++] = options->reference;
     for (size_t a = 0; a < options->arithmetic_count; a++) {
         ptrdiff_t ignored;
         first[a] = count;
-        count += ulp_schedules_make(&options->arithmetics[a], lanes + count, &ignored);
+        if (a < asked)
+            count += ulp_schedules_make(&options->arithmetics[a], lanes + count, &ignored);
+        else
+            lanes[count++] = options->arithmetics[a];
         for (size_t l = first[a]; options->keeps && l < count; l++)
             keeps[l] = options->keeps[a];
     }
@@ -368,7 +416,8 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs, .keeps = keeps};
     enum ulp_status status = lanes && keeps && first ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK)
-        status = ulp_plan_create(comparing->model, lanes, make_lanes(options, lanes, keeps, first),
+        status = ulp_plan_create(comparing->model, lanes,
+                                 make_lanes(options, comparing->asked, lanes, keeps, first),
                                  &plan_options, &comparing->plan, error);
     if (status == ULP_OK)
         status = ulp_compare_match(comparing, error);

@@ -156,6 +156,11 @@ static enum ulp_status add_tensor(struct ulp_comparing *comparing, char *name, s
         value->others = ulp_arena_take(out->memory, files, sizeof *value->others);
         whole = value->arithmetics && value->others;
     }
+    for (size_t a = 0; whole && a < lanes; a++) {
+        size_t *equal = ulp_arena_take(comparing->arena, files, sizeof *equal);
+        work->members[a].equal = equal;
+        whole = equal;
+    }
     return whole ? ULP_OK : ulp_out_of_memory(error);
 }
 

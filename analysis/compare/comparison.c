@@ -5,6 +5,26 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
+/* With neighbours; where these cannot be computed, without them. */
+static enum ulp_status measure_near(struct ulp_comparing *comparing,
+                                    const struct ulp_compare_options *near, struct ulp_error *error)
+{
+    struct ulp_comparing plain = *comparing;
+    comparing->options = near;
+    enum ulp_status status = ulp_comparing_measure(comparing, error);
+    if (status != ULP_ERROR_UNSUPPORTED && status != ULP_ERROR_USAGE && status != ULP_ERROR_MEMORY)
+        return status;
+    const struct ulp_error why = *error;
+    ulp_comparing_free(comparing);
+    ulp_comparison_free(comparing->out);
+    *comparing = plain;
+    status = ulp_comparing_measure(comparing, error);
+    if (status == ULP_OK &&
+        !(comparing->out->unranked = ulp_comparing_text(comparing, why.message)))
+        status = ulp_out_of_memory(error);
+    return status;
+}
+
 enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                    const struct ulp_tensor_set *inputs,
                                    const struct ulp_recording *recordings, size_t recording_count,
@@ -18,6 +38,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                       .recordings = recordings,
                                       .recording_count = recording_count,
                                       .options = options,
+                                      .asked = options->arithmetic_count,
                                       .trials =
                                           options->trials ? options->trials : ULP_TRIALS_DEFAULT,
                                       .out = out};
@@ -32,12 +53,17 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
             return judged;
     }
     struct ulp_slices_found found;
-    struct ulp_compare_options changed;
+    struct ulp_compare_options changed, near;
     enum ulp_status status = ulp_compare_find_slices(&comparing, &found, &changed, error);
     if (found.memory)
         comparing.options = &changed;
+    struct ulp_arena *near_memory = NULL;
+    if (status == ULP_OK && !options->no_cause)
+        status = ulp_compare_add_neighbours(&comparing, &near, &near_memory, error);
     const bool measures = status == ULP_OK;
-    if (measures)
+    if (near_memory)
+        status = measure_near(&comparing, &near, error);
+    else if (measures)
         status = ulp_comparing_measure(&comparing, error);
     if (status == ULP_OK && found.memory)
         status = ulp_compare_keep_slices(&comparing, &found, error);
@@ -45,6 +71,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
         status = ulp_compare_cause(&comparing, f, error);
     if (measures)
         ulp_comparing_free(&comparing);
+    ulp_arena_free(near_memory);
     ulp_arena_free(found.memory);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)

@@ -14,6 +14,17 @@ static const char *word_type(int value)
     return ulp_type_name((enum ulp_type)value);
 }
 
+static const struct ulp_field ranked[] = {
+    {.name = "arithmetic", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_ranked, arithmetic), .list = "arithmetics"},
+    {.name = "explains", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_ranked, explains)},
+    {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_ranked, elements)},
+    {.name = "equal", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_ranked, equal)},
+    {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_ranked, ratio)},
+    {.name = "misfit", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_ranked, misfit)},
+};
+const struct ulp_struct ulp_struct_ranked = {
+    "ulp_ranked", sizeof(struct ulp_ranked), ranked, sizeof ranked / sizeof *ranked};
+
 static const struct ulp_field cause[] = {
     {.name = "kind", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_cause, kind), .word = word_cause_kind, .words = 7},
     {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_cause, text)},
@@ -30,6 +41,9 @@ static const struct ulp_field compared_file[] = {
     {.name = "tensor_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_file, tensor_count)},
     {.name = "explained", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_compared_file, explained)},
     {.name = "by", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_compared_file, by), .list = "arithmetics"},
+    {.name = "better", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_compared_file, better), .list = "arithmetics"},
+    {.name = "ranked_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_file, ranked_count), .counts = true},
+    {.name = "ranked", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_compared_file, ranked), .type = &ulp_struct_ranked, .points = true, .counted = true, .count = offsetof(struct ulp_compared_file, ranked_count)},
     {.name = "first_unexplained", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_compared_file, first_unexplained), .list = "tensors"},
     {.name = "unmatched_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_file, unmatched_count), .counts = true},
     {.name = "unmatched", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_compared_file, unmatched), .points = true, .counted = true, .count = offsetof(struct ulp_compared_file, unmatched_count)},
@@ -59,7 +73,7 @@ static const struct ulp_field compared_value[] = {
     {.name = "arithmetics", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_compared_value, arithmetics), .type = &ulp_struct_metrics, .points = true, .apart = true},
     {.name = "others", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_compared_value, others), .type = &ulp_struct_metrics, .points = true, .apart = true},
     {.name = "nonfinite", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_value, nonfinite)},
-    {.name = "coarser", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_compared_value, coarser)},
+    {.name = "stored", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_compared_value, stored)},
     {.name = "explained", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_compared_value, explained)},
     {.name = "by", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_value, by), .list = "arithmetics"},
     {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_compared_value, ratio)},
@@ -106,6 +120,8 @@ static const struct ulp_field comparison[] = {
     {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, reference)},
     {.name = "arithmetic_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, arithmetic_count), .counts = true},
     {.name = "arithmetics", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, arithmetics), .points = true, .counted = true, .count = offsetof(struct ulp_comparison, arithmetic_count)},
+    {.name = "asked", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, asked)},
+    {.name = "unranked", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, unranked)},
     {.name = "trials", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, trials)},
     {.name = "file_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, file_count), .counts = true},
     {.name = "files", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_comparison, files), .type = &ulp_struct_compared_file, .points = true, .counted = true, .count = offsetof(struct ulp_comparison, file_count)},

@@ -106,7 +106,8 @@ enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, co
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_report_write_json(ulp_comparison_document(comparison), folder, "compare.json", error);
+    return ulp_report_write_json(ulp_comparison_document(comparison), folder, "compare.json",
+                                 error);
 }
 
 enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, const char *path,

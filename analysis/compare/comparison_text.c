@@ -16,6 +16,8 @@
 #define OP_COLUMNS 14
 #define NAME_AT 67 /* columns before the name in the table */
 #define UNMATCHED_SHOWN 3
+#define RANKED_SHOWN 5
+#define RANKED_AT 40 /* columns before the name in the ranking */
 /* A part of the rms from which an explained error is worth a sentence: more than formats of 8 bits
  * leave behind deep networks. */
 #define INACCURATE 0.05
@@ -37,9 +39,9 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                  limit = largest ? value->max_limit : value->limit;
     if (value->reshaped)
         ulp_text_add(out, "it has another shape");
-    else if (value->coarser)
-        ulp_text_add(out, "all its values are numbers of %s, which has fewer bits than %s stores",
-                     value->coarser, arithmetic);
+    else if (value->stored)
+        ulp_text_add(out, "all its values are numbers of %s, in which %s does not store them",
+                     value->stored, arithmetic);
     else if (value->nonfinite && excess(value) <= 1)
         ulp_text_add(out, "%zu of its values do not agree with %s in being finite, infinite or NaN",
                      value->nonfinite, arithmetic);
@@ -48,6 +50,10 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
                      ulp_judge_reason(value->truth.nonfinite || value->truth.unmeasured
                                           ? ULP_CROSSED_NOTHING
                                           : ULP_CROSSED_EMPTY));
+    else if (!value->explained && !value->reshaped && excess(value) <= 1)
+        ulp_text_add(out,
+                     "its error is %.2g times what %s makes there: not too large, but not of %s",
+                     value->ratio, arithmetic, arithmetic);
     else if (isinf(ratio))
         ulp_text_add(out, "its error is %.2g where %s makes none", value->truth.max_abs,
                      arithmetic);
@@ -155,6 +161,32 @@ static void add_unexplained(struct ulp_text *text, const struct ulp_comparison *
     ulp_text_add(text, ".");
 }
 
+/* The arithmetics that fit best, with those asked about. */
+static void add_ranking(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                        size_t f)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    struct ulp_text *out = page->out;
+    if (comparison->unranked)
+        ulp_text_show(out, "  (neighbours are not ranked: %s)\n", comparison->unranked);
+    if (file->ranked_count < 2 || !file->ranked[0].elements)
+        return;
+    ulp_text_add(out, "%s  %-9s%11s%8s%8s  arithmetic, from the best fit on%s\n", page->dim,
+                 "explains", "equal bits", "ratio", "misfit", page->off);
+    for (size_t i = 0; i < file->ranked_count; i++) {
+        const struct ulp_ranked *ranked = &file->ranked[i];
+        const bool asked = ranked->arithmetic < comparison->asked;
+        if (i >= RANKED_SHOWN && !asked)
+            continue;
+        ulp_text_add(out, "  %-9s", ranked->explains ? "all" : "not all");
+        ulp_text_add(out, "%9.4g %%%8s%8s  ",
+                     100 * (double)ranked->equal / (double)ranked->elements,
+                     ULP_FIGURE("%.2g", ranked->ratio), ULP_FIGURE("%.2g", ranked->misfit));
+        ulp_page_name(page, comparison->arithmetics[ranked->arithmetic], RANKED_AT);
+        ulp_text_add(out, "%s\n", asked ? " (asked)" : "");
+    }
+}
+
 static void add_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
                         size_t f)
 {
@@ -180,6 +212,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
     }
     ulp_text_free(&text);
     add_unmatched(page, file);
+    add_ranking(page, comparison, f);
 }
 
 /* ---- figures ---- */

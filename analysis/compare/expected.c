@@ -9,13 +9,6 @@
 #include "tensor/tensor.h"
 #include "number/function/math.h"
 
-/* How many times larger errors may be in a library whose kernels differ from ours in more than the
- * order of sums: functions of 1 to 4 ulps where ours are rounded correctly, other formulas, fast
- * convolutions. Of 9,050 node outputs of 18 networks in four modes an H200's error was at most
- * 2.6 times the expected one, and above 1.71 only where three elements share it. */
-#define LIBRARY_FACTOR 3
-/* Of calling an explained recording unexplained, over all its tensors. */
-#define FALSE_ALARM 1e-3
 /* Beyond, a quantile no longer changes. */
 #define FREEDOM_MAX 1e4
 
@@ -59,10 +52,10 @@ struct limits {
 static struct limits find_limits(const struct ulp_expected_error *expected, double probability)
 {
     if (!expected->trials)
-        return (struct limits){LIBRARY_FACTOR, LIBRARY_FACTOR};
-    return (struct limits){LIBRARY_FACTOR * ulp_ratio_limit(sqrt(expected->freedom),
-                                                            expected->trials, probability),
-                           LIBRARY_FACTOR * ulp_ratio_limit(1, expected->trials, probability)};
+        return (struct limits){ULP_LIBRARY_FACTOR, ULP_LIBRARY_FACTOR};
+    return (struct limits){ULP_LIBRARY_FACTOR * ulp_ratio_limit(sqrt(expected->freedom),
+                                                                expected->trials, probability),
+                           ULP_LIBRARY_FACTOR * ulp_ratio_limit(1, expected->trials, probability)};
 }
 
 /* How far beyond its limits an error is: at most 1 is within. */
@@ -92,32 +85,59 @@ static size_t count_nonfinite(const struct ulp_compared_work *work, size_t file,
     return count;
 }
 
-/* Formats in which values are stored between nodes, the coarsest first. */
+/* Formats of few bits in which values are stored between nodes, the coarsest first. */
 static const char *const stored_formats[] = {"bf16", "fp16"};
+
+bool ulp_is_stored_in(const struct ulp_tensor *values, const struct ulp_format *format)
+{
+    for (size_t i = 0; i < values->count; i++) {
+        const double x = ulp_tensor_get(values, i);
+        if (isfinite(x) && ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) != x)
+            return false;
+    }
+    return true;
+}
 
 unsigned ulp_stored_formats_of(const struct ulp_tensor *values)
 {
-    unsigned all = (1U << sizeof stored_formats / sizeof *stored_formats) - 1;
-    for (size_t f = 0; all >> f; f++) {
+    unsigned all = 0;
+    for (size_t f = 0; f < sizeof stored_formats / sizeof *stored_formats; f++) {
         struct ulp_format format;
         ulp_format_find(stored_formats[f], &format, NULL);
-        for (size_t i = 0; i < values->count && all >> f & 1; i++) {
-            const double x = ulp_tensor_get(values, i);
-            if (isfinite(x) && ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0) != x)
-                all &= ~(1U << f);
-        }
+        all |= ulp_is_stored_in(values, &format) ? 1U << f : 0;
     }
     return all;
 }
 
-/* A format with fewer bits than the arithmetic's storage, and than the recording's type, of which
+/* Bits that say that recorded values were stored in `format` and not in the arithmetic's storage:
+ * where the reference as the arithmetic would store it is no number of a coarser format, each
+ * further bit is zero by chance in one of two recordings; and what an arithmetic hands on
+ * without storing it has all bits of the recording's type, each of which beyond a finer format's
+ * would be zero by chance. */
+static double weigh_format(const struct ulp_compared_work *work, const struct ulp_tensor *recorded,
+                           const struct ulp_format *storage, const struct ulp_format *format,
+                           int precision)
+{
+    const bool coarser = format->precision < storage->precision;
+    size_t off = 0;
+    for (size_t i = 0; i < work->count; i++) {
+        const double x = ulp_tensor_get(recorded, i),
+                     own = coarser ? ulp_format_round(storage, ULP_ROUND_NEAREST_EVEN,
+                                                      work->reference[i], 0, 0)
+                                   : x;
+        off +=
+            isfinite(own) && x != 0 &&
+            ulp_format_round(coarser ? format : storage, ULP_ROUND_NEAREST_EVEN, own, 0, 0) != own;
+    }
+    return (double)off * ((coarser ? storage->precision : precision) - format->precision);
+}
+
+/* A format other than the arithmetic's storage, with fewer bits than the recording's type, of which
  * all recorded values are numbers, but not those that the arithmetic itself gives (by an
- * accumulator of fewer bits). Where the reference's value, as the arithmetic would store it, is
- * none, each further bit is zero by chance in one of two recordings; so many are not. NULL: there
- * is no such format. */
-static const char *find_coarser(const struct ulp_compared_work *work, size_t file,
-                                const struct ulp_arithmetic *arithmetic, unsigned own_formats,
-                                double probability)
+ * accumulator of fewer bits). NULL: there is none, or too few elements to tell. */
+static const char *find_stored(const struct ulp_compared_work *work, size_t file,
+                               const struct ulp_arithmetic *arithmetic, unsigned own_formats,
+                               double probability)
 {
     const struct ulp_tensor *recorded = ulp_recorded(work, file);
     struct ulp_format type, format;
@@ -125,28 +145,30 @@ static const char *find_coarser(const struct ulp_compared_work *work, size_t fil
         !ulp_type_is_float(recorded->type) || recorded->count != work->count ||
         ulp_format_find(ulp_type_rows[recorded->type].format, &type, NULL) != ULP_OK)
         return NULL;
-    const unsigned formats = ulp_stored_formats_of(recorded) & ~own_formats;
+    const unsigned formats = ulp_stored_formats_of(recorded);
     for (size_t f = 0; formats >> f; f++) {
         ulp_format_find(stored_formats[f], &format, NULL);
-        const int bits = arithmetic->storage.precision - format.precision;
-        size_t off = 0;
-        if (!(formats >> f & 1) || bits <= 0 || type.precision <= format.precision)
-            continue;
-        for (size_t i = 0; i < work->count; i++) {
-            const double own = ulp_format_round(&arithmetic->storage, ULP_ROUND_NEAREST_EVEN,
-                                                work->reference[i], 0, 0);
-            off += isfinite(own) && ulp_tensor_get(recorded, i) != 0 &&
-                   ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, own, 0, 0) != own;
-        }
-        if (off && (double)off * bits > -ulp_math_log2(probability))
+        const int precision = type.precision < 24 ? type.precision : 24,
+                  wider = arithmetic->storage.precision - format.precision;
+        if (formats >> f & 1 && precision > format.precision && wider &&
+            !(wider > 0 && own_formats >> f & 1) &&
+            weigh_format(work, recorded, &arithmetic->storage, &format, precision) >
+                -ulp_math_log2(probability))
             return stored_formats[f];
     }
     return NULL;
 }
 
-/* The value beside one arithmetic's expected error. */
-static struct ulp_compared_value judge_by(const struct ulp_comparing *comparing, size_t t,
-                                          size_t file, size_t arithmetic, double probability)
+double ulp_expected_rms(const struct ulp_comparing *comparing, size_t tensor, size_t file,
+                        size_t arithmetic)
+{
+    const struct ulp_expected_error *expected =
+        &comparing->out->tensors[tensor].expected[arithmetic];
+    return ulp_math_hypot(expected->rms, comparing->work[tensor].stored[file].rms);
+}
+
+struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *comparing, size_t t,
+                                               size_t file, size_t arithmetic, double probability)
 {
     const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
     const struct ulp_compared_work *work = &comparing->work[t];
@@ -160,7 +182,7 @@ static struct ulp_compared_value judge_by(const struct ulp_comparing *comparing,
     judged.max_limit = limits.max_abs;
     /* what the floor is reached by reaches the limit */
     judged.ratio = divide(truth->count ? truth->rms : 0,
-                          ulp_math_max(ulp_math_hypot(expected->rms, stored->rms),
+                          ulp_math_max(ulp_expected_rms(comparing, t, file, arithmetic),
                                        expected->floor / limits.rms));
     judged.max_ratio =
         divide(truth->count ? truth->max_abs : 0,
@@ -168,18 +190,16 @@ static struct ulp_compared_value judge_by(const struct ulp_comparing *comparing,
     judged.nonfinite = truth->nonfinite ? count_nonfinite(work, file, arithmetic) : 0;
     judged.explained =
         !judged.nonfinite && (expected->shapeless || (!value->reshaped && excess(&judged) <= 1));
-    judged.coarser = judged.explained && !value->reshaped && !comparing->options->keeps
-                         ? find_coarser(work, file, &comparing->options->arithmetics[arithmetic],
-                                        work->members[arithmetic].stored_formats, probability)
-                         : NULL;
-    judged.explained &= !judged.coarser;
+    judged.stored = judged.explained && !value->reshaped && !comparing->options->keeps
+                        ? find_stored(work, file, &comparing->options->arithmetics[arithmetic],
+                                      work->members[arithmetic].stored_formats, probability)
+                        : NULL;
+    judged.explained &= !judged.stored;
     return judged;
 }
 
-/* An output of the graph of which there is no finite element to compare: the value may have been
- * anything. */
-static bool is_nothing(const struct ulp_comparing *comparing,
-                       const struct ulp_compared_tensor *tensor, size_t file)
+bool ulp_is_nothing(const struct ulp_comparing *comparing, const struct ulp_compared_tensor *tensor,
+                    size_t file)
 {
     const struct ulp_block *block = comparing->plan->main;
     bool is_output = false;
@@ -192,30 +212,13 @@ static void judge_value(struct ulp_comparing *comparing, size_t t, size_t file, 
 {
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
     struct ulp_compared_value best = {0};
-    for (size_t a = 0; a < comparing->out->arithmetic_count && !best.explained; a++) {
-        struct ulp_compared_value judged = judge_by(comparing, t, file, a, probability);
+    for (size_t a = 0; a < comparing->asked && !best.explained; a++) {
+        struct ulp_compared_value judged = ulp_compare_judge_by(comparing, t, file, a, probability);
         judged.by = a;
         if (a == 0 || judged.explained || excess(&judged) < excess(&best))
             best = judged;
     }
     tensor->values[file] = best;
-}
-
-/* The first arithmetic that explains every tensor of the file; -1: none. */
-static ptrdiff_t find_one_for_all(struct ulp_comparing *comparing, size_t file, double probability)
-{
-    for (size_t a = 0; a < comparing->out->arithmetic_count; a++) {
-        bool all = true;
-        for (size_t t = 0; t < comparing->out->tensor_count && all; t++) {
-            const struct ulp_compared_tensor *tensor = &comparing->out->tensors[t];
-            const struct ulp_compared_value *value = &tensor->values[file];
-            all = !value->recorded || (!is_nothing(comparing, tensor, file) &&
-                                       judge_by(comparing, t, file, a, probability).explained);
-        }
-        if (all)
-            return (ptrdiff_t)a;
-    }
-    return -1;
 }
 
 static void judge_file(struct ulp_comparing *comparing, size_t file)
@@ -225,7 +228,8 @@ static void judge_file(struct ulp_comparing *comparing, size_t file)
     out->tensor_count = 0;
     for (size_t t = 0; t < comparing->out->tensor_count; t++)
         out->tensor_count += comparing->out->tensors[t].values[file].recorded;
-    const double probability = FALSE_ALARM / (double)(out->tensor_count ? out->tensor_count : 1);
+    const double probability =
+        ULP_FALSE_ALARM / (double)(out->tensor_count ? out->tensor_count : 1);
     ptrdiff_t last = -1, unjudged = -1;
     bool any = false;
     for (size_t t = comparing->out->tensor_count; t-- > 0;) {
@@ -237,7 +241,7 @@ static void judge_file(struct ulp_comparing *comparing, size_t file)
         last = last < 0 ? (ptrdiff_t)t : last;
         if (!value->explained) {
             out->first_unexplained = (ptrdiff_t)t;
-        } else if (is_nothing(comparing, &comparing->out->tensors[t], file)) {
+        } else if (ulp_is_nothing(comparing, &comparing->out->tensors[t], file)) {
             value->explained = false;
             unjudged = (ptrdiff_t)t;
         }
@@ -249,7 +253,6 @@ static void judge_file(struct ulp_comparing *comparing, size_t file)
     if (out->first_unexplained < 0)
         out->first_unexplained = unjudged;
     out->explained = out->first_unexplained < 0;
-    out->by = out->explained ? find_one_for_all(comparing, file, probability) : -1;
 }
 
 void ulp_compare_judge(struct ulp_comparing *comparing)

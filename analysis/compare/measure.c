@@ -19,8 +19,11 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
     if (status != ULP_OK)
         return status;
     comparing->numbers.budget = comparing->decided.budget = budget;
-    comparing->part_count = 1 + options->arithmetic_count * comparing->trials;
+    comparing->part_count = 1;
+    for (size_t a = 0; a < options->arithmetic_count; a++)
+        comparing->part_count += ulp_trial_count(comparing, a);
     out->trials = comparing->trials;
+    out->asked = comparing->asked;
     out->arithmetic_count = options->arithmetic_count;
     out->file_count = comparing->recording_count;
     out->model_path = ulp_comparing_text(comparing, ulp_model_path(comparing->model));
@@ -125,6 +128,8 @@ enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ul
         status = ulp_compare_try(comparing, a, error);
     if (status == ULP_OK)
         ulp_compare_judge(comparing);
+    for (size_t f = 0; f < comparing->recording_count && status == ULP_OK; f++)
+        status = ulp_compare_rank(comparing, f, error);
     return status;
 }
 
@@ -139,6 +144,7 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
                                   .recordings = &comparing->recordings[file],
                                   .recording_count = 1,
                                   .options = &options,
+                                  .asked = arithmetic_count,
                                   .trials = comparing->trials,
                                   .out = out};
     options.arithmetics = arithmetics;

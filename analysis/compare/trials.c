@@ -225,7 +225,7 @@ enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmet
                                 struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < comparing->trials && status == ULP_OK; t++) {
+    for (size_t t = 0; t < ulp_trial_count(comparing, arithmetic) && status == ULP_OK; t++) {
         const struct trying trying = {comparing, arithmetic, t};
         ulp_comparing_begins(comparing);
         status = run_trial(&trying, error);

@@ -72,6 +72,7 @@ extern const struct ulp_struct ulp_struct_proof_output;
 extern const struct ulp_struct ulp_struct_qdq_divergence;
 extern const struct ulp_struct ulp_struct_quick_check;
 extern const struct ulp_struct ulp_struct_range;
+extern const struct ulp_struct ulp_struct_ranked;
 extern const struct ulp_struct ulp_struct_search;
 extern const struct ulp_struct ulp_struct_search_cast;
 extern const struct ulp_struct ulp_struct_search_entry;

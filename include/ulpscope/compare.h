@@ -44,10 +44,10 @@ struct ulp_compared_value {
     /* elements that are not finite, or are finite, as neither the reference nor that arithmetic is
      * there: an infinity explains itself, of its sign and at its place, and no other value */
     size_t nonfinite;
-    /* a format of fewer bits than the arithmetic stores, of which all values are numbers although
-     * those of the reference are not: they were stored in it, and not by that arithmetic; NULL:
-     * none */
-    const char *coarser;
+    /* a format that is not the arithmetic's storage, of which all values are numbers although
+     * those of the reference, or of the storage, are not: they were stored in it, and not by that
+     * arithmetic; NULL: none */
+    const char *stored;
     bool explained;
     /* the first arithmetic that explains it, else the one that comes nearest [in arithmetics] */
     size_t by;
@@ -89,13 +89,32 @@ struct ulp_cause {
     char **nodes; /* of NODE, in graph order; the last computes the first unexplained tensor */
 };
 
+/* How well an arithmetic fits a recording. */
+struct ulp_ranked {
+    size_t arithmetic; /* [in arithmetics] */
+    bool explains;     /* every tensor */
+    /* elements of tensors that nodes compute, and of them those with the bits that it gives, itself
+     * or under another schedule of its sums */
+    size_t elements, equal;
+    double ratio; /* median over tensors of error over expected error; 1: as large as it makes it */
+    /* mean over tensors of |ln ratio|, and of the distance from what it gives in parts of its
+     * expected error; 0: its bits */
+    double misfit;
+};
+
 /* One recording. */
 struct ulp_compared_file {
     char *name;
     size_t tensor_count; /* recorded and compared */
     bool explained;      /* every tensor */
-    /* first arithmetic that explains every tensor; -1: none alone [in arithmetics] */
+    /* of the arithmetics that were asked about and explain every tensor, the one that fits best;
+     * -1: none alone [in arithmetics] */
     ptrdiff_t by;
+    /* one that was not asked about, of other formats, and fits so much better that those that were
+     * are excluded, which makes the file unexplained; -1: none [in arithmetics] */
+    ptrdiff_t better;
+    size_t ranked_count;
+    struct ulp_ranked *ranked;   /* every arithmetic, the one that fits best first */
     ptrdiff_t first_unexplained; /* -1: none [in tensors] */
     size_t unmatched_count;
     char **unmatched; /* arrays that match no computed value of the graph */
@@ -122,8 +141,12 @@ struct ulp_compared_slices {
 /* The result of a comparison. */
 struct ulp_comparison {
     char *model_path, *reference;
+    /* those that were asked about, and then their neighbours, which explain nothing and are ranked
+     * beside them: other formats, another accumulator, fused or not, factors scaled back or not */
     size_t arithmetic_count;
     char **arithmetics;
+    size_t asked;   /* how many of them were asked about */
+    char *unranked; /* why neighbours were not computed; NULL: they were, or were not wanted */
     size_t trials;
     size_t file_count;
     struct ulp_compared_file *files;
@@ -149,15 +172,16 @@ struct ulp_compare_options {
      * else NULL */
     const struct ulp_tensor_set *recorded_inputs;
     bool allow_nonfinite_inputs; /* else NaN or infinity in an input: ULP_ERROR_LIMIT */
-    bool no_cause;               /* do not look for causes, which takes more runs */
-    struct ulp_run_options run;  /* thread_count */
+    bool no_cause;              /* do not look for causes, nor at neighbours: both take more runs */
+    struct ulp_run_options run; /* thread_count */
     /* NULL; or an observer of every run, with a call before each: run `part` of the `part_count`
      * known by then */
     const struct ulp_observer *progress;
     void (*begins)(void *progress_context, size_t part, size_t part_count); /* may be NULL */
 };
 
-/* Compare recordings with what the model computes from `inputs`. Arrays are matched to the graph's
+/* Compare recordings with what the model computes from `inputs`, in the arithmetics asked about and
+ * in their neighbours. Arrays are matched to the graph's
  * values by name; where no name is equal, by the single name that is equal when every character but
  * letters and digits counts as '_'. An array with the name of a graph input is the input that this
  * framework was given. ULP_ERROR_INPUT when a recording has nothing to compare; one all of whose

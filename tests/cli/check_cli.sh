@@ -458,7 +458,7 @@ expect 0 "record in fp16" "$program" run "$model" -i "$inputs" -a bf16 -o bf16.j
 for pair in bf16/fp16 bf16/tf32 fp16/tf32; do # the smaller of two formats passes for none of more bits
     expect 0 "a recording in ${pair%/*}" "$program" run "$model" -i "$inputs" -a "${pair%/*}" -o coarse.npz -q
     expect 1 "${pair%/*} is no ${pair#*/}" "$program" compare "$model" -i "$inputs" coarse.npz -a "${pair#*/}" --trials 4 -q
-    [ "$pair" != bf16/fp16 ] || shows out "all its values are numbers of bf16, which" "${pair%/*} is no ${pair#*/}"
+    [ "$pair" != bf16/fp16 ] || shows out "all its values are numbers of bf16, in" "${pair%/*} is no ${pair#*/}"
     expect 0 "${pair%/*} is ${pair%/*}" "$program" compare "$model" -i "$inputs" coarse.npz -a "${pair%/*}" --trials 4 -q
 done
 expect 0 "an honest recording" "$program" compare "$model" -i "$inputs" fp32.npz -a fp32 --trials 4 -o compared -q

@@ -174,10 +174,12 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
     if (status != ULP_OK)
         return status;
     status = ulp_explain_order(comparing, file, cause, error);
+    if (status == ULP_OK && !cause->text)
+        status = ulp_explain_format(comparing, file, tensor, true, cause, error);
     if (status == ULP_OK && !cause->text && !(off < PREPROCESSING_MIN))
         status = guess(comparing, file, tensor, &suspects, cause, error);
     if (status == ULP_OK && !cause->text)
-        status = ulp_explain_format(comparing, file, tensor, cause, error);
+        status = ulp_explain_format(comparing, file, tensor, false, cause, error);
     if (status == ULP_OK && !cause->text)
         status = blame_nodes(comparing, file, tensor, &suspects, cause, error);
     return status;
@@ -201,7 +203,8 @@ static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size
 
 /* ---- nothing to explain ---- */
 
-/* The arithmetic's errors are much larger than those found: was it used at all? */
+/* Whose bits it has; or that the arithmetic's errors are much larger than those found: was it used
+ * at all? */
 static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, size_t file,
                                        struct ulp_cause *cause, struct ulp_error *error)
 {
@@ -218,7 +221,14 @@ static enum ulp_status explain_nothing(const struct ulp_comparing *comparing, si
         any = true;
     }
     ulp_text_show(&text, "%s", "");
-    if (any && most < 0.05)
+    const struct ulp_ranked *best = comparing->out->files[file].ranked;
+    const char *name = comparing->out->arithmetics[best->arithmetic];
+    if (ulp_has_all_bits(best) && (ptrdiff_t)best->arithmetic == by)
+        ulp_text_add(&text, "all %zu values have its bits.", best->elements);
+    else if (ulp_has_all_bits(best))
+        ulp_text_add(&text, "all %zu values have the bits of %s, which was not asked about.",
+                     best->elements, name);
+    else if (any && most < 0.05)
         ulp_text_show(&text,
                       "its errors are %.1g of what %s makes at most: it does not look as if it was "
                       "computed in %s.",

@@ -227,7 +227,7 @@ static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_
     if (status != ULP_OK)
         return status;
     status = ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
-                               comparing->options->arithmetic_count, &again, error);
+                               comparing->asked, &again, error);
     if (status == ULP_OK)
         *sure = again.files[0].explained;
     ulp_comparison_free(&again);

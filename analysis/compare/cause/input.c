@@ -71,7 +71,7 @@ static enum ulp_status compare_recorded(const struct ulp_comparing *comparing, s
     enum ulp_status status = take_inputs(comparing, file, order, &inputs, &fits, error);
     if (status == ULP_OK && fits)
         status = ulp_compare_again(comparing, &inputs, file, comparing->options->arithmetics,
-                                   comparing->options->arithmetic_count, again, error);
+                                   comparing->asked, again, error);
     ulp_tensor_set_free(&inputs);
     return status;
 }
