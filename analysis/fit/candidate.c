@@ -204,7 +204,8 @@ static struct cuts make_cuts(const struct ulp_fit_base *base, const struct ulp_f
     struct cuts cuts = {0};
     const bool narrow = base->arithmetic.accumulator.precision < 24;
     if (base->unit) {
-        add_cut(&cuts, ulp_unit_slice_length(base->unit, k, way->slices), k,
+        const struct ulp_schedule slices = {.split_k = (int)way->slices};
+        add_cut(&cuts, ulp_unit_slice_length(base->unit, k, &slices), k,
                 narrow && !way->promote);
         add_cut(&cuts, way->promote, k, false);
     } else {

@@ -101,6 +101,7 @@ enum ulp_order {
 };
 
 #define ULP_SPLIT_AUTO (-1)
+#define ULP_SPLIT_CUBLAS (-2)
 
 /* How products are summed in MatMul, Gemm, Conv, ...: by a chain of scalar operations, or by a
  * GPU's matrix unit (src/kernels/unit/unit.c states what these compute). */
@@ -114,8 +115,11 @@ struct ulp_schedule {
     int promote;
     /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
      * are added in order. ULP_SPLIT_AUTO: as many as give the recorded bits: ulp_comparison_run
-     * finds them, and plans refuse it */
+     * finds them, and plans refuse it. ULP_SPLIT_CUBLAS: as cuBLAS was recorded to on an H100, of
+     * MatMul and Gemm by their shape (doc/arithmetics.md); other products are not cut */
     int split_k;
+    int rows; /* of ULP_SPLIT_CUBLAS: products are cut as if they had that many times their rows */
+    int slice_tile; /* private: slices are whole multiples of so many k; 0: as they come */
     /* products that have one row or one column (a matrix times a vector, a depthwise Conv) are
      * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
      * matrix unit for them */

@@ -39,6 +39,8 @@ struct ulp_contraction {
     /* > 0: blocks of factors with scales begin anew after so many k (the channels of a kernel's
      * position) */
     size_t k_run;
+    /* one product of matrices, as a library has them (split-k=cublas); turned: b lies as [n, k] */
+    bool is_matrices, turned;
     unsigned weights;  /* bit 0: a, bit 1: b is a constant weight */
     uint64_t node_key; /* of the node's stochastic stream */
     /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and

@@ -400,12 +400,22 @@ END_TEST
 START_TEST(slices_cover_the_sum)
 {
     const struct ulp_unit *unit = ulp_unit_find("h200.mma.tf32.f32");
-    ck_assert_uint_eq(ulp_unit_slice_length(unit, 8, 2), 4); /* whole: shorter than a block */
-    ck_assert_uint_eq(ulp_unit_slice_length(unit, 256, 8), 32);
-    ck_assert_uint_eq(ulp_unit_slice_length(unit, 100, 3), 40); /* 34, up to a block */
-    ck_assert_uint_eq(ulp_unit_slice_length(unit, 100, 1), 100);
-    ck_assert_uint_eq(ulp_unit_slice_length(unit, 100, 0), 100);
-    ck_assert_uint_eq(ulp_unit_slice_length(unit, 3, 7), 8);
+    static const struct {
+        size_t k, length;
+        int split, tile;
+    } cases[] = {
+        {8, 4, 2, 0}, /* whole: shorter than a block */
+        {256, 32, 8, 0},     {100, 40, 3, 0} /* 34, up to a block */,
+        {100, 100, 1, 0},    {100, 100, 0, 0},
+        {3, 8, 7, 0},        {4096, 1408, 3, 64} /* 22 of 64 tiles, as recorded */,
+        {8192, 2048, 4, 64}, {5600, 1152, 5, 64},
+        {5600, 5600, 1, 64},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ulp_schedule schedule = {.split_k = cases[i].split,
+                                              .slice_tile = cases[i].tile};
+        ck_assert_uint_eq(ulp_unit_slice_length(unit, cases[i].k, &schedule), cases[i].length);
+    }
 }
 END_TEST
 

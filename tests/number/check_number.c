@@ -308,6 +308,7 @@ START_TEST(parts)
                                          "fp16",
                                          "bf16-strict",
                                          "fp16@b200",
+                                         "fp16,split-k=cublas",
                                          "fp16,fuse=reduce",
                                          "bf16,factor=nvfp4",
                                          "bf16,factor=mxfp8"};

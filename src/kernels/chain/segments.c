@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/memory/alloc.h"
 #include "number/round/round.h"
 
 /* Sums of slices and of promoted chains are FP32, or the accumulator's when that is wider. */
@@ -37,7 +38,9 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic,
     };
     chains.rule.stream = problem->node_key;
     size_t split = schedule->split_k > 1 ? (size_t)schedule->split_k : 1;
-    size_t slice = problem->k / split + (problem->k % split != 0);
+    size_t slice = ulp_size_divide_up(problem->k, split);
+    if (split > 1 && schedule->slice_tile)
+        slice = ulp_size_round_up(slice, (size_t)schedule->slice_tile);
     size_t promoted = schedule->promote > 0 && (size_t)schedule->promote < slice
                           ? (size_t)schedule->promote
                           : slice;

@@ -31,8 +31,7 @@ static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count
 static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
                     const struct ulp_schedule *schedule, size_t k)
 {
-    const size_t length = ulp_unit_slice_length(unit, k, schedule->split_k),
-                 block = (size_t)unit->block;
+    const size_t length = ulp_unit_slice_length(unit, k, schedule), block = (size_t)unit->block;
     const size_t interval = schedule->promote > 0 ? (size_t)schedule->promote : length;
     layout->block_count = 0;
     for (size_t slice = 0, slice_end; slice < k; slice = slice_end) {

@@ -83,7 +83,7 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
 {
     struct ulp_format fp16;
     ulp_format_find("fp16", &fp16, NULL);
-    size_t length = ulp_unit_slice_length(unit, k, schedule->split_k);
+    size_t length = ulp_unit_slice_length(unit, k, schedule);
     float total = 0;
     for (size_t first = 0; first < k; first += length) {
         size_t last = k - first < length ? k : first + length;

@@ -307,11 +307,12 @@ double ulp_unit_chain(const struct ulp_unit *unit, const double *a, const double
     return NAN;
 }
 
-size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k, int split)
+size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k,
+                             const struct ulp_schedule *schedule)
 {
-    size_t count = split > 1 ? (size_t)split : 1, block = (size_t)unit->block;
-    if (k % count == 0)
+    const size_t count = schedule->split_k > 1 ? (size_t)schedule->split_k : 1,
+                 tile = (size_t)schedule->slice_tile;
+    if (k % count == 0 && (tile == 0 || count == 1))
         return k / count;
-    size_t length = k / count + 1;
-    return (length + block - 1) / block * block;
+    return ulp_size_round_up(ulp_size_divide_up(k, count), tile ? tile : (size_t)unit->block);
 }

@@ -137,10 +137,11 @@ struct ulp_unit_problem {
 enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_problem *problem,
                              struct ulp_pool *pool, struct ulp_error *error);
 
-/* The schedule: a contiguous slice has this many k. k / split when that is whole; else the smallest
- * multiple of the unit's block that is at least k / split (the last slices are then shorter or
- * empty). */
-size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k, int split);
+/* The schedule: a contiguous slice has this many k. Of slice_tile the smallest multiple that is at
+ * least k / split_k; else k / split_k when that is whole, else the smallest multiple of the unit's
+ * block that is no less (the last slices are then shorter or empty). */
+size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k,
+                             const struct ulp_schedule *schedule);
 /* The oracle of a whole sum over k with its schedule. */
 float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule,
                         const double *a, const double *b, size_t k);

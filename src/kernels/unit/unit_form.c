@@ -36,7 +36,8 @@ static struct ulp_packed_view view_of(const struct ulp_unit_work *work, bool col
 static struct ulp_packed_variant variant_of(const struct ulp_unit_work *work, bool columns)
 {
     const struct ulp_schedule *schedule = &work->arithmetic->schedule;
-    const size_t k_block = (size_t)schedule->split_k << 24 ^ (size_t)schedule->promote;
+    const size_t k_block = (size_t)schedule->split_k << 24 ^ (size_t)schedule->promote ^
+                           (size_t)schedule->slice_tile << 50;
     return ulp_packed_variant_of(&side_of(work, columns)->pack, columns, work->unit, k_block);
 }
 

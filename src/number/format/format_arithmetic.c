@@ -54,6 +54,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_FUSED] = a->schedule.fused;
     choice[ULP_PART_PROMOTE] = a->schedule.promote;
     choice[ULP_PART_SPLIT] = a->schedule.split_k;
+    choice[ULP_PART_ROWS] = a->schedule.rows;
     choice[ULP_PART_EPILOGUE] = a->schedule.epilogue_rounded;
     choice[ULP_PART_QDQ] = a->schedule.qdq_integer;
     choice[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
@@ -81,6 +82,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_FUSED] = !unit && a->order != ULP_ORDER_PAIRWISE;
     request.given[ULP_PART_PROMOTE] = a->schedule.promote > 0;
     request.given[ULP_PART_SPLIT] = a->schedule.split_k != 0;
+    request.given[ULP_PART_ROWS] = a->schedule.rows > 1;
     request.given[ULP_PART_EPILOGUE] = a->schedule.epilogue_rounded;
     request.given[ULP_PART_QDQ] = a->schedule.qdq_integer;
     request.given[ULP_PART_VECTORS] = a->schedule.vectors_scalar;

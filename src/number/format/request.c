@@ -45,7 +45,7 @@ static const struct part_row {
     const char *key;
     /* the values, by their index in request->choice; NULL: of another kind */
     const char *const *words;
-    enum { CHOICE, ORDER, NUMBER, NUMBER_OR_AUTO, SEED, FORMAT, FACTOR, SCALED } kind;
+    enum { CHOICE, ORDER, NUMBER, SLICES, SEED, FORMAT, FACTOR, SCALED } kind;
     const char *meaning;
     /* in struct ulp_request: of FORMAT the format, of FACTOR and SCALED the scaling, of ORDER the
      * block's length */
@@ -102,9 +102,14 @@ static const struct part_row {
                         .meaning = "whether a product and its addition are rounded once or twice"},
     [ULP_PART_PROMOTE] = {"promote=", .kind = NUMBER,
                           .meaning = "add the accumulator to one in FP32 after every N products"},
-    [ULP_PART_SPLIT] = {"split-k=", .kind = NUMBER_OR_AUTO,
-                        .meaning = "sum k in N slices, then the slices; auto: in as many as give "
-                                   "the bits that were recorded (`ulpscope compare`)"},
+    [ULP_PART_SPLIT] = {"split-k=", .kind = SLICES,
+                        .meaning =
+                            "sum k in N slices, then the slices; auto: in as many as give "
+                            "the bits that were recorded (`ulpscope compare`); cublas: in as "
+                            "many as an H100's library was recorded to, by shape"},
+    [ULP_PART_ROWS] = {"rows=", .kind = NUMBER,
+                       .meaning = "cut products as if they had N times their rows, beside which "
+                                  "a batch computes them (with split-k=cublas)"},
     [ULP_PART_EPILOGUE] = {"epilogue=", epilogue_names,
                            .meaning =
                                "whether a bias is added to the sum before its rounding or after"},
@@ -199,8 +204,8 @@ static void list_words(char *text, size_t size, const char *const *words)
 
 /* What follows the key of a part that takes no words. */
 static const char *const kinds[] = {
-    [NUMBER] = "N",      [NUMBER_OR_AUTO] = "N|auto", [SEED] = "N",
-    [FORMAT] = "FORMAT", [FACTOR] = "FORMAT",         [SCALED] = "SCALED"};
+    [NUMBER] = "N",      [SLICES] = "N|auto|cublas", [SEED] = "N",
+    [FORMAT] = "FORMAT", [FACTOR] = "FORMAT",        [SCALED] = "SCALED"};
 
 static enum ulp_status read_choice(int *out, const char *key, const char *value,
                                    const char *const *words, struct ulp_error *error)
@@ -353,9 +358,9 @@ static enum ulp_status read_value(struct ulp_request *request, int part, const c
     case FORMAT: return read_format(place, row->key, value, error);
     case FACTOR: return read_factor(request, row->key, value, error);
     case SCALED: return read_scaling(place, row->key, value, error);
-    case NUMBER_OR_AUTO:
-        if (strcmp(value, "auto") == 0) {
-            request->choice[part] = ULP_SPLIT_AUTO;
+    case SLICES:
+        if (strcmp(value, "auto") == 0 || strcmp(value, "cublas") == 0) {
+            request->choice[part] = *value == 'a' ? ULP_SPLIT_AUTO : ULP_SPLIT_CUBLAS;
             return ULP_OK;
         }
         /* fall through */
@@ -459,9 +464,9 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
         /* fall through */
     case SCALED: return ((const struct ulp_scaling *)place)->name;
     case SEED: snprintf(number, 32, "%llu", (unsigned long long)request->seed); return number;
-    case NUMBER_OR_AUTO:
-        if (choice == ULP_SPLIT_AUTO)
-            return "auto";
+    case SLICES:
+        if (choice < 0)
+            return choice == ULP_SPLIT_AUTO ? "auto" : "cublas";
         /* fall through */
     case NUMBER: snprintf(number, 32, "%d", choice); return number;
     case ORDER:

@@ -26,6 +26,7 @@ enum ulp_part {
     ULP_PART_FUSED,
     ULP_PART_PROMOTE,
     ULP_PART_SPLIT,
+    ULP_PART_ROWS,
     ULP_PART_EPILOGUE,
     ULP_PART_QDQ,
     ULP_PART_FUNCTIONS,
@@ -61,7 +62,7 @@ struct ulp_request {
     bool given[ULP_PART_COUNT];
     bool brought[ULP_PART_COUNT]; /* by a runtime's name: left out where it cannot be */
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
-     * PROMOTE and SPLIT the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
+     * PROMOTE, SPLIT and ROWS the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
      * QDQ, VECTORS, FUNCTIONS, EXPONENTIALS and BATCHNORM 0, 1. */
     int choice[ULP_PART_COUNT];
     uint64_t seed;

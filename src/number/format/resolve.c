@@ -265,6 +265,20 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "split-k=auto looks at the result of each product, which fuse= does not "
                         "store; take fuse=none to find the counts, then split-k=N");
+    const bool library = out->schedule.split_k == ULP_SPLIT_CUBLAS;
+    const char *gpu = out->schedule.gpu;
+    if (library && !((strcmp(gpu, "h100") == 0 || strcmp(gpu, "h200") == 0) &&
+                     (is_named(&out->factor, "fp16") || is_named(&out->factor, "bf16"))))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "split-k=cublas: it was recorded on an H100, of products of fp16 and bf16; "
+                        "take @h100 or @h200, or split-k=N");
+    if (request->given[ULP_PART_ROWS] && !library)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "rows=%d says how split-k=cublas cuts a product; without it rows have no "
+                        "part in a sum",
+                        request->choice[ULP_PART_ROWS]);
+    if (library)
+        out->schedule.rows = chosen(request, ULP_PART_ROWS, 1);
     out->schedule.vectors_scalar = chosen(request, ULP_PART_VECTORS, 0);
     if (out->schedule.vectors_scalar && !out->schedule.gpu[0])
         return ulp_fail(error, ULP_ERROR_USAGE,

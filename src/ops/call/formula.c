@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "kernels/cublas.h"
 #include "number/format/scaling.h"
 #include "ops/bounds.h"
 #include "ops/call.h"
@@ -46,6 +47,16 @@ static unsigned find_weight(const struct ulp_call *call, const struct ulp_factor
     return 0;
 }
 
+static enum ulp_status contract(struct ulp_call *call, struct ulp_contraction *problem,
+                                struct ulp_error *error)
+{
+    if (call->lowering)
+        return ulp_call_contract_blocks(call, problem, error);
+    return call->trace
+               ? ulp_trace_contract(call->trace, call->arithmetic, problem, call->pool, error)
+               : ulp_contract(call->arithmetic, problem, call->pool, error);
+}
+
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error)
 {
@@ -58,11 +69,19 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     if (ulp_scaling_is_used(call->arithmetic))
         problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
     problem->packed = call->packed;
-    if (call->lowering)
-        return ulp_call_contract_blocks(call, problem, error);
-    return call->trace
-               ? ulp_trace_contract(call->trace, call->arithmetic, problem, call->pool, error)
-               : ulp_contract(call->arithmetic, problem, call->pool, error);
+    const struct ulp_arithmetic *const named = call->arithmetic;
+    struct ulp_arithmetic cut = *named;
+    if (named->schedule.split_k == ULP_SPLIT_CUBLAS) {
+        cut.schedule.split_k = !problem->is_matrices
+                                   ? 0
+                                   : ulp_cublas_slices(problem->m * (size_t)named->schedule.rows,
+                                                       problem->n, problem->k, problem->turned);
+        cut.schedule.slice_tile = ULP_CUBLAS_TILE;
+        call->arithmetic = &cut;
+    }
+    status = contract(call, problem, error);
+    call->arithmetic = named;
+    return status;
 }
 
 /* plans NULL: the tape is for this run alone. */

@@ -114,6 +114,7 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
         .out_batch_offset = o_batch,
         .out_row_offset = o_row,
         .out_column_offset = o_column,
+        .is_matrices = batches == 1,
     };
     return ulp_sums_add(call, sums, &problem, error);
 }
@@ -184,6 +185,8 @@ enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
         .b = {.tensor = b, .line_offset = b_line, .k_offset = b_k},
         .out_row_offset = row,
         .out_column_offset = column,
+        .is_matrices = true,
+        .turned = turn_b,
     };
     return ulp_sums_add(call, sums, &problem, error);
 }

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Record into how many slices of k cuBLAS cuts FP16 and BF16 products on an NVIDIA GPU, by shape, and some results.
+
+    scripts/record_split_k.py OUT.json VALUES.npz
+
+OUT.json: rows [type, op, m, n, k, kernel, grid, cut]: the product's kernel with its grid, and whether a second one adds slices; op is matmul
+(x [m, k] times w [k, n]) or linear (w [n, k], transposed). Shapes are a grid of m, n and k, and 400 drawn ones; the contents do not matter.
+VALUES.npz: TYPE.OP.MxNxK, the first rows and columns of a result, bits as integers; x and w are drawn by numpy's generator of seed k, see operands().
+"""
+import json
+import os
+import sys
+
+import numpy as np
+import torch
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from record_h200 import DEVICE  # pylint: disable=wrong-import-position
+
+ROWS = [1, 8, 9, 16, 17, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024]
+COLUMNS = [64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 16384]
+DEPTHS = [2048, 2304, 2560, 2816, 3072, 3584, 4096, 5120, 6144, 8192, 11008, 14336, 16384, 28672]
+VALUES = """1x64x3072 1x64x4096 17x64x4096 512x128x4096 1x64x8192 512x64x8192 8x1024x4096 17x1024x4096 64x1024x4096 8x2048x4096 8x3072x3072 16x4096x4096 17x512x8192 64x768x8192
+    256x768x8192 1x1024x8192 64x1024x8192 256x1024x8192 1x2048x8192 64x2048x8192 100x2048x8192 1x3072x8192 64x3072x8192 8x4096x8192 64x4096x8192 128x512x8192 512x512x8192 256x256x8192
+    1x192x5600 7x152x7696 8x256x6144 16x1024x11008 1x4096x11008 1x4096x14336 16x4096x14336 128x4096x14336 1x1024x28672 4x64x3200""".split()
+TYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
+KEPT = 256  # elements of a result
+
+
+def operands(m, n, k):
+    generator = np.random.default_rng(k)
+    return generator.standard_normal((m, k), np.float32), generator.standard_normal((k, n), np.float32)
+
+
+def multiply(op, x, w):
+    return x @ w if op == "matmul" else torch.nn.functional.linear(x, w)
+
+
+def shapes():
+    generator = np.random.default_rng(0)
+    for k in DEPTHS:
+        for n in COLUMNS:
+            for m in ROWS:
+                if k * n <= 28672 * 8192:
+                    yield m, n, k
+    for _ in range(400):
+        m, n, k = (2 ** generator.uniform(low, high) for low, high in ((0, 10), (6, 13), (11, 14)))
+        yield int(m), int(n) // 8 * 8, int(k) // 8 * 8
+
+
+def record(cases, memory):
+    """The kernels of each case, which a kernel that waits separates."""
+    def run():
+        for kind, op, m, n, k in cases:
+            x, w = memory[kind][:m * k].view(m, k), memory[kind][:n * k].view((k, n) if op == "matmul" else (n, k))
+            torch.cuda._sleep(1)  # pylint: disable=protected-access
+            multiply(op, x, w)
+        torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        run()
+    profile.export_chrome_trace("/tmp/trace.json")
+    with open("/tmp/trace.json", encoding="utf-8") as file:
+        events = [e for e in json.load(file)["traceEvents"] if e.get("cat") == "kernel"]
+    found = []
+    for event in sorted(events, key=lambda e: e["ts"]):
+        if "spin" in event["name"]:
+            found.append([])
+        elif found:
+            found[-1].append((event["name"], event["args"]["grid"]))
+    assert len(found) == len(cases), (len(found), len(cases))
+    return found
+
+
+def main(out, values):
+    print(torch.cuda.get_device_name(), torch.__version__, flush=True)
+    memory = {kind: torch.zeros(28672 * 8192, dtype=dtype, device=DEVICE) for kind, dtype in TYPES.items()}
+    cases = [(kind, op, *shape) for shape in shapes() for op in ("matmul", "linear") for kind in TYPES]
+    rows = []
+    for first in range(0, len(cases), 500):
+        part = cases[first:first + 500]
+        for case, kernels in zip(part, record(part, memory)):
+            main_one = next((one for one in kernels if "splitKreduce" not in one[0]), ("", []))
+            rows.append([*case, main_one[0][:100], main_one[1], len(kernels) > 1])
+    with open(out, "w", encoding="utf-8") as file:
+        file.write("[" + ",\n".join(json.dumps(row) for row in rows) + "]\n")
+    print(len(rows), "products", flush=True)
+    arrays = {}
+    for text in VALUES:
+        m, n, k = (int(number) for number in text.split("x"))
+        x, w = (torch.from_numpy(array) for array in operands(m, n, k))
+        for kind, dtype in TYPES.items():
+            for op in ("matmul", "linear"):
+                y = multiply(op, x.to(DEVICE, dtype), (w if op == "matmul" else w.t().contiguous()).to(DEVICE, dtype))
+                arrays[f"{kind}.{op}.{text}"] = y[:max(1, KEPT // n), :KEPT].contiguous().view(torch.int16).cpu().numpy()
+    np.savez_compressed(values, **arrays)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.splitlines()[2].strip())
+    main(*sys.argv[1:])
