@@ -285,6 +285,17 @@ static const struct ulp_field attribution[] = {
 const struct ulp_struct ulp_struct_attribution = {
     "ulp_attribution", sizeof(struct ulp_attribution), attribution, sizeof attribution / sizeof *attribution};
 
+static const struct ulp_field audit_remedy[] = {
+    {.name = "tried", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_audit_remedy, tried)},
+    {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_remedy, node_count), .whole = true, .counts = true},
+    {.name = "nodes", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_remedy, nodes), .points = true, .counted = true, .count = offsetof(struct ulp_audit_remedy, node_count), .whole = true},
+    {.name = "output", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit_remedy, output)},
+    {.name = "sqnr_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_remedy, sqnr_db)},
+    {.name = "before_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_remedy, before_db)},
+};
+const struct ulp_struct ulp_struct_audit_remedy = {
+    "ulp_audit_remedy", sizeof(struct ulp_audit_remedy), audit_remedy, sizeof audit_remedy / sizeof *audit_remedy};
+
 static const struct ulp_field qdq_divergence[] = {
     {.name = "other", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_qdq_divergence, other), .whole = true},
     {.name = "first", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_qdq_divergence, first), .node = true},
@@ -310,6 +321,7 @@ static const struct ulp_field audit_lane[] = {
     {.name = "nodes", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, nodes), .type = &ulp_struct_audit_node, .points = true, .counted = true, .count = offsetof(struct ulp_audit_lane, node_count)},
     {.name = "outputs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, outputs), .type = &ulp_struct_audit_node, .whole = true, .apart = true},
     {.name = "attribution", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, attribution), .type = &ulp_struct_attribution},
+    {.name = "remedy", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, remedy), .type = &ulp_struct_audit_remedy, .whole = true},
     {.name = "first_born", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_audit_lane, first_born), .node = true, .whole = true},
     {.name = "first_decided", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_audit_lane, first_decided), .node = true},
     {.name = "poisoned_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_lane, poisoned_count), .whole = true},

@@ -1,4 +1,5 @@
-/* What to try when an arithmetic overflows: options that can be copied into a shell. */
+/* What to try: options that can be copied into a shell. */
+#include <math.h>
 #include <string.h>
 
 #include "analysis/audit/audit_keep.h"
@@ -79,19 +80,46 @@ void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, si
     ulp_text_free(&names);
 }
 
-static struct ulp_hint_node get_node(const void *lane, size_t n)
+/* The nodes of the run that helped; where there was none, those that must be in FP32 for their
+ * range. */
+static struct ulp_hint_node get_node(const void *context, size_t n)
 {
-    const struct ulp_audit_node *node = &((const struct ulp_audit_lane *)lane)->nodes[n];
-    return (struct ulp_hint_node){node->name, n, ulp_audit_should_keep(lane, node)};
+    const struct ulp_audit_lane *lane = context;
+    const struct ulp_audit_remedy *remedy = &lane->remedy;
+    bool keep = !remedy->tried && ulp_audit_should_keep(lane, &lane->nodes[n]);
+    for (size_t i = 0; i < remedy->node_count; i++)
+        keep |= remedy->nodes[i] == n;
+    return (struct ulp_hint_node){lane->nodes[n].name, n, keep};
+}
+
+/* " # y is at 58.1 dB then": a comment to a shell, too. */
+static void add_figure(struct ulp_text *out, const struct ulp_audit_remedy *remedy)
+{
+    if (isnan(remedy->sqnr_db))
+        return;
+    ulp_text_show(out, " # %s is ", remedy->output);
+    if (isinf(remedy->sqnr_db))
+        ulp_text_add(out, remedy->sqnr_db > 0 ? "exact then" : "not finite then, either");
+    else
+        ulp_text_add(out, "at %.1f dB then", remedy->sqnr_db);
+    if (isfinite(remedy->sqnr_db - remedy->before_db))
+        ulp_text_add(out, ", %.1f dB more", remedy->sqnr_db - remedy->before_db);
 }
 
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
 {
+    const struct ulp_audit_remedy *remedy = &lane->remedy;
     struct ulp_hint_nodes nodes = {lane, lane->node_count, 0, get_node};
     for (size_t n = 0; n < lane->node_count; n++)
-        nodes.kept += ulp_audit_should_keep(lane, &lane->nodes[n]);
-    if (!nodes.kept || !ulp_audit_fp32_helps(lane))
-        return;
-    ulp_text_add(out, "Try");
-    ulp_hint_keeps(out, &nodes, ULP_HINT_COLUMNS);
+        nodes.kept += get_node(lane, n).keep;
+    if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane))) {
+        ulp_text_add(out, "Try");
+        ulp_hint_keeps(out, &nodes, ULP_HINT_COLUMNS);
+    }
+    if (remedy->node_count)
+        add_figure(out, remedy);
+    else if (remedy->tried && isfinite(remedy->before_db))
+        ulp_text_add(out,
+                     "Try ulpscope plan -a %s, as no one to three nodes in FP32 gain a decibel",
+                     lane->arithmetic.name);
 }

@@ -26,7 +26,7 @@ void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_la
  * --output may have asked for. `what` it is of the output of that name. */
 void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *cause, const char *output, const char *what);
-/* hint.c: what to try next, with options as a shell takes them; nothing where nothing overflows. */
+/* hint.c: what to try next, with options as a shell takes them, and what that gives. */
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
 /* Nodes of a lane, all that are known of, and which to keep. */
 struct ulp_hint_node {

@@ -114,8 +114,14 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit *aud
     ulp_text_free(&verdict);
     struct ulp_text hint = {0};
     ulp_report_hint(lane, &hint);
+    const char *gain = hint.length ? strrchr(hint.data, '#') : NULL;
+    if (gain && gain[1] != ' ') /* a node's index */
+        gain = NULL;
+    const int length = gain ? (int)(gain - hint.data - 1) : (int)hint.length;
     if (hint.length) /* on one line however long, to be copied */
-        ulp_text_add(page->out, "  %s\n", hint.data);
+        ulp_text_add(page->out, "  %.*s\n", length, hint.data);
+    if (gain)
+        ulp_text_add(page->out, "    %s\n", gain);
     page->out->failed |= hint.failed;
     ulp_text_free(&hint);
 }

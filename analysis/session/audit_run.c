@@ -5,7 +5,7 @@
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/certify.h"
 #include "analysis/schedule/schedule.h"
-#include "analysis/session/session.h"
+#include "analysis/session/advise.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 
@@ -41,26 +41,60 @@ static bool any_overflows(const struct ulp_audit *audit)
     return any;
 }
 
-static enum ulp_status attribute_overflowing(const struct ulp_session *session,
-                                             struct ulp_audit *audit, struct ulp_error *error)
+/* The reference's outputs of the samples that may be run again. */
+struct kept_truths {
+    const struct ulp_samples *samples;
+    size_t lane_count;
+    struct ulp_tensor_set items[OVERFLOWING_SAMPLES];
+};
+
+/* The first sample of a part of all. */
+static size_t part_begin(const struct ulp_samples *samples, size_t part)
 {
-    const size_t all = session->samples->count;
+    return part * samples->count / OVERFLOWING_SAMPLES;
+}
+
+static enum ulp_status keep_truth(void *context, size_t sample, struct ulp_tensor_set *outputs,
+                                  struct ulp_error *error)
+{
+    struct kept_truths *truths = context;
+    (void)error;
+    for (size_t part = 0; part < OVERFLOWING_SAMPLES; part++)
+        if (part_begin(truths->samples, part) == sample &&
+            part_begin(truths->samples, part + 1) > sample) {
+            truths->items[part] = outputs[0];
+            outputs[0] = (struct ulp_tensor_set){0};
+        }
+    for (size_t l = 0; l < truths->lane_count; l++)
+        ulp_tensor_set_free(&outputs[l]);
+    return ULP_OK;
+}
+
+/* What arithmetics do otherwise: those that overflow without it, and all with what helps most. */
+static enum ulp_status run_again(const struct ulp_session *session, struct kept_truths *kept,
+                                 struct ulp_audit *audit, struct ulp_error *error)
+{
     struct ulp_sample items[OVERFLOWING_SAMPLES];
+    struct ulp_tensor_set *truths[OVERFLOWING_SAMPLES];
     struct ulp_samples samples = {.items = items};
     size_t taken[OVERFLOWING_SAMPLES];
     enum ulp_status status = ULP_OK;
     for (size_t part = 0; part < OVERFLOWING_SAMPLES && status == ULP_OK; part++) {
         struct ulp_sample *item = &items[samples.count];
         size_t *index = &taken[samples.count];
-        status = open_taken(session, part * all / OVERFLOWING_SAMPLES,
-                            (part + 1) * all / OVERFLOWING_SAMPLES, index, &item->inputs, error);
-        if (status == ULP_OK && *index != SIZE_MAX) {
-            item->name = session->samples->items[*index].name;
-            samples.count++;
-        }
+        status = open_taken(session, part_begin(session->samples, part),
+                            part_begin(session->samples, part + 1), index, &item->inputs, error);
+        if (status != ULP_OK || *index == SIZE_MAX)
+            continue;
+        item->name = session->samples->items[*index].name;
+        if (*index != part_begin(session->samples, part))
+            ulp_tensor_set_free(&kept->items[part]);
+        truths[samples.count++] = &kept->items[part];
     }
-    if (status == ULP_OK)
+    if (status == ULP_OK && any_overflows(audit))
         status = ulp_session_fix_overflowing(session, audit, &samples, error);
+    if (status == ULP_OK && !session->options->original)
+        status = ulp_session_advise(session, audit, &samples, truths, error);
     for (size_t s = 0; s < samples.count; s++)
         ulp_session_close(session, taken[s]);
     return status;
@@ -90,14 +124,14 @@ static enum ulp_status measure_spreads(const struct ulp_session *session, struct
 }
 
 /* What is asked of all samples together. */
-static enum ulp_status finish(const struct ulp_session *session, struct ulp_audit *out,
-                              struct ulp_error *error)
+static enum ulp_status finish(const struct ulp_session *session, struct kept_truths *truths,
+                              struct ulp_audit *out, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = session->options;
     enum ulp_status status = ULP_OK;
     ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
-    if (options->shares && any_overflows(out))
-        status = attribute_overflowing(session, out, error);
+    if (options->shares)
+        status = run_again(session, truths, out, error);
     if (status == ULP_OK && options->group)
         status = ulp_audit_group_shares(out, options->group, error);
     ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
@@ -132,19 +166,24 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                               .lanes = lanes,
                               .lane_count = lane_count,
                               .options = options->plan};
+    struct kept_truths truths = {.samples = samples, .lane_count = lane_count};
     struct ulp_session session = {.plans = &plans,
                                   .samples = samples,
                                   .options = options,
-                                  .follows = true};
+                                  .follows = true,
+                                  .context = &truths,
+                                  .ends = options->shares ? keep_truth : NULL};
     *out = (struct ulp_audit){0};
     enum ulp_status status = check_options(options, &lanes[0], error);
     if (status == ULP_OK)
         status = ulp_session_run(&session, out, error);
     if (status == ULP_OK && out->sample_count) {
-        status = finish(&session, out, error);
+        status = finish(&session, &truths, out, error);
         if (status != ULP_OK)
             ulp_audit_free(out);
     }
+    for (size_t part = 0; part < OVERFLOWING_SAMPLES; part++)
+        ulp_tensor_set_free(&truths.items[part]);
     ulp_plans_free(&plans);
     return status;
 }

@@ -17,6 +17,7 @@ extern const struct ulp_struct ulp_struct_audit_limit;
 extern const struct ulp_struct ulp_struct_audit_node;
 extern const struct ulp_struct ulp_struct_audit_output;
 extern const struct ulp_struct ulp_struct_audit_overflow;
+extern const struct ulp_struct ulp_struct_audit_remedy;
 extern const struct ulp_struct ulp_struct_audit_samples;
 extern const struct ulp_struct ulp_struct_cause;
 extern const struct ulp_struct ulp_struct_certificate;

@@ -277,6 +277,17 @@ struct ulp_audit_lane {
     struct ulp_audit_node *nodes;
     struct ulp_audit_node outputs; /* the graph's outputs [whole] [apart] */
     struct ulp_attribution attribution;
+    /* What helps most, of a lane that has shares and rounds more than FP32: the nodes that were
+     * kept in FP32 for its shares, or the one to three that gain most. Their runs are of at most 16
+     * samples */
+    struct ulp_audit_remedy {
+        bool tried;
+        size_t node_count; /* 0: no choice that was tried gained a decibel */
+        size_t *nodes;     /* [whole] */
+        char *output;      /* the worst one in the run with them */
+        /* its sqnr_db there, and that of the worst one without them; -infinity: not finite */
+        double sqnr_db, before_db;
+    } remedy; /* [whole] */
     /* the first node that is `born` and whose overflow is not absorbed; -1: none [node] [whole] */
     ptrdiff_t first_born;
     ptrdiff_t first_decided; /* the first node that is `decided`; -1: none [node] */

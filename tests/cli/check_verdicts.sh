@@ -10,6 +10,7 @@ cat >walk.py <<'END'
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -61,6 +62,27 @@ def judge(name, model, inputs):
                 print(f"FAIL {name} in {lane['name']}: {lane['verdict']}")
 
 
+def follow(name, model, inputs, arithmetic):
+    """Runs what Try says, as a shell takes it: its figure is that of the run."""
+    global checked, failures
+
+    def audit(*more):
+        return subprocess.run([program, "audit", model, "-i", inputs, "-a", arithmetic, "-q", "-t", "2", "-o", "r", *more], check=True, capture_output=True, text=True).stdout
+
+    tried = re.search(r"^  Try (--keep .*\n    # .*)$", audit(), re.M)
+    if not tried:
+        return False
+    figure = re.search(r" # (.*) is at (.*) dB then, (.*) dB more$", tried[1])
+    audit(*shlex.split(tried[1], comments=True))
+    with open("r/report.json") as file:
+        said = json.load(file)["lanes"][0]["verdict"]
+    checked += 1
+    if not figure or not said.startswith(figure[1]) or f"({figure[2]} dB)" not in said or float(figure[3]) < 1:
+        failures += 1
+        print(f"FAIL {name} in {arithmetic}: {tried[1]}: {said}")
+    return True
+
+
 def random_graph(turn, path):
     """A graph of matrices 4 x 8 in which some values are outputs."""
     values, nodes, constants = ["x", "z"], [], {}
@@ -77,10 +99,12 @@ def random_graph(turn, path):
 
 
 turn = np.random.default_rng(5)
+tries = 0
 for graph in range(40):
     random_graph(turn, "m.onnx")
     np.savez("m.npz", x=turn.standard_normal((4, 8)).astype("f4"), z=turn.standard_normal((4, 8)).astype("f4"))
     judge(f"graph {graph}", "m.onnx", "m.npz")
+    tries += sum(follow(f"graph {graph}", "m.onnx", "m.npz", arithmetic) for arithmetic in ("fp16", "tf32"))
 for network in ("ultraface_rfb_320", "fsanet_1x1", "mtcnn_onet", "silero_vad_sequence"):
     for folder in ("models", "pretrained") if data else ():
         path = os.path.join(data, folder, network)
@@ -88,7 +112,10 @@ for network in ("ultraface_rfb_320", "fsanet_1x1", "mtcnn_onet", "silero_vad_seq
             judge(network, path + "/model.onnx", path + "/inputs.npz")
 if not data:
     print("ULPSCOPE_TEST_DATA is unset: no networks are walked")
-print(f"{checked} claims about outputs, {failures} wrong")
+if tries < 40:
+    failures += 1
+    print(f"FAIL only {tries} of 80 audits have a Try with a figure")
+print(f"{checked} claims about outputs and of {tries} runs, {failures} wrong")
 
 # a variance beyond FP16; an epsilon that becomes 0; a divisor two nodes behind one
 eight = np.ones(8, "f4")
@@ -113,16 +140,19 @@ PYTHONPATH=$source/examples "$python" walk.py "$program" || fail "a verdict blam
 
 # one MODEL ARITHMETIC SENTENCE WORDS NODES...: audit and overflow name the cause; Try keeps these nodes and heals, and is overflow's; plan keeps them, too
 one() {
-    local model=$1 lane=$2 sentence=$3 word=$4 keep
+    local model=$1 lane=$2 sentence=$3 word=$4 keep figure
     shift 4
     expect 0 "audit $model" "$program" audit "$model.onnx" -i "$model.npz" -a "$lane" -q -o "r_$model"
     tr -s ' \n' '  ' <out >flat
     shows flat "$sentence" "the verdict of $model"
     keep=$(sed -n 's/^  Try//p' out)
+    figure=$(sed -n 's/^    # .* at \(.*\) dB then.*/\1/p' out)
     for node in "$@"; do
         case $keep in *"'$node=fp32'"*) ;; *) fail "$model: Try does not keep $node:$keep" ;; esac
     done
     eval "expect 0 'the Try of $model' \"\$program\" audit $model.onnx -i $model.npz -a $lane -q $keep --fail-above sqnr_db=50"
+    tr -s ' \n' '  ' <out >flat
+    shows flat "($figure dB)" "the figure of the Try of $model"
     expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a "$lane" -q
     shows out "$word" "overflow names the cause of $model"
     shows out " in FP32:$keep" "overflow keeps in $model what audit keeps"

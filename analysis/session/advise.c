@@ -1,0 +1,336 @@
+/* What helps an arithmetic most: one to three nodes in FP32, chosen by shares, each choice in a run
+ * of its own. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/audit/audit_shares.h"
+#include "analysis/session/advise.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
+
+/* A choice is worth its run if it is foretold so much more of the error than a smaller one, and is
+ * named if its run gains so many decibels, or so many more than a smaller one's. */
+#define WORTH_A_RUN 0.02
+#define WORTH_NAMING_DB 1
+
+struct choice {
+    size_t nodes[NODES_MAX], count;
+    double foretold; /* part of the error */
+    double sqnr_db;  /* of the worst output in the run */
+    size_t output;
+};
+
+struct advising {
+    const struct ulp_session *session;
+    struct ulp_audit *audit;
+    const struct ulp_audit_lane *lane;
+    const struct ulp_samples *samples;
+    struct ulp_tensor_set *const *truths;
+    struct ulp_alone *alone;
+    size_t pool[POOL], pool_count;
+    bool *chosen; /* by node */
+};
+
+/* ---- which are foretold to help ---- */
+
+/* Is the node's result read, and by no node that is not chosen? */
+static bool all_read_chosen(const struct advising *advising, size_t node)
+{
+    const struct ulp_audit *audit = advising->audit;
+    bool read = false;
+    for (size_t n = node + 1; n < audit->place_count; n++)
+        for (size_t i = 0; i < audit->places[n].input_count; i++) {
+            if (audit->places[n].inputs[i].node != (ptrdiff_t)node)
+                continue;
+            if (!advising->chosen[n])
+                return false;
+            read = true;
+        }
+    return read;
+}
+
+/* A node that is kept makes no error but by rounding its result, and not that where all who read it
+ * are kept. What is left of a whole that some more than cancel counts as left. */
+static double foretell(const struct advising *advising, const size_t *nodes, size_t count)
+{
+    double gone = 0;
+    for (size_t i = 0; i < count; i++)
+        advising->chosen[nodes[i]] = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct ulp_audit_node *node = &advising->lane->nodes[nodes[i]];
+        gone += all_read_chosen(advising, nodes[i]) ? node->share : node->gain;
+    }
+    for (size_t i = 0; i < count; i++)
+        advising->chosen[nodes[i]] = false;
+    return 1 - fabs(1 - gone);
+}
+
+static void add_to_pool(struct advising *advising, size_t node)
+{
+    const struct ulp_audit_node *it = &advising->lane->nodes[node];
+    bool taken = it->kept >= 0 || !it->output_count || advising->pool_count == POOL;
+    for (size_t p = 0; p < advising->pool_count; p++)
+        taken |= advising->pool[p] == node;
+    if (!taken)
+        advising->pool[advising->pool_count++] = node;
+}
+
+/* The nodes of the largest shares and gains, with the few that read them. */
+static void fill_pool(struct advising *advising)
+{
+    const struct ulp_audit *audit = advising->audit;
+    const struct ulp_audit_lane *lane = advising->lane;
+    size_t leaders[LEADERS], count = 0;
+    for (; count < LEADERS; count++) {
+        size_t best = lane->node_count;
+        double most = 0;
+        for (size_t n = 0; n < lane->node_count; n++) {
+            const double size = ulp_math_max(fabs(lane->nodes[n].share), fabs(lane->nodes[n].gain));
+            bool taken = false;
+            for (size_t k = 0; k < count; k++)
+                taken |= leaders[k] == n;
+            if (!taken && size > most) {
+                best = n;
+                most = size;
+            }
+        }
+        if (best == lane->node_count)
+            break;
+        leaders[count] = best;
+        add_to_pool(advising, best);
+    }
+    for (size_t k = 0; k < count; k++)
+        for (size_t n = leaders[k] + 1, readers = 0; n < audit->place_count; n++)
+            for (size_t i = 0; i < audit->places[n].input_count && readers < READERS; i++)
+                if (audit->places[n].inputs[i].node == (ptrdiff_t)leaders[k]) {
+                    add_to_pool(advising, n);
+                    readers++;
+                }
+}
+
+/* The best of so many nodes, in the pool's order among equals. */
+static struct choice choose(const struct advising *advising, size_t count)
+{
+    struct choice best = {.count = 0}, at = {.count = count};
+    size_t index[NODES_MAX] = {0, 1, 2};
+    while (index[count - 1] < advising->pool_count) {
+        for (size_t i = 0; i < count; i++)
+            at.nodes[i] = advising->pool[index[i]];
+        at.foretold = foretell(advising, at.nodes, count);
+        if (at.foretold > best.foretold)
+            best = at;
+        size_t i = count - 1; /* the next combination */
+        while (i > 0 && index[i] == advising->pool_count - count + i)
+            i--;
+        index[i]++;
+        for (size_t k = i + 1; k < count; k++)
+            index[k] = index[k - 1] + 1;
+    }
+    return best;
+}
+
+/* ---- and what they do ---- */
+
+/* The worst output of one run, as ulp_audit_worst has it. */
+static enum ulp_status measure(const struct advising *advising, const struct ulp_tensor_set *values,
+                               const struct ulp_tensor_set *truth, struct choice *choice,
+                               struct ulp_error *error)
+{
+    const struct ulp_audit_node *outputs = &advising->lane->outputs;
+    for (size_t o = 0; o < values->count && o < outputs->output_count; o++) {
+        const struct ulp_tensor *value = &values->items[o].tensor;
+        struct ulp_metrics metrics;
+        if (!ulp_type_is_float(value->type) || outputs->outputs[o].entire.diverged)
+            continue;
+        const enum ulp_status status =
+            ulp_metrics_measure(value, &truth->items[o].tensor, &advising->lane->arithmetic.storage,
+                                &metrics, error);
+        if (status != ULP_OK)
+            return status;
+        const double db = metrics.nonfinite || metrics.diverged ? -INFINITY : metrics.sqnr_db;
+        if (db < choice->sqnr_db) {
+            choice->sqnr_db = db;
+            choice->output = o;
+        }
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status run_choice(const struct advising *advising, struct choice *choice,
+                                  struct ulp_error *error)
+{
+    struct ulp_alone *alone = advising->alone;
+    const struct ulp_audit_options *given = advising->session->options;
+    const struct ulp_run_options run = {.thread_count = given->thread_count};
+    struct ulp_keep *last = &alone->keeps[alone->keep_count];
+    *last = (struct ulp_keep){.nodes = choice->nodes, .node_count = choice->count};
+    const struct ulp_keeps keeps = {.count = alone->keep_count + (choice->count > 0),
+                                    .items = alone->keeps};
+    enum ulp_status status = ulp_arithmetic_find("fp32", &last->arithmetic, error);
+    if (status == ULP_OK)
+        status = ulp_plan_keep(alone->plan, 0, &keeps, error);
+    choice->sqnr_db = INFINITY;
+    for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++) {
+        struct ulp_tensor_set outputs = {0};
+        status = ulp_plan_run(alone->plan, advising->samples->items[s].inputs, &run,
+                              given->progress, given->progress != NULL, &outputs, NULL, error);
+        if (status == ULP_OK)
+            status = measure(advising, &outputs, advising->truths[s], choice, error);
+        ulp_tensor_set_free(&outputs);
+    }
+    return status;
+}
+
+/* Choices of one, two and three nodes, as long as more is foretold of one more; the smallest of
+ * those that gain most. */
+static enum ulp_status try_choices(struct advising *advising, struct choice *before,
+                                   struct choice *best, struct ulp_error *error)
+{
+    double foretold = 0;
+    enum ulp_status status = run_choice(advising, before, error);
+    *best = *before;
+    for (size_t count = 1; count <= NODES_MAX && count <= advising->pool_count && status == ULP_OK;
+         count++) {
+        struct choice choice = choose(advising, count);
+        if (choice.count < count || choice.foretold < foretold + WORTH_A_RUN)
+            continue;
+        foretold = choice.foretold;
+        status = run_choice(advising, &choice, error);
+        if (status == ULP_OK && choice.sqnr_db >= best->sqnr_db + WORTH_NAMING_DB)
+            *best = choice;
+    }
+    return status;
+}
+
+static enum ulp_status keep_text(const struct ulp_audit *audit, const char *text, char **out,
+                                 struct ulp_error *error)
+{
+    *out = ulp_arena_text(audit->memory, text, strlen(text));
+    return *out ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status take_best(const struct advising *advising, const struct choice *before,
+                                 const struct choice *best, struct ulp_audit_remedy *out,
+                                 struct ulp_error *error)
+{
+    *out = (struct ulp_audit_remedy){.tried = true,
+                                     .node_count = best->count,
+                                     .before_db = before->sqnr_db,
+                                     .sqnr_db = best->sqnr_db};
+    out->nodes = ulp_arena_take(advising->audit->memory, best->count + 1, sizeof *out->nodes);
+    if (!out->nodes)
+        return ulp_out_of_memory(error);
+    memcpy(out->nodes, best->nodes, best->count * sizeof *out->nodes);
+    for (size_t i = 1; i < best->count; i++) /* in the graph's order */
+        for (size_t k = i; k > 0 && out->nodes[k - 1] > out->nodes[k]; k--) {
+            const size_t node = out->nodes[k];
+            out->nodes[k] = out->nodes[k - 1];
+            out->nodes[k - 1] = node;
+        }
+    return keep_text(advising->audit, advising->lane->outputs.outputs[best->output].name,
+                     &out->output, error);
+}
+
+/* Would a node in FP32 round less than the lane does? */
+static bool can_help(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_arithmetic *arithmetic = &lane->arithmetic;
+    const int single = 24; /* bits of FP32's precision */
+    return arithmetic->as_declared || arithmetic->storage.precision < single ||
+           arithmetic->factor.precision < single || arithmetic->compute.precision < single ||
+           arithmetic->accumulator.precision < single;
+}
+
+static enum ulp_status advise_lane(struct advising *advising, size_t l, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = advising->session->plans->first;
+    struct ulp_alone alone;
+    struct choice before = {.count = 0}, best;
+    advising->alone = &alone;
+    enum ulp_status status =
+        ulp_alone_create(plan, l + 1, false, advising->samples->items[0].inputs, &alone, error);
+    if (status == ULP_OK) {
+        advising->chosen =
+            ulp_arena_take(alone.memory, plan->node_count + 1, sizeof *advising->chosen);
+        status = advising->chosen ? ULP_OK : ulp_out_of_memory(error);
+    }
+    if (status == ULP_OK) {
+        fill_pool(advising);
+        status = try_choices(advising, &before, &best, error);
+    }
+    if (status == ULP_OK)
+        status = take_best(advising, &before, &best, &advising->audit->lanes[l].remedy, error);
+    ulp_alone_free(&alone);
+    return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
+}
+
+/* What overflows was kept for the shares: those nodes, and that run. */
+static enum ulp_status take_kept(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+                                 struct ulp_error *error)
+{
+    const struct ulp_attribution *from = &lane->attribution;
+    lane->remedy = (struct ulp_audit_remedy){.tried = true,
+                                             .node_count = from->kept_count,
+                                             .before_db = -INFINITY,
+                                             .sqnr_db = from->kept_sqnr_db};
+    lane->remedy.nodes =
+        ulp_arena_take(audit->memory, from->kept_count + 1, sizeof *lane->remedy.nodes);
+    if (!lane->remedy.nodes)
+        return ulp_out_of_memory(error);
+    memcpy(lane->remedy.nodes, from->kept, from->kept_count * sizeof *from->kept);
+    return keep_text(audit, from->kept_output ? from->kept_output : "", &lane->remedy.output,
+                     error);
+}
+
+/* Of samples that were finished in another process. */
+static enum ulp_status complete_truths(const struct advising *advising, struct ulp_error *error)
+{
+    const struct ulp_plans *plans = advising->session->plans;
+    const struct ulp_audit_options *given = advising->session->options;
+    const struct ulp_run_options run = {.thread_count = given->thread_count};
+    struct ulp_plan_options planning = plans->options;
+    struct ulp_plan *plan = NULL;
+    enum ulp_status status = ULP_OK;
+    planning.keeps = NULL;
+    planning.groups = NULL;
+    planning.inputs = advising->samples->items[0].inputs;
+    for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++) {
+        if (advising->truths[s]->count)
+            continue;
+        if (!plan)
+            status = ulp_plan_create(plans->model, plans->lanes, 1, &planning, &plan, error);
+        if (status == ULP_OK)
+            status = ulp_plan_run(plan, advising->samples->items[s].inputs, &run, given->progress,
+                                  given->progress != NULL, advising->truths[s], NULL, error);
+    }
+    ulp_plan_free(plan);
+    return status;
+}
+
+enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp_audit *audit,
+                                   const struct ulp_samples *samples,
+                                   struct ulp_tensor_set *const *truths, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    bool complete = false;
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
+        struct ulp_audit_lane *lane = &audit->lanes[l];
+        struct advising advising = {
+            .session = session, .audit = audit, .lane = lane, .samples = samples, .truths = truths};
+        const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
+        if (lane->attribution.kept_count)
+            status = take_kept(audit, lane, error);
+        if (lane->attribution.kept_count || !lane->attribution.given || !samples->count ||
+            !can_help(lane) || !worst || !(worst->entire.rms > 0))
+            continue;
+        if (status == ULP_OK && !complete)
+            status = complete_truths(&advising, error);
+        complete = true;
+        if (status == ULP_OK)
+            status = advise_lane(&advising, l, error);
+    }
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "what helps most");
+}
