@@ -124,3 +124,52 @@ static const struct ulp_field study[] = {
 };
 const struct ulp_struct ulp_struct_study = {
     "ulp_study", sizeof(struct ulp_study), study, sizeof study / sizeof *study};
+
+static const struct ulp_field study_rows_class[] = {
+    {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_class, count), .counts = true},
+    {.name = "rows", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_class, rows), .points = true, .counted = true, .count = offsetof(struct ulp_study_rows_class, count)},
+};
+const struct ulp_struct ulp_struct_study_rows_class = {
+    "ulp_study_rows_class", sizeof(struct ulp_study_rows_class), study_rows_class, sizeof study_rows_class / sizeof *study_rows_class};
+
+static const struct ulp_field study_rows_output[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study_rows_output, name)},
+    {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_output, elements)},
+    {.name = "nonfinite", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_output, nonfinite)},
+    {.name = "differing", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_output, differing)},
+    {.name = "width_max_abs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_study_rows_output, width_max_abs)},
+    {.name = "width_relative", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_study_rows_output, width_relative)},
+    {.name = "choices", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_output, choices)},
+    {.name = "flipped", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_output, flipped)},
+};
+const struct ulp_struct ulp_struct_study_rows_output = {
+    "ulp_study_rows_output", sizeof(struct ulp_study_rows_output), study_rows_output, sizeof study_rows_output / sizeof *study_rows_output};
+
+static const struct ulp_field study_rows_node[] = {
+    {.name = "index", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_node, index)},
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study_rows_node, name)},
+    {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study_rows_node, op)},
+    {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_node, elements)},
+    {.name = "differing", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows_node, differing)},
+    {.name = "width_max_ulp", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_study_rows_node, width_max_ulp)},
+};
+const struct ulp_struct ulp_struct_study_rows_node = {
+    "ulp_study_rows_node", sizeof(struct ulp_study_rows_node), study_rows_node, sizeof study_rows_node / sizeof *study_rows_node};
+
+static const struct ulp_field study_rows[] = {
+    {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study_rows, model_path)},
+    {.name = "arithmetic", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study_rows, arithmetic)},
+    {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows, sample_count)},
+    {.name = "row_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows, row_count), .counts = true},
+    {.name = "rows", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows, rows), .points = true, .counted = true, .count = offsetof(struct ulp_study_rows, row_count)},
+    {.name = "class_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows, class_count), .counts = true},
+    {.name = "classes", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_study_rows, classes), .type = &ulp_struct_study_rows_class, .points = true, .counted = true, .count = offsetof(struct ulp_study_rows, class_count)},
+    {.name = "output_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows, output_count), .counts = true},
+    {.name = "outputs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_study_rows, outputs), .type = &ulp_struct_study_rows_output, .points = true, .counted = true, .count = offsetof(struct ulp_study_rows, output_count)},
+    {.name = "product_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows, product_count)},
+    {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_rows, node_count), .counts = true},
+    {.name = "nodes", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_study_rows, nodes), .type = &ulp_struct_study_rows_node, .points = true, .counted = true, .count = offsetof(struct ulp_study_rows, node_count)},
+    {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_study_rows, seconds), .apart = true},
+};
+const struct ulp_struct ulp_struct_study_rows = {
+    "ulp_study_rows", sizeof(struct ulp_study_rows), study_rows, sizeof study_rows / sizeof *study_rows};

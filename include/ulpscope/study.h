@@ -222,4 +222,82 @@ ULP_API enum ulp_status ulp_study_write_csv(const struct ulp_study *study, const
 ULP_API enum ulp_status ulp_study_write_html(const struct ulp_study *study, const char *path,
                                              struct ulp_error *error);
 
+/* ---- rows beside rows ---- */
+
+/* Numbers of rows beside which every output of every sample has the same bits. */
+struct ulp_study_rows_class {
+    size_t count;
+    size_t *rows; /* ascending [count count] */
+};
+
+/* An output over all numbers of rows. */
+struct ulp_study_rows_output {
+    char *name;
+    size_t elements;       /* finite beside every number of rows, of all samples */
+    size_t nonfinite;      /* that are not */
+    size_t differing;      /* of `elements`, those with more than one value */
+    double width_max_abs;  /* the largest value less the smallest, of the worst element */
+    double width_relative; /* rms of that over the rms of the values; NaN: they are all 0 */
+    /* rows of the last axis, of which the place of the largest element is compared (of equal ones
+     * the first); 0: that axis has one element */
+    size_t choices;
+    size_t flipped; /* of `choices`, those that are not the same place beside every number of rows */
+};
+
+/* A product whose own result, on equal inputs, depends on the rows beside it. */
+struct ulp_study_rows_node {
+    size_t index; /* among the plan's nodes */
+    char *name, *op;
+    size_t elements;      /* of all samples and executions */
+    size_t differing;     /* with more than one value */
+    double width_max_ulp; /* the largest value less the smallest, in ulps of the storage format */
+};
+
+struct ulp_study_rows {
+    char *model_path;
+    char *arithmetic; /* with split-k=cublas */
+    size_t sample_count;
+    size_t row_count;
+    size_t *rows; /* numbers of rows that were tried, as multiples of the samples' own */
+    size_t class_count;
+    /* by their first number of rows [count class_count] */
+    struct ulp_study_rows_class *classes;
+    size_t output_count;
+    struct ulp_study_rows_output *outputs; /* of floats */
+    size_t product_count;                  /* MatMul, Gemm and the like that were looked at */
+    size_t node_count;
+    struct ulp_study_rows_node *nodes; /* in the plan's order */
+    double seconds;                    /* [apart] */
+    struct ulp_arena *memory;          /* private: holds the rest */
+};
+
+/* The most numbers of rows. */
+#define ULP_STUDY_ROWS_MAX 64
+
+/* How the results of a sample depend on the rows beside it: the library of products cuts long sums
+ * into slices by the shape of the product (split-k=cublas, doc/accuracy.md), which has as many times
+ * the sample's rows as the batch has samples. Every number of rows (1 and more, ascending; at most
+ * ULP_STUDY_ROWS_MAX) is a run of the whole network; a second run gives each product the first's
+ * inputs and so finds where bits begin to differ. arithmetic: one that split-k=cublas is possible
+ * in, as fp16@h100; what it has for split-k= and rows= is replaced. Kernels other than products
+ * (reductions, attention) are taken to be the same for any number of rows. thread_count 0: all
+ * processors; progress may be NULL. Free *out with ulp_study_rows_free. */
+ULP_API enum ulp_status ulp_study_rows_run(const struct ulp_model *model,
+                                           const struct ulp_sample *samples, size_t sample_count,
+                                           const struct ulp_arithmetic *arithmetic,
+                                           const size_t *rows, size_t row_count, int thread_count,
+                                           const struct ulp_observer *progress,
+                                           struct ulp_study_rows *out, struct ulp_error *error);
+ULP_API void ulp_study_rows_free(struct ulp_study_rows *study);
+/* Read "1..512" (1, 512 and the numbers between them at which the count of slices was recorded) or
+ * "1,8,64" into rows, ascending; *count of them. ULP_ERROR_USAGE: neither. */
+ULP_API enum ulp_status ulp_study_rows_read(const char *text, size_t rows[ULP_STUDY_ROWS_MAX],
+                                            size_t *count, struct ulp_error *error);
+/* As text, the answer first (free *out with free(); width and colour as in ulp_report_text), and as
+ * JSON (doc/study.md); the file is complete or unchanged. */
+ULP_API enum ulp_status ulp_study_rows_text(const struct ulp_study_rows *study, int width,
+                                            bool colour, char **out, struct ulp_error *error);
+ULP_API enum ulp_status ulp_study_rows_write_json(const struct ulp_study_rows *study,
+                                                  const char *path, struct ulp_error *error);
+
 #endif

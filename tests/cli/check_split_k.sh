@@ -8,4 +8,47 @@ expect 2 "rows without a table" "$program" arith fp16@h100,rows=8
 expect 0 "rows" "$program" arith fp16@h100,split-k=cublas,rows=8
 "$python" -c 'import numpy, onnx' 2>/dev/null || { echo "no numpy and onnx in $python"; [ "$failed" = 0 ] && exit 77; exit "$failed"; }
 "$python" "$top_srcdir/tests/compare_split_k.py" "$program" "$top_srcdir/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
+
+# study --rows: its classes, differences and first choices are those of one run for each number of rows
+"$python" - "$program" <<'END' || fail "study --rows"
+import json, subprocess, sys
+import numpy as np, onnx
+from onnx import TensorProto, helper, numpy_helper
+program = sys.argv[1]
+generator = np.random.default_rng(3)
+def weight(name, *shape):
+    return numpy_helper.from_array((generator.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32), name)
+nodes = [helper.make_node("MatMul", ["x", "up"], ["a"], "first"), helper.make_node("Relu", ["a"], ["b"], "relu"),
+         helper.make_node("MatMul", ["b", "down"], ["h"], "second"), helper.make_node("Gemm", ["h", "head"], ["y"], "third")]
+graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 64])],
+                          [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("h", "y")],
+                          [weight("up", 64, 4096), weight("down", 4096, 512), weight("head", 512, 16)])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "rows.onnx")
+np.savez("rows.npz", x=generator.standard_normal((4, 64)).astype(np.float32))
+rows = [1, 16, 48, 128]
+subprocess.run([program, "study", "rows.onnx", "-i", "rows.npz", "--rows", ",".join(map(str, rows)), "--json", "rows.json", "-q"], check=True, stdout=subprocess.DEVNULL)
+study = json.load(open("rows.json"))
+runs = []
+for count in rows:
+    subprocess.run([program, "run", "rows.onnx", "-i", "rows.npz", "-a", f"fp16@h100,split-k=cublas,rows={count}", "-q", "-o", "rows-out.npz"], check=True)
+    with np.load("rows-out.npz") as file:
+        runs.append({name: file[name].copy() for name in file.files})
+classes = []
+for count, run in zip(rows, runs):
+    same = [c for c in classes if all(np.array_equal(run[n], runs[rows.index(c[0])][n]) for n in run)]
+    if same:
+        same[0].append(count)
+    else:
+        classes.append([count])
+assert len(classes) > 1, "the test's network shows nothing"
+assert [c["rows"] for c in study["classes"]] == classes, (study["classes"], classes)
+for output in study["outputs"]:
+    values = np.stack([run[output["name"]].astype(np.float64) for run in runs])
+    width = values.max(0) - values.min(0)
+    assert output["elements"] == width.size and output["differing"] == (width > 0).sum() and output["width_max_abs"] == width.max(), output
+    assert abs(output["width_relative"] - np.sqrt((width ** 2).sum() / (values[0] ** 2).sum())) <= 1e-12 * output["width_relative"], output
+    choices = values.argmax(-1)
+    assert output["choices"] == choices[0].size and output["flipped"] == (choices != choices[0]).any(0).sum(), output
+assert [n["name"] for n in study["nodes"]] == ["second"] and study["product_count"] == 3, study["nodes"]
+END
 exit "$failed"

@@ -22,13 +22,14 @@ enum {
     OPTION_JSON,
     OPTION_CSV,
     OPTION_HTML,
+    OPTION_ROWS,
 };
 
 struct study_options {
     struct common_options common;
     char **sweeps, **nodes;
     size_t sweep_count, node_count;
-    const char *group, *reference, *checkpoint, *json, *csv, *html;
+    const char *group, *reference, *checkpoint, *json, *csv, *html, *rows;
     size_t trials;
     double tolerance, probability, confidence;
 };
@@ -46,6 +47,9 @@ static const struct argp_option option_list[] = {
     {"node", OPTION_NODE, "NAME", 0, "Look at this node, too; may be repeated", 0},
     {"group", OPTION_GROUP, "op|prefix:N", 0,
      "Layer groups: by operator, or by names cut after their N-th part (default: the first N that gives 2 to 12, else op)", 0},
+    {"rows", OPTION_ROWS, "A..B|LIST", 0,
+     "Instead of a sweep: how results depend on the rows beside a sample's, of which there are A to B times its own, or as many as LIST says (1,8,64). With "
+     "--sweep an arithmetic without braces (default fp16@h100)", 0},
     REFERENCE_ROW(OPTION_REFERENCE),
     {"probability", OPTION_PROBABILITY, "P", 0, "Of significant bits over trials (default 0.95)", 0},
     {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
@@ -69,6 +73,20 @@ static double read_part(const struct argp_state *state, const char *option, cons
                            : "%s %s: a number between 0 and 1 is needed",
                option, text);
     return value;
+}
+
+static void refuse_beside_rows(const struct argp_state *state, const struct study_options *options)
+{
+    const struct combination rows[] = {
+        {options->sweep_count > 1, true, "--rows: one --sweep, an arithmetic without braces"},
+        {options->node_count || options->group || options->trials, true,
+         "--rows looks at outputs and products; leave out --node, --group and --trials"},
+        {options->tolerance > 0, true, "--rows has no --tolerance"},
+        {options->checkpoint || options->csv || options->html, true,
+         "--rows writes text and --json; leave out --checkpoint, --csv and --html"},
+        {count_shapes(&options->common) > 1, true, "--rows takes one --shape of each input"},
+    };
+    REFUSE_COMBINATIONS(state, rows);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -98,7 +116,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_JSON: options->json = argument; return 0;
     case OPTION_CSV: options->csv = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
+    case OPTION_ROWS: options->rows = argument; return 0;
     case ARGP_KEY_END:
+        if (options->rows) {
+            refuse_beside_rows(state, options);
+            return 0;
+        }
         if (!options->sweep_count)
             refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
         return 0;
@@ -119,6 +142,8 @@ static const char documentation[] =
     "  ulpscope study model.onnx --sweep 'fp16,round={rne,rz}' --shape x=1x64 --shape x=1x256 "
     "--shape x=1x1024\n"
     "      does the error grow as n u or as sqrt(n) u?\n"
+    "  ulpscope study model.onnx -i inputs.npz --rows 1..512\n"
+    "      does a request's result depend on the batch it is computed in?\n"
     "  ulpscope study model.onnx --sweep 'e8m{2..10},order={sequential,pairwise}' --html "
     "study.html\n"
     "  ulpscope study model.onnx --sweep 'fp16@{v100,a100,h200}' --checkpoint work --json "
@@ -249,6 +274,44 @@ static enum ulp_status run_shape(const struct study_options *options, struct wor
                            &work->studies[n], error);
     progress_clear(&progress);
     work->count += status == ULP_OK;
+    return status;
+}
+
+/* Of the first shape: prints and writes. */
+static enum ulp_status study_rows(const struct study_options *options, struct working *work,
+                                  struct ulp_error *error)
+{
+    struct progress progress;
+    struct ulp_study_rows study = {0};
+    struct ulp_arithmetic arithmetic;
+    size_t rows[ULP_STUDY_ROWS_MAX], count;
+    char *text = NULL;
+    enum ulp_status status = ulp_study_rows_read(options->rows, rows, &count, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find(options->sweep_count ? options->sweeps[0] : "fp16@h100",
+                                     &arithmetic, error);
+    if (status == ULP_OK)
+        status = open_work(options, work, error);
+    if (status == ULP_OK)
+        status = open_shape(options, work, 0, error);
+    if (status != ULP_OK)
+        return status;
+    if (!options->common.quiet)
+        note_choices(work->model, &work->samples);
+    progress_init(&progress, options->common.quiet, 2 * work->samples.count);
+    const struct ulp_observer observer = progress_observer(&progress);
+    status = ulp_study_rows_run(work->model, work->inputs, work->samples.count, &arithmetic, rows,
+                                count, options->common.threads, &observer, &study, error);
+    progress_clear(&progress);
+    if (status == ULP_OK)
+        status = ulp_study_rows_text(&study, terminal_width(STDOUT_FILENO),
+                                     use_colour(STDOUT_FILENO), &text, error);
+    if (status == ULP_OK)
+        fputs(text, stdout);
+    if (status == ULP_OK && options->json)
+        status = ulp_study_rows_write_json(&study, options->json, error);
+    free(text);
+    ulp_study_rows_free(&study);
     return status;
 }
 
@@ -387,7 +450,9 @@ int command_study(int argc, char **argv)
     struct ulp_error error;
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
+    if (code == ULP_OK && options.rows)
+        code = study_rows(&options, &work, &error) == ULP_OK ? ULP_OK : fail(&error);
+    else if (code == ULP_OK)
         code =
             run_study(&options, &work, &error) == ULP_OK ? report(&options, &work) : fail(&error);
     for (size_t n = 0; n < work.count; n++)
