@@ -29,11 +29,11 @@ static double estimate_work(const struct ulp_chains_job *job, const struct ulp_c
                 : ULP_TUNE_SCATTERED_OUTPUT_PRODUCTS / ((double)problem->k + 1));
 }
 
-/* Which side becomes the columns? Stochastic rounding counts its numbers along b's lines, so it
- * does not choose. */
+/* Which side becomes the columns? Stochastic rounding counts its numbers along outputs, which are
+ * neighbours in b's lines; in a's only where b has one. */
 static bool prefers_swap(const struct ulp_chains_job *job, const struct ulp_contraction *problem)
 {
-    return job->chains->rule.rounding != ULP_ROUND_STOCHASTIC &&
+    return (job->chains->rule.rounding != ULP_ROUND_STOCHASTIC || problem->n == 1) &&
            estimate_work(job, problem, problem->m, problem->out_row_offset) <
                estimate_work(job, problem, problem->n, problem->out_column_offset);
 }
@@ -48,7 +48,7 @@ void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithm
     job->column_count = swap ? problem->m : problem->n;
     job->out_row = swap ? problem->out_column_offset : problem->out_row_offset;
     job->out_column = swap ? problem->out_row_offset : problem->out_column_offset;
-    job->row_pitch = problem->n;
+    job->row_pitch = job->column_count;
     job->k_count = problem->k;
 }
 

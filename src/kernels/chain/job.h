@@ -17,7 +17,7 @@ struct ulp_chains_job {
     struct ulp_pack rows, columns;
     const int64_t *out_row, *out_column;
     size_t row_count, column_count, k_count;
-    /* outputs between rows, for stochastic rounding; the columns are then b's lines */
+    /* outputs between rows, for stochastic rounding; columns are then neighbours */
     uint64_t row_pitch;
     const struct ulp_tile *tile;
     enum ulp_element element;
