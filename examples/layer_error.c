@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     struct ulp_audit audit = {0};
     const struct ulp_sample sample = {.name = argv[2], .inputs = &inputs};
     const struct ulp_samples samples = {.count = 1, .items = &sample};
-    const struct ulp_audit_options options = {0};
+    const struct ulp_audit_options options = {ULP_OPTIONS(ulp_audit_options)};
 
     enum ulp_status status = ulp_arithmetic_find("mpfr:128", &lanes[0], &error);
     if (status == ULP_OK)

@@ -428,8 +428,9 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
                                                   .node_done = collect_node},
                                                  options->progress ? *options->progress
                                                                    : (struct ulp_observer){0}};
+        const struct ulp_run_options run = {.thread_count = options->thread_count};
         ulp_comparing_begins(comparing);
-        status = ulp_plan_run(comparing->plan, comparing->inputs, &options->run, observers,
+        status = ulp_plan_run(comparing->plan, comparing->inputs, &run, observers,
                               options->progress ? 2 : 1, NULL, NULL, error);
     }
     return status;

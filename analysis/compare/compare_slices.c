@@ -98,7 +98,7 @@ static enum ulp_status run_file(struct searching *searching, struct ulp_error *e
     struct ulp_comparing *comparing = searching->comparing;
     const struct ulp_compare_options *options = comparing->options;
     struct ulp_tensor_set given = {0};
-    struct ulp_run_options run = options->run;
+    struct ulp_run_options run = {.thread_count = options->thread_count};
     const struct ulp_observer observers[] = {{.context = searching, .node_done = try_node},
                                              options->progress ? *options->progress
                                                                : (struct ulp_observer){0}};

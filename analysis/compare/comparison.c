@@ -4,6 +4,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/options.h"
 
 /* With neighbours; where these cannot be computed, without them. */
 static enum ulp_status measure_near(struct ulp_comparing *comparing,
@@ -33,6 +34,8 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    *out = (struct ulp_comparison){0};
+    ULP_OPTIONS_TAKE(ulp_compare_options, options, error);
     struct ulp_comparing comparing = {.model = model,
                                       .inputs = inputs,
                                       .recordings = recordings,
@@ -43,7 +46,6 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                           options->trials ? options->trials : ULP_TRIALS_DEFAULT,
                                       .out = out};
     const double started = ulp_seconds_now();
-    *out = (struct ulp_comparison){0};
     if (!recording_count || !options->arithmetic_count)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a comparison needs a recording and an arithmetic at least");

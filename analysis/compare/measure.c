@@ -43,7 +43,7 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
         out->files[f].name = ulp_comparing_text(comparing, comparing->recordings[f].name);
         whole = out->files[f].name;
     }
-    return whole ? ulp_pool_create(&comparing->pool, options->run.thread_count, error)
+    return whole ? ulp_pool_create(&comparing->pool, options->thread_count, error)
                  : ulp_out_of_memory(error);
 }
 

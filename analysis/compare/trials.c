@@ -213,8 +213,9 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
                                                   .node_done = try_node},
                                                  options->progress ? *options->progress
                                                                    : (struct ulp_observer){0}};
-        status = ulp_plan_run(plan, &inputs, &options->run, observers, options->progress ? 2 : 1,
-                              NULL, NULL, error);
+        const struct ulp_run_options run = {.thread_count = options->thread_count};
+        status = ulp_plan_run(plan, &inputs, &run, observers, options->progress ? 2 : 1, NULL, NULL,
+                              error);
     }
     ulp_plan_free(plan);
     ulp_tensor_set_free(&inputs);

@@ -5,6 +5,7 @@
 
 #include "analysis/doctor/doctoring.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/environment.h"
 #include "base/machine/clock.h"
 #include "graph/graph.h"
@@ -100,11 +101,12 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     const struct ulp_groups groups[] = {{0}, engine ? engine->groups : (struct ulp_groups){0}};
     const char *const names[] = {NULL, engine ? engine->name : NULL};
     const struct ulp_samples samples = {.count = x->sample_count, .items = x->samples};
-    const struct ulp_audit_options wanted = {.plan = {.dims = options->dims,
-                                                      .dim_count = options->dim_count,
-                                                      .keeps = engine ? keeps : NULL,
-                                                      .groups = engine ? groups : NULL,
-                                                      .names = engine ? names : NULL},
+    const struct ulp_plan_options planning = {.dims = options->dims,
+                                              .dim_count = options->dim_count,
+                                              .keeps = engine ? keeps : NULL,
+                                              .groups = engine ? groups : NULL,
+                                              .names = engine ? names : NULL};
+    const struct ulp_audit_options wanted = {.plan = &planning,
                                              .shares = true,
                                              .thread_count = options->thread_count,
                                              .progress = options->progress};
@@ -190,7 +192,7 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
                                                .keeps = engine ? &engine->keeps : NULL,
                                                .allow_nonfinite_inputs =
                                                    options->allow_nonfinite_inputs,
-                                               .run = {.thread_count = options->thread_count},
+                                               .thread_count = options->thread_count,
                                                .progress = options->progress};
     struct ulp_comparison *comparison = take(x, sizeof *comparison);
     if (!options->recording_count)
@@ -415,13 +417,14 @@ enum ulp_status ulp_doctor_run(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    *out = (struct ulp_doctor){0};
+    ULP_OPTIONS_TAKE(ulp_doctor_options, options, error);
     const double started = ulp_seconds_now();
     struct ulp_doctoring x = {.model = model,
                               .options = options,
                               .samples = samples,
                               .sample_count = sample_count,
                               .doctor = out};
-    *out = (struct ulp_doctor){0};
     if (!sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "a doctor needs a sample of inputs");
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);

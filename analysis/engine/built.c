@@ -5,6 +5,7 @@
 #include "analysis/engine/mapping.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/options.h"
 
 static int by_number(const void *a, const void *b)
 {
@@ -179,7 +180,7 @@ enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struc
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_engine_map_options defaults;
+    ULP_OPTIONS_TAKE(ulp_engine_map_options, options, error);
     struct ulp_layer_map mapping = {.engine = engine,
                                     .plan = plan,
                                     .main = plan->main,
@@ -194,7 +195,7 @@ enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struc
     out->memory = mapping.arena;
     mapping.nodes.budget = mapping.numbered.budget = mapping.mangled.budget =
         mapping.values.budget = mapping.tensors.budget = ulp_arena_budget(mapping.arena);
-    status = map(&mapping, options ? options : &defaults, error);
+    status = map(&mapping, options, error);
     for (size_t l = 0; l < out->layer_count; l++)
         ulp_free(mapping.of_layer[l].items);
     ulp_names_free(&mapping.nodes);

@@ -8,6 +8,7 @@
 #include "analysis/engine/mapping.h"
 #include "analysis/engine/words.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
 
@@ -274,11 +275,11 @@ enum ulp_status ulp_engine_map_changes_explain(struct ulp_engine_map_changes *ch
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_run_options defaults;
+    ULP_OPTIONS_TAKE(ulp_run_options, options, error);
     struct explaining explaining = {.changes = changes,
                                     .model = model,
                                     .inputs = inputs,
-                                    .options = options ? options : &defaults,
+                                    .options = options,
                                     .progress = progress};
     explaining.undone =
         ulp_arena_take(changes->memory, changes->good->node_count + 1, sizeof *explaining.undone);

@@ -9,6 +9,7 @@
 
 #include "analysis/writing/folder.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "load/mixed/extract_file.h"
@@ -342,11 +343,12 @@ enum ulp_status ulp_extract(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    *out = (struct ulp_extracted){0};
+    ULP_OPTIONS_TAKE(ulp_extract_options, options, error);
     struct extraction x = {.model = model,
                            .graph = model->graph,
                            .options = options,
                            .folder = folder};
-    *out = (struct ulp_extracted){0};
     enum ulp_status status = ulp_arena_create(&x.arena, ulp_model_budget(model), error);
     if (status != ULP_OK)
         return status;

@@ -6,6 +6,7 @@
 #include "analysis/fit/fit.h"
 #include "analysis/measure/judge.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
@@ -401,9 +402,10 @@ enum ulp_status ulp_fit_run(const struct ulp_fit_product *products, size_t count
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    *out = (struct ulp_fit){.product_count = count};
+    ULP_OPTIONS_TAKE(ulp_fit_options, options, error);
     const double started = ulp_seconds_now();
     struct fitting fitting = {0};
-    *out = (struct ulp_fit){.product_count = count};
     if (!count)
         return ulp_fail(error, ULP_ERROR_USAGE, "no products");
     enum ulp_status status = check_results(products, count, error);

@@ -10,6 +10,7 @@
 #include "analysis/fit/fit.h"
 #include "analysis/schedule/slices.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/environment.h"
 #include "base/random.h"
 
@@ -201,8 +202,9 @@ enum ulp_status ulp_fit_probe_make(const struct ulp_fit *fit, const struct ulp_f
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct making making = {.fit = fit, .product = product, .thread_count = options->thread_count};
     *out = (struct ulp_fit_probe){0};
+    ULP_OPTIONS_TAKE(ulp_fit_options, options, error);
+    struct making making = {.fit = fit, .product = product, .thread_count = options->thread_count};
     enum ulp_status status = ulp_fit_measure(product, &making.shape, error);
     making.shape.m = options->probe_m ? options->probe_m : making.shape.m;
     making.shape.n = options->probe_n ? options->probe_n : making.shape.n;

@@ -7,6 +7,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #define ULP_LINT_WEAK (ULP_TARGET_TRT8 | ULP_TARGET_TRT10)
 #define ULP_LINT_TRT (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11)
@@ -130,11 +131,11 @@ enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lin
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_lint_options defaults;
-    const double started = ulp_seconds_now();
-    struct ulp_lint lint = {.model = model, .options = options ? options : &defaults};
-    lint.targets = lint.options->targets ? lint.options->targets : ULP_TARGET_ALL;
     *out = (struct ulp_lint_result){0};
+    ULP_OPTIONS_TAKE(ulp_lint_options, options, error);
+    const double started = ulp_seconds_now();
+    struct ulp_lint lint = {.model = model, .options = options};
+    lint.targets = lint.options->targets ? lint.options->targets : ULP_TARGET_ALL;
     enum ulp_status status = ulp_arena_create(&lint.arena, ulp_model_budget(model), error);
     out->memory = lint.arena;
     if (status == ULP_OK)

@@ -8,6 +8,7 @@
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/text/text.h"
 #include "number/format/request.h"
 
@@ -224,12 +225,13 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    *out = (struct ulp_mixed){0};
+    ULP_OPTIONS_TAKE(ulp_mixed_options, options, error);
     struct ulp_mixed_job job = {.model = model,
                                 .options = options,
                                 .samples = samples,
                                 .sample_count = sample_count};
     struct ulp_arena *memory = NULL;
-    *out = (struct ulp_mixed){0};
     if (!sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "a graph with types is checked with a sample");
     enum ulp_status status = ulp_arena_create(&job.arena, ulp_model_budget(model), error);

@@ -7,6 +7,7 @@
 #include "analysis/overflow/meter.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/text/text.h"
 #include "run/idiom/idiom.h"
 #include "number/function/math.h"
@@ -317,6 +318,7 @@ enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    ULP_OPTIONS_TAKE(ulp_run_options, run, error);
     struct ulp_overflow_lane *own = &forecast->lanes[lane];
     struct trying trying = {.plan = plan, .lane = own, .index = lane + 1};
     bool any = false;

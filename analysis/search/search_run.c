@@ -3,6 +3,7 @@
 
 #include "analysis/search/searcher.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 
@@ -109,6 +110,8 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    *out = (struct ulp_search){.mixed_ratio = NAN};
+    ULP_OPTIONS_TAKE(ulp_search_options, options, error);
     const double started = ulp_seconds_now();
     struct ulp_searcher search = {.options = options,
                                   .deadline =
@@ -124,7 +127,6 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                        .progress = options->progress,
                                        .what =
                                            options->by_node ? "a plan" : "an allocation of bits"};
-    *out = (struct ulp_search){.mixed_ratio = NAN};
     enum ulp_status status = check_options(options, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);

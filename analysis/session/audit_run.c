@@ -7,6 +7,7 @@
 #include "analysis/schedule/schedule.h"
 #include "analysis/session/advise.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/environment.h"
 
 /* Arithmetics that overflow are run once more, with what overflows kept in FP32, on at most so many
@@ -162,10 +163,9 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_plans plans = {.model = model,
-                              .lanes = lanes,
-                              .lane_count = lane_count,
-                              .options = options->plan};
+    *out = (struct ulp_audit){0};
+    ULP_OPTIONS_TAKE(ulp_audit_options, options, error);
+    struct ulp_plans plans = {.model = model, .lanes = lanes, .lane_count = lane_count};
     struct kept_truths truths = {.samples = samples, .lane_count = lane_count};
     struct ulp_session session = {.plans = &plans,
                                   .samples = samples,
@@ -173,8 +173,10 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                                   .follows = true,
                                   .context = &truths,
                                   .ends = options->shares ? keep_truth : NULL};
-    *out = (struct ulp_audit){0};
-    enum ulp_status status = check_options(options, &lanes[0], error);
+    enum ulp_status status = ulp_options_read(&plans.options, sizeof plans.options,
+                                              sizeof plans.options, options->plan, error);
+    if (status == ULP_OK)
+        status = check_options(options, &lanes[0], error);
     if (status == ULP_OK)
         status = ulp_session_run(&session, out, error);
     if (status == ULP_OK && out->sample_count) {

@@ -4,6 +4,7 @@
 
 #include "analysis/study/studying.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
@@ -116,6 +117,7 @@ enum ulp_status ulp_study_run(const struct ulp_model *model, const struct ulp_sa
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    ULP_OPTIONS_TAKE(ulp_study_options, options, error);
     const double started = ulp_seconds_now();
     struct ulp_studying s = {.model = model,
                              .samples = samples,

@@ -10,6 +10,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 #include "number/function/math.h"
@@ -32,7 +33,7 @@ static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
     const struct ulp_keeps keeps[2] = {{0},
                                        options->keeps ? *options->keeps : (struct ulp_keeps){0}};
     const struct ulp_plan_options plan_options = {.inputs = m->inputs, .keeps = keeps};
-    struct ulp_run_options run = options->run;
+    struct ulp_run_options run = {.thread_count = options->thread_count};
     run.audit = true;
     enum ulp_status status = ulp_plan_create(m->model, lanes, 2, &plan_options, &m->plan, error);
     if (status == ULP_OK)
@@ -235,7 +236,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                                                 .trials = m->options->trials,
                                                 .allow_nonfinite_inputs = true, /* said above */
                                                 .no_cause = true,
-                                                .run = m->options->run,
+                                                .thread_count = m->options->thread_count,
                                                 .progress = m->options->progress,
                                                 .begins = m->options->begins};
     struct ulp_comparison comparison = {0};
@@ -306,9 +307,10 @@ enum ulp_status ulp_tolerance_run(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
+    *out = (struct ulp_tolerance){.sample_count = 1};
+    ULP_OPTIONS_TAKE(ulp_tolerance_options, options, error);
     const double started = ulp_seconds_now();
     struct measuring m = {.model = model, .inputs = inputs, .options = options, .out = out};
-    *out = (struct ulp_tolerance){.sample_count = 1};
     const enum ulp_status status = measure(&m, error);
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&m.outputs[l]);

@@ -477,7 +477,8 @@ ULP_API enum ulp_status ulp_checkpoint_note(const char *folder, unsigned char **
 
 /* Initialise with zeros and set the wanted ones. */
 struct ulp_audit_options {
-    struct ulp_plan_options plan; /* of all lanes; `inputs` are each sample's own */
+    size_t size;                         /* ULP_OPTIONS */
+    const struct ulp_plan_options *plan; /* of all lanes; `inputs` are each sample's own */
     /* struct ulp_attribution: which node the outputs' error comes from, and why it errs. Values are
      * kept from a run until shares are known, in FP32, within a third of the memory limit and half
      * of what the run leaves of it (1 GiB without a limit). Where they do not fit there are no

@@ -160,6 +160,7 @@ struct ulp_comparison {
 
 /* Initialise with zeros; reference and arithmetics must be set. */
 struct ulp_compare_options {
+    size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
     /* at least one; with split-k=auto the counts are found first, product by product, in a run of
      * its own */
@@ -172,8 +173,8 @@ struct ulp_compare_options {
      * else NULL */
     const struct ulp_tensor_set *recorded_inputs;
     bool allow_nonfinite_inputs; /* else NaN or infinity in an input: ULP_ERROR_LIMIT */
-    bool no_cause;              /* do not look for causes, nor at neighbours: both take more runs */
-    struct ulp_run_options run; /* thread_count */
+    bool no_cause;    /* do not look for causes, nor at neighbours: both take more runs */
+    int thread_count; /* 0: all processors */
     /* NULL; or an observer of every run, with a call before each: run `part` of the `part_count`
      * known by then */
     const struct ulp_observer *progress;

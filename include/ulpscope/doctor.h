@@ -40,6 +40,7 @@ struct ulp_doctor_cause {
 
 /* Initialise with zeros. */
 struct ulp_doctor_options {
+    size_t size;            /* ULP_OPTIONS */
     const char *target;     /* as --for names it, "@GPU" may follow; NULL: none */
     const char *arithmetic; /* NULL: the target's; of a model that declares FP16 or BF16 values
                                "model"; else "fp16" */

@@ -151,6 +151,7 @@ struct ulp_engine_map_node {
 };
 /* Initialise with zeros and set the wanted ones. */
 struct ulp_engine_map_options {
+    size_t size;                     /* ULP_OPTIONS */
     const char *unknown_accumulator; /* "fp16" or "fp32" (NULL), of kernels that do not tell */
     const char *gpu; /* whose matrix unit: "a100", ...; NULL: by the kernels' newest architecture */
 };

@@ -7,6 +7,7 @@
 #include <ulpscope/run.h>
 
 struct ulp_extract_options {
+    size_t size; /* ULP_OPTIONS */
     /* NODE, or FIRST,LAST: both and all nodes on a way from the one to the other. A node in a body
      * or function stands for the node of the main graph that has it */
     const char *part;

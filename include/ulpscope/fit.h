@@ -24,6 +24,7 @@ struct ulp_fit_product {
 
 /* Zeros: everything is tried. */
 struct ulp_fit_options {
+    size_t size;     /* ULP_OPTIONS */
     const char *gpu; /* "a100": only its units */
     /* the format of a and b ("fp16", "tf32", "fp8-e4m3"), and of c ("fp16", "bf16", "fp32"); NULL:
      * all that their elements can have */

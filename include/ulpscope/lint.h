@@ -46,6 +46,7 @@ struct ulp_finding {
 
 /* Initialise with zeros. */
 struct ulp_lint_options {
+    size_t size;      /* ULP_OPTIONS */
     unsigned targets; /* rules about none of them are left out; 0: ULP_TARGET_ALL */
     /* what trtexec is given after --layerPrecisions= and --layerOutputTypes=, or NULL */
     const char *layer_precisions, *layer_output_types;

@@ -6,6 +6,7 @@
 #include <ulpscope/run.h>
 
 struct ulp_mixed_options {
+    size_t size;                      /* ULP_OPTIONS */
     struct ulp_arithmetic arithmetic; /* of the nodes that are not kept */
     struct ulp_keeps keeps;
     /* the graph's float inputs and outputs get the type of `arithmetic`, too; else they keep

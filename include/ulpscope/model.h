@@ -81,6 +81,7 @@ struct ulp_input_range {
 };
 /* Initialise with zeros and set the wanted ones. */
 struct ulp_random_options {
+    size_t size; /* ULP_OPTIONS */
     uint64_t seed;
     const struct ulp_dim_value *dims; /* symbolic dimensions; those not listed are 1 */
     size_t dim_count;

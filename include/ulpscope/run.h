@@ -79,6 +79,7 @@ struct ulp_groups {
 
 /* Options of a plan. Initialise with zeros and set the wanted ones. */
 struct ulp_plan_options {
+    size_t size;                      /* ULP_OPTIONS */
     const struct ulp_dim_value *dims; /* symbolic dimensions of inputs; those not listed are 1 */
     size_t dim_count;
     const struct ulp_tensor_set *inputs; /* when given, input shapes are taken from these */
@@ -313,6 +314,7 @@ struct ulp_observer {
 
 struct ulp_departure;
 struct ulp_run_options {
+    size_t size;      /* ULP_OPTIONS */
     int thread_count; /* 0: all processors */
     bool audit;       /* compute single and here for lanes 1.. */
     /* instead of audit: lanes 1.. compute only contractions, each on the reference's inputs; events

@@ -30,6 +30,7 @@ ULP_API const char *ulp_search_cost_name(size_t cost);
 #define ULP_SEARCH_MANTISSA_MAX 23
 
 struct ulp_search_options {
+    size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
     /* Names of arithmetics, one of which each layer gets. None: eXmY of 2 to 8 exponent bits and 1
      * to 23 mantissa bits, followed by `parts` (NULL: ULP_SEARCH_PARTS) */

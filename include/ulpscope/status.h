@@ -15,6 +15,12 @@
 #define ULP_PRINTF(format_index, first)
 #endif
 
+/* Structs of options begin with their size, so that later versions can add members at their end:
+ *     const struct ulp_run_options options = {ULP_OPTIONS(ulp_run_options), .thread_count = 2};
+ * A size of 0 stands for the members of version 0.1.0. What the caller's struct does not have is
+ * 0; what this version does not know must be (ULP_ERROR_USAGE). NULL: all are 0. */
+#define ULP_OPTIONS(type) .size = sizeof(struct type)
+
 /* What a function returns. The values are the program's exit codes. */
 enum ulp_status {
     ULP_OK = 0,

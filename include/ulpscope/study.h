@@ -172,6 +172,7 @@ struct ulp_study {
 
 /* Initialise with zeros; reference, sweeps and samples must be set. */
 struct ulp_study_options {
+    size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
     const char *const *sweeps;
     size_t sweep_count;

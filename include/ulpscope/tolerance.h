@@ -71,12 +71,13 @@ struct ulp_tolerance {
 
 /* Initialise with zeros; reference and arithmetic must be set. */
 struct ulp_tolerance_options {
+    size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference, arithmetic;
-    const struct ulp_keeps *keeps; /* of the arithmetic; NULL: no nodes in others */
-    size_t trials;                 /* 0: 8 */
-    size_t elements;               /* of each output that get a bound, one sweep each; 0: 8 */
-    const char *sample;            /* a name for the inputs; NULL: none */
-    struct ulp_run_options run;
+    const struct ulp_keeps *keeps;       /* of the arithmetic; NULL: no nodes in others */
+    size_t trials;                       /* 0: 8 */
+    size_t elements;                     /* of each output that get a bound, one sweep each; 0: 8 */
+    const char *sample;                  /* a name for the inputs; NULL: none */
+    int thread_count;                    /* 0: all processors */
     const struct ulp_observer *progress; /* as in struct ulp_compare_options */
     void (*begins)(void *progress_context, size_t part, size_t part_count);
 };

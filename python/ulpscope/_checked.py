@@ -44,7 +44,12 @@ def checked(function: Any) -> Any:
 
 
 class Structure(ctypes.Structure):
-    """A struct whose fields are checked when they are set, also by the arguments it is made with."""
+    """A struct whose fields are checked when they are set, also by the arguments it is made with. Options know their size."""
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        if type(self).__name__.endswith("_options"):
+            named["size"] = ctypes.sizeof(self)
+        super().__init__(*values, **named)
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = _fields(type(self)).get(name)

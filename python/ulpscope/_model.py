@@ -117,7 +117,7 @@ class Model:
         given = [d.ulp_dim_value(name.encode(), size) for name, size in (dims or {}).items()]
         sizes = (d.ulp_dim_value * max(len(given), 1))(*given)
         limits = self._ranges(ranges)
-        options = d.ulp_random_options(seed, sizes, len(given), limits, len(ranges or {}))
+        options = d.ulp_random_options(seed=seed, dims=sizes, dim_count=len(given), ranges=limits, range_count=len(ranges or {}))
         out = d.ulp_tensor_set()
         call("ulp_model_random_inputs", self._model, byref(options), byref(out))
         return take_set(out)
@@ -211,6 +211,7 @@ class Model:
         structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
         kept, none = _Keeps(keep), _Keeps(None)
         keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
+        planning = d.ulp_plan_options(keeps=keeps)
         shown, timer, times = make_progress(progress), None, None
         if timings:
             address = ctypes.c_void_p()
@@ -219,7 +220,7 @@ class Model:
         audit = Owner(d.ulp_audit(), "ulp_audit_free")
         with Watch(shown) as watch:
             options = d.ulp_audit_options(
-                plan=d.ulp_plan_options(keeps=keeps),
+                plan=ctypes.pointer(planning),
                 shares=attribute,
                 certify=certify,
                 quick=quick,
@@ -413,7 +414,7 @@ class Model:
                 arithmetic=find_arithmetic(arithmetic).struct,
                 keeps=ctypes.pointer(kept.value) if keep else None,
                 trials=trials,
-                run=d.ulp_run_options(thread_count=threads),
+                thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
             )
             for i, (name, sample) in enumerate(zip(names, sets)):
@@ -500,7 +501,7 @@ class Model:
                 arithmetic_count=len(lanes),
                 allow_nonfinite_inputs=allow_nonfinite_inputs,
                 trials=trials,
-                run=d.ulp_run_options(thread_count=threads),
+                thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
             )
             parts = (byref(sample.value), items, len(sets), byref(options), byref(result.value))

@@ -5,6 +5,7 @@
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/text/names.h"
 #include "base/random.h"
 #include "base/text/text.h"
@@ -200,10 +201,8 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_random_options defaults;
-    if (!options)
-        options = &defaults;
     *out = (struct ulp_tensor_set){0};
+    ULP_OPTIONS_TAKE(ulp_random_options, options, error);
     enum ulp_status status = check_ranges(model, options, error);
     if (status == ULP_OK)
         status = check_dims(model, options->dims, options->dim_count, error);

@@ -3,6 +3,7 @@
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/memory/reserve.h"
 #include "base/tuning.h"
 #include "run/departure.h"
@@ -125,12 +126,12 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_run_options defaults;
+    ULP_OPTIONS_TAKE(ulp_run_options, options, error);
     static const struct ulp_tensor_set no_inputs;
     if (!inputs)
         inputs = &no_inputs;
     struct ulp_walk walk = {.plan = plan,
-                            .options = options ? options : &defaults,
+                            .options = options,
                             .observers = observers,
                             .observer_count = observer_count,
                             .reserve_draws = ulp_reserve_draws(),

@@ -79,7 +79,8 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
     if (status == ULP_OK && fixes) {
         const struct ulp_sample items[] = {{"0", &inputs[0], 0}, {"1", &inputs[1], 0}};
         const struct ulp_samples both = {.count = samples, .items = items};
-        const struct ulp_audit_options whole = {.plan = {.keeps = keeps},
+        const struct ulp_plan_options planning = {.keeps = keeps};
+        const struct ulp_audit_options whole = {.plan = &planning,
                                                 .shares = true,
                                                 .output = output,
                                                 .thread_count = 1};

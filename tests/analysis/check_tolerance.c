@@ -23,7 +23,7 @@ static struct ulp_tensor_set make_inputs(const char *name, int rank, const int64
 static struct ulp_tolerance measure(struct ulp_model *model, struct ulp_tensor_set *inputs,
                                     const char *arithmetic)
 {
-    struct ulp_tolerance_options options = {.elements = 4, .run = {.thread_count = 1}};
+    struct ulp_tolerance_options options = {.elements = 4, .thread_count = 1};
     struct ulp_tolerance tolerance;
     struct ulp_error error;
     options.reference = test_arithmetic("mpfr:128");
@@ -90,7 +90,7 @@ START_TEST(mixed)
     const size_t second = 1;
     struct ulp_keep keep = {.nodes = &second, .node_count = 1};
     const struct ulp_keeps keeps = {1, &keep, "second"};
-    struct ulp_tolerance_options options = {.keeps = &keeps, .run = {.thread_count = 1}};
+    struct ulp_tolerance_options options = {.keeps = &keeps, .thread_count = 1};
     struct ulp_tolerance tolerance;
     struct ulp_format half;
     struct ulp_error error;
@@ -132,7 +132,7 @@ START_TEST(joined)
     struct ulp_tensor_set inputs[3];
     struct ulp_error error;
     char names[3][2] = {"p", "q", "r"};
-    struct ulp_tolerance_options options = {.elements = 4, .run = {.thread_count = 1}};
+    struct ulp_tolerance_options options = {.elements = 4, .thread_count = 1};
     options.reference = test_arithmetic("mpfr:128");
     options.arithmetic = test_arithmetic("fp16");
     for (size_t s = 0; s < 3; s++) {

@@ -174,7 +174,7 @@ enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_
     struct ulp_compare_options options = {.arithmetics = &lane,
                                           .arithmetic_count = 1,
                                           .trials = TRIALS,
-                                          .run = {.thread_count = 2}};
+                                          .thread_count = 2};
     options.reference = test_arithmetic("mpfr:128");
     lane = test_arithmetic(arithmetic);
     return ulp_comparison_run(model, inputs, recordings, count, &options, out, error);

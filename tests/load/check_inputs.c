@@ -102,7 +102,8 @@ static struct ulp_tensor_set random_set(const struct ulp_model *model, double lo
     struct ulp_tensor_set set;
     struct ulp_error error;
     const struct ulp_input_range range = {NULL, low, high};
-    const struct ulp_random_options options = {seed, dims, 1, &range, 1};
+    const struct ulp_random_options options = {
+        .seed = seed, .dims = dims, .dim_count = 1, .ranges = &range, .range_count = 1};
     ck_ulp_ok(ulp_model_random_inputs(model, &options, &set, &error), error);
     ck_assert_uint_eq(set.count, 7);
     return set;
@@ -187,7 +188,8 @@ static enum ulp_status make(const struct ulp_model *model, const struct ulp_dim_
                             struct ulp_error *error)
 {
     const struct ulp_input_range range = {NULL, low, high};
-    const struct ulp_random_options options = {1, dims, dim_count, &range, 1};
+    const struct ulp_random_options options = {
+        .seed = 1, .dims = dims, .dim_count = dim_count, .ranges = &range, .range_count = 1};
     return ulp_model_random_inputs(model, &options, set, error);
 }
 

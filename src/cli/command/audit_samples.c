@@ -185,8 +185,9 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
 {
     const struct audit_options *options = running->options;
     const struct ulp_observer progress = progress_observer(&running->progress);
+    const struct ulp_plan_options planning = lane_plans(lanes, running->model).options;
     const struct ulp_audit_options wanted = {
-        .plan = lane_plans(lanes, running->model).options,
+        .plan = &planning,
         .shares = options->attribute != ATTRIBUTE_NO,
         .spill = spill_folder(options),
         .output = options->output,

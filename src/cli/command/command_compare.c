@@ -254,7 +254,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
 {
     struct progress progress;
     struct ulp_compare_options compare_options = {.trials = options->trials,
-                                                  .run = {.thread_count = options->common.threads},
+                                                  .thread_count = options->common.threads,
                                                   .allow_nonfinite_inputs =
                                                       options->common.allow_nonfinite_inputs,
                                                   .begins = show_part};

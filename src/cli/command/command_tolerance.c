@@ -163,7 +163,7 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
     struct progress progress;
     struct ulp_tolerance_options wanted = {.trials = options->trials,
                                            .elements = options->elements,
-                                           .run = {.thread_count = options->common.threads},
+                                           .thread_count = options->common.threads,
                                            .begins = show_part};
     enum ulp_status status = open_work(options, work, &wanted, error);
     if (status == ULP_OK && !options->common.quiet)

@@ -326,8 +326,11 @@ static enum ulp_status make_random(const struct ulp_model *model,
                                    const struct common_options *options, struct sample_list *list,
                                    struct ulp_error *error)
 {
-    const struct ulp_random_options random = {options->seed, options->dims, options->dim_count,
-                                              options->ranges, options->range_count};
+    const struct ulp_random_options random = {.seed = options->seed,
+                                              .dims = options->dims,
+                                              .dim_count = options->dim_count,
+                                              .ranges = options->ranges,
+                                              .range_count = options->range_count};
     struct ulp_tensor_set inputs;
     double low = 0, high = 1;
     enum ulp_status status = ulp_model_random_inputs(model, &random, &inputs, error);

@@ -6,6 +6,7 @@
 
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/memory/reserve.h"
 #include "base/text/text.h"
 #include "run/kept.h"
@@ -80,8 +81,8 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_plan_options defaults;
     *out = NULL;
+    ULP_OPTIONS_TAKE(ulp_plan_options, options, error);
     if (lane_count == 0)
         return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs at least one arithmetic");
     struct ulp_plan *plan = calloc(1, sizeof *plan);
@@ -93,7 +94,7 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     ulp_budget_open(&plan->prepared, ulp_model_budget(model));
     enum ulp_status status = ulp_kept_create(&plan->kept, ulp_model_budget(model), error);
     if (status == ULP_OK)
-        status = fill_plan(plan, lanes, lane_count, options ? options : &defaults, error);
+        status = fill_plan(plan, lanes, lane_count, options, error);
     if (status == ULP_OK)
         *out = plan;
     else

@@ -62,7 +62,7 @@ void digest_comparison(struct digest *digest)
                                                 .arithmetics = &lanes[2],
                                                 .arithmetic_count = 1,
                                                 .trials = 2,
-                                                .run = run,
+                                                .thread_count = run.thread_count,
                                                 .progress = &observer,
                                                 .begins = tell_host};
     CALL(ulp_comparison_run(model, &inputs, &recording, 1, &options, &comparison, e));
@@ -184,7 +184,7 @@ void digest_tolerance(struct digest *digest)
     struct ulp_tolerance_options options = {.reference = lanes[0],
                                             .trials = 2,
                                             .elements = 2,
-                                            .run = {.thread_count = 1},
+                                            .thread_count = 1,
                                             .progress = &observer,
                                             .begins = tell_host};
     CALL(ulp_arithmetic_find("fp16", &options.arithmetic, e));
