@@ -68,9 +68,11 @@ static void add_near(struct neighbours *all, const struct ulp_arithmetic *asked,
         add_changed(all, name, ",acc=", ",acc=fp16");
     add_changed(all, name, ",fuse=", "");
     add_changed(all, name, ",fuse=", ",fuse=reduce");
-    if (strstr(name, "factor=")) { /* fake quantisation, the unit, and neither */
+    if (strstr(name, "factor=")) { /* fake quantisation, the unit, and what it would be in BF16 */
         add_changed(all, name, ",unit=", ",unit=none");
         add_changed(all, name, ",unit=", "");
+        add_changed(all, name, ",factor=", ",factor=bf16");
+        add_changed(all, name, ",factor=", ",factor=fp8-e4m3");
     }
     if (quantised)
         add_changed(all, name, ",qdq=", ",qdq=integer");

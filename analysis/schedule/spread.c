@@ -17,7 +17,9 @@ static bool add_changed(struct ulp_arithmetic *set, size_t *count,
                         const struct ulp_arithmetic *base, const char *part)
 {
     struct ulp_error ignored;
-    const bool exists = ulp_arithmetic_change(&set[*count], base, part, &ignored) == ULP_OK;
+    /* a GPU without the unit for factors with scales multiplies other numbers */
+    const bool exists = ulp_arithmetic_change(&set[*count], base, part, &ignored) == ULP_OK &&
+                        strcmp(set[*count].factor.name, base->factor.name) == 0;
     *count += exists;
     return exists;
 }

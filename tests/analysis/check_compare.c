@@ -9,6 +9,8 @@
 
 #include "analysis/compare/comparing.h"
 #include "tests/support/networks.h"
+#include "tests/support/proto.h"
+#include "number/round/round.h"
 #include "pictures.h"
 #include "tensor/tensor.h"
 #include "tests/support/test.h"
@@ -84,6 +86,132 @@ START_TEST(crossings)
         ck_assert_str_eq(file->cause.arithmetic, made);
     }
     ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- the unit, or fake quantisation ---- */
+
+/* Factors with scales, as the unit multiplies them and as fake quantisation does. */
+static const char *const scaled[] = {"bf16,factor=nvfp4", "bf16,factor=fp8-row"};
+#define SCALED ((int)(sizeof scaled / sizeof *scaled))
+
+START_TEST(units_and_fakes)
+{
+    const bool made_fake = _i / SCALED % 2, asked_fake = _i / SCALED / 2;
+    char names[2][64];
+    const bool fakes[] = {made_fake, asked_fake};
+    for (int n = 0; n < 2; n++)
+        snprintf(names[n], sizeof names[n], "%s%s", scaled[_i % SCALED],
+                 fakes[n] ? ",unit=none" : "");
+    struct ulp_model *model = picture_model(&as_meant, NULL);
+    struct ulp_tensor_set inputs = picture_inputs();
+    struct ulp_recording recording = picture_record(model, &inputs, names[0], true);
+    struct ulp_comparison comparison = picture_compare_one(&recording, names[1]);
+    const struct ulp_compared_file *file = &comparison.files[0];
+    ck_assert_msg(file->explained == (made_fake == asked_fake), "%s as %s: %s", names[0], names[1],
+                  file->cause.text);
+    if (!file->explained) {
+        ck_assert_str_eq(file->cause.arithmetic, names[0]);
+        ck_assert_ptr_nonnull(
+            strstr(file->cause.text, made_fake ? "(fake quantisation" : "(the unit multiplies"));
+    }
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recording.tensors);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* FP8 products of an H200: codes as they were multiplied, the tensors' scales after the sum. */
+static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const char *const *keys,
+                                   size_t count, struct ulp_tensor_set *inputs,
+                                   struct ulp_tensor_set *outputs)
+{
+    struct proto graph = {0};
+    struct ulp_model *model;
+    struct ulp_error error;
+    struct ulp_format e4m3;
+    ck_ulp_ok(ulp_format_find("fp8-e4m3", &e4m3, &error), error);
+    proto_text(&graph, GRAPH_NAME, "fp8");
+    for (size_t i = 0; i < count; i++) {
+        char name[64], links[64], y[8], m[8];
+        const struct ulp_tensor *parts[5];
+        static const char *const words[] = {"a", "b", "scale_a", "scale_b", "d"};
+        for (size_t p = 0; p < 5; p++) {
+            snprintf(name, sizeof name, "%s.%s", keys[i], words[p]);
+            parts[p] = ulp_tensor_set_find(recorded, name);
+            ck_assert_msg(parts[p] != NULL, "%s", name);
+        }
+        const int64_t k = parts[0]->dims[1], two[] = {2, 2};
+        for (int side = 0; side < 2; side++) {
+            struct ulp_tensor x;
+            const int64_t dims[] = {side ? k : 2, side ? 2 : k};
+            ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error),
+                      error);
+            for (int64_t e = 0; e < 2 * k; e++) /* b was recorded column by column */
+                ((float *)x.data)[side ? e % k * 2 + e / k : e] =
+                    (float)ulp_format_decode(&e4m3, ((const uint8_t *)parts[side]->data)[e]);
+            snprintf(name, sizeof name, "%s%zu", words[side], i);
+            proto_value(&graph, GRAPH_INPUT, name, ULP_TYPE_FLOAT, 2, dims);
+            picture_add(inputs, name, &x);
+            ulp_tensor_free(&x);
+        }
+        const float scale = ((const float *)parts[2]->data)[0] * ((const float *)parts[3]->data)[0];
+        struct proto tensor;
+        snprintf(name, sizeof name, "s%zu", i);
+        snprintf(m, sizeof m, "m%zu", i);
+        snprintf(y, sizeof y, "y%zu", i);
+        tensor = proto_tensor(name, ULP_TYPE_FLOAT, 0, NULL);
+        proto_numbers(&tensor, TENSOR_RAW, &scale, sizeof scale);
+        proto_message(&graph, GRAPH_INITIALIZER, &tensor);
+        snprintf(links, sizeof links, "a%zu b%zu", i, i);
+        struct proto product = proto_node("MatMul", m, links, m), last;
+        proto_message(&graph, GRAPH_NODE, &product);
+        snprintf(links, sizeof links, "m%zu s%zu", i, i);
+        last = proto_node("Mul", y, links, y);
+        proto_message(&graph, GRAPH_NODE, &last);
+        proto_value(&graph, GRAPH_OUTPUT, y, ULP_TYPE_FLOAT, 2, two);
+        picture_add(outputs, y, parts[4]);
+    }
+    struct proto bytes = proto_model(9, 20, &graph);
+    ck_ulp_ok(ulp_model_load_bytes("fp8.onnx", bytes.data, bytes.count, NULL, &model, &error),
+              error);
+    proto_free(&bytes);
+    return model;
+}
+
+/* The unit's sums of FP8 products, and those of the same numbers in BF16. */
+static const char *const fp8_names[][2] = {{"tf32,factor=fp8-e4m3", "tf32,factor=fp8-e4m3"},
+                                           {"tf32,factor=bf16", "tf32,factor=fp8-e4m3"},
+                                           {"fp32", "tf32,factor=fp8-e4m3"}};
+
+START_TEST(fp8_of_an_h200)
+{
+    static const char *const keys[] = {"s2.tensor.e4m3.e4m3.f32.fast",
+                                       "s56.tensor.e4m3.e4m3.f32.fast",
+                                       "s110.tensor.e4m3.e4m3.f32.fast"};
+    struct ulp_tensor_set recorded, inputs = {0};
+    char recorder[] = "h200";
+    struct ulp_recording recording = {.name = recorder};
+    struct ulp_comparison comparison;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &recorded, &error),
+              error);
+    struct ulp_model *model = fp8_model(&recorded, keys, 3, &inputs, &recording.tensors);
+    ck_ulp_ok(picture_compare(model, &inputs, &recording, 1, fp8_names[_i][0], &comparison, &error),
+              error);
+    const struct ulp_compared_file *file = &comparison.files[0];
+    ck_assert_msg(file->explained == (_i == 0), "%s: %s", fp8_names[_i][0], file->cause.text);
+    if (_i < 2) { /* without factor= none is looked for */
+        const struct ulp_ranked *best = &file->ranked[0];
+        ck_assert_str_eq(comparison.arithmetics[best->arithmetic], fp8_names[_i][1]);
+        ck_assert_uint_eq(best->equal, 12);
+    }
+    ulp_comparison_free(&comparison);
+    ulp_tensor_set_free(&recorded);
     ulp_tensor_set_free(&recording.tensors);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -470,6 +598,8 @@ int main(void)
           *gpu = tcase_create("gpu");
     tcase_add_loop_test(judgements, honest_runs, 0, HONEST);
     tcase_add_loop_test(judgements, crossings, 0, 2 * CROSSED * CROSSED);
+    tcase_add_loop_test(judgements, units_and_fakes, 0, 4 * SCALED);
+    tcase_add_loop_test(judgements, fp8_of_an_h200, 0, 3);
     tcase_add_test(judgements, distances);
     tcase_add_test(judgements, broken_values);
     tcase_add_test(judgements, names);
