@@ -5,6 +5,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/metrics.h"
+#include "analysis/schedule/redraw.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
@@ -144,46 +145,6 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
     return status;
 }
 
-static enum ulp_status perturb_inputs(const struct ulp_tensor_set *inputs, int precision,
-                                      uint64_t seed, struct ulp_budget *budget,
-                                      struct ulp_tensor_set *out, struct ulp_error *error)
-{
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
-        struct ulp_tensor moved;
-        status = ulp_tensor_perturb(&moved, &inputs->items[i].tensor, precision, seed,
-                                    inputs->items[i].name, budget, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, inputs->items[i].name, &moved, error);
-        ulp_tensor_free(&moved);
-    }
-    return status;
-}
-
-/* The bits in which the arithmetic's coarsest roundings are drawn. The types of a graph as declared
- * say it themselves: perturbing takes a type's own where it has fewer. */
-static int find_precision(const struct ulp_arithmetic *arithmetic)
-{
-    if (arithmetic->as_declared)
-        return 53;
-    return arithmetic->factor.precision < arithmetic->storage.precision
-               ? arithmetic->factor.precision
-               : arithmetic->storage.precision;
-}
-
-/* FP64 is exact beside what has half its bits, and fast. */
-static bool is_exact_beside(const struct ulp_comparing *comparing,
-                            const struct ulp_arithmetic *arithmetic)
-{
-    const struct ulp_block *block = comparing->plan->main;
-    if (!arithmetic->as_declared)
-        return arithmetic->storage.precision <= 26;
-    for (size_t v = 0; v < block->slot_count; v++)
-        if (block->slots[v].shape.type == ULP_TYPE_DOUBLE)
-            return false;
-    return true;
-}
-
 static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *error)
 {
     const struct ulp_comparing *comparing = trying->comparing;
@@ -197,15 +158,13 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     struct ulp_plan *plan = NULL;
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
                                                   .keeps = keeps,
-                                                  .perturbation = {find_precision(arithmetic),
-                                                                   trying->trial + 1}};
-    enum ulp_status status = ULP_OK;
-    if (is_exact_beside(comparing, arithmetic))
-        status = ulp_arithmetic_find("fp64", &lanes[0], error);
+                                                  .perturbation =
+                                                      ulp_redraw(arithmetic, trying->trial + 1)};
+    enum ulp_status status =
+        ulp_redraw_reference(comparing->plan, &options->reference, arithmetic, &lanes[0], error);
     if (status == ULP_OK)
-        status = perturb_inputs(comparing->inputs, plan_options.perturbation.precision,
-                                plan_options.perturbation.seed, ulp_comparing_budget(comparing),
-                                &inputs, error);
+        status = ulp_redraw_inputs(comparing->inputs, &plan_options.perturbation,
+                                   ulp_comparing_budget(comparing), &inputs, error);
     if (status == ULP_OK)
         status = ulp_plan_create(comparing->model, lanes, 2, &plan_options, &plan, error);
     if (status == ULP_OK) {

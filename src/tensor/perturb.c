@@ -16,20 +16,55 @@ static double relative_change(int precision)
 
 static bool is_whole(const struct ulp_tensor *tensor)
 {
+    const float *floats = tensor->element == ULP_ELEMENT_F32 ? tensor->data : NULL;
     for (size_t i = 0; i < tensor->count; i++) {
-        const double x = ulp_tensor_get(tensor, i);
+        const double x = floats ? (double)floats[i] : ulp_tensor_get(tensor, i);
         if (x != floor(x)) /* NaN: no whole number */
             return false;
     }
     return true;
 }
 
-static void set_element(struct ulp_tensor *tensor, size_t i, double x)
+/* ulp_random_uniform of the counters from `first` on, side by side. */
+enum { BLOCK = 64 };
+static void draw_block(double out[BLOCK], uint64_t key, uint64_t first)
 {
+    uint32_t c[4][BLOCK], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int i = 0; i < BLOCK; i++) {
+        c[0][i] = (uint32_t)(first + (uint64_t)i);
+        c[1][i] = (uint32_t)((first + (uint64_t)i) >> 32);
+        c[2][i] = c[3][i] = 0;
+    }
+    for (int round = 0; round < ULP_PHILOX_ROUNDS; round++) {
+        for (int i = 0; i < BLOCK; i++)
+            ulp_philox_round(&c[0][i], &c[1][i], &c[2][i], &c[3][i], k0, k1);
+        k0 += ULP_PHILOX_STEP0;
+        k1 += ULP_PHILOX_STEP1;
+    }
+    for (int i = 0; i < BLOCK; i++)
+        out[i] = (double)(((uint64_t)c[1][i] << 32 | c[0][i]) >> 11) * 0x1p-53;
+}
+
+/* The element times 1 + change, as the tensor's type rounds it; what becomes too large stays. */
+static void move_element(struct ulp_tensor *tensor, size_t i, double change,
+                         const struct ulp_format *format)
+{
+    const double moved = ulp_tensor_get(tensor, i) * (1 + change),
+                 rounded = ulp_format_round(format, ULP_ROUND_NEAREST_EVEN, moved, 0, 0);
+    if (!isfinite(rounded) || fabs(rounded) > format->max_finite)
+        return;
     if (tensor->element == ULP_ELEMENT_F32)
-        ((float *)tensor->data)[i] = (float)x;
+        ((float *)tensor->data)[i] = (float)rounded;
     else
-        ((double *)tensor->data)[i] = x;
+        ((double *)tensor->data)[i] = rounded;
+}
+
+/* The same of what is FP32. */
+static void move_float(float *x, double change)
+{
+    const float moved = (float)((double)*x * (1 + change));
+    if (isfinite(moved))
+        *x = moved;
 }
 
 enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tensor *in,
@@ -50,13 +85,17 @@ enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tens
     const double most =
         relative_change(precision < format.precision ? precision : format.precision);
     const uint64_t key = seed ^ ulp_hash(name, strlen(name));
-    for (size_t i = 0; i < in->count; i++) {
-        const double x = ulp_tensor_get(in, i);
-        const double moved =
-            ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN,
-                             x * (1 + most * (2 * ulp_random_uniform(key, i) - 1)), 0, 0);
-        if (isfinite(moved) && fabs(moved) <= format.max_finite)
-            set_element(out, i, moved);
+    const bool is_float = in->type == ULP_TYPE_FLOAT && out->element == ULP_ELEMENT_F32;
+    for (size_t first = 0; first < in->count; first += BLOCK) {
+        double uniform[BLOCK];
+        draw_block(uniform, key, first);
+        for (size_t i = first; i < in->count && i < first + BLOCK; i++) {
+            const double change = most * (2 * uniform[i - first] - 1);
+            if (is_float)
+                move_float((float *)out->data + i, change);
+            else
+                move_element(out, i, change, &format);
+        }
     }
     return ULP_OK;
 }
