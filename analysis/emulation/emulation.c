@@ -6,29 +6,32 @@
 
 static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_error *error)
 {
-    const size_t samples = emulation->given.sample_count;
+    const size_t problems = emulation->given.sample_count + ULP_DRAWN_MAX;
     struct ulp_arena *memory = emulation->memory;
-    emulation->truths = ulp_arena_take(memory, samples + 1, sizeof *emulation->truths);
-    emulation->integers = ulp_arena_take(memory, samples + 1, sizeof *emulation->integers);
-    emulation->shapes = ulp_arena_take(memory, samples + 1, sizeof *emulation->shapes);
-    emulation->shape_of = ulp_arena_take(memory, samples + 1, sizeof *emulation->shape_of);
-    emulation->place = ulp_arena_take(memory, samples + 1, sizeof *emulation->place);
-    if (!emulation->truths || !emulation->integers || !emulation->shapes || !emulation->shape_of ||
-        !emulation->place)
+    emulation->inputs = ulp_arena_take(memory, problems, sizeof *emulation->inputs);
+    emulation->truths = ulp_arena_take(memory, problems, sizeof *emulation->truths);
+    emulation->integers = ulp_arena_take(memory, problems, sizeof *emulation->integers);
+    emulation->shapes = ulp_arena_take(memory, problems, sizeof *emulation->shapes);
+    emulation->shape_of = ulp_arena_take(memory, problems, sizeof *emulation->shape_of);
+    emulation->place = ulp_arena_take(memory, problems, sizeof *emulation->place);
+    if (!emulation->inputs || !emulation->truths || !emulation->integers || !emulation->shapes ||
+        !emulation->shape_of || !emulation->place)
         return ulp_out_of_memory(error);
-    for (size_t s = 0; s < samples; s++) {
-        emulation->integers[s] = ulp_arena_take(memory, emulation->plan->main->slot_count + 1,
+    for (size_t p = 0; p < problems; p++) {
+        emulation->integers[p] = ulp_arena_take(memory, emulation->plan->main->slot_count + 1,
                                                 sizeof **emulation->integers);
-        if (!emulation->integers[s])
+        if (!emulation->integers[p])
             return ulp_out_of_memory(error);
     }
+    for (size_t s = 0; s < emulation->given.sample_count; s++)
+        emulation->inputs[emulation->problem_count++] = emulation->given.samples[s].inputs;
     return ULP_OK;
 }
 
 enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
                                    const struct ulp_emulated *given, struct ulp_error *error)
 {
-    *emulation = (struct ulp_emulation){.given = *given};
+    *emulation = (struct ulp_emulation){.given = *given, .margin = 1};
     struct ulp_budget *budget = ulp_model_budget(given->model);
     if (!given->sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a sample", given->what);
@@ -56,12 +59,14 @@ enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
 
 void ulp_emulation_close(struct ulp_emulation *emulation)
 {
-    for (size_t s = 0; emulation->truths && s < emulation->given.sample_count; s++)
-        ulp_tensor_set_free(&emulation->truths[s]);
-    for (size_t s = 0; emulation->integers && s < emulation->given.sample_count; s++)
-        for (size_t v = 0; emulation->integers[s] && v < emulation->plan->main->slot_count; v++)
-            ulp_tensor_free(&emulation->integers[s][v]);
     ulp_emulation_close_trials(emulation, SIZE_MAX);
+    for (size_t p = 0; p < emulation->problem_count; p++) {
+        ulp_tensor_set_free(&emulation->truths[p]);
+        for (size_t v = 0; v < emulation->plan->main->slot_count; v++)
+            ulp_tensor_free(&emulation->integers[p][v]);
+    }
+    for (size_t d = 0; d < ULP_DRAWN_MAX; d++)
+        ulp_tensor_set_free(&emulation->drawn[d]);
     ulp_plans_free(&emulation->plans);
     ulp_pool_free(emulation->pool);
     ulp_arena_free(emulation->memory);
@@ -103,9 +108,9 @@ enum ulp_status ulp_emulation_choices(struct ulp_emulation *emulation,
 void ulp_emulation_follow(struct ulp_emulation *emulation)
 {
     emulation->follows = true;
-    for (size_t s = 0; s < emulation->given.sample_count; s++) {
-        struct ulp_trial *trial = emulation->shapes[emulation->shape_of[s]].trial;
+    for (size_t p = 0; p < emulation->problem_count; p++) {
+        struct ulp_trial *trial = emulation->shapes[emulation->shape_of[p]].trial;
         if (trial)
-            ulp_trial_follow(trial, emulation->place[s], emulation->integers[s]);
+            ulp_trial_follow(trial, emulation->place[p], emulation->integers[p]);
     }
 }

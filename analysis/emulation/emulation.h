@@ -29,19 +29,34 @@ struct ulp_emulated {
     size_t tolerance_count;
     int thread_count;
     bool allow_nonfinite_inputs;
+    bool lower_outputs; /* FLOAT outputs of the graph get the arithmetic's own type */
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
     const char *what;                    /* "a plan", in messages */
 };
 
-/* Samples of one shape of each input, in order. */
+/* Problems of one shape of each input and the same constants, in order. */
 struct ulp_emulated_shape {
-    size_t first, count;     /* the first of them */
-    struct ulp_plan *plan;   /* its own; NULL: the emulation's, or the trial is not open */
-    struct ulp_trial *trial; /* of the second lane; NULL: not open */
+    size_t first, count;             /* the first of them */
+    struct ulp_perturbation redrawn; /* of a drawn problem, which has a shape of its own */
+    struct ulp_plan *plan;           /* its own; NULL: the emulation's, or the trial is not open */
+    struct ulp_trial *trial;         /* of the second lane; NULL: not open */
 };
+
+/* Problems drawn anew, at most: what searches run besides the samples. */
+#define ULP_DRAWN_MAX 4
+/* Arithmetics side by side, at most. */
+#define ULP_BESIDE_MAX 8
 
 struct ulp_emulation {
     struct ulp_emulated given;
+    /* What is run: the samples, then problems close by, in which every rounding is drawn anew
+     * (analysis/schedule/redraw.h) */
+    size_t problem_count;
+    const struct ulp_tensor_set **inputs; /* by problem */
+    struct ulp_tensor_set drawn[ULP_DRAWN_MAX];
+    /* Ratios of what is run are over so much of the error allowed: 1, or less where other roundings
+     * need room */
+    double margin;
     struct ulp_plan *plan;     /* the first of plans; lanes: the reference, the arithmetic */
     struct ulp_plans plans;    /* for audits and held-out samples; all have the first's nodes */
     struct ulp_keeps keeps[2]; /* of the plans' lanes: what ulp_emulation_keep said */
@@ -50,18 +65,18 @@ struct ulp_emulation {
     struct ulp_pool *pool;
     struct ulp_emulated_shape *shapes; /* the first sample's first */
     size_t shape_count;
-    size_t *shape_of, *place; /* by sample: its shape, and its place among those that have it */
+    size_t *shape_of, *place; /* by problem: its shape, and its place among those that have it */
     const struct ulp_arithmetic *keep_in; /* of ulp_emulation_choices */
     size_t keep_count;
     double work; /* of trials that were closed */
     struct ulp_limit *limits;
     size_t limit_count;
-    struct ulp_tensor_set *truths; /* of each sample: the reference's outputs */
-    struct ulp_tensor **integers;  /* of each sample, by slot of the main graph: the reference's */
-    bool *decided;       /* by output: it diverged before runs took the reference's decisions */
-    bool follows;        /* runs take the reference's decisions */
-    size_t first_sample; /* the one that failed last is tried first */
-    size_t runs;         /* each of one sample */
+    struct ulp_tensor_set *truths; /* of each problem: the reference's outputs */
+    struct ulp_tensor **integers;  /* of each problem, by slot of the main graph: the reference's */
+    bool *decided;        /* by output: it diverged before runs took the reference's decisions */
+    bool follows;         /* runs take the reference's decisions */
+    size_t first_problem; /* the one that failed last is tried first */
+    size_t runs;          /* each of one problem */
 };
 
 /* Plan the model for every sample's shapes. Closed also after a failure. */
@@ -79,6 +94,40 @@ enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct
 enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                     const struct ulp_observer *watcher, struct ulp_audit *out,
                                     struct ulp_error *error);
+/* An observer of a run of the plan on a problem, which notes what the reference decides. notes:
+ * room for it. */
+struct ulp_emulation_notes {
+    struct ulp_emulation *emulation;
+    const struct ulp_plan *plan;
+    struct ulp_tensor *integers;
+};
+struct ulp_observer ulp_emulation_note(struct ulp_emulation *emulation, size_t problem,
+                                       const struct ulp_plan *plan,
+                                       struct ulp_emulation_notes *notes);
+
+/* draws.c. So many problems more, drawn anew of the samples in turn. After the audit and before
+ * ulp_emulation_choices. */
+enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t count,
+                                     struct ulp_error *error);
+/* An arithmetic, and the nodes kept in it, beside others that share its reference. */
+struct ulp_beside {
+    struct ulp_arithmetic arithmetic;
+    struct ulp_keeps keeps;
+};
+/* A problem close by the sample draw % sample_count, in each of the lanes. An arithmetic whose sums
+ * may be formed in several orders has one of them. */
+enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
+                                   const struct ulp_beside *lanes, size_t count,
+                                   struct ulp_judgement *out, struct ulp_error *error);
+/* The sample itself. */
+enum ulp_status ulp_emulation_beside(struct ulp_emulation *emulation, size_t sample,
+                                     const struct ulp_beside *lanes, size_t count,
+                                     struct ulp_judgement *out, struct ulp_error *error);
+
+/* The nodes that the lane computes in kernels with others. */
+enum ulp_status ulp_emulation_count_fused(const struct ulp_emulation *emulation,
+                                          const struct ulp_beside *lane, size_t *out,
+                                          struct ulp_error *error);
 
 /* The arithmetics in which runs may keep nodes, which outlive the emulation. Once, after the truths
  * are known. */
@@ -108,9 +157,9 @@ bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
 
 /* shapes.c. Which sample has which shapes; every one is planned once. */
 enum ulp_status ulp_emulation_shapes(struct ulp_emulation *emulation, struct ulp_error *error);
-/* Run a sample as ulp_trial_run does, in *trial, that of its shapes. Trials stay open; where memory
- * is short, only the sample's. */
-enum ulp_status ulp_emulation_run(struct ulp_emulation *emulation, size_t sample,
+/* Run a problem as ulp_trial_run does, in *trial, that of its shapes. Trials stay open; where
+ * memory is short, only the problem's. */
+enum ulp_status ulp_emulation_run(struct ulp_emulation *emulation, size_t problem,
                                   const uint16_t *kept, struct ulp_trial **trial,
                                   struct ulp_tensor_set *outputs, struct ulp_error *error);
 enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t shape,
@@ -118,12 +167,12 @@ enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t
 /* SIZE_MAX: all. */
 void ulp_emulation_close_trials(struct ulp_emulation *emulation, size_t except);
 
-/* try.c. Every sample with the nodes kept as ulp_trial_run says: each judgement (may be NULL) and
- * the worst ratio. */
+/* try.c. Every problem with the nodes kept as ulp_trial_run says: each sample's judgement (may be
+ * NULL) and the worst ratio. */
 enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const uint16_t *kept,
                                         struct ulp_judgement *judgements, double *ratio,
                                         struct ulp_error *error);
-/* The same, left at the first sample that fails. *all: no sample was left out. */
+/* The same, left at the first problem that fails. *all: none was left out. */
 enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
                                   double *ratio, bool *all, struct ulp_error *error);
 /* A sample that was not emulated before, as any user would run it: the second lane keeps what

@@ -4,43 +4,43 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
-struct auditing {
-    struct ulp_emulation *emulation;
-    /* of the sample */
-    const struct ulp_plan *plan;
-    struct ulp_tensor *integers;
-};
-
 static enum ulp_status note_decisions(void *context, const struct ulp_event *event,
                                       struct ulp_error *error)
 {
-    const struct auditing *auditing = context;
-    const struct ulp_plan *plan = auditing->plan;
+    const struct ulp_emulation_notes *notes = context;
+    const struct ulp_plan *plan = notes->plan;
     const struct ulp_plan_node *node = &plan->nodes[event->index];
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && node->block == plan->main && status == ULP_OK;
          o++) {
         const struct ulp_tensor *value = event->values[o].entire;
-        struct ulp_tensor *to =
-            &auditing->integers[node->step->outputs[event->output_positions[o]]];
+        struct ulp_tensor *to = &notes->integers[node->step->outputs[event->output_positions[o]]];
         if (value && !ulp_element_is_float(value->element) && !to->data)
             status = ulp_tensor_copy(to, value, ulp_model_budget(plan->model), error);
     }
     return status;
 }
 
+struct ulp_observer ulp_emulation_note(struct ulp_emulation *emulation, size_t problem,
+                                       const struct ulp_plan *plan,
+                                       struct ulp_emulation_notes *notes)
+{
+    *notes = (struct ulp_emulation_notes){emulation, plan, emulation->integers[problem]};
+    return (struct ulp_observer){.context = notes, .node_done = note_decisions};
+}
+
 static void begin_sample(void *context, size_t sample, const struct ulp_plan *plan)
 {
-    struct auditing *auditing = context;
-    auditing->plan = plan;
-    auditing->integers = auditing->emulation->integers[sample];
+    struct ulp_emulation_notes *notes = context;
+    notes->plan = plan;
+    notes->integers = notes->emulation->integers[sample];
 }
 
 static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_tensor_set *outputs,
                                     struct ulp_error *error)
 {
-    const struct auditing *auditing = context;
-    struct ulp_tensor_set *truth = &auditing->emulation->truths[sample];
+    const struct ulp_emulation_notes *notes = context;
+    struct ulp_tensor_set *truth = &notes->emulation->truths[sample];
     (void)error;
     if (!truth->count)
         *truth = outputs[0];
@@ -59,8 +59,8 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
     const struct ulp_audit_options options = {.shares = true,
                                               .thread_count = given->thread_count,
                                               .progress = given->progress};
-    struct auditing auditing = {.emulation = emulation};
-    const struct ulp_observer observers[] = {{.context = &auditing, .node_done = note_decisions},
+    struct ulp_emulation_notes notes = {.emulation = emulation};
+    const struct ulp_observer observers[] = {{.context = &notes, .node_done = note_decisions},
                                              watcher ? *watcher : (struct ulp_observer){0}};
     struct ulp_session session = {.plans = &emulation->plans,
                                   .samples = &samples,
@@ -68,7 +68,7 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                   .plain_shares = true,
                                   .observers = observers,
                                   .observer_count = 2,
-                                  .context = &auditing,
+                                  .context = &notes,
                                   .begins = begin_sample,
                                   .ends = take_outputs};
     enum ulp_status status = ulp_session_run(&session, out, error);

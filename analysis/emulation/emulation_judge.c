@@ -149,6 +149,36 @@ static void judge_metrics(const struct ulp_emulation *emulation, size_t o,
     }
 }
 
+/* The output as the graph hands it on: of a type that it declares, or is to declare, and that holds
+ * less than the node that computes it. *format: of its elements. */
+static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
+                               const struct ulp_tensor *value, struct ulp_format *format,
+                               struct ulp_tensor *out, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *own = &emulation->plan->lanes[1];
+    const enum ulp_type type = ulp_model_output(emulation->plan->model, o).type;
+    struct ulp_format declared;
+    *out = ulp_tensor_view(value);
+    enum ulp_status status = ulp_lane_format(own, value->type, format, error);
+    if (status != ULP_OK || own->as_declared)
+        return status;
+    if (type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16)
+        status = ulp_format_find(ulp_type_rows[type].format, &declared, error);
+    else if (emulation->given.lower_outputs && type == ULP_TYPE_FLOAT)
+        declared = own->storage;
+    else
+        return status;
+    *format = declared;
+    if (status == ULP_OK)
+        status = ulp_tensor_describe(out, value->type, value->element, value->precision,
+                                     value->rank, value->dims, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_allocate(out, ulp_model_budget(emulation->given.model), error);
+    return status == ULP_OK ? ulp_tensor_convert(out, value, &declared, own->rounding, own->seed,
+                                                 emulation->pool, error)
+                            : status;
+}
+
 enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     const struct ulp_tensor_set *outputs,
                                     const struct ulp_tensor_set *truth, struct ulp_judgement *out,
@@ -162,6 +192,8 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
     for (size_t o = 0; o < truth->count && status == ULP_OK; o++) {
         const struct ulp_tensor *exact = &truth->items[o].tensor;
         const bool is_float = ulp_element_is_float(exact->element);
+        const struct ulp_tensor *given = ulp_tensor_set_find(outputs, name_of(emulation, o));
+        struct ulp_tensor value = ulp_tensor_view(given);
         struct ulp_metrics metrics;
         struct ulp_format format = {0};
         if (!is_judged(emulation, o))
@@ -170,10 +202,11 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
             *out = (struct ulp_judgement){0};
         any = true;
         if (is_float)
-            status = ulp_lane_format(&emulation->plan->lanes[1], exact->type, &format, error);
+            status = hand_on(emulation, o, given, &format, &value, error);
         if (status == ULP_OK)
-            status = ulp_metrics_measure_on(ulp_tensor_set_find(outputs, name_of(emulation, o)),
-                                            exact, &format, emulation->pool, &metrics, error);
+            status =
+                ulp_metrics_measure_on(&value, exact, &format, emulation->pool, &metrics, error);
+        ulp_tensor_free(&value);
         if (status == ULP_OK)
             judge_metrics(emulation, o, &metrics, is_float, out);
     }

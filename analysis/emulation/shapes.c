@@ -1,11 +1,6 @@
-/* Samples of several shapes: a trial for each shape, over the samples that have it. */
+/* Problems of several shapes: a trial for each shape, over the problems that have it. */
 #include "analysis/emulation/emulation.h"
 #include "base/error.h"
-
-static const struct ulp_tensor_set *inputs_of(const struct ulp_emulation *emulation, size_t sample)
-{
-    return emulation->given.samples[sample].inputs;
-}
 
 /* The same inputs are given, in the same shapes. */
 static bool same_shapes(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
@@ -24,7 +19,7 @@ static enum ulp_status add_shape(struct ulp_emulation *emulation, size_t sample,
 {
     struct ulp_plan *plan;
     const enum ulp_status status =
-        ulp_plans_choose(&emulation->plans, inputs_of(emulation, sample), &plan, error);
+        ulp_plans_choose(&emulation->plans, emulation->inputs[sample], &plan, error);
     emulation->shapes[emulation->shape_count++] = (struct ulp_emulated_shape){.first = sample};
     return status == ULP_OK
                ? status
@@ -36,9 +31,9 @@ enum ulp_status ulp_emulation_shapes(struct ulp_emulation *emulation, struct ulp
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
         size_t shape = 0;
-        while (shape < emulation->shape_count &&
-               !same_shapes(inputs_of(emulation, emulation->shapes[shape].first),
-                            inputs_of(emulation, s)))
+        while (
+            shape < emulation->shape_count &&
+            !same_shapes(emulation->inputs[emulation->shapes[shape].first], emulation->inputs[s]))
             shape++;
         if (shape == emulation->shape_count)
             status = add_shape(emulation, s, error);
@@ -54,10 +49,10 @@ static enum ulp_status add_samples(struct ulp_emulation *emulation, size_t shape
 {
     struct ulp_trial *trial = emulation->shapes[shape].trial;
     enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < emulation->problem_count && status == ULP_OK; s++) {
         if (emulation->shape_of[s] != shape)
             continue;
-        status = ulp_trial_add(trial, inputs_of(emulation, s), error);
+        status = ulp_trial_add(trial, emulation->inputs[s], error);
         if (status == ULP_OK && emulation->follows)
             ulp_trial_follow(trial, emulation->place[s], emulation->integers[s]);
     }
@@ -82,7 +77,8 @@ enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t
 {
     const struct ulp_emulated *given = &emulation->given;
     struct ulp_emulated_shape *of = &emulation->shapes[shape];
-    const struct ulp_plan_options options = {.inputs = inputs_of(emulation, of->first)};
+    const struct ulp_plan_options options = {.inputs = emulation->inputs[of->first],
+                                             .perturbation = of->redrawn};
     enum ulp_status status = ULP_OK;
     if (of->trial)
         return ULP_OK;
@@ -90,7 +86,7 @@ enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t
         status = ulp_plan_create(given->model, emulation->lanes, 2, &options, &of->plan, error);
     if (status == ULP_OK)
         status = ulp_trial_create(shape > 0 ? of->plan : emulation->plan, 1, emulation->keep_in,
-                                  emulation->keep_count, given->sample_count, emulation->pool,
+                                  emulation->keep_count, emulation->problem_count, emulation->pool,
                                   &of->trial, error);
     if (status == ULP_OK)
         status = add_samples(emulation, shape, error);
@@ -114,16 +110,16 @@ static bool others_open(const struct ulp_emulation *emulation, size_t shape)
     return any;
 }
 
-enum ulp_status ulp_emulation_run(struct ulp_emulation *emulation, size_t sample,
+enum ulp_status ulp_emulation_run(struct ulp_emulation *emulation, size_t problem,
                                   const uint16_t *kept, struct ulp_trial **trial,
                                   struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
-    const size_t shape = emulation->shape_of[sample];
+    const size_t shape = emulation->shape_of[problem];
     for (;;) {
         enum ulp_status status = ulp_emulation_open_trial(emulation, shape, error);
         *trial = emulation->shapes[shape].trial;
         if (status == ULP_OK)
-            status = ulp_trial_run(*trial, emulation->place[sample], kept, outputs, error);
+            status = ulp_trial_run(*trial, emulation->place[problem], kept, outputs, error);
         if (status != ULP_ERROR_MEMORY || !others_open(emulation, shape))
             return status;
         ulp_emulation_close_trials(emulation, shape);

@@ -22,45 +22,47 @@ static enum ulp_status check_cancelled(const struct ulp_emulation *emulation,
                      : ULP_OK;
 }
 
-static enum ulp_status try_sample(struct ulp_emulation *emulation, const uint16_t *kept,
-                                  size_t sample, struct ulp_judgement *out,
-                                  struct ulp_trial **trial, struct ulp_error *error)
+static enum ulp_status try_problem(struct ulp_emulation *emulation, const uint16_t *kept,
+                                   size_t problem, struct ulp_judgement *out,
+                                   struct ulp_trial **trial, struct ulp_error *error)
 {
     struct ulp_tensor_set outputs;
     enum ulp_status status = check_cancelled(emulation, error);
     if (status == ULP_OK)
-        status = ulp_emulation_run(emulation, sample, kept, trial, &outputs, error);
+        status = ulp_emulation_run(emulation, problem, kept, trial, &outputs, error);
     if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", emulation->given.samples[sample].name);
+        return ulp_fail_at(error, status, "%s",
+                           emulation->given.samples[problem % emulation->given.sample_count].name);
     emulation->runs++;
-    status = ulp_emulation_judge(emulation, &outputs, &emulation->truths[sample], out, error);
+    status = ulp_emulation_judge(emulation, &outputs, &emulation->truths[problem], out, error);
+    out->ratio /= emulation->margin;
     ulp_tensor_set_free(&outputs);
     return status;
 }
 
-/* What fails is left at its first sample that does; the sample that failed last is the likeliest to
+/* What fails is left at its first problem that does; the one that failed last is the likeliest to
  * fail again. */
 enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
                                   double *ratio, bool *all, struct ulp_error *error)
 {
-    const size_t samples = emulation->given.sample_count;
+    const size_t problems = emulation->problem_count;
     size_t tried = 0;
     *ratio = 0;
-    for (; tried < samples && *ratio <= 1; tried++) {
-        const size_t sample = (emulation->first_sample + tried) % samples;
+    for (; tried < problems && *ratio <= 1; tried++) {
+        const size_t problem = (emulation->first_problem + tried) % problems;
         struct ulp_judgement judgement;
         struct ulp_trial *trial;
         const enum ulp_status status =
-            try_sample(emulation, kept, sample, &judgement, &trial, error);
+            try_problem(emulation, kept, problem, &judgement, &trial, error);
         if (status != ULP_OK)
             return status;
         if (judgement.ratio <= 1)
             ulp_trial_accept(trial);
         else
-            emulation->first_sample = sample;
+            emulation->first_problem = problem;
         *ratio = ulp_math_max(*ratio, judgement.ratio);
     }
-    *all = tried == samples;
+    *all = tried == problems;
     return ULP_OK;
 }
 
@@ -73,23 +75,23 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
     if (!emulation->follows) /* which outputs diverge in this one */
         memset(emulation->decided, 0,
                ulp_model_output_count(emulation->given.model) * sizeof *emulation->decided);
-    for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
+    for (size_t p = 0; p < emulation->problem_count && status == ULP_OK; p++) {
         struct ulp_judgement judgement;
         struct ulp_trial *trial;
-        status = try_sample(emulation, kept, s, &judgement, &trial, error);
+        status = try_problem(emulation, kept, p, &judgement, &trial, error);
         if (status != ULP_OK)
             return status;
         ulp_trial_accept(trial);
         *ratio = ulp_math_max(*ratio, judgement.ratio);
-        if (judgements)
-            judgements[s] = judgement;
+        if (judgements && p < emulation->given.sample_count)
+            judgements[p] = judgement;
     }
     return status;
 }
 
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
-                                       const struct ulp_sample *sample,
-                                       struct ulp_judgement *out, struct ulp_error *error)
+                                       const struct ulp_sample *sample, struct ulp_judgement *out,
+                                       struct ulp_error *error)
 {
     struct ulp_tensor_set outputs[2];
     const struct ulp_observer *progress = emulation->given.progress;

@@ -15,12 +15,9 @@ static enum ulp_status check(const struct ulp_arithmetic *arithmetic, bool by_no
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: each node has an arithmetic of its own: not ort-cpu or qdq=integer",
                         text);
-    if (arithmetic->fuse != ULP_FUSE_NONE)
-        return ulp_fail(
-            error, ULP_ERROR_USAGE,
-            "%s: each node has an arithmetic of its own: search without fuse=, then set "
-            "it in the plan found, and audit that",
-            text);
+    if (arithmetic->fuse != ULP_FUSE_NONE && !by_node)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: each layer has an arithmetic of its own: leave out fuse=", text);
     if (!by_node && (arithmetic->as_declared || !arithmetic->storage.storage_bits))
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: bits are counted: not of model or mpfr", text);
     return ULP_OK;
@@ -43,6 +40,31 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
     snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.name);
     out->mantissa = storage->precision - 1;
     out->exponent = storage->storage_bits - storage->precision;
+    return ULP_OK;
+}
+
+/* What a plan is for: found node by node, as a change of one node moves the borders of kernels, and
+ * judged as it fuses. */
+static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_error *error)
+{
+    const struct ulp_search_options *options = search->options;
+    const size_t count = options->target_count ? options->target_count : 1;
+    const char *const *names = options->target_count ? options->targets : &options->formats[1];
+    if (count > ULP_BESIDE_MAX)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a plan is for %d arithmetics at most",
+                        ULP_BESIDE_MAX);
+    for (size_t t = 0; t < count; t++) {
+        struct ulp_search_choice choice;
+        search->target_names[t] = names[t];
+        struct ulp_arithmetic *target = &search->targets[search->target_count],
+                              *lowered = &search->lowered[search->target_count++];
+        enum ulp_status status = set_choice(&choice, names[t], NULL, true, error);
+        *target = *lowered = choice.arithmetic;
+        if (status == ULP_OK && target->fuse != ULP_FUSE_NONE)
+            status = ulp_arithmetic_change(lowered, target, "fuse=none", error);
+        if (status != ULP_OK)
+            return status;
+    }
     return ULP_OK;
 }
 
@@ -96,6 +118,13 @@ static enum ulp_status list_grid(struct ulp_searcher *search, struct ulp_arena *
     return status;
 }
 
+void ulp_search_set_narrow(struct ulp_searcher *search, size_t target)
+{
+    struct ulp_search_choice *narrow = &search->choices[search->narrow];
+    narrow->arithmetic = search->lowered[target];
+    snprintf(narrow->name, sizeof narrow->name, "%s", narrow->arithmetic.name);
+}
+
 enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,
                                   struct ulp_error *error)
 {
@@ -105,8 +134,12 @@ enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena 
                         "a plan is of two arithmetics, the wider one first");
     enum ulp_status status = options->format_count ? list_formats(search, memory, error)
                                                    : list_grid(search, memory, error);
-    if (options->by_node)
+    if (options->by_node && status == ULP_OK)
+        status = list_targets(search, error);
+    if (options->by_node && status == ULP_OK) {
         search->narrow = search->base = 1;
+        ulp_search_set_narrow(search, 0);
+    }
     for (size_t c = 1; c < search->choice_count && !options->by_node; c++)
         if (search->choices[c].arithmetic.storage.storage_bits <
             search->choices[search->narrow].arithmetic.storage.storage_bits)

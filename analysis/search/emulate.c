@@ -24,27 +24,35 @@ const uint16_t *ulp_search_as_run(const struct ulp_searcher *search, const ulp_p
     return search->kept;
 }
 
-enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
-                                struct ulp_error *error)
+enum ulp_status ulp_search_keeps(const struct ulp_searcher *search, const ulp_pick *of,
+                                 struct ulp_keeps *out, struct ulp_error *error)
 {
     const size_t count = search->emulation.plan->node_count;
     struct ulp_arena *memory = search->emulation.memory;
     size_t *nodes = ulp_arena_take(memory, count + 1, sizeof *nodes), used = 0;
     struct ulp_keep *keeps = ulp_arena_take(memory, search->choice_count, sizeof *keeps);
-    struct ulp_keeps all = {.items = keeps};
+    *out = (struct ulp_keeps){.items = keeps};
     if (!nodes || !keeps)
         return ulp_out_of_memory(error);
     for (size_t c = 0; c < search->choice_count; c++) {
-        struct ulp_keep *keep = &keeps[all.count];
+        struct ulp_keep *keep = &keeps[out->count];
         *keep =
             (struct ulp_keep){.nodes = &nodes[used], .arithmetic = search->choices[c].arithmetic};
         for (size_t n = 0; n < count && c != search->base; n++)
             if (ulp_search_choice_of(search, of, n) == c)
                 nodes[used + keep->node_count++] = n;
         used += keep->node_count;
-        all.count += keep->node_count > 0;
+        out->count += keep->node_count > 0;
     }
-    return ulp_emulation_keep(&search->emulation, &all, error);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
+                                struct ulp_error *error)
+{
+    struct ulp_keeps keeps;
+    const enum ulp_status status = ulp_search_keeps(search, of, &keeps, error);
+    return status == ULP_OK ? ulp_emulation_keep(&search->emulation, &keeps, error) : status;
 }
 
 static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of, double ratio,
@@ -63,7 +71,8 @@ static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of,
     }
     search->seen[search->seen_count++] =
         (struct ulp_search_seen){cost, ulp_search_mean_bits(search, of),
-                                 ulp_search_mean_mantissa(search, of), ratio};
+                                 ulp_search_mean_mantissa(search, of),
+                                 ratio * search->emulation.margin};
     if (!(ratio <= 1) ||
         (search->given &&
          (cost > search->best_cost || (cost == search->best_cost && ratio >= search->best_ratio))))

@@ -101,6 +101,13 @@ static double find_weight(const struct ulp_plan_node *node, enum cost cost)
     return elements;
 }
 
+void ulp_search_price(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+                      double *macs, double *bytes)
+{
+    *macs = find_weight(node, COST_MACS);
+    *bytes = find_weight(node, COST_BYTES) * search->choices[0].arithmetic.storage.storage_bits / 8;
+}
+
 /* Of a layer in each choice; a file's come later. */
 static void set_costs(struct ulp_searcher *search, struct ulp_search_room *room, enum cost cost)
 {

@@ -288,6 +288,10 @@ static enum ulp_status run_starts(struct release *release, struct ulp_error *err
 {
     struct ulp_searcher *search = release->search;
     const struct settled *best = &release->best;
+    const struct ulp_emulation *emulation = &search->emulation;
+    /* each layer's addition, of which a run computes half */
+    const double below = (double)search->layer_count / 2 * (double)emulation->problem_count /
+                         (double)emulation->given.sample_count;
     enum ulp_status status = ULP_OK;
     for (size_t start = 0; start < STARTS_MAX && status == ULP_OK && !search->over &&
                            (start == 0 || (ulp_search_work(search) < STARTS_WORK &&
@@ -297,7 +301,7 @@ static enum ulp_status run_starts(struct release *release, struct ulp_error *err
         status = release_from(release, start, release->wide, error);
     }
     if (status == ULP_OK && !search->over && count_wide(search, best->of) > 1 &&
-        ulp_search_work(search) + (double)search->layer_count / 2 < ADD_WORK)
+        ulp_search_work(search) + below < ADD_WORK)
         status = search_from_below(release, error);
     if (!best->given)
         return status;

@@ -73,6 +73,22 @@ static const struct ulp_field search_point[] = {
 const struct ulp_struct ulp_struct_search_point = {
     "ulp_search_point", sizeof(struct ulp_search_point), search_point, sizeof search_point / sizeof *search_point};
 
+static const struct ulp_field search_target[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_target, name)},
+    {.name = "draw_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, draw_count)},
+    {.name = "held_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, held_count)},
+    {.name = "output", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_target, output)},
+    {.name = "metric", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_target, metric)},
+    {.name = "value", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, value)},
+    {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, ratio)},
+    {.name = "own", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, own)},
+    {.name = "fused_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, fused_count)},
+    {.name = "fused_before", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, fused_before)},
+    {.name = "freedom", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, freedom)},
+};
+const struct ulp_struct ulp_struct_search_target = {
+    "ulp_search_target", sizeof(struct ulp_search_target), search_target, sizeof search_target / sizeof *search_target};
+
 static const struct ulp_field search_sample[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_sample, name)},
     {.name = "output", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_sample, output)},
@@ -163,6 +179,14 @@ static const struct ulp_field search[] = {
     {.name = "uniforms", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, uniforms), .type = &ulp_struct_search_uniform, .points = true, .counted = true, .count = offsetof(struct ulp_search, uniform_count), .apart = true},
     {.name = "point_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, point_count), .counts = true},
     {.name = "frontier", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, frontier), .type = &ulp_struct_search_point, .points = true, .counted = true, .count = offsetof(struct ulp_search, point_count)},
+    {.name = "confidence", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, confidence)},
+    {.name = "added_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, added_count)},
+    {.name = "target_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, target_count), .counts = true},
+    {.name = "targets", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, targets), .type = &ulp_struct_search_target, .points = true, .counted = true, .count = offsetof(struct ulp_search, target_count)},
+    {.name = "kept_macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, kept_macs)},
+    {.name = "macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, macs)},
+    {.name = "kept_bytes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, kept_bytes)},
+    {.name = "bytes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, bytes)},
     {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, sample_count), .counts = true},
     {.name = "before_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, before_count), .counts = true},
     {.name = "validated_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, validated_count), .counts = true},

@@ -279,6 +279,68 @@ static enum ulp_status report_casts(struct ulp_searcher *search, const size_t *p
     return status;
 }
 
+/* ---- draws and the price ---- */
+
+static enum ulp_status count_fused(const struct ulp_searcher *search, size_t t,
+                                   struct ulp_search_target *out, struct ulp_error *error)
+{
+    struct ulp_beside lane = {.arithmetic = search->targets[t]};
+    enum ulp_status status = ULP_OK;
+    if (lane.arithmetic.fuse == ULP_FUSE_NONE)
+        return status;
+    status = ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_before, error);
+    if (status == ULP_OK)
+        status = ulp_search_keeps(search, search->best, &lane.keeps, error);
+    return status == ULP_OK
+               ? ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_count, error)
+               : status;
+}
+
+static enum ulp_status report_targets(const struct ulp_searcher *search, struct ulp_search *out,
+                                      struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    out->targets = ulp_arena_take(out->memory, search->target_count + 1, sizeof *out->targets);
+    if (!out->targets)
+        return ulp_out_of_memory(error);
+    for (size_t t = 0; search->verified && t < search->target_count && status == ULP_OK; t++) {
+        const struct ulp_search_verified *verified = &search->verified[t];
+        struct ulp_search_target *target = &out->targets[out->target_count];
+        if (!verified->count)
+            return ULP_OK; /* the time was over */
+        *target = (struct ulp_search_target){.draw_count = verified->count,
+                                             .held_count = verified->held,
+                                             .value = verified->worst.value,
+                                             .ratio = verified->worst.ratio,
+                                             .own = verified->own,
+                                             .freedom = verified->freedom};
+        status = count_fused(search, t, target, error);
+        if (status == ULP_OK)
+            status = ulp_search_copy(out->memory, search->target_names[t], &target->name, error);
+        if (status == ULP_OK)
+            status = ulp_search_copy(out->memory, verified->worst.output, &target->output, error);
+        if (status == ULP_OK)
+            status = ulp_search_copy(out->memory, verified->worst.metric, &target->metric, error);
+        out->target_count += status == ULP_OK;
+    }
+    return status;
+}
+
+static void report_price(const struct ulp_searcher *search, struct ulp_search *out)
+{
+    const struct ulp_plan *plan = search->emulation.plan;
+    for (size_t n = 0; n < out->node_count; n++) {
+        double macs, bytes;
+        ulp_search_price(search, &plan->nodes[out->nodes[n].index], &macs, &bytes);
+        out->macs += macs;
+        out->bytes += bytes;
+        if (out->nodes[n].format != out->narrow) {
+            out->kept_macs += macs;
+            out->kept_bytes += bytes;
+        }
+    }
+}
+
 /* ---- samples ---- */
 
 static enum ulp_status report_judgements(const struct ulp_searcher *search,
@@ -308,14 +370,17 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
         return ulp_out_of_memory(error);
     enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, search->best),
-                                judgements, &out->ratio, error);
+                                judgements, &out->ratio, error); /* of drawn ones, too */
+    out->ratio = 0;
+    for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++)
+        out->ratio = ulp_math_max(out->ratio, judgements[s].ratio);
     if (status == ULP_OK)
         status =
             report_judgements(search, judgements, &out->samples, &out->sample_count, out, error);
     if (status == ULP_OK && !isnan(search->before))
         status = report_judgements(search, search->judged, &out->before_samples, &out->before_count,
                                    out, error);
-    out->met = out->ratio <= 1;
+    out->met = out->ratio <= 1 && (search->holds || !out->target_count);
     out->minimal &= out->met;
     return status;
 }
@@ -329,6 +394,8 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     out->ratio = out->predicted = out->bits = out->mantissa = out->relaxed = NAN;
     out->follows = search->emulation.follows;
     out->timed_out = search->over;
+    out->confidence = search->options->confidence;
+    out->added_count = search->added;
     enum ulp_status status = place ? report_options(search, out, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = report_formats(search, out, place, error);
@@ -340,6 +407,10 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
         status = report_entries(search, out, error);
     if (status == ULP_OK && search->given)
         status = report_casts(search, place, out, error);
+    if (status == ULP_OK && search->given && out->by_node) {
+        report_price(search, out);
+        status = report_targets(search, out, error);
+    }
     if (status == ULP_OK && search->given)
         status = report_samples(search, out, error);
     out->runs = search->emulation.runs;

@@ -61,13 +61,28 @@ static enum ulp_status validate(struct ulp_searcher *search, const struct ulp_sa
     return status;
 }
 
+/* With what is searched in: of several targets the one where that is hardest. */
+static enum ulp_status open_emulation(struct ulp_searcher *search, const struct ulp_emulated *given,
+                                      struct ulp_error *error)
+{
+    struct ulp_emulated emulated = *given;
+    size_t target = 0;
+    emulated.arithmetic = &search->choices[search->base].arithmetic;
+    enum ulp_status status = ulp_emulation_open(&search->emulation, &emulated, error);
+    if (status == ULP_OK && search->target_count > 1)
+        status = ulp_search_pick_target(search, &target, error);
+    if (status != ULP_OK || target == 0)
+        return status;
+    ulp_emulation_close(&search->emulation);
+    ulp_search_set_narrow(search, target);
+    return ulp_emulation_open(&search->emulation, &emulated, error);
+}
+
 static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulated *given,
                             const struct ulp_sample *held_out, size_t held_count,
                             struct ulp_search *out, struct ulp_error *error)
 {
-    struct ulp_emulated emulated = *given;
-    emulated.arithmetic = &search->choices[search->base].arithmetic;
-    enum ulp_status status = ulp_emulation_open(&search->emulation, &emulated, error);
+    enum ulp_status status = open_emulation(search, given, error);
     if (status == ULP_OK)
         status = ulp_emulation_check_inputs(given, held_out, held_count, error);
     if (status == ULP_OK)
@@ -77,11 +92,13 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
     if (status == ULP_OK)
         status = take_memory(search, error);
     if (status == ULP_OK)
+        status = ulp_search_prepare_draws(search, error);
+    if (status == ULP_OK)
         status = offer_choices(search, error);
     out->uniform = -1;
     search->allowed = 1;
     if (status == ULP_OK)
-        status = search->options->by_node ? ulp_search_by_order(search, error)
+        status = search->options->by_node ? ulp_search_surely(search, error)
                                           : ulp_search_by_model(search, out, error);
     if (status == ULP_OK)
         status = ulp_search_points(search, out, error);
@@ -99,6 +116,12 @@ static enum ulp_status check_options(const struct ulp_search_options *options,
 {
     if (options->budget > 0 && !options->by_node)
         return ulp_fail(error, ULP_ERROR_USAGE, "a budget is of a plan, which has two formats");
+    if (!(options->confidence >= 0 && options->confidence < 1))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "confidence %g: expected a share of draws, above 0 and below 1",
+                        options->confidence);
+    if ((options->confidence > 0 || options->target_count) && !options->by_node)
+        return ulp_fail(error, ULP_ERROR_USAGE, "confidence and targets are of a plan");
     return ULP_OK;
 }
 
@@ -123,6 +146,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                        .tolerances = options->tolerances,
                                        .tolerance_count = options->tolerance_count,
                                        .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
+                                       .lower_outputs = options->lower_io,
                                        .thread_count = options->thread_count,
                                        .progress = options->progress,
                                        .what =

@@ -102,15 +102,75 @@ static const char *widest(const struct ulp_search *found)
     return name_of(found, found->format_count - 1);
 }
 
+/* What stays in the wider format. */
+static void add_price(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->macs > 0 && found->bytes > 0)
+        ulp_text_add(out, " (%.3g %% of the multiply-adds, %.3g %% of the bytes)",
+                     100 * found->kept_macs / found->macs, 100 * found->kept_bytes / found->bytes);
+}
+
+/* " and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
+static void add_draws(struct ulp_text *out, const struct ulp_search *found)
+{
+    for (size_t t = 0; t < found->target_count; t++) {
+        const struct ulp_search_target *target = &found->targets[t];
+        const char *reason = ulp_judge_find_reason(target->metric);
+        ulp_text_add(out, t            ? (t + 1 == found->target_count ? " and " : ", ")
+                          : found->met ? " and holds in "
+                                       : ", but holds in ");
+        ulp_text_show(out, "%zu of %zu%s%s%s", target->held_count, target->draw_count,
+                      t ? "" : " draws",
+                      found->target_count > 1 || target->fused_before ? " for " : "",
+                      found->target_count > 1 || target->fused_before ? target->name : "");
+        if (reason)
+            ulp_text_show(out, " (in the worst %s %s)", target->output, reason);
+        else if (strcmp(target->metric, "sqnr_db") == 0)
+            ulp_text_add(out, " (worst %.1f dB)", target->value);
+        else
+            ulp_text_show(out, " (worst %s %.4g)", target->metric, target->value);
+    }
+    if (found->target_count && found->sample_count == 1 && !found->validated_count)
+        ulp_text_add(out, "; on other inputs: unknown");
+}
+
+/* Below so many directions a single run says little. */
+#define FREEDOM_LITTLE 10
+
+static void add_spread(struct ulp_text *out, const struct ulp_search *found)
+{
+    double least = INFINITY;
+    for (size_t t = 0; t < found->target_count; t++)
+        least = found->targets[t].freedom < least ? found->targets[t].freedom : least;
+    if (least < FREEDOM_LITTLE)
+        ulp_text_add(out,
+                     "One run says little here: between draws the error varies as that of %.0f "
+                     "independent number%s.\n",
+                     least, least < 1.5 ? "" : "s");
+    if (found->added_count)
+        ulp_text_add(out, "%zu of them are kept so that it holds where roundings fall otherwise.\n",
+                     found->added_count);
+    for (size_t t = 0; t < found->target_count; t++)
+        if (found->targets[t].fused_before)
+            ulp_text_show(out,
+                          "%s computes %zu of %zu nodes in kernels with others, without the plan "
+                          "%zu: a kept node is a kernel of its own.\n",
+                          found->targets[t].name, found->targets[t].fused_count, found->node_count,
+                          found->targets[t].fused_before);
+}
+
 static void add_plan(struct ulp_text *out, const struct ulp_search *found)
 {
     const struct ulp_search_sample *after = find_worst(found->samples, found->sample_count);
     const bool counted = strcmp(found->cost, "nodes") == 0;
-    ulp_text_show(out, "Keep %zu of %zu nodes in %s%s%s: %s then %s ", found->kept_count,
-                  found->node_count, widest(found), counted ? "" : ", least by ",
+    ulp_text_show(out, "Keep %zu of %zu nodes in %s", found->kept_count, found->node_count,
+                  widest(found));
+    add_price(out, found);
+    ulp_text_show(out, "%s%s: %s then %s ", counted ? "" : ", least by ",
                   counted ? "" : found->cost, name_of(found, found->narrow),
-                  found->met ? "meets" : "does not meet");
+                  found->ratio <= 1 ? "meets" : "does not meet");
     add_tolerances(out, found);
+    add_draws(out, found);
     ulp_text_add(out, "; ");
     add_figure(out, after);
     if (isfinite(after->ratio))
@@ -119,9 +179,13 @@ static void add_plan(struct ulp_text *out, const struct ulp_search *found)
     add_figure(out, find_worst(found->before_samples, found->before_count));
     ulp_text_add(out, ".\n");
     if (found->minimal && found->kept_count)
-        ulp_text_add(out, "Without any single one of them it is not met: each was tried.\n");
+        ulp_text_add(out, found->target_count
+                              ? "Without any single one of them there is no room for other "
+                                "roundings: each was tried.\n"
+                              : "Without any single one of them it is not met: each was tried.\n");
     else if (found->timed_out)
         ulp_text_add(out, "The time was over before each was tried: this is the best so far.\n");
+    add_spread(out, found);
     add_casts(out, found);
 }
 
@@ -137,17 +201,23 @@ static void add_nothing(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_show(out, "%s %smeets ", name_of(found, found->narrow),
                   found->kept_count ? "then " : "");
     add_tolerances(out, found);
-    ulp_text_add(out, found->kept_count ? "; " : " as it is; ");
+    ulp_text_add(out, found->kept_count ? "" : " as it is");
+    add_draws(out, found);
+    ulp_text_add(out, "; ");
     add_figure(out, find_worst(found->samples, found->sample_count));
     if (isfinite(found->ratio))
         ulp_text_add(out, " (%.3g of the error allowed)", found->ratio);
     ulp_text_add(out, ".\n");
+    add_spread(out, found);
 }
 
 static void add_plan_verdict(struct ulp_text *out, const struct ulp_search *found)
 {
     const bool reaches = found->full <= 1;
-    if (found->before <= 1) {
+    size_t asked = 0;
+    for (size_t k = 0; k < found->kept_count; k++)
+        asked += found->kept[k].always;
+    if (found->before <= 1 && asked == found->kept_count && found->met) {
         add_nothing(out, found);
     } else if (!reaches && found->kept_count == 0) {
         ulp_text_add(out, "No plan meets ");
@@ -301,7 +371,7 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(
             out, "The %s fits its samples too closely: give those that fail as --inputs, too.\n",
             what);
-    else if (any && !found->validated_count)
+    else if (any && !found->validated_count && !found->target_count)
         ulp_text_add(out, "Other inputs round otherwise: give several as --inputs, and others as "
                           "--validate.\n");
 }

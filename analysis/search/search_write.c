@@ -129,5 +129,6 @@ enum ulp_status ulp_search_html(const struct ulp_search *found, const char *path
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    return ulp_html_write_root(found->by_node ? "plan" : "bits", ulp_search_document(found), path, error);
+    return ulp_html_write_root(found->by_node ? "plan" : "bits", ulp_search_document(found), path,
+                               error);
 }

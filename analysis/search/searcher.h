@@ -52,12 +52,29 @@ struct ulp_search_nodes {
     double *own[ULP_ESTIMATE_COUNT], *stored[ULP_ESTIMATE_COUNT];
 };
 
+#define ULP_SEARCH_DRAWS 50 /* that decide */
+
+/* An allocation in one of the arithmetics that it is for. */
+struct ulp_search_verified {
+    double *ratios;      /* of each draw */
+    size_t count, held;  /* draws, and those within the tolerance */
+    double own, freedom; /* the worst of the samples themselves; see struct ulp_search_target */
+    struct ulp_judgement worst;
+};
+
 struct ulp_searcher {
     struct ulp_emulation emulation;
     const struct ulp_search_options *options;
-    double deadline; /* by ulp_seconds_now; INFINITY: none */
-    bool over;       /* it has passed */
-    bool grid;       /* the choices are all of eXmY; else a list */
+    /* What a plan is for, as asked and node by node */
+    const char *target_names[ULP_BESIDE_MAX];
+    struct ulp_arithmetic targets[ULP_BESIDE_MAX], lowered[ULP_BESIDE_MAX];
+    size_t target_count;
+    struct ulp_search_verified *verified; /* by target; NULL: not asked for */
+    bool holds;                           /* in as many draws as are to, in each target */
+    size_t added;                         /* layers that were kept besides, so that it holds */
+    double deadline;                      /* by ulp_seconds_now; INFINITY: none */
+    bool over;                            /* it has passed */
+    bool grid;                            /* the choices are all of eXmY; else a list */
     size_t choice_count;
     struct ulp_search_choice *choices; /* the widest first */
     size_t narrow;                     /* the narrowest of a list */
@@ -95,6 +112,8 @@ enum ulp_status ulp_search_copy(struct ulp_arena *memory, const char *text, char
 /* choices.c. The formats; memory: of the result. */
 enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,
                                   struct ulp_error *error);
+/* The narrower format of a plan is that of the target, node by node. */
+void ulp_search_set_narrow(struct ulp_searcher *search, size_t target);
 /* Nodes whose choice is asked for, and those that are free. */
 enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *error);
 /* search_audit.c. One audit of all samples, and the layers. */
@@ -106,6 +125,9 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
 /* What the node adds to its results, relative to them, and what rounding does, as powers. */
 double ulp_search_introduced(const struct ulp_audit_node *node);
 double ulp_search_rounding(const struct ulp_arithmetic *arithmetic);
+/* A node's multiply-adds and element operations; its bytes in the widest format. */
+void ulp_search_price(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+                      double *macs, double *bytes);
 /* cost_file.c: what each layer costs in each choice, measured. */
 enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *path,
                                       struct ulp_error *error);
@@ -139,6 +161,9 @@ ptrdiff_t ulp_search_higher(const struct ulp_searcher *search, size_t layer, ulp
 /* emulate.c. The choice of a node, and of every node as runs take it, valid until the next call. */
 size_t ulp_search_choice_of(const struct ulp_searcher *search, const ulp_pick *of, size_t node);
 const uint16_t *ulp_search_as_run(const struct ulp_searcher *search, const ulp_pick *of);
+/* The allocation as nodes kept over the choice of what has no layer. */
+enum ulp_status ulp_search_keeps(const struct ulp_searcher *search, const ulp_pick *of,
+                                 struct ulp_keeps *out, struct ulp_error *error);
 /* The second lane of audits and held-out samples has the allocation. */
 enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
                                 struct ulp_error *error);
@@ -175,6 +200,24 @@ enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
                                    struct ulp_error *error);
 /* And from what layers with fewer bits did to the best allocation. */
 void ulp_search_learn(struct ulp_searcher *search);
+/* confidence.c. The target in which a search is hardest; problems drawn anew, and the room that a
+ * search leaves; a plan by order that holds in them (options->confidence). */
+enum ulp_status ulp_search_pick_target(struct ulp_searcher *search, size_t *out,
+                                       struct ulp_error *error);
+enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp_error *error);
+enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error *error);
+/* verify_draws.c. Of an error that so many independent directions share: its quantile for a
+ * standard normal z, over its root mean square. */
+double ulp_search_spread_factor(double freedom, double z);
+/* The ratio that no more draws exceed than may fail, of those given; freedom: in how many
+ * directions they vary. Those that are not finite are left out. */
+double ulp_search_quantile(const double *ratios, size_t count, double confidence, double *freedom);
+/* All draws of the allocation, into search->verified and search->holds; where too many fail, some.
+ */
+enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
+                                  struct ulp_error *error);
+/* widen.c. The best, which does not hold, with more layers kept, until it does; or as it is. */
+enum ulp_status ulp_search_repair(struct ulp_searcher *search, struct ulp_error *error);
 /* course.c. All of it, after the layers are known: by the model, any choices. */
 enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error);

@@ -56,6 +56,14 @@ struct ulp_search_options {
     /* Of a plan: the most that may be paid besides `always`, by `cost`; 0: as much as the tolerance
      * needs */
     double budget;
+    /* Of a plan: arithmetics in each of which it must hold, with what they fuse; none: the narrower
+     * format. It is searched node by node in the one where all nodes' error is largest */
+    const char *const *targets;
+    size_t target_count;
+    /* Of a plan: so much of 50 draws must hold, and no more are expected to fail. A draw is a
+     * problem close by a sample, in which every rounding falls anew, with another legal schedule of
+     * sums. 0: samples as they are decide alone */
+    double confidence;
     bool frontier; /* also search for other tolerances; of a plan: run sets of other sizes */
     /* Also write mixed.onnx into this folder, which is there (ulp_mixed_write); NULL: do not */
     const char *mixed_folder;
@@ -117,6 +125,21 @@ struct ulp_search_sample {
     double value, ratio;
 };
 
+/* A plan in one of the arithmetics that it is for. Ratios as above. */
+struct ulp_search_target {
+    char *name;                    /* the arithmetic, as asked for */
+    size_t draw_count, held_count; /* draws, and those within the tolerance */
+    char *output, *metric;         /* of the draw that is worst */
+    double value, ratio;
+    double own; /* the worst ratio of the samples themselves */
+    /* nodes in kernels with others, with the plan and without: a kept node is a kernel of its own
+     */
+    size_t fused_count, fused_before;
+    /* as many independent directions share the error as its spread over the draws says: below about
+     * ten a single run says little */
+    double freedom;
+};
+
 /* Of all allocations that were emulated the cheapest for another tolerance: `allowed` times as
  * large an error; of a plan, of every cost the one with the least error (`allowed`: that).
  * uniform_bits: of the smallest format that does as well in every layer; NaN: none did. */
@@ -169,6 +192,13 @@ struct ulp_search {
     struct ulp_search_uniform *uniforms; /* that were run, by bits [apart] */
     size_t point_count;
     struct ulp_search_point *frontier; /* by cost [count point_count] */
+    double confidence;                 /* as asked; 0: no draws were made */
+    size_t added_count;                /* nodes that are kept besides, so that it holds in draws */
+    size_t target_count;
+    struct ulp_search_target *targets;
+    /* of a plan: what is kept, and of all nodes: multiply-adds and element operations; bytes of
+     * constants and results, in the widest format */
+    double kept_macs, macs, kept_bytes, bytes;
     size_t sample_count, before_count, validated_count;
     size_t validated_met;                     /* those of `validated` that meet the tolerance */
     struct ulp_search_sample *samples;        /* with the allocation */

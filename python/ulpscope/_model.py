@@ -297,6 +297,8 @@ class Model:
         arithmetic: ArithmeticName = "fp16",
         *,
         keep_in: ArithmeticName = "fp32",
+        targets: Sequence[str] = (),
+        confidence: float = 0.99,
         cost: str | os.PathLike[str] = "nodes",
         reference: ArithmeticName = "mpfr:128",
         held_out: Samples = (),
@@ -312,11 +314,13 @@ class Model:
         """The smallest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"), proven by
         runs. cost: what is to be least: "nodes", "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
         held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
-        best so far. LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
+        best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.
+        confidence: the share of 50 draws that must hold, in which every rounding falls anew; 0: samples as they are decide
+        alone. LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
         empty, or has no finite element."""
         formats = [find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
         return self._search(
-            samples, held_out, progress, formats=formats, by_node=True, tolerances=_list(tolerance), cost=cost, reference=reference, always=always,
+            samples, held_out, progress, formats=formats, by_node=True, targets=targets, confidence=confidence, tolerances=_list(tolerance), cost=cost, reference=reference, always=always,
             never=never, budget=budget, frontier=frontier, seconds=seconds, allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
         )  # fmt: skip
 
@@ -329,7 +333,7 @@ class Model:
         parts: str | None = None,
         cost: str | os.PathLike[str] = "bits",
         headroom: float = 1,
-        expected: float = 0,
+        expected: float = 1,
         reference: ArithmeticName = "mpfr:128",
         held_out: Samples = (),
         always: Sequence[str] = (),
@@ -352,9 +356,10 @@ class Model:
     def _search(self, samples: Samples, held_out: Samples, progress: ProgressOption, **given: Any) -> Search:
         names, sets = self._samples(samples)
         held_names, held = self._samples(held_out) if held_out else ([], [])
-        for many in ("formats", "tolerances", "always", "never"):
-            items = given.pop(many)
-            given |= {many: _strings(items), ("format" if many == "formats" else "tolerance" if many == "tolerances" else many) + "_count": len(items)}
+        lists_of = {"formats": "format", "tolerances": "tolerance", "targets": "target", "always": "always", "never": "never"}
+        for many, one in lists_of.items():
+            items = given.pop(many, ())
+            given |= {many: _strings(items), one + "_count": len(items)}
         given["reference"] = find_arithmetic(given["reference"]).struct
         given["cost"] = os.fsencode(given["cost"])
         found = Owner(d.ulp_search(), "ulp_search_free")

@@ -343,7 +343,7 @@ shows err no.json "a plan without an arithmetic"
 
 # A plan that is found is one that --plan takes, and keeps what it promises.
 expect 0 "a plan is found" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --frontier --out found -q --validate "$inputs"
-head -1 out | grep -q '^Keep [0-9]* of [0-9]* nodes in fp32: fp16 then meets sqnr_db=60' || fail "the verdict is not first"
+head -1 out | grep -q '^Keep [0-9]* of [0-9]* nodes in fp32 ([0-9.e-]* % of the multiply-adds, [0-9.e-]* % of the bytes): fp16 then meets sqnr_db=60 and holds in 50 of 50 draws (worst [0-9.]* dB); ' || fail "the verdict is not first"
 shows out "1 of 1 held-out samples" "held-out samples"
 for file in plan.json frontier.csv frontier.svg; do [ -s found/$file ] || fail "found/$file is not there"; done
 expect 0 "a found plan is audited" "$program" audit "$model" -i "$inputs" --plan found/plan.json --fail-above sqnr_db=60 -q
@@ -353,8 +353,16 @@ expect 1 "no plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300
 shows out "No plan meets sqnr_db=300" "no plan"
 expect 2 "no tolerance" "$program" plan "$model" -i "$inputs"
 lines err 3 "no tolerance"
-expect 2 "a plan of fused kernels" "$program" plan "$model" -i "$inputs" -a torch-compile:fp16 --tolerance sqnr_db=60
-shows err "search without fuse=" "a plan of fused kernels"
+expect 0 "a plan of fused kernels" "$program" plan "$model" -i "$inputs" -a trt:fp16 --tolerance sqnr_db=60
+shows out "a kept node is a kernel of its own" "a plan of fused kernels"
+expect 0 "a plan for two targets" "$program" plan "$model" -i "$inputs" --for trt,torch-compile --tolerance sqnr_db=60
+shows out "draws for trt11:fp16" "a plan for two targets"
+shows out "and 50 of 50 for torch-compile:fp16" "a plan for two targets"
+shows out "on other inputs: unknown" "a plan for two targets"
+expect 2 "a plan for no target" "$program" plan "$model" -i "$inputs" --for trt,nowhere --tolerance sqnr_db=60
+for share in 0 1 nan -0.5 1.5 much; do
+    expect 2 "a confidence of $share" "$program" plan "$model" -i "$inputs" --confidence=$share --tolerance sqnr_db=60
+done
 expect 2 "a tolerance of no figure" "$program" plan "$model" -i "$inputs" --tolerance nonfinite=0
 expect 2 "a pattern of no node" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --never nobody
 

@@ -28,7 +28,7 @@ static const struct argp_option option_list[] = {
      "Binades that stay free above the largest magnitude seen (default 1: inputs may be twice as large)", 0},
     {"expected", OPTION_EXPECTED, "RATIO", 0,
      "The model's error, as if layers' errors did not know each other, is also at most RATIO times what is "
-     "allowed: 1 for an allocation that does not lean on how these samples round", 0},
+     "allowed (default 1: an allocation does not lean on how these samples round; 0: no limit)", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES,
      "Write into FOLDER bits.json, which audit --plan reads, and frontier.csv and frontier.svg; of --formats with "
      "types of ONNX also mixed.onnx and the files for TensorRT's tools, as plan does", 0},
@@ -87,7 +87,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->headroom = read_number(state, "--headroom", argument, 0, 64);
         return 0;
     case OPTION_EXPECTED:
-        options->expected = read_number(state, "--expected", argument, 1e-3, 1e9);
+        options->expected = read_number(state, "--expected", argument, 0, 1e9);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -135,7 +135,7 @@ int command_bits(int argc, char **argv)
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct bits_options options = {.search.reference = "mpfr:128", .headroom = 1};
+    struct bits_options options = {.search.reference = "mpfr:128", .headroom = 1, .expected = 1};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)

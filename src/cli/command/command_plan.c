@@ -5,14 +5,26 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_FOR = 512, OPTION_KEEP_IN, OPTION_BUDGET, OPTION_FRONTIER, OPTION_APPLY };
+enum {
+    OPTION_FOR = 512,
+    OPTION_KEEP_IN,
+    OPTION_BUDGET,
+    OPTION_CONFIDENCE,
+    OPTION_FRONTIER,
+    OPTION_APPLY
+};
+enum { TARGETS_MAX = 8, NAME_MAX_BYTES = 80 };
 
 struct plan_options {
     struct common_options common;
     struct search_options search;
-    const char *arithmetic, *target, *keep_in, *apply;
-    double budget;
+    const char *arithmetic, *keep_in, *apply;
+    double budget, confidence;
     bool frontier;
+    /* of --for: the arithmetics */
+    char names[TARGETS_MAX][NAME_MAX_BYTES];
+    const char *targets[TARGETS_MAX];
+    size_t target_count;
 };
 
 /* clang-format off */
@@ -21,11 +33,14 @@ static const struct argp_option option_list[] = {
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
     {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort", 0,
      "Instead of --arith: what the nodes that are not kept are computed in by this target (trt: the newest TensorRT; @GPU may "
-     "follow), node by node (fuse=none)", 0},
+     "follow), fused kernels and all. Of several, with commas between, the plan must hold in each", 0},
     {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
      "The arithmetic of the kept nodes (default fp32)", 0},
     {"budget", OPTION_BUDGET, "N", 0,
      "Keep N nodes at most, besides those of --always: the least error found for so many. With another --cost: N of that", 0},
+    {"confidence", OPTION_CONFIDENCE, "SHARE", 0,
+     "The share of 50 draws that must hold, and of others that are expected to (default 0.99). In a draw every "
+     "rounding falls anew, and sums are formed in another legal order", 0},
     {"frontier", OPTION_FRONTIER, 0, 0,
      "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
      "as frontier.csv and frontier.svg", 0},
@@ -39,6 +54,25 @@ static const struct argp_option option_list[] = {
     {0},
 };
 /* clang-format on */
+
+/* "trt,torch-compile@h100" */
+static void read_targets(struct argp_state *state, struct plan_options *options, char *list)
+{
+    char *rest;
+    for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        if (options->target_count == TARGETS_MAX)
+            refuse(state, "--for: %d targets at most", TARGETS_MAX);
+        char *text = options->names[options->target_count];
+        const int length = snprintf(text, NAME_MAX_BYTES, "%s%s",
+                                    ulp_target_find(read_target_name(state, name))->lowered,
+                                    name + strcspn(name, "@"));
+        if (length >= NAME_MAX_BYTES)
+            refuse(state, "--for %s: the name is too long", name);
+        options->targets[options->target_count++] = text;
+    }
+    if (!options->target_count)
+        refuse(state, "--for: expected a target, as trt");
+}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -54,7 +88,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->apply && (!search->out || search->tolerances.count))
             refuse(state, search->out ? "--apply searches nothing: it takes no --tolerance"
                                       : "--apply writes mixed.onnx: give --out");
-        if (options->target && options->arithmetic)
+        if (options->target_count && options->arithmetic)
             refuse(state, "--for chooses the arithmetic: leave out --arith");
         if (!options->apply && !search->tolerances.count)
             refuse(state, "give a --tolerance, as --tolerance sqnr_db=60");
@@ -66,7 +100,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "plan takes one --shape of each input");
         return 0;
     case 'a': options->arithmetic = argument; return 0;
-    case OPTION_FOR: options->target = read_target_name(state, argument); return 0;
+    case OPTION_FOR: read_targets(state, options, argument); return 0;
+    case OPTION_CONFIDENCE:
+        options->confidence = read_number(state, "--confidence", argument, 0, 1);
+        if (!(options->confidence > 0 && options->confidence < 1))
+            refuse(state, "--confidence %s: expected a share above 0 and below 1, as 0.99",
+                   argument);
+        return 0;
     case 'o': options->search.out = argument; return 0;
     case OPTION_KEEP_IN: options->keep_in = argument; return 0;
     case OPTION_BUDGET:
@@ -145,34 +185,18 @@ static int run_apply(const struct plan_options *options)
     return code;
 }
 
-/* A search goes node by node, so that what the target fuses is not. */
-static enum ulp_status find_arithmetic(const struct plan_options *options,
-                                       struct ulp_arithmetic *out, struct ulp_error *error)
-{
-    char name[80];
-    struct ulp_arithmetic fused;
-    if (!options->target)
-        return ulp_arithmetic_find(options->arithmetic ? options->arithmetic : "fp16", out, error);
-    snprintf(name, sizeof name, "%s%s", ulp_target_find(options->target)->lowered,
-             options->target + strcspn(options->target, "@"));
-    enum ulp_status status = ulp_arithmetic_find(name, out, error);
-    fused = *out;
-    return status == ULP_OK && fused.fuse != ULP_FUSE_NONE
-               ? ulp_arithmetic_change(out, &fused, "fuse=none", error)
-               : status;
-}
-
 static int run_plan(const struct plan_options *options)
 {
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    if (find_arithmetic(options, &arithmetic, &error) != ULP_OK)
-        return fail(&error);
-    const char *const formats[] = {options->keep_in, arithmetic.name};
+    const char *const formats[] = {options->keep_in, options->target_count ? options->targets[0]
+                                                     : options->arithmetic ? options->arithmetic
+                                                                           : "fp16"};
     struct ulp_search_options search = {.formats = formats,
                                         .format_count = 2,
                                         .by_node = true,
+                                        .targets = options->targets,
+                                        .target_count = options->target_count,
                                         .budget = options->budget,
+                                        .confidence = options->confidence,
                                         .frontier = options->frontier,
                                         .mixed_folder = options->search.out};
     return options->apply ? run_apply(options)
@@ -187,7 +211,9 @@ int command_plan(int argc, char **argv)
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct plan_options options = {.keep_in = "fp32", .search.reference = "mpfr:128"};
+    struct plan_options options = {.keep_in = "fp32",
+                                   .confidence = 0.99,
+                                   .search.reference = "mpfr:128"};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)

@@ -1,0 +1,160 @@
+/* Problems close by the samples, in which every rounding is drawn anew, and other arithmetics
+ * beside the second lane's. */
+#include "analysis/emulation/emulation.h"
+#include "analysis/schedule/redraw.h"
+#include "analysis/schedule/schedule.h"
+#include "base/error.h"
+
+/* The draws that searches run, and those that judge what they found, are not the same. */
+#define SEARCHED_SEED (UINT64_C(1) << 32)
+
+/* ---- the problems of a search ---- */
+
+/* In the last lane of the plan, the reference's. */
+static enum ulp_status find_truth(struct ulp_emulation *emulation, size_t problem,
+                                  const struct ulp_perturbation *redrawn, struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &emulation->given;
+    const struct ulp_run_options run = {.thread_count = given->thread_count};
+    const struct ulp_plan_options options = {.inputs = emulation->inputs[problem],
+                                             .perturbation = *redrawn};
+    struct ulp_emulation_notes notes;
+    struct ulp_arithmetic reference;
+    struct ulp_plan *plan = NULL;
+    enum ulp_status status = ulp_redraw_reference(emulation->plan, given->reference,
+                                                  given->arithmetic, &reference, error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(given->model, &reference, 1, &options, &plan, error);
+    if (status == ULP_OK) {
+        const struct ulp_observer observer = ulp_emulation_note(emulation, problem, plan, &notes);
+        status = ulp_plan_run(plan, emulation->inputs[problem], &run, &observer, 1,
+                              &emulation->truths[problem], NULL, error);
+    }
+    ulp_plan_free(plan);
+    return status;
+}
+
+enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t count,
+                                     struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t d = 0; d < count && d < ULP_DRAWN_MAX && status == ULP_OK; d++) {
+        const size_t problem = emulation->problem_count++;
+        const struct ulp_sample *sample =
+            &emulation->given.samples[d % emulation->given.sample_count];
+        struct ulp_emulated_shape *shape = &emulation->shapes[emulation->shape_count];
+        *shape = (struct ulp_emulated_shape){.first = problem,
+                                             .count = 1,
+                                             .redrawn = ulp_redraw(emulation->given.arithmetic,
+                                                                   SEARCHED_SEED + d)};
+        emulation->inputs[problem] = &emulation->drawn[d];
+        emulation->shape_of[problem] = emulation->shape_count++;
+        status = ulp_redraw_inputs(sample->inputs, &shape->redrawn,
+                                   ulp_model_budget(emulation->given.model), &emulation->drawn[d],
+                                   error);
+        if (status == ULP_OK)
+            status = find_truth(emulation, problem, &shape->redrawn, error);
+        if (status != ULP_OK)
+            return ulp_fail_at(error, status, "%s", sample->name);
+    }
+    return status;
+}
+
+/* ---- several arithmetics side by side ---- */
+
+/* Of an arithmetic's legal schedules that of the draw: its sum whole or in slices, its rows by
+ * warps or not. */
+static void choose_schedule(const struct ulp_arithmetic *base, size_t draw,
+                            struct ulp_arithmetic *out)
+{
+    struct ulp_arithmetic schedules[ULP_SCHEDULES_MAX];
+    ptrdiff_t other_gpu;
+    const size_t count = ulp_schedules_make(base, schedules, &other_gpu) - (other_gpu >= 0);
+    const struct ulp_arithmetic *chosen = &schedules[draw % count];
+    if (draw / count % 2 == 0 || ulp_arithmetic_change(out, chosen, "reduce=warp", NULL) != ULP_OK)
+        *out = *chosen;
+}
+
+static enum ulp_status run_beside(struct ulp_emulation *emulation,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_beside *beside, size_t count,
+                                  const struct ulp_perturbation *redrawn, struct ulp_judgement *out,
+                                  struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &emulation->given;
+    const struct ulp_observer *progress = given->progress;
+    const struct ulp_run_options run = {.thread_count = given->thread_count,
+                                        .follow = emulation->follows};
+    struct ulp_arithmetic lanes[1 + ULP_BESIDE_MAX];
+    struct ulp_keeps keeps[1 + ULP_BESIDE_MAX] = {{0}};
+    struct ulp_tensor_set outputs[1 + ULP_BESIDE_MAX] = {{0}};
+    const struct ulp_plan_options options = {.inputs = inputs,
+                                             .keeps = keeps,
+                                             .perturbation = *redrawn};
+    struct ulp_plan *plan = NULL;
+    for (size_t l = 0; l < count; l++) {
+        lanes[1 + l] = beside[l].arithmetic;
+        keeps[1 + l] = beside[l].keeps;
+    }
+    enum ulp_status status = ulp_redraw_reference(emulation->plan, given->reference,
+                                                  given->arithmetic, &lanes[0], error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(given->model, lanes, 1 + count, &options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, inputs, &run, progress, progress != NULL, outputs, NULL, error);
+    for (size_t l = 0; l < count && status == ULP_OK; l++)
+        status = ulp_emulation_judge(emulation, &outputs[1 + l], &outputs[0], &out[l], error);
+    for (size_t l = 0; l <= count; l++)
+        ulp_tensor_set_free(&outputs[l]);
+    ulp_plan_free(plan);
+    emulation->runs += count;
+    emulation->work += (double)(1 + count);
+    return status;
+}
+
+enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
+                                   const struct ulp_beside *lanes, size_t count,
+                                   struct ulp_judgement *out, struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &emulation->given;
+    const struct ulp_sample *sample = &given->samples[draw % given->sample_count];
+    const struct ulp_perturbation redrawn = ulp_redraw(given->arithmetic, draw + 1);
+    struct ulp_beside drawn[ULP_BESIDE_MAX];
+    struct ulp_tensor_set inputs = {0};
+    for (size_t l = 0; l < count; l++) {
+        drawn[l].keeps = lanes[l].keeps;
+        choose_schedule(&lanes[l].arithmetic, draw, &drawn[l].arithmetic);
+    }
+    enum ulp_status status =
+        ulp_redraw_inputs(sample->inputs, &redrawn, ulp_model_budget(given->model), &inputs, error);
+    if (status == ULP_OK)
+        status = run_beside(emulation, &inputs, drawn, count, &redrawn, out, error);
+    ulp_tensor_set_free(&inputs);
+    return status == ULP_OK ? status : ulp_fail_at(error, status, "%s", sample->name);
+}
+
+enum ulp_status ulp_emulation_beside(struct ulp_emulation *emulation, size_t sample,
+                                     const struct ulp_beside *lanes, size_t count,
+                                     struct ulp_judgement *out, struct ulp_error *error)
+{
+    static const struct ulp_perturbation none;
+    return run_beside(emulation, emulation->inputs[sample], lanes, count, &none, out, error);
+}
+
+enum ulp_status ulp_emulation_count_fused(const struct ulp_emulation *emulation,
+                                          const struct ulp_beside *lane, size_t *out,
+                                          struct ulp_error *error)
+{
+    const struct ulp_plan_options options = {.inputs = emulation->inputs[0], .keeps = &lane->keeps};
+    struct ulp_plan *plan = NULL;
+    const enum ulp_status status =
+        ulp_plan_create(emulation->given.model, &lane->arithmetic, 1, &options, &plan, error);
+    *out = 0;
+    for (size_t n = 0; status == ULP_OK && n < plan->node_count; n++) {
+        struct ulp_node_kernel kernel;
+        ulp_plan_node_kernel(plan, 0, n, &kernel);
+        *out += kernel.kernel > 0;
+    }
+    ulp_plan_free(plan);
+    return status;
+}

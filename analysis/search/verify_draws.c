@@ -1,0 +1,111 @@
+/* An allocation in many draws: does it hold, and how far do its errors vary? */
+#include <math.h>
+
+#include "analysis/measure/quantile.h"
+#include "analysis/search/searcher.h"
+#include "base/machine/clock.h"
+#include "number/function/math.h"
+
+enum { ENOUGH = 10 }; /* draws of an allocation of which too many fail */
+/* The quantile by the spread of all draws, itself known to about a tenth, is no more than this. */
+#define SPREAD_MOST 1.1
+
+/* ---- how errors vary ---- */
+
+/* An error that f independent directions share has a mean square of chi squared over f, times its
+ * mean; the quantile of its root for a standard normal z (Wilson, Hilferty, PNAS 17, 1931: off by
+ * some percent at most, f = 1 included). */
+double ulp_search_spread_factor(double freedom, double z)
+{
+    const double part = 2 / (9 * freedom);
+    return ulp_math_pow(ulp_math_max(1 - part + z * sqrt(part), 1e-3), 1.5);
+}
+
+double ulp_search_quantile(const double *ratios, size_t count, double confidence, double *freedom)
+{
+    double sum = 0, square = 0, n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(ratios[i])) {
+            const double power = ratios[i] * ratios[i];
+            sum += power;
+            square += power * power;
+            n++;
+        }
+    const double mean = n > 0 ? sum / n : 0, variance = n > 1 ? (square - sum * mean) / (n - 1) : 0;
+    *freedom = variance > 0 ? 2 * mean * mean / variance : 1e4;
+    *freedom = ulp_math_min(ulp_math_max(*freedom, 1), 1e4);
+    return sqrt(mean) * ulp_search_spread_factor(*freedom, ulp_quantile_normal(confidence));
+}
+
+/* ---- draws ---- */
+
+static void note(struct ulp_search_verified *verified, const struct ulp_judgement *judged)
+{
+    if (!verified->count || judged->ratio > verified->worst.ratio)
+        verified->worst = *judged;
+    verified->ratios[verified->count++] = judged->ratio;
+    verified->held += judged->ratio <= 1;
+}
+
+/* Every sample in each target: what fuses gives other figures than the search has seen. */
+static enum ulp_status run_samples(struct ulp_searcher *search, const struct ulp_beside *lanes,
+                                   struct ulp_error *error)
+{
+    struct ulp_judgement judged[ULP_BESIDE_MAX];
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++) {
+        status =
+            ulp_emulation_beside(&search->emulation, s, lanes, search->target_count, judged, error);
+        for (size_t t = 0; t < search->target_count && status == ULP_OK; t++)
+            search->verified[t].own = ulp_math_max(search->verified[t].own, judged[t].ratio);
+    }
+    return status;
+}
+
+/* So many draws hold in each target, and by their spread others do. */
+static bool hold(struct ulp_searcher *search)
+{
+    const double confidence = search->options->confidence;
+    bool all = true;
+    for (size_t t = 0; t < search->target_count; t++) {
+        struct ulp_search_verified *verified = &search->verified[t];
+        const double quantile = ulp_search_quantile(verified->ratios, verified->count, confidence,
+                                                    &verified->freedom),
+                     least = confidence * (double)verified->count - 1e-9;
+        all &= verified->own <= 1 && (double)verified->held >= least && quantile <= SPREAD_MOST;
+    }
+    return all;
+}
+
+enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
+                                  struct ulp_error *error)
+{
+    const size_t may_fail =
+        (size_t)floor(ULP_SEARCH_DRAWS * (1 - search->options->confidence) + 1e-9);
+    struct ulp_beside lanes[ULP_BESIDE_MAX];
+    struct ulp_judgement judged[ULP_BESIDE_MAX];
+    struct ulp_keeps keeps;
+    size_t failures = 0;
+    enum ulp_status status = ulp_search_keeps(search, of, &keeps, error);
+    for (size_t t = 0; t < search->target_count; t++) {
+        lanes[t] = (struct ulp_beside){search->targets[t], keeps};
+        search->verified[t] = (struct ulp_search_verified){.ratios = search->verified[t].ratios};
+    }
+    if (status == ULP_OK)
+        status = run_samples(search, lanes, error);
+    for (size_t d = 0;
+         d < ULP_SEARCH_DRAWS && status == ULP_OK && (failures <= may_fail || d < ENOUGH) &&
+         (d == 0 || ulp_seconds_now() <= search->deadline);
+         d++) {
+        bool failed = false;
+        status =
+            ulp_emulation_draw(&search->emulation, d, lanes, search->target_count, judged, error);
+        for (size_t t = 0; t < search->target_count && status == ULP_OK; t++) {
+            note(&search->verified[t], &judged[t]);
+            failed |= !(judged[t].ratio <= 1);
+        }
+        failures += failed;
+    }
+    search->holds = status == ULP_OK && hold(search);
+    return status;
+}

@@ -1,0 +1,172 @@
+/* analysis: plans that hold where roundings fall otherwise. The oracle draws by itself: seeds that
+ * no search uses, the plan found as kept nodes of a run, outputs judged in its own doubles. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/tensor.h"
+#include "tests/analysis/plan_oracle.h"
+#include "tests/support/text_model.h"
+
+/* Two ends: of many elements, and of one, whose error a single run does not tell. */
+static const struct text_graph many = {
+    "x",
+    "y",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Tanh", "bend", "a", "b"),
+     NODE("MatMul", "second", "b w", "c"), NODE("Softmax", "rows", "c", "d"),
+     NODE("MatMul", "third", "d w", "e"), NODE("Exp", "grow", "e", "y")}};
+static const struct text_graph few = {
+    "x",
+    "y",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Tanh", "bend", "a", "b"),
+     NODE("MatMul", "second", "b w", "c"), NODE("Sigmoid", "gate", "c", "d"),
+     NODE("MatMul", "third", "d w", "e"), NODE("ReduceMax", "peak", "e", "y")}};
+static const struct text_graph *const graphs[] = {&many, &few};
+enum { GRAPHS = 2, DRAWS = 50, FIRST_SEED = 7000 };
+
+/* sqnr_db of the outputs in a draw, with the nodes kept in FP32. */
+static double run_draw(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                       const char *arithmetic, const struct ulp_search *found, uint64_t seed)
+{
+    size_t nodes[16];
+    const struct ulp_keep keep = {.nodes = nodes,
+                                  .node_count = found ? found->kept_count : 0,
+                                  .arithmetic = test_arithmetic("fp32")};
+    const struct ulp_keeps keeps[2] = {{0}, {found && found->kept_count, &keep, NULL}};
+    const struct ulp_arithmetic lanes[2] = {test_arithmetic("mpfr:128"),
+                                            test_arithmetic(arithmetic)};
+    struct ulp_tensor_set moved = {0}, outputs[2];
+    const struct ulp_plan_options options = {.inputs = inputs,
+                                             .keeps = keeps,
+                                             .perturbation = {11, seed}};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_assert(!found || found->kept_count <= 16);
+    for (size_t k = 0; found && k < found->kept_count; k++)
+        nodes[k] = found->kept[k].index;
+    for (size_t i = 0; i < inputs->count; i++) {
+        struct ulp_tensor one;
+        ck_ulp_ok(ulp_tensor_perturb(&one, &inputs->items[i].tensor, 11, seed,
+                                     inputs->items[i].name, NULL, &error),
+                  error);
+        ck_ulp_ok(ulp_tensor_set_add(&moved, inputs->items[i].name, &one, &error), error);
+        ulp_tensor_free(&one);
+    }
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &moved, NULL, NULL, 0, outputs, NULL, &error), error);
+    const double db = oracle_power_db(&outputs[1].items[0].tensor, &outputs[0].items[0].tensor);
+    for (int l = 0; l < 2; l++)
+        ulp_tensor_set_free(&outputs[l]);
+    ulp_tensor_set_free(&moved);
+    ulp_plan_free(plan);
+    return db;
+}
+
+static size_t count_held(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                         const char *arithmetic, const struct ulp_search *found, double limit)
+{
+    size_t held = 0;
+    for (uint64_t d = 0; d < DRAWS; d++)
+        held += run_draw(model, inputs, arithmetic, found, FIRST_SEED + d) >= limit;
+    return held;
+}
+
+static void find(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                 const char *const *targets, size_t target_count, double confidence, double limit,
+                 struct ulp_search *out)
+{
+    char tolerance[64];
+    const char *const formats[] = {"fp32", targets[0]}, *const tolerances[] = {tolerance};
+    const struct ulp_sample sample = {"one", inputs, 0};
+    const struct ulp_search_options options = {.reference = test_arithmetic("mpfr:128"),
+                                               .formats = formats,
+                                               .format_count = 2,
+                                               .by_node = true,
+                                               .targets = targets,
+                                               .target_count = target_count,
+                                               .confidence = confidence,
+                                               .tolerances = tolerances,
+                                               .tolerance_count = 1,
+                                               .thread_count = 1};
+    struct ulp_error error;
+    snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
+    ck_ulp_ok(ulp_search_run(model, &options, &sample, 1, NULL, 0, out, &error), error);
+}
+
+/* Of 50 draws of a plan of which one in a hundred fails, more than three fail once in 600. */
+enum { HELD_LEAST = 47 };
+
+START_TEST(plans_hold_in_other_draws)
+{
+    static const char *const targets[] = {"trt:fp16", "torch-compile:fp16"};
+    size_t lucky = 0;
+    for (size_t g = 0; g < GRAPHS; g++) {
+        struct ulp_model *model = text_load(graphs[g]);
+        struct ulp_tensor_set inputs = text_inputs(model, 11, 0, true);
+        const double alone = run_draw(model, &inputs, "trt:fp16", NULL, FIRST_SEED - 1);
+        for (double gain = 3; gain <= 15; gain += 4) {
+            struct ulp_search found, once;
+            find(model, &inputs, targets, 2, 0.99, alone + gain, &found);
+            ck_assert(found.met);
+            ck_assert_uint_eq(found.target_count, 2);
+            for (size_t t = 0; t < 2; t++) {
+                const struct ulp_search_target *target = &found.targets[t];
+                ck_assert_str_eq(target->name, targets[t]);
+                ck_assert_uint_eq(target->draw_count, DRAWS);
+                ck_assert_uint_eq(target->held_count, DRAWS);
+                ck_assert_double_le(target->ratio, 1);
+                ck_assert_uint_le(target->fused_count, target->fused_before);
+                ck_assert_uint_ge(count_held(model, &inputs, targets[t], &found, alone + gain),
+                                  HELD_LEAST);
+            }
+            find(model, &inputs, targets, 1, 0, alone + gain, &once);
+            lucky += count_held(model, &inputs, targets[0], &once, alone + gain) < HELD_LEAST;
+            ck_assert_uint_le(once.kept_count, found.kept_count);
+            ck_assert_uint_eq(once.target_count, 0);
+            ulp_search_free(&found);
+            ulp_search_free(&once);
+        }
+        ulp_tensor_set_free(&inputs);
+        ulp_model_free(model);
+    }
+    /* one draw does not do */
+    ck_assert_uint_ge(lucky, 3);
+}
+END_TEST
+
+START_TEST(confidence_is_a_share)
+{
+    static const double wrong[] = {1, 1.5, -0.1, NAN, INFINITY};
+    struct ulp_model *model = text_load(&many);
+    struct ulp_tensor_set inputs = text_inputs(model, 11, 0, true);
+    const char *const formats[] = {"fp32", "fp16"}, *const tolerances[] = {"sqnr_db=60"};
+    const struct ulp_sample sample = {"one", &inputs, 0};
+    struct ulp_search_options options = {.reference = test_arithmetic("mpfr:128"),
+                                         .formats = formats,
+                                         .format_count = 2,
+                                         .by_node = true,
+                                         .tolerances = tolerances,
+                                         .tolerance_count = 1,
+                                         .thread_count = 1};
+    struct ulp_search found;
+    struct ulp_error error;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.confidence = wrong[i];
+        ck_assert_int_eq(ulp_search_run(model, &options, &sample, 1, NULL, 0, &found, &error),
+                         ULP_ERROR_USAGE);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("confidence");
+    TCase *tests = tcase_create("confidence");
+    tcase_set_timeout(tests, 600);
+    tcase_add_test(tests, plans_hold_in_other_draws);
+    tcase_add_test(tests, confidence_is_a_share);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
