@@ -8,7 +8,7 @@ void ulp_json_add_exact(struct ulp_json_writer *writer, const void *metrics, con
 {
     const struct ulp_metrics *m = metrics;
     (void)context;
-    if (m->count && m->rms == 0 && !m->nonfinite && !m->diverged)
+    if (ulp_metrics_exact(m))
         ulp_json_put(writer, "exact", json_true());
 }
 

@@ -2,9 +2,16 @@
 #ifndef ULP_ANALYSIS_AUDIT_JSON_H
 #define ULP_ANALYSIS_AUDIT_JSON_H
 
+#include <ulpscope/audit.h>
+
 #include "analysis/writing/structs.h"
 
-/* "exact" of struct ulp_metrics: nothing differs, so that sqnr_db is infinite. */
+/* Nothing differs, so that sqnr_db is infinite. */
+static inline bool ulp_metrics_exact(const struct ulp_metrics *m)
+{
+    return m->count && m->rms == 0 && !m->nonfinite && !m->diverged;
+}
+/* "exact" of struct ulp_metrics. */
 void ulp_json_add_exact(struct ulp_json_writer *writer, const void *metrics, const void *context);
 /* Instead of struct ulp_metrics: nothing where nothing was measured, as of a group of nodes. */
 void ulp_json_put_metrics(struct ulp_json_writer *writer, const char *key, const void *metrics,

@@ -34,16 +34,15 @@ static void add_output(const struct ulp_page *page, const struct ulp_changed_out
 static void add_nodes(const struct ulp_page *page, const struct ulp_changed_lane *lane)
 {
     for (size_t i = 0; i < lane->born_count && i < NODES_SHOWN; i++) {
-        const json_t *node = lane->born[i].node;
-        ulp_text_show(page->out, "  newly makes Inf or NaN: node %.0f %s (%s)\n",
-                      ulp_saved_number(node, "index"), ulp_saved_text(node, "name"),
-                      ulp_saved_text(node, "op"));
+        const struct ulp_audit_node *node = lane->born[i].node;
+        ulp_text_show(page->out, "  newly makes Inf or NaN: node %zu %s (%s)\n", node->index,
+                      node->name, node->op);
     }
     for (size_t i = 0; i < lane->grown_count && i < NODES_SHOWN; i++) {
         const struct ulp_changed_node *grown = &lane->grown[i];
-        ulp_text_show(page->out, "  introduces more: %.2e -> %.2e of its rms, node %.0f %s (%s)\n",
-                      grown->before, grown->after, ulp_saved_number(grown->node, "index"),
-                      ulp_saved_text(grown->node, "name"), ulp_saved_text(grown->node, "op"));
+        ulp_text_show(page->out, "  introduces more: %.2e -> %.2e of its rms, node %zu %s (%s)\n",
+                      grown->before, grown->after, grown->node->index, grown->node->name,
+                      grown->node->op);
     }
     if (lane->grown_count > NODES_SHOWN)
         ulp_text_add(page->out, "  ... and %zu more nodes that introduce more\n",
@@ -87,17 +86,14 @@ static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane 
     add_nodes(page, lane);
 }
 
-static void add_inputs(const struct ulp_page *page, const struct ulp_saved *saved)
+static void add_inputs(const struct ulp_page *page, const struct ulp_audit *audit)
 {
-    const json_t *list = json_object_get(saved->root, "nonfinite_inputs"), *input;
-    size_t i;
-    json_array_foreach(list, i, input)
-    {
-        const json_t *sample =
-            json_array_get(json_object_get(saved->root, "sample_names"),
-                           (size_t)json_integer_value(json_object_get(input, "sample")));
-        ulp_unjudged_say(page->out, &(struct ulp_unjudged){true, ulp_saved_text(input, "name"),
-                                                           json_string_value(sample),
+    for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
+        const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
+        ulp_unjudged_say(page->out, &(struct ulp_unjudged){true, input->name,
+                                                           input->sample < audit->sample_count
+                                                               ? audit->sample_names[input->sample]
+                                                               : NULL,
                                                            ulp_judge_reason(ULP_CROSSED_INPUT)});
         ulp_text_add(page->out, "\n");
     }
@@ -113,7 +109,7 @@ void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
         add_lane(&page, &changed->lanes[l]);
 }
 
-enum ulp_status ulp_saved_compare(const struct ulp_saved *before, const struct ulp_saved *after,
+enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *after,
                                   const struct ulp_saved_comparison *how,
                                   struct ulp_saved_changes *changes, char **out,
                                   struct ulp_error *error)

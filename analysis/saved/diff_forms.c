@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/audit/audit_json.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/saved_compare.h"
 #include "base/text/shown.h"
@@ -14,26 +15,23 @@ static json_t *make_name(const char *name)
     return name ? ulp_json_text(name) : json_null();
 }
 
-/* A count or an index, as such. */
-static json_t *make_count(double value)
+static json_t *make_count(size_t count)
 {
-    return value >= 0 && value < 0x1p53 ? json_integer((json_int_t)value) : json_null();
+    return json_integer((json_int_t)count);
 }
 
-static json_t *make_figures(const json_t *output)
+static json_t *make_figures(const struct ulp_audit_output *output)
 {
-    static const char *const figures[] = {"rms", "max_abs", "sqnr_db"};
-    const json_t *entire = json_object_get(output, "entire");
-    json_t *object = json_object();
-    if (!output) {
-        json_decref(object);
+    if (!output)
         return json_null();
-    }
-    for (size_t f = 0; f < sizeof figures / sizeof *figures; f++)
-        ulp_json_set(&object, figures[f], ulp_json_number(ulp_saved_number(entire, figures[f])));
-    ulp_json_set(&object, "nonfinite", make_count(ulp_saved_number(entire, "nonfinite")));
-    ulp_json_set(&object, "exact", json_boolean(ulp_saved_true(entire, "exact")));
-    ulp_json_set(&object, "diverged", json_boolean(ulp_saved_true(entire, "diverged")));
+    const struct ulp_metrics *entire = &output->entire;
+    json_t *object = json_object();
+    ulp_json_set(&object, "rms", ulp_json_number(entire->rms));
+    ulp_json_set(&object, "max_abs", ulp_json_number(entire->max_abs));
+    ulp_json_set(&object, "sqnr_db", ulp_json_number(entire->sqnr_db));
+    ulp_json_set(&object, "nonfinite", make_count(entire->nonfinite));
+    ulp_json_set(&object, "exact", json_boolean(ulp_metrics_exact(entire)));
+    ulp_json_set(&object, "diverged", json_boolean(entire->diverged));
     return object;
 }
 
@@ -60,9 +58,9 @@ static json_t *make_nodes(const struct ulp_changed_node *nodes, size_t count)
     json_t *list = json_array();
     for (size_t n = 0; n < count; n++) {
         json_t *object = json_object();
-        ulp_json_set(&object, "index", make_count(ulp_saved_number(nodes[n].node, "index")));
-        ulp_json_set(&object, "node", ulp_json_text(ulp_saved_text(nodes[n].node, "name")));
-        ulp_json_set(&object, "op", ulp_json_text(ulp_saved_text(nodes[n].node, "op")));
+        ulp_json_set(&object, "index", make_count(nodes[n].node->index));
+        ulp_json_set(&object, "node", ulp_json_text(nodes[n].node->name));
+        ulp_json_set(&object, "op", ulp_json_text(nodes[n].node->op));
         ulp_json_set(&object, "before", ulp_json_number(nodes[n].before));
         ulp_json_set(&object, "after", ulp_json_number(nodes[n].after));
         ulp_json_append(&list, object);
@@ -72,9 +70,9 @@ static json_t *make_nodes(const struct ulp_changed_node *nodes, size_t count)
 
 static void set_counts(json_t **object, const struct ulp_saved_changes *changes)
 {
-    ulp_json_set(object, "worse", json_integer((json_int_t)changes->worse));
-    ulp_json_set(object, "better", json_integer((json_int_t)changes->better));
-    ulp_json_set(object, "equal", json_integer((json_int_t)changes->equal));
+    ulp_json_set(object, "worse", make_count(changes->worse));
+    ulp_json_set(object, "better", make_count(changes->better));
+    ulp_json_set(object, "equal", make_count(changes->equal));
 }
 
 static json_t *make_lane(const struct ulp_changed_lane *lane)
@@ -86,7 +84,7 @@ static json_t *make_lane(const struct ulp_changed_lane *lane)
     ulp_json_set(&object, "outputs", make_outputs(lane));
     ulp_json_set(&object, "introduce_more", make_nodes(lane->grown, lane->grown_count));
     ulp_json_set(&object, "newly_nonfinite", make_nodes(lane->born, lane->born_count));
-    ulp_json_set(&object, "unpaired_nodes", json_integer((json_int_t)lane->unpaired_count));
+    ulp_json_set(&object, "unpaired_nodes", make_count(lane->unpaired_count));
     return object;
 }
 
@@ -95,8 +93,8 @@ void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out)
     json_t *root = json_object(), *lanes = json_array();
     for (size_t l = 0; l < changed->lane_count; l++)
         ulp_json_append(&lanes, make_lane(&changed->lanes[l]));
-    ulp_json_set(&root, "before", ulp_json_text(changed->before->path));
-    ulp_json_set(&root, "after", ulp_json_text(changed->after->path));
+    ulp_json_set(&root, "before", ulp_json_text(changed->paths[0]));
+    ulp_json_set(&root, "after", ulp_json_text(changed->paths[1]));
     ulp_json_set(&root, "factor", ulp_json_number(changed->factor));
     set_counts(&root, &changed->changes);
     ulp_json_set(&root, "arithmetics", lanes);
@@ -154,14 +152,14 @@ static void add_nodes(struct ulp_text *out, const struct ulp_changed_lane *lane)
         ulp_text_add(out, "- ");
         add_code(out, lane->after);
         ulp_text_add(out, ": ");
-        add_code(out, ulp_saved_text(lane->born[i].node, "name"));
+        add_code(out, lane->born[i].node->name);
         ulp_text_add(out, " newly makes Inf or NaN\n");
     }
     for (size_t i = 0; i < lane->grown_count && i < NODES_SHOWN; i++) {
         ulp_text_add(out, "- ");
         add_code(out, lane->after);
         ulp_text_add(out, ": ");
-        add_code(out, ulp_saved_text(lane->grown[i].node, "name"));
+        add_code(out, lane->grown[i].node->name);
         ulp_text_add(out, " introduces %.2e of its rms, before %.2e\n", lane->grown[i].after,
                      lane->grown[i].before);
     }

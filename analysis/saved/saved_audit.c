@@ -15,10 +15,20 @@ static void sign_metrics(struct ulp_metrics *m)
         m->sqnr_db = m->rms == 0 ? (double)INFINITY : (double)-INFINITY;
 }
 
-static void sign_outputs(const struct ulp_audit_node *node)
+static void name(char **text)
 {
+    static char none[] = "";
+    *text = *text ? *text : none;
+}
+
+/* Also, what has no name in a damaged report is called "". */
+static void mend(struct ulp_audit_node *node)
+{
+    name(&node->name);
+    name(&node->op);
     for (size_t o = 0; o < node->output_count; o++) {
         struct ulp_audit_output *output = &node->outputs[o];
+        name(&output->name);
         for (int v = 0; v < ULP_VIEW_COUNT; v++) {
             sign_metrics(ulp_view(output, v));
             if (output->samples)
@@ -35,6 +45,8 @@ static bool read_audit(const struct ulp_saved *saved, struct ulp_audit *audit)
     size_t l;
     if (!ulp_json_read(saved->root, &ulp_struct_audit, audit, saved->arena))
         return false;
+    for (size_t i = 0; i < audit->nonfinite_input_count; i++)
+        name(&audit->nonfinite_inputs[i].name);
     json_array_foreach(saved->lanes, l, lane)
     {
         struct ulp_audit_node outputs = {0}; /* the graph's: the lane's other members are none */
@@ -42,9 +54,10 @@ static bool read_audit(const struct ulp_saved *saved, struct ulp_audit *audit)
             return false;
         audit->lanes[l].outputs.outputs = outputs.outputs;
         audit->lanes[l].outputs.output_count = outputs.output_count;
-        sign_outputs(&outputs);
+        mend(&outputs);
+        name(&audit->lanes[l].name);
         for (size_t n = 0; n < audit->lanes[l].node_count; n++)
-            sign_outputs(&audit->lanes[l].nodes[n]);
+            mend(&audit->lanes[l].nodes[n]);
     }
     return true;
 }

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/audit/audit_json.h"
 #include "analysis/measure/judge.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 #define FACTOR 1.1
 
@@ -20,111 +22,100 @@ static enum ulp_change compare_figures(double before, double after, double facto
     return after > before * factor ? ULP_WORSE : before > after * factor ? ULP_BETTER : ULP_EQUAL;
 }
 
-/* What stands against an output's figures, as in an audit's limits. */
-static enum ulp_crossing_kind judge(const json_t *output)
+/* What stands against an output's figures, as in an audit's limits. Infinite errors are not known
+ * in JSON. */
+static enum ulp_crossing_kind judge(const struct ulp_audit_output *output)
 {
-    const json_t *entire = json_object_get(output, "entire");
-    const json_t *some = json_object_get(output, "vacant");
-    const struct ulp_vacant vacant = {.count = ulp_saved_number(some, "count") > 0,
-                                      .undefined = ulp_saved_true(some, "undefined")};
-    const enum ulp_crossing_kind kind = ulp_judge_metrics(
-        &(struct ulp_metrics){.diverged = ulp_saved_true(entire, "diverged"),
-                              .nonfinite = ulp_saved_number(entire, "nonfinite") > 0,
-                              .count = !isnan(ulp_saved_number(entire, "rms")),
-                              .unmeasured = ulp_saved_number(entire, "unmeasured") > 0});
-    return kind == ULP_CROSSED_VALUE && vacant.count ? ulp_judge_vacant(&vacant) : kind;
+    struct ulp_metrics entire = output->entire;
+    entire.count = isnan(entire.rms) ? 0 : entire.count;
+    const enum ulp_crossing_kind kind = ulp_judge_metrics(&entire);
+    return kind == ULP_CROSSED_VALUE && output->vacant.count ? ulp_judge_vacant(&output->vacant)
+                                                             : kind;
 }
 
-const char *ulp_changed_say(char text[32], const json_t *output)
+const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output)
 {
-    const json_t *entire = json_object_get(output, "entire");
-    const double nonfinite = ulp_saved_number(entire, "nonfinite");
-    if (!output)
+    const struct ulp_metrics *entire = output ? &output->entire : NULL;
+    if (!entire)
         snprintf(text, 32, "not there");
-    else if (ulp_saved_true(entire, "diverged"))
+    else if (entire->diverged)
         snprintf(text, 32, "diverged");
-    else if (nonfinite > 0)
-        snprintf(text, 32, "%.0f not finite", nonfinite);
-    else if (ulp_saved_true(entire, "exact"))
+    else if (entire->nonfinite)
+        snprintf(text, 32, "%zu not finite", entire->nonfinite);
+    else if (ulp_metrics_exact(entire))
         snprintf(text, 32, "equal");
-    else if (isnan(ulp_saved_number(entire, "rms")))
+    else if (isnan(entire->rms))
         snprintf(text, 32, "%s", ulp_judge_name(judge(output)));
-    else if (isfinite(ulp_saved_number(entire, "sqnr_db")))
-        snprintf(text, 32, "%.1f dB", ulp_saved_number(entire, "sqnr_db"));
+    else if (isfinite(entire->sqnr_db))
+        snprintf(text, 32, "%.1f dB", entire->sqnr_db);
     else
-        snprintf(text, 32, "%.2g rms", ulp_saved_number(entire, "rms"));
+        snprintf(text, 32, "%.2g rms", entire->rms);
     return text;
 }
 
 /* Two outputs that have diverged: by their errors with the reference's decisions, else by how many
  * integers differ; not known: they have neither. */
-static enum ulp_change compare_diverged(const json_t *before, const json_t *after, double factor)
+static enum ulp_change compare_diverged(const struct ulp_divergence *old,
+                                        const struct ulp_divergence *now, double factor)
 {
-    const json_t *old = json_object_get(before, "divergence"),
-                 *now = json_object_get(after, "divergence");
-    const double old_rms =
-                     ulp_saved_number(json_object_get(json_object_get(old, "followed"), "metrics"),
-                                      "rms"),
-                 rms =
-                     ulp_saved_number(json_object_get(json_object_get(now, "followed"), "metrics"),
-                                      "rms"),
-                 old_count = ulp_saved_number(old, "differing"),
-                 count = ulp_saved_number(now, "differing");
-    const bool followed = old_rms > 0 || rms > 0; /* else the decision is all that it holds */
-    if (followed && !isnan(old_rms) && !isnan(rms))
-        return compare_figures(old_rms, rms, factor);
-    return isnan(old_count) || isnan(count) ? ULP_WORSE : compare_figures(old_count, count, 1);
+    if (!old || !now)
+        return ULP_WORSE;
+    const double was = old->followed.given ? old->followed.metrics.rms : (double)NAN,
+                 is = now->followed.given ? now->followed.metrics.rms : (double)NAN;
+    const bool followed = was > 0 || is > 0; /* else the decision is all that it holds */
+    return followed && !isnan(was) && !isnan(is)
+               ? compare_figures(was, is, factor)
+               : compare_figures((double)old->differing, (double)now->differing, 1);
 }
 
 /* Diverging is worse than values that are not finite, and these than any error; what says nothing
  * in both reports is not equal. */
-static enum ulp_change compare_outputs(const json_t *before, const json_t *after, double factor,
+static enum ulp_change compare_outputs(const struct ulp_audit_output *before,
+                                       const struct ulp_audit_output *after, double factor,
                                        const char **reason)
 {
-    const json_t *old = json_object_get(before, "entire"), *now = json_object_get(after, "entire");
+    const struct ulp_metrics *old = &before->entire, *now = &after->entire;
     const enum ulp_crossing_kind was = judge(before), is = judge(after);
     const bool diverged = was == ULP_CROSSED_DIVERGED;
     if (diverged != (is == ULP_CROSSED_DIVERGED))
         return diverged ? ULP_BETTER : ULP_WORSE;
     if (diverged)
-        return compare_diverged(before, after, factor);
+        return compare_diverged(before->divergence, after->divergence, factor);
     if (is == ULP_CROSSED_EMPTY || is == ULP_CROSSED_NOTHING) {
         *reason = ulp_judge_reason(is);
         return ULP_WORSE;
     }
     const enum ulp_change nonfinite =
-        compare_figures(ulp_saved_number(old, "nonfinite"), ulp_saved_number(now, "nonfinite"), 1);
-    return nonfinite != ULP_EQUAL ? nonfinite
-                                  : compare_figures(ulp_saved_number(old, "rms"),
-                                                    ulp_saved_number(now, "rms"), factor);
+        compare_figures((double)old->nonfinite, (double)now->nonfinite, 1);
+    return nonfinite != ULP_EQUAL ? nonfinite : compare_figures(old->rms, now->rms, factor);
 }
 
-/* The member of a list with that name: at the same place, as in two reports of one model, or
- * anywhere. */
-static const json_t *find(const json_t *list, size_t place, const char *name)
+/* The output of that name: at the same place, as in two reports of one model, or anywhere. NULL:
+ * there is none. */
+static const struct ulp_audit_output *find(const struct ulp_audit_node *graph, size_t place,
+                                           const char *name)
 {
-    const json_t *item = json_array_get(list, place);
-    size_t i;
-    if (item && strcmp(ulp_saved_text(item, "name"), name) == 0)
-        return item;
-    json_array_foreach(list, i,
-                       item) if (strcmp(ulp_saved_text(item, "name"), name) == 0) return item;
+    if (place < graph->output_count && strcmp(graph->outputs[place].name, name) == 0)
+        return &graph->outputs[place];
+    for (size_t o = 0; o < graph->output_count; o++)
+        if (strcmp(graph->outputs[o].name, name) == 0)
+            return &graph->outputs[o];
     return NULL;
 }
 
-static void add_output(struct ulp_changed_lane *lane, const json_t *before, const json_t *after,
-                       double factor)
+static void add_output(struct ulp_changed_lane *lane, const struct ulp_audit_output *before,
+                       const struct ulp_audit_output *after, double factor)
 {
     const char *reason = NULL;
     const enum ulp_change change =
         before && after ? compare_outputs(before, after, factor, &reason) : ULP_WORSE;
     lane->outputs[lane->output_count++] =
-        (struct ulp_changed_output){ulp_saved_text(before ? before : after, "name"),
+        (struct ulp_changed_output){before ? before->name : after->name,
                                     before,
                                     after,
                                     change,
-                                    ulp_saved_number(json_object_get(after, "entire"), "rms") /
-                                        ulp_saved_number(json_object_get(before, "entire"), "rms"),
+                                    before && after ? after->entire.rms / before->entire.rms
+                                                    : (double)NAN,
                                     reason};
     lane->changes.worse += change == ULP_WORSE;
     lane->changes.better += change == ULP_BETTER;
@@ -133,19 +124,20 @@ static void add_output(struct ulp_changed_lane *lane, const json_t *before, cons
 
 /* NULLs: the arithmetic is not in that report, and all outputs of the other are worse. */
 static bool add_outputs(struct ulp_changed *all, struct ulp_changed_lane *lane,
-                        const json_t *before, const json_t *after)
+                        const struct ulp_audit_lane *before, const struct ulp_audit_lane *after)
 {
-    const json_t *old = json_object_get(before, "outputs"),
-                 *now = json_object_get(after, "outputs"), *output;
-    size_t o;
-    lane->outputs = ulp_arena_take(all->memory, json_array_size(old) + json_array_size(now) + 1,
+    static const struct ulp_audit_node none;
+    const struct ulp_audit_node *old = before ? &before->outputs : &none,
+                                *now = after ? &after->outputs : &none;
+    lane->outputs = ulp_arena_take(all->memory, old->output_count + now->output_count + 1,
                                    sizeof *lane->outputs);
     if (!lane->outputs)
         return false;
-    json_array_foreach(old, o, output)
-        add_output(lane, output, find(now, o, ulp_saved_text(output, "name")), all->factor);
-    json_array_foreach(now, o, output) if (!find(old, o, ulp_saved_text(output, "name")))
-        add_output(lane, NULL, output, all->factor);
+    for (size_t o = 0; o < old->output_count; o++)
+        add_output(lane, &old->outputs[o], find(now, o, old->outputs[o].name), all->factor);
+    for (size_t o = 0; o < now->output_count; o++)
+        if (!find(old, o, now->outputs[o].name))
+            add_output(lane, NULL, &now->outputs[o], all->factor);
     return true;
 }
 
@@ -155,13 +147,13 @@ static int by_growth(const void *x, const void *y)
 {
     const struct ulp_changed_node *a = x, *b = y;
     const double grown = (b->after - b->before) - (a->after - a->before);
-    const double i = ulp_saved_number(a->node, "index"), j = ulp_saved_number(b->node, "index");
-    return grown != 0 ? (grown > 0) - (grown < 0) : (i > j) - (i < j);
+    return grown != 0 ? (grown > 0) - (grown < 0)
+                      : (a->node->index > b->node->index) - (a->node->index < b->node->index);
 }
 
 struct named_node {
     const char *name;
-    const json_t *node;
+    const struct ulp_audit_node *node;
     size_t place;
 };
 
@@ -188,34 +180,40 @@ static size_t sort_names(struct named_node *named, size_t count)
     return kept;
 }
 
-/* The nodes that introduce more than before, most first, and those that newly make Inf or NaN. */
-static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane, const json_t *before,
-                      const json_t *after)
+/* The rms of what the node introduces over the reference's, where that is largest; NaN: none is
+ * known. */
+static double introduces(const struct ulp_audit_node *node)
 {
-    const json_t *old = json_object_get(before, "nodes"), *now = json_object_get(after, "nodes"),
-                 *node;
-    const size_t old_count = json_array_size(old), now_count = json_array_size(now);
-    struct named_node *named = ulp_arena_take(all->memory, old_count + 1, sizeof *named);
-    size_t n;
-    lane->grown = ulp_arena_take(all->memory, now_count + 1, sizeof *lane->grown);
-    lane->born = ulp_arena_take(all->memory, now_count + 1, sizeof *lane->born);
+    double worst = NAN;
+    for (size_t o = 0; o < node->output_count; o++)
+        worst =
+            ulp_math_max(worst, node->outputs[o].introduced.rms / node->outputs[o].range.ref_rms);
+    return worst;
+}
+
+/* The nodes that introduce more than before, most first, and those that newly make Inf or NaN. */
+static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane,
+                      const struct ulp_audit_lane *old, const struct ulp_audit_lane *now)
+{
+    struct named_node *named = ulp_arena_take(all->memory, old->node_count + 1, sizeof *named);
+    lane->grown = ulp_arena_take(all->memory, now->node_count + 1, sizeof *lane->grown);
+    lane->born = ulp_arena_take(all->memory, now->node_count + 1, sizeof *lane->born);
     if (!named || !lane->grown || !lane->born)
         return false;
-    json_array_foreach(old, n, node) named[n] =
-        (struct named_node){ulp_saved_text(node, "name"), node, n};
-    const size_t name_count = sort_names(named, old_count);
-    json_array_foreach(now, n, node)
-    {
-        const struct named_node wanted = {ulp_saved_text(node, "name"), NULL, 0},
+    for (size_t n = 0; n < old->node_count; n++)
+        named[n] = (struct named_node){old->nodes[n].name, &old->nodes[n], n};
+    const size_t name_count = sort_names(named, old->node_count);
+    for (size_t n = 0; n < now->node_count; n++) {
+        const struct ulp_audit_node *node = &now->nodes[n];
+        const struct named_node wanted = {node->name, NULL, 0},
                                 *paired =
                                     bsearch(&wanted, named, name_count, sizeof *named, match_name);
         if (!paired) {
             lane->unpaired_count++;
             continue;
         }
-        const struct ulp_changed_node both = {node, ulp_saved_worst(paired->node, "introduced"),
-                                              ulp_saved_worst(node, "introduced")};
-        if (ulp_saved_true(node, "born") && !ulp_saved_true(paired->node, "born"))
+        const struct ulp_changed_node both = {node, introduces(paired->node), introduces(node)};
+        if (node->born && !paired->node->born)
             lane->born[lane->born_count++] = both;
         if (compare_figures(both.before, both.after, all->factor) == ULP_WORSE &&
             !isnan(both.after))
@@ -227,11 +225,12 @@ static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane, co
 
 /* ---- arithmetics ---- */
 
-static bool add_lane(struct ulp_changed *all, const json_t *before, const json_t *after)
+static bool add_lane(struct ulp_changed *all, const struct ulp_audit_lane *before,
+                     const struct ulp_audit_lane *after)
 {
     struct ulp_changed_lane *lane = &all->lanes[all->lane_count++];
-    lane->before = before ? ulp_saved_text(before, "name") : NULL;
-    lane->after = after ? ulp_saved_text(after, "name") : NULL;
+    lane->before = before ? before->name : NULL;
+    lane->after = after ? after->name : NULL;
     const bool added = add_outputs(all, lane, before, after) &&
                        (!before || !after || add_nodes(all, lane, before, after));
     all->changes.worse += lane->changes.worse;
@@ -240,47 +239,51 @@ static bool add_lane(struct ulp_changed *all, const json_t *before, const json_t
     return added;
 }
 
+static const struct ulp_audit_lane *find_lane(const struct ulp_audit *audit, const char *name)
+{
+    for (size_t l = 0; l < audit->lane_count; l++)
+        if (strcmp(audit->lanes[l].name, name) == 0)
+            return &audit->lanes[l];
+    return NULL;
+}
+
 static bool add_lanes(struct ulp_changed *all)
 {
-    const json_t *old = all->before->lanes, *now = all->after->lanes, *lane;
-    const size_t old_count = json_array_size(old), now_count = json_array_size(now);
+    const struct ulp_audit *old = all->before, *now = all->after;
     bool added = true;
-    size_t l;
-    all->lanes = ulp_arena_take(all->memory, old_count + now_count, sizeof *all->lanes);
+    all->lanes = ulp_arena_take(all->memory, old->lane_count + now->lane_count, sizeof *all->lanes);
     if (!all->lanes)
         return false;
-    if (old_count == 1 && now_count == 1)
-        return add_lane(all, json_array_get(old, 0), json_array_get(now, 0));
-    json_array_foreach(now, l, lane)
-    {
-        const json_t *paired = ulp_saved_arithmetic(all->before, ulp_saved_text(lane, "name"));
+    if (old->lane_count == 1 && now->lane_count == 1)
+        return add_lane(all, &old->lanes[0], &now->lanes[0]);
+    for (size_t l = 0; l < now->lane_count; l++) {
+        const struct ulp_audit_lane *paired = find_lane(old, now->lanes[l].name);
         if (paired)
-            added &= add_lane(all, paired, lane);
+            added &= add_lane(all, paired, &now->lanes[l]);
     }
-    json_array_foreach(old, l,
-                       lane) if (!ulp_saved_arithmetic(all->after, ulp_saved_text(lane, "name")))
-        added &= add_lane(all, lane, NULL);
-    json_array_foreach(now, l,
-                       lane) if (!ulp_saved_arithmetic(all->before, ulp_saved_text(lane, "name")))
-        added &= add_lane(all, NULL, lane);
+    for (size_t l = 0; l < old->lane_count; l++)
+        if (!find_lane(now, old->lanes[l].name))
+            added &= add_lane(all, &old->lanes[l], NULL);
+    for (size_t l = 0; l < now->lane_count; l++)
+        if (!find_lane(old, now->lanes[l].name))
+            added &= add_lane(all, NULL, &now->lanes[l]);
     return added;
 }
 
-static size_t count_inputs(const struct ulp_saved *saved)
+enum ulp_status ulp_saved_find_changes(struct ulp_saved *before, struct ulp_saved *after,
+                                       double factor, struct ulp_changed *out,
+                                       struct ulp_error *error)
 {
-    return json_array_size(json_object_get(saved->root, "nonfinite_inputs"));
-}
-
-enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
-                                       const struct ulp_saved *after, double factor,
-                                       struct ulp_changed *out, struct ulp_error *error)
-{
-    *out = (struct ulp_changed){.before = before,
-                                .after = after,
+    *out = (struct ulp_changed){.paths = {before->path, after->path},
                                 .factor = factor > 0 ? factor : FACTOR};
-    const enum ulp_status status = ulp_arena_create(&out->memory, after->budget, error);
+    enum ulp_status status = ulp_saved_audit(before, &out->before, error);
+    if (status == ULP_OK)
+        status = ulp_saved_audit(after, &out->after, error);
+    if (status == ULP_OK)
+        status = ulp_arena_create(&out->memory, after->budget, error);
     if (status != ULP_OK)
         return status;
-    out->changes.nonfinite_inputs = count_inputs(before) + count_inputs(after);
+    out->changes.nonfinite_inputs =
+        out->before->nonfinite_input_count + out->after->nonfinite_input_count;
     return add_lanes(out) ? ULP_OK : ulp_out_of_memory(error);
 }

@@ -9,7 +9,7 @@ extern const char *const ulp_change_names[]; /* "equal", ... */
 
 struct ulp_changed_output {
     const char *name;
-    const json_t *before, *after; /* NULL: not there */
+    const struct ulp_audit_output *before, *after; /* NULL: not there */
     enum ulp_change change;
     double ratio; /* of the rms errors, after over before; NaN: not known */
     /* why it cannot be compared with itself: the rest of a sentence; NULL: it can */
@@ -19,7 +19,7 @@ struct ulp_changed_output {
 /* A node that introduces more than before, relative to the reference's rms, or newly makes Inf or
  * NaN. */
 struct ulp_changed_node {
-    const json_t *node; /* in the later report */
+    const struct ulp_audit_node *node; /* in the later report */
     double before, after;
 };
 
@@ -32,7 +32,8 @@ struct ulp_changed_lane {
 };
 
 struct ulp_changed {
-    const struct ulp_saved *before, *after;
+    const struct ulp_audit *before, *after;
+    const char *paths[2];
     double factor;
     struct ulp_saved_changes changes; /* of all */
     size_t lane_count;
@@ -40,12 +41,12 @@ struct ulp_changed {
     struct ulp_arena *memory;
 };
 
-enum ulp_status ulp_saved_find_changes(const struct ulp_saved *before,
-                                       const struct ulp_saved *after, double factor,
-                                       struct ulp_changed *out, struct ulp_error *error);
+enum ulp_status ulp_saved_find_changes(struct ulp_saved *before, struct ulp_saved *after,
+                                       double factor, struct ulp_changed *out,
+                                       struct ulp_error *error);
 
 /* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
-const char *ulp_changed_say(char text[32], const json_t *output);
+const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output);
 
 /* diff.c, diff_forms.c */
 void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,

@@ -48,8 +48,7 @@ struct ulp_saved_comparison {
 };
 /* What became better or worse from `before` to `after`, the verdict on each arithmetic first.
  * Arithmetics are paired by name, or where each report has one, those. Free *out with free(). */
-ULP_API enum ulp_status ulp_saved_compare(const struct ulp_saved *before,
-                                          const struct ulp_saved *after,
+ULP_API enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *after,
                                           const struct ulp_saved_comparison *how,
                                           struct ulp_saved_changes *changes, char **out,
                                           struct ulp_error *error);
