@@ -296,6 +296,18 @@ static const struct ulp_field audit_remedy[] = {
 const struct ulp_struct ulp_struct_audit_remedy = {
     "ulp_audit_remedy", sizeof(struct ulp_audit_remedy), audit_remedy, sizeof audit_remedy / sizeof *audit_remedy};
 
+static const struct ulp_field qdq_pair[] = {
+    {.name = "value", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_qdq_pair, value)},
+    {.name = "quantizer", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_qdq_pair, quantizer), .node = true},
+    {.name = "dequantizer", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_qdq_pair, dequantizer), .node = true},
+    {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_qdq_pair, elements)},
+    {.name = "clipped", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_qdq_pair, clipped)},
+    {.name = "step_rms", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, step_rms)},
+    {.name = "gained_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, gained_db)},
+};
+const struct ulp_struct ulp_struct_qdq_pair = {
+    "ulp_qdq_pair", sizeof(struct ulp_qdq_pair), qdq_pair, sizeof qdq_pair / sizeof *qdq_pair};
+
 static const struct ulp_field qdq_divergence[] = {
     {.name = "other", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_qdq_divergence, other), .whole = true},
     {.name = "first", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_qdq_divergence, first), .node = true},
@@ -322,6 +334,8 @@ static const struct ulp_field audit_lane[] = {
     {.name = "outputs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, outputs), .type = &ulp_struct_audit_node, .whole = true, .apart = true},
     {.name = "attribution", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, attribution), .type = &ulp_struct_attribution},
     {.name = "remedy", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, remedy), .type = &ulp_struct_audit_remedy, .whole = true},
+    {.name = "qdq_pair_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_lane, qdq_pair_count), .whole = true, .counts = true},
+    {.name = "qdq_pairs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, qdq_pairs), .type = &ulp_struct_qdq_pair, .points = true, .counted = true, .count = offsetof(struct ulp_audit_lane, qdq_pair_count), .whole = true},
     {.name = "first_born", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_audit_lane, first_born), .node = true, .whole = true},
     {.name = "first_decided", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_audit_lane, first_decided), .node = true},
     {.name = "poisoned_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_lane, poisoned_count), .whole = true},

@@ -145,6 +145,24 @@ struct ulp_observer ulp_truth_observer(struct ulp_truth *truth)
     return (struct ulp_observer){.context = truth, .node_done = keep_outputs};
 }
 
+/* What quantisers put behind a value's name: the number of that value; -1: there is none. */
+static int find_named(const struct ulp_truth *truth, const char *name)
+{
+    static const char *const endings[] = {"_DequantizeLinear_Output", "_QuantizeInput",
+                                          "_QuantizeLinear_Input"};
+    const size_t length = strlen(name);
+    int number = ulp_names_find(&truth->numbers, name);
+    for (size_t e = 0; e < sizeof endings / sizeof *endings && number < 0; e++) {
+        const size_t end = strlen(endings[e]);
+        char *own = length > end && strcmp(name + length - end, endings[e]) == 0
+                        ? strndup(name, length - end)
+                        : NULL;
+        number = own ? ulp_names_find(&truth->numbers, own) : -1;
+        free(own);
+    }
+    return number;
+}
+
 const struct ulp_tensor *ulp_truth_find(const struct ulp_truth *truth, const char *name,
                                         size_t execution, const struct ulp_tensor *like)
 {
@@ -153,7 +171,7 @@ const struct ulp_tensor *ulp_truth_find(const struct ulp_truth *truth, const cha
             name = truth->pairs[i].original;
             break;
         }
-    const int number = ulp_names_find(&truth->numbers, name);
+    const int number = find_named(truth, name);
     ptrdiff_t k = number < 0 ? -1 : truth->heads[number];
     while (k >= 0 && truth->kept[k].execution != execution)
         k = truth->kept[k].before;

@@ -134,26 +134,27 @@ static struct choice choose(const struct advising *advising, size_t count)
 
 /* ---- and what they do ---- */
 
-/* The worst output of one run, as ulp_audit_worst has it. */
-static enum ulp_status measure(const struct advising *advising, const struct ulp_tensor_set *values,
-                               const struct ulp_tensor_set *truth, struct choice *choice,
-                               struct ulp_error *error)
+enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
+                                  const struct ulp_tensor_set *values,
+                                  const struct ulp_tensor_set *truth, double *db, size_t *output,
+                                  struct ulp_error *error)
 {
-    const struct ulp_audit_node *outputs = &advising->lane->outputs;
-    for (size_t o = 0; o < values->count && o < outputs->output_count; o++) {
-        const struct ulp_tensor *value = &values->items[o].tensor;
+    *db = INFINITY;
+    *output = 0;
+    for (size_t o = 0; o < values->count && o < lane->outputs.output_count; o++) {
+        const struct ulp_tensor *value = &values->items[o].tensor,
+                                *other = ulp_tensor_set_find(truth, values->items[o].name);
         struct ulp_metrics metrics;
-        if (!ulp_type_is_float(value->type) || outputs->outputs[o].entire.diverged)
+        if (!other || !ulp_type_is_float(value->type) || lane->outputs.outputs[o].entire.diverged)
             continue;
         const enum ulp_status status =
-            ulp_metrics_measure(value, &truth->items[o].tensor, &advising->lane->arithmetic.storage,
-                                &metrics, error);
+            ulp_metrics_measure(value, other, &lane->arithmetic.storage, &metrics, error);
         if (status != ULP_OK)
             return status;
-        const double db = metrics.nonfinite || metrics.diverged ? -INFINITY : metrics.sqnr_db;
-        if (db < choice->sqnr_db) {
-            choice->sqnr_db = db;
-            choice->output = o;
+        const double own = metrics.nonfinite || metrics.diverged ? -INFINITY : metrics.sqnr_db;
+        if (own < *db) {
+            *db = own;
+            *output = o;
         }
     }
     return ULP_OK;
@@ -172,13 +173,20 @@ static enum ulp_status run_choice(const struct advising *advising, struct choice
     enum ulp_status status = ulp_arithmetic_find("fp32", &last->arithmetic, error);
     if (status == ULP_OK)
         status = ulp_plan_keep(alone->plan, 0, &keeps, error);
+    double db;
+    size_t output;
     choice->sqnr_db = INFINITY;
     for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++) {
         struct ulp_tensor_set outputs = {0};
         status = ulp_plan_run(alone->plan, advising->samples->items[s].inputs, &run,
                               given->progress, given->progress != NULL, &outputs, NULL, error);
         if (status == ULP_OK)
-            status = measure(advising, &outputs, advising->truths[s], choice, error);
+            status = ulp_session_worst(advising->lane, &outputs, advising->truths[s], &db, &output,
+                                       error);
+        if (status == ULP_OK && db < choice->sqnr_db) {
+            choice->sqnr_db = db;
+            choice->output = output;
+        }
         ulp_tensor_set_free(&outputs);
     }
     return status;

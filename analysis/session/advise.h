@@ -10,4 +10,15 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
                                    const struct ulp_samples *samples,
                                    struct ulp_tensor_set *const *truths, struct ulp_error *error);
 
+/* The worst float output that the audit's lane can compare, and its sqnr_db beside the output of
+ * its name; -infinity: not finite. */
+enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
+                                  const struct ulp_tensor_set *values,
+                                  const struct ulp_tensor_set *truth, double *db, size_t *output,
+                                  struct ulp_error *error);
+
+/* pairs.c, with an original: struct ulp_qdq_pair of every lane, in runs of one sample. */
+enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_audit *audit,
+                                  const struct ulp_tensor_set *inputs, struct ulp_error *error);
+
 #endif

@@ -94,10 +94,24 @@ static enum ulp_status run_again(const struct ulp_session *session, struct kept_
     }
     if (status == ULP_OK && any_overflows(audit))
         status = ulp_session_fix_overflowing(session, audit, &samples, error);
-    if (status == ULP_OK && !session->options->original)
+    if (status == ULP_OK)
         status = ulp_session_advise(session, audit, &samples, truths, error);
     for (size_t s = 0; s < samples.count; s++)
         ulp_session_close(session, taken[s]);
+    return status;
+}
+
+static enum ulp_status find_pairs(const struct ulp_session *session, struct ulp_audit *audit,
+                                  struct ulp_error *error)
+{
+    const struct ulp_tensor_set *inputs;
+    size_t index;
+    enum ulp_status status =
+        open_taken(session, 0, session->samples->count, &index, &inputs, error);
+    if (status != ULP_OK || index == SIZE_MAX)
+        return status;
+    status = ulp_session_pairs(session, audit, inputs, error);
+    ulp_session_close(session, index);
     return status;
 }
 
@@ -133,6 +147,8 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
     ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
     if (options->shares)
         status = run_again(session, truths, out, error);
+    if (options->original && status == ULP_OK)
+        status = find_pairs(session, out, error);
     if (status == ULP_OK && options->group)
         status = ulp_audit_group_shares(out, options->group, error);
     ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);

@@ -71,6 +71,7 @@ extern const struct ulp_struct ulp_struct_proof_input;
 extern const struct ulp_struct ulp_struct_proof_node;
 extern const struct ulp_struct ulp_struct_proof_output;
 extern const struct ulp_struct ulp_struct_qdq_divergence;
+extern const struct ulp_struct ulp_struct_qdq_pair;
 extern const struct ulp_struct ulp_struct_quick_check;
 extern const struct ulp_struct ulp_struct_range;
 extern const struct ulp_struct ulp_struct_ranked;

@@ -288,6 +288,19 @@ struct ulp_audit_lane {
         /* its sqnr_db there, and that of the worst one without them; -infinity: not finite */
         double sqnr_db, before_db;
     } remedy; /* [whole] */
+    /* With options.original: the pairs of QuantizeLinear and DequantizeLinear, and weights that
+     * only the latter reads, by what they cost in the first sample, most first */
+    size_t qdq_pair_count;
+    struct ulp_qdq_pair {
+        char *value; /* what its readers read */
+        ptrdiff_t
+            quantizer; /* -1: weights, beside the constant that the original has there [node] */
+        size_t dequantizer;       /* [node] */
+        size_t elements, clipped; /* off by more than rounding to a step makes */
+        double step_rms;          /* its error in steps; NaN: of floats, or scales in blocks */
+        /* sqnr_db of the worst output that a run gains in which its readers read the floats */
+        double gained_db;
+    } * qdq_pairs; /* [whole] */
     /* the first node that is `born` and whose overflow is not absorbed; -1: none [node] [whole] */
     ptrdiff_t first_born;
     ptrdiff_t first_decided; /* the first node that is `decided`; -1: none [node] */

@@ -83,6 +83,7 @@ dist_check_SCRIPTS += %D%/check_peers.sh
 TESTS += %D%/check_peers.sh
 dist_check_SCRIPTS += %D%/check_quantised.sh
 TESTS += %D%/check_quantised.sh
+EXTRA_DIST += %D%/planted.py
 dist_check_SCRIPTS += %D%/check_quick.sh
 TESTS += %D%/check_quick.sh
 dist_check_SCRIPTS += %D%/check_sandbox.sh

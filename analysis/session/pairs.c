@@ -1,0 +1,310 @@
+/* The pairs of QuantizeLinear and DequantizeLinear of a quantised model, beside its original: what
+ * each clips, its error in steps, and what the output gains when the floats pass by it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/measure/difference.h"
+#include "analysis/session/advise.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "ops/product/quantize_rows.h"
+#include "run/pass/amounts.h"
+
+/* An error of more than this many steps is none of rounding: half a step, and what the arithmetic
+ * rounds of up to 2^7 steps. */
+#define CLIPPED_FROM 0.75
+
+/* One pair, and its floats in the arithmetic's own run. */
+struct paired {
+    const struct ulp_step *quantizer, *dequantizer; /* quantizer NULL: of weights */
+    struct ulp_tensor floats;                       /* what its readers would read without it */
+    bool there;
+};
+
+struct pairing {
+    const struct ulp_session *session;
+    const struct ulp_plan *plan;
+    struct ulp_plan *original;
+    const struct ulp_tensor_set *inputs;
+    struct ulp_tensor_set truth; /* the original's outputs */
+    struct ulp_audit *audit;
+    struct ulp_audit_lane *lane;
+    struct ulp_arena *memory;
+    struct paired *items;
+    size_t count;
+};
+
+/* ---- which there are ---- */
+
+/* The QuantizeLinear whose integers the step reads as they are; NULL: there is none. */
+static const struct ulp_step *find_quantizer(const struct ulp_block *block,
+                                             const struct ulp_step *dequantizer)
+{
+    const struct ulp_step *at = ulp_block_producer(block, dequantizer->inputs[0]);
+    while (at && (strcmp(at->bound.op->name, "Identity") == 0 || ulp_casts_amounts(block, at)))
+        at = ulp_block_producer(block, at->inputs[0]);
+    return at && ulp_is_quantizer(at->bound.op) ? at : NULL;
+}
+
+/* The constant that stands in the original where the pair's readers read: input i of the step that
+ * computes a value of the same name. NULL: there is none of that shape. */
+static const struct ulp_tensor *find_weight(const struct pairing *pairing,
+                                            const struct ulp_step *dequantizer)
+{
+    const struct ulp_block *block = pairing->plan->main, *other = pairing->original->main;
+    const int slot = dequantizer->outputs[0];
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].own_input_count; i++) {
+            const struct ulp_step *reader = &block->steps[s];
+            if (reader->inputs[i] != slot || reader->outputs[0] < 0)
+                continue;
+            const char *name = block->slots[reader->outputs[0]].name;
+            for (size_t t = 0; name && t < other->step_count; t++) {
+                const struct ulp_step *twin = &other->steps[t];
+                if (!twin->output_count || twin->outputs[0] < 0 || i >= twin->own_input_count ||
+                    twin->inputs[i] < 0 || !other->slots[twin->outputs[0]].name ||
+                    strcmp(other->slots[twin->outputs[0]].name, name) != 0)
+                    continue;
+                const struct ulp_tensor *constant = other->slots[twin->inputs[i]].constant;
+                if (constant && ulp_type_is_float(constant->type) &&
+                    ulp_tensor_same_shape(constant, &block->slots[slot].shape))
+                    return constant;
+            }
+        }
+    return NULL;
+}
+
+static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *error)
+{
+    const struct ulp_block *block = pairing->plan->main;
+    pairing->items = ulp_arena_take(pairing->memory, block->step_count + 1, sizeof *pairing->items);
+    if (!pairing->items)
+        return ulp_out_of_memory(error);
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0)
+            continue;
+        struct paired *pair = &pairing->items[pairing->count];
+        *pair = (struct paired){.quantizer = find_quantizer(block, step), .dequantizer = step};
+        const struct ulp_tensor *weight = pair->quantizer ? NULL : find_weight(pairing, step);
+        if (weight) {
+            pair->floats = ulp_tensor_view(weight);
+            pair->there = true;
+        }
+        pairing->count += pair->quantizer || weight;
+    }
+    return ULP_OK;
+}
+
+/* ---- what they do ---- */
+
+/* Where element i finds its scale: one for the tensor, or one for each index of the axis. NAN: in
+ * blocks. */
+static double scale_of(const struct pairing *pairing, const struct ulp_step *step,
+                       const struct ulp_tensor *value, size_t i)
+{
+    const struct ulp_tensor *scale = pairing->plan->main->slots[step->inputs[1]].constant;
+    int64_t axis = 1;
+    size_t inner = 1;
+    if (!scale)
+        return NAN;
+    if (scale->count == 1)
+        return ulp_tensor_get(scale, 0);
+    for (size_t a = 0; a < step->bound.attribute_count; a++)
+        if (strcmp(step->bound.attribute_slots[a].name, "axis") == 0 &&
+            step->bound.attributes[a].present)
+            axis = step->bound.attributes[a].i;
+    axis += axis < 0 ? value->rank : 0;
+    if (scale->rank != 1 || axis < 0 || axis >= value->rank ||
+        value->dims[axis] != (int64_t)scale->count)
+        return NAN;
+    for (int d = (int)axis + 1; d < value->rank; d++)
+        inner *= (size_t)value->dims[d];
+    return ulp_tensor_get(scale, i / inner % scale->count);
+}
+
+static void measure_pair(const struct pairing *pairing, const struct paired *pair,
+                         const struct ulp_tensor *value, struct ulp_qdq_pair *out)
+{
+    const enum ulp_type type = pairing->plan->main->slots[pair->dequantizer->inputs[0]].shape.type;
+    double squares = 0;
+    out->elements = value->count;
+    for (size_t i = 0; i < value->count && pair->floats.count == value->count; i++) {
+        double read, given;
+        ulp_side_read(&read, value, i, 1);
+        ulp_side_read(&given, &pair->floats, i, 1);
+        const double steps = (read - given) / scale_of(pairing, pair->dequantizer, value, i);
+        squares += steps * steps;
+        out->clipped += !ulp_type_is_float(type) && fabs(steps) > CLIPPED_FROM;
+    }
+    out->step_rms = ulp_type_is_float(type) ? NAN : sqrt(squares / (double)value->count);
+}
+
+/* Of the arithmetic's own run: what each pair reads, and what it gives. */
+static enum ulp_status look_at_node(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct pairing *pairing = context;
+    enum ulp_status status = ULP_OK;
+    for (size_t p = 0; p < pairing->count && status == ULP_OK; p++) {
+        struct paired *pair = &pairing->items[p];
+        if (pair->quantizer && pair->quantizer->number == event->index && event->input_count &&
+            event->inputs[0].entire) {
+            ulp_tensor_free(&pair->floats);
+            status = ulp_tensor_copy(&pair->floats, event->inputs[0].entire,
+                                     ulp_model_budget(pairing->plan->model), error);
+            pair->there = status == ULP_OK;
+        }
+        if (pair->dequantizer->number == event->index && event->output_count && pair->there &&
+            event->values[0].entire)
+            measure_pair(pairing, pair, event->values[0].entire, &pairing->lane->qdq_pairs[p]);
+    }
+    return status;
+}
+
+static enum ulp_status run_once(const struct pairing *pairing, const struct ulp_alone *alone,
+                                const struct paired *without, const struct ulp_observer *looking,
+                                double *db, struct ulp_error *error)
+{
+    const struct ulp_audit_options *options = pairing->session->options;
+    struct ulp_tensor_set given = {0}, outputs = {0};
+    struct ulp_observer observers[2] = {{0}};
+    size_t count = 0, worst;
+    if (options->progress)
+        observers[count++] = *options->progress;
+    if (looking)
+        observers[count++] = *looking;
+    enum ulp_status status = ULP_OK;
+    if (without) {
+        struct ulp_tensor view = ulp_tensor_view(&without->floats);
+        status =
+            ulp_tensor_set_add(&given,
+                               pairing->plan->main->slots[without->dequantizer->outputs[0]].name,
+                               &view, error);
+    }
+    const struct ulp_run_options run = {.thread_count = options->thread_count, .given = &given};
+    if (status == ULP_OK)
+        status = ulp_plan_run(alone->plan, pairing->inputs, &run, observers, count, &outputs, NULL,
+                              error);
+    if (status == ULP_OK)
+        status = ulp_session_worst(pairing->lane, &outputs, &pairing->truth, db, &worst, error);
+    ulp_tensor_set_free(&outputs);
+    ulp_tensor_set_free(&given);
+    return status;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct ulp_qdq_pair *x = a, *y = b;
+    if (isnan(x->gained_db) != isnan(y->gained_db))
+        return isnan(x->gained_db) ? 1 : -1;
+    if (!isnan(x->gained_db) && x->gained_db != y->gained_db)
+        return x->gained_db < y->gained_db ? 1 : -1;
+    return x->dequantizer < y->dequantizer ? -1 : x->dequantizer > y->dequantizer;
+}
+
+static enum ulp_status describe_pairs(struct pairing *pairing, struct ulp_error *error)
+{
+    struct ulp_arena *memory = pairing->audit->memory;
+    pairing->lane->qdq_pairs =
+        ulp_arena_take(memory, pairing->count + 1, sizeof *pairing->lane->qdq_pairs);
+    if (!pairing->lane->qdq_pairs)
+        return ulp_out_of_memory(error);
+    pairing->lane->qdq_pair_count = pairing->count;
+    for (size_t p = 0; p < pairing->count; p++) {
+        const struct paired *pair = &pairing->items[p];
+        const char *name = pairing->plan->main->slots[pair->dequantizer->outputs[0]].name;
+        struct ulp_qdq_pair *out = &pairing->lane->qdq_pairs[p];
+        *out = (struct ulp_qdq_pair){.quantizer =
+                                         pair->quantizer ? (ptrdiff_t)pair->quantizer->number : -1,
+                                     .dequantizer = pair->dequantizer->number};
+        if (!(out->value = ulp_arena_text(memory, name, strlen(name))))
+            return ulp_out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
+/* Kernels that read integers read nothing in their place: the same arithmetic without them. */
+static enum ulp_status plan_without_integers(const struct pairing *pairing, struct ulp_alone *alone,
+                                             struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic = alone->plan->lanes[0];
+    const struct ulp_keeps keeps = {.count = alone->keep_count, .items = alone->keeps};
+    const struct ulp_plan_options options = {.inputs = pairing->inputs, .keeps = &keeps};
+    struct ulp_plan *plan;
+    if (!arithmetic.schedule.qdq_integer)
+        return ULP_OK;
+    arithmetic.schedule.qdq_integer = false;
+    const enum ulp_status status =
+        ulp_plan_create(pairing->plan->model, &arithmetic, 1, &options, &plan, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_plan_free(alone->plan);
+    alone->plan = plan;
+    return plan->node_count == pairing->plan->node_count ? ULP_OK : ULP_ERROR_UNSUPPORTED;
+}
+
+static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_error *error)
+{
+    const struct ulp_observer looking = {.context = pairing, .node_done = look_at_node};
+    struct ulp_alone alone;
+    double before = 0, after;
+    pairing->lane = &pairing->audit->lanes[l];
+    enum ulp_status status =
+        ulp_alone_create(pairing->plan, l + 1, false, pairing->inputs, &alone, error);
+    if (status == ULP_OK)
+        status = plan_without_integers(pairing, &alone, error);
+    if (status == ULP_OK)
+        status = describe_pairs(pairing, error);
+    if (status == ULP_OK)
+        status = run_once(pairing, &alone, NULL, &looking, &before, error);
+    for (size_t p = 0; p < pairing->count && status == ULP_OK; p++) {
+        pairing->lane->qdq_pairs[p].gained_db = NAN;
+        if (!pairing->items[p].there)
+            continue;
+        status = run_once(pairing, &alone, &pairing->items[p], NULL, &after, error);
+        pairing->lane->qdq_pairs[p].gained_db = after - before;
+    }
+    if (status == ULP_OK)
+        qsort(pairing->lane->qdq_pairs, pairing->count, sizeof *pairing->lane->qdq_pairs, by_gain);
+    ulp_alone_free(&alone);
+    return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
+}
+
+static enum ulp_status run_original(struct pairing *pairing, struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = pairing->session->options->thread_count};
+    return ulp_plan_run(pairing->original, pairing->inputs, &run, NULL, 0, &pairing->truth, NULL,
+                        error);
+}
+
+enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_audit *audit,
+                                  const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct pairing pairing = {.session = session,
+                              .plan = session->plans->first,
+                              .inputs = inputs,
+                              .audit = audit};
+    const struct ulp_plan_options planning = {.inputs = inputs};
+    enum ulp_status status =
+        ulp_arena_create(&pairing.memory, ulp_model_budget(session->plans->model), error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(session->options->original, session->plans->lanes, 1, &planning,
+                                 &pairing.original, error);
+    if (status == ULP_OK)
+        status = list_pairs(&pairing, error);
+    if (status == ULP_OK && pairing.count)
+        status = run_original(&pairing, error);
+    for (size_t l = 0; l < audit->lane_count && pairing.count && status == ULP_OK; l++)
+        status = try_lane(&pairing, l, error);
+    for (size_t p = 0; p < pairing.count; p++)
+        ulp_tensor_free(&pairing.items[p].floats);
+    ulp_tensor_set_free(&pairing.truth);
+    ulp_plan_free(pairing.original);
+    ulp_arena_free(pairing.memory);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "pairs of QuantizeLinear");
+}
