@@ -21,8 +21,7 @@ static bool protects(struct ulp_lint_place place)
     return false;
 }
 
-/* The epsilon that the node adds, or bounds by, in FP16. */
-static bool find_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, double *out)
+bool ulp_lint_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, double *out)
 {
     static const char *const adding[] = {"Add", "Max", "Clip", "Sub", NULL};
     /* (BatchNormalization is folded into products, LayerNormalization computes in FP32) */
@@ -45,7 +44,7 @@ static bool find_epsilon(const struct ulp_lint *lint, struct ulp_lint_place plac
 void ulp_lint_eps_zero(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     double epsilon;
-    if (!find_epsilon(lint, place, &epsilon) || !(fabs(epsilon) <= 0x1p-25))
+    if (!ulp_lint_epsilon(lint, place, &epsilon) || !(fabs(epsilon) <= 0x1p-25))
         return;
     if (epsilon != 0)
         ulp_lint_add(lint, place, NULL, "epsilon %.3g is 0 in FP16", epsilon);
@@ -56,7 +55,8 @@ void ulp_lint_eps_zero(struct ulp_lint *lint, struct ulp_lint_place place)
 void ulp_lint_eps_subnormal(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     double epsilon;
-    if (find_epsilon(lint, place, &epsilon) && fabs(epsilon) > 0x1p-25 && fabs(epsilon) < 0x1p-14)
+    if (ulp_lint_epsilon(lint, place, &epsilon) && fabs(epsilon) > 0x1p-25 &&
+        fabs(epsilon) < 0x1p-14)
         ulp_lint_add(lint, place, NULL, "epsilon %.3g is subnormal in FP16", epsilon);
 }
 

@@ -77,6 +77,29 @@ ULP_API enum ulp_status ulp_lint_run(const struct ulp_model *model,
                                      struct ulp_lint_result *out, struct ulp_error *error);
 ULP_API void ulp_lint_free(struct ulp_lint_result *result);
 
+/* What ulp_lint_fix changed. */
+struct ulp_lint_edit {
+    const char *rule, *node; /* that found it, and where */
+    const char *text;
+    bool exact; /* in exact arithmetic the model computes the same */
+};
+struct ulp_lint_fixed {
+    size_t edit_count;
+    size_t left_count; /* not made: they change what is computed, which was not allowed */
+    const struct ulp_lint_edit *edits;
+    struct ulp_arena *memory; /* private: holds the rest */
+};
+/* Write a copy of the model in which what needs no inputs is mended, in its main graph: operators
+ * that are written out (as far as the opset has them), the logarithm of a Softmax; and, when
+ * changed values are allowed, masks beyond FP16 (-10000) and epsilons that vanish (2^-14). Nothing
+ * to mend: no file, edit_count 0. External data goes to path.data. Free *out with
+ * ulp_lint_fixed_free. */
+ULP_API enum ulp_status ulp_lint_fix(const struct ulp_model *model,
+                                     const struct ulp_lint_options *options, const char *path,
+                                     bool allow_value_change, struct ulp_lint_fixed *out,
+                                     struct ulp_error *error);
+ULP_API void ulp_lint_fixed_free(struct ulp_lint_fixed *fixed);
+
 /* The result as text: the verdict first, then the findings of each rule, at most `shown` of one
  * rule by name (0: all). Free *out with free(); width and colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,

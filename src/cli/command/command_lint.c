@@ -17,14 +17,16 @@ enum {
     OPTION_EXPLAIN,
     OPTION_LIST,
     OPTION_SHOW,
-    OPTION_HTML
+    OPTION_HTML,
+    OPTION_FIX,
+    OPTION_CHANGE
 };
 
 struct lint_options {
     struct common_options common;
     struct ulp_lint_options lint;
-    const char *json, *sarif, *html, *explain;
-    bool list;
+    const char *json, *sarif, *html, *explain, *fix;
+    bool list, change;
     size_t shown;
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
 };
@@ -42,6 +44,8 @@ static const struct argp_option option_list[] = {
     {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all findings as JSON", 0},
     {"sarif", OPTION_SARIF, "FILE", OPTION_WRITES, "Write all findings as SARIF 2.1.0, for code review services", 0},
     HTML_ROW(OPTION_HTML),
+    {"fix", OPTION_FIX, "FILE", OPTION_WRITES, "Write a copy of the model in which what needs no inputs is mended: operators written out as several nodes, the logarithm of a Softmax", 0},
+    {"allow-value-change", OPTION_CHANGE, 0, 0, "With --fix also masks beyond FP16 (-10000 instead) and epsilons that are 0 in FP16 (2^-14 instead): in exact arithmetic the copy computes something else", 0},
     {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
     {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
     {"list", OPTION_LIST, 0, 0, "List the rules; no model is read", 1},
@@ -72,6 +76,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_SARIF: options->sarif = argument; return 0;
     case OPTION_FAIL_ON: options->fail_on = read_severity(state, argument); return 0;
     case OPTION_HTML: options->html = argument; return 0;
+    case OPTION_FIX: options->fix = argument; return 0;
+    case OPTION_CHANGE: options->change = true; return 0;
     case OPTION_EXPLAIN:
     case OPTION_LIST:
         options->list |= key == OPTION_LIST;
@@ -86,6 +92,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "lint takes one --shape of each input");
+        if (options->change && !options->fix)
+            refuse(state, "--allow-value-change is of --fix FILE");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -141,7 +149,24 @@ static int list_rules(void)
     return ULP_OK;
 }
 
-static int report(const struct lint_options *options, const struct ulp_lint_result *result)
+static void list_edits(const struct lint_options *options, const struct ulp_lint_fixed *fixed)
+{
+    const char *s = fixed->left_count == 1 ? "" : "s";
+    if (fixed->edit_count)
+        say(stdout, "\n%s: %zu edit%s\n", options->fix, fixed->edit_count,
+            fixed->edit_count == 1 ? "" : "s");
+    else
+        say(stdout, "\n--fix: nothing that it mends; no file is written\n");
+    for (size_t e = 0; e < fixed->edit_count; e++)
+        say(stdout, "  %-22s %s: %s%s\n", fixed->edits[e].rule, fixed->edits[e].node,
+            fixed->edits[e].text, fixed->edits[e].exact ? "" : " (changes values)");
+    if (fixed->left_count)
+        say(stdout, "  left: %zu edit%s that change%s values (--allow-value-change)\n",
+            fixed->left_count, s, *s ? "" : "s");
+}
+
+static int report(const struct lint_options *options, const struct ulp_lint_result *result,
+                  const struct ulp_lint_fixed *fixed)
 {
     struct ulp_error error;
     char *summary;
@@ -152,6 +177,8 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
         summary[strcspn(summary, "\n") + 1] = '\0'; /* the verdict is the first line */
     fputs(summary, stdout);
     free(summary);
+    if (options->fix)
+        list_edits(options, fixed);
     if (options->json && ulp_lint_write_json(result, options->json, &error) != ULP_OK)
         return fail(&error);
     if (options->sarif && ulp_lint_write_sarif(result, options->sarif, &error) != ULP_OK)
@@ -171,7 +198,8 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
 }
 
 static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_result *result,
-                                struct ulp_model **out, struct ulp_error *error)
+                                struct ulp_lint_fixed *fixed, struct ulp_model **out,
+                                struct ulp_error *error)
 {
     const struct common_options *common = &options->common;
     struct sample_list samples = {0};
@@ -186,6 +214,8 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_re
     options->lint.inputs = samples.count ? &samples.items[0].inputs : NULL;
     if (status == ULP_OK)
         status = ulp_lint_run(*out, &options->lint, result, error);
+    if (status == ULP_OK && options->fix)
+        status = ulp_lint_fix(*out, &options->lint, options->fix, options->change, fixed, error);
     free_samples(&samples);
     free(shape);
     return status;
@@ -198,6 +228,7 @@ int command_lint(int argc, char **argv)
                                      children,    NULL,         NULL};
     struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};
     struct ulp_lint_result result = {0};
+    struct ulp_lint_fixed fixed = {0};
     struct ulp_model *model = NULL;
     struct ulp_error error;
     common_init(&options.common);
@@ -205,8 +236,10 @@ int command_lint(int argc, char **argv)
     if (code == ULP_OK && (options.list || options.explain))
         code = options.list ? list_rules() : explain(options.explain);
     else if (code == ULP_OK)
-        code = run_lint(&options, &result, &model, &error) == ULP_OK ? report(&options, &result)
-                                                                     : fail(&error);
+        code = run_lint(&options, &result, &fixed, &model, &error) == ULP_OK
+                   ? report(&options, &result, &fixed)
+                   : fail(&error);
+    ulp_lint_fixed_free(&fixed);
     ulp_lint_free(&result);
     ulp_model_free(model);
     common_free(&options.common);

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# lint --fix: what it writes computes the same in exact arithmetic, is accepted, and holds where the model did not; what changes values is
+# asked for; nothing to mend is no file.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: lint --fix is not tried"; exit 77; }
+"$python" "$source/examples/causes/causes.py" w >/dev/null || exit 99
+pairs=()
+for path in w/*/*.onnx; do pairs+=("$path=${path%/*}/inputs.npz"); done
+"$python" "$source/tests/cli/compare_fixed.py" "$program" "${pairs[@]}" || failed=1
+
+# mended NAME TARGET [OPTION...]: broken as it is, fine as it is written
+mended() {
+    local name=$1 target=$2
+    shift 2
+    expect 0 "$name" "$program" lint w/$name/broken.onnx --fix w/$name/fixed.onnx --fail-on none "$@" -q
+    expect 1 "$name before" "$program" doctor w/$name/broken.onnx -i w/$name/inputs.npz --for $target --no-plan -q
+    expect 0 "$name after" "$program" doctor w/$name/fixed.onnx -i w/$name/inputs.npz --for $target --no-plan -q
+}
+mended 01-layernorm-square ort-webgpu
+mended 07-log-softmax torch
+mended 06-mask-sentinel coreml-ane --allow-value-change
+mended 14-normalize-epsilon torch --allow-value-change
+mended 15-min-max-epsilon torch --allow-value-change
+
+expect 0 "values stay" "$program" lint w/14-normalize-epsilon/broken.onnx --fix values.onnx --fail-on none -q
+shows out "left: 1 edit that changes values (--allow-value-change)" "values stay"
+expect 0 "nothing to mend" "$program" lint w/sound-convolutions/sound.onnx --fix none.onnx -q
+shows out "nothing that it mends; no file is written" "nothing to mend"
+[ -e none.onnx ] && fail "nothing to mend: there is a file"
+cp w/01-layernorm-square/broken.onnx own.onnx
+expect 2 "onto itself" "$program" lint own.onnx --fix own.onnx --fail-on none -q
+cmp -s own.onnx w/01-layernorm-square/broken.onnx || fail "onto itself: the model is another"
+expect 2 "a change of nothing" "$program" lint own.onnx --allow-value-change
+
+# Weights in another file, nodes that a body reads, constants that others read, too, and an old model whose initializers are inputs.
+PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+norm = [node("ReduceMean", "x", "m", axes=[-1]), node("Sub", "x m", "d"), node("Pow", "d two", "s"), node("ReduceMean", "s", "v", axes=[-1]),
+        node("Add", "v e", "t"), node("Sqrt", "t", "r"), node("Div", "d r", "n"), node("Mul", "n g", "h"), node("Add", "h b", "y")]
+x = np.random.RandomState(1).random_sample((4, 8)).astype("f4")
+np.savez("x.npz", x=x)
+constants = {"two": np.float32(2), "e": np.float32(1e-5), "g": x[0] + 1, "b": x[1]}
+write_model("shared.onnx", norm + [node("Mul", "d e", "z")], {"x": (4, 8)}, ["y", "z"], constants, opset=17)
+write_model("old.onnx", norm, {"x": (4, 8), **{name: value.shape for name, value in constants.items()}}, ["y"], constants, opset=17, ir_version=3)
+write_model("outputs.onnx", norm, {"x": (4, 8)}, ["y", "n"], constants, opset=17)
+write_model("old_opset.onnx", norm, {"x": (4, 8)}, ["y"], constants, opset=13)
+END
+"$python" "$source/tests/cli/compare_fixed.py" "$program" shared.onnx=x.npz old.onnx=x.npz outputs.onnx=x.npz || failed=1
+expect 0 "an opset without it" "$program" lint old_opset.onnx --fix none.onnx --fail-on none -q
+shows out "no file is written" "an opset without it"
+exit $failed
