@@ -20,9 +20,16 @@ def _check_text(_kind: Any, value: Any) -> Any:
     return value
 
 
+def _limits(kind: Any) -> tuple[int, int]:
+    bits = 8 * ctypes.sizeof(kind)
+    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind in _SIGNED else (0, (1 << bits) - 1)
+
+
+_LIMITS = {kind: _limits(kind) for kind in (*_SIGNED, *_UNSIGNED)}
+
+
 def _check_integer(kind: Any, value: Any) -> int:
-    number, bits = operator.index(value), 8 * ctypes.sizeof(kind)
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind in _SIGNED else (0, (1 << bits) - 1)
+    number, (low, high) = operator.index(value), _LIMITS[kind]
     if not low <= number <= high:
         raise UsageError(f"{number}: expected {low} to {high}")
     return number
@@ -33,12 +40,16 @@ _CHECKS: dict[Any, Any] = {ctypes.c_char_p: _check_text, **{kind: _check_integer
 
 def checked(function: Any) -> Any:
     """The function of the library, its arguments checked by its argtypes. (What from_param raises ctypes would make its own.)"""
-    checks = [(kind, _CHECKS.get(kind)) for kind in function.argtypes]
+    count = len(function.argtypes)
+    checks = [(place, kind, _CHECKS[kind]) for place, kind in enumerate(function.argtypes) if kind in _CHECKS]
 
     def call(*given: Any) -> Any:
-        if len(given) != len(checks):
-            raise TypeError(f"{len(given)} arguments for {len(checks)}")
-        return function(*(check(kind, value) if check else value for (kind, check), value in zip(checks, given)))
+        if len(given) != count:
+            raise TypeError(f"{len(given)} arguments for {count}")
+        values = list(given)
+        for place, kind, check in checks:
+            values[place] = check(kind, values[place])
+        return function(*values)
 
     return call
 

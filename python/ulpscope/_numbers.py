@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Union
 
 import numpy as np
 
 from . import _declarations as d
-from ._arrays import TYPES, Array, TensorSet, new_array, take_array, to_tensor, wrap
+from ._arrays import BY_DTYPE, TYPES, Array, TensorSet, new_array, take_array, to_tensor, wrap
 from ._errors import UsageError
 from ._library import call, decode, lib
 
@@ -125,8 +126,12 @@ FormatName = Union[str, Format]
 ArithmeticName = Union[str, Arithmetic]
 
 
+# shared by all calls that name it, which read it alone
+_find_named = lru_cache(maxsize=64)(Format)
+
+
 def find_format(name: FormatName) -> Format:
-    return name if isinstance(name, Format) else Format(name)
+    return name if isinstance(name, Format) else _find_named(name)
 
 
 def find_arithmetic(name: ArithmeticName) -> Arithmetic:
@@ -140,13 +145,13 @@ def find_mode(mode: str) -> int:
 
 
 def _carrier(format_: Format, given: Array) -> str:
-    wide = given.dtype.name == "float64" or format_.struct.carrier != d.ULP_CARRIER_FLOAT
+    wide = given.dtype == np.float64 or format_.struct.carrier != d.ULP_CARRIER_FLOAT
     return "float64" if wide or given.dtype.kind in "iu" else "float32"
 
 
 def _result(array: Array) -> Any:
     """A tensor over memory that the library writes."""
-    return wrap(TYPES[array.dtype.name][0], array, written=True)
+    return wrap(BY_DTYPE[array.dtype][0], array, written=True)
 
 
 def round(  # noqa: A001  the name that others have for it
@@ -170,7 +175,7 @@ def round(  # noqa: A001  the name that others have for it
     tensor, kept = to_tensor(x)
     if out is None:
         out = new_array(kept.shape, _carrier(format_, np.asarray(x)))
-    if not isinstance(out, np.ndarray) or out.dtype.name not in ("float32", "float64") or out.shape != kept.shape:
+    if not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64) or out.shape != kept.shape:
         raise UsageError("out: expected an array of float32 or float64 with the shape of x")
     wrapped = _result(out)
     if np.may_share_memory(kept, out) and (kept.ctypes.data != out.ctypes.data or kept.dtype != out.dtype):

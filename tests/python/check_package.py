@@ -525,7 +525,7 @@ class Models(unittest.TestCase):
         self.assertEqual((second.name, second.cause.kind), ("wrong", "node"))
         self.assertEqual(second.cause.nodes, ["block/norm1/Bias"])
         last = comparison.tensors[-1]
-        self.assertEqual((last.name, list(last.values), list(last.expected)), ("logits", ["right", "wrong"], ["fp32", "bf16"]))
+        self.assertEqual((last.name, list(last.values), list(last.expected)[:2]), ("logits", ["right", "wrong"], ["fp32", "bf16"]))  # then their neighbours
         self.assertTrue(last.values["right"].explained and last.values["wrong"].arithmetics["bf16"].max_abs > 1)
         self.assertIn("right", comparison.summary(100) + comparison._repr_html_())
 
