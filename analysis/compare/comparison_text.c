@@ -73,10 +73,7 @@ static void add_unmatched(const struct ulp_page *page, const struct ulp_compared
         ulp_text_show(&text, "%s'%s'", u ? ", " : "", file->unmatched[u]);
     ulp_text_add(&text, file->unmatched_count > UNMATCHED_SHOWN ? ", ..." : "");
     ulp_text_add(page->out, "  ");
-    if (text.data)
-        ulp_page_wrapped(page, text.data, 2, 2);
-    page->out->failed |= text.failed;
-    ulp_text_free(&text);
+    ulp_page_broken(page, &text, 2, 2);
 }
 
 /* The tensor of the file that comes nearest to its limit. */
@@ -318,10 +315,7 @@ static void add_pair(const struct ulp_page *page, const struct ulp_comparison *c
                       "%s and %s are furthest apart in '%s': rms %.2e, %.2g of the reference's.",
                       comparison->files[other].name, comparison->files[file].name, furthest->name,
                       furthest->values[file].others[other].rms, most);
-    if (text.data)
-        ulp_page_wrapped(page, text.data, 2, 0);
-    page->out->failed |= text.failed;
-    ulp_text_free(&text);
+    ulp_page_broken(page, &text, 2, 0);
 }
 
 /* One product of split-k=auto, in a sentence. */
@@ -355,10 +349,7 @@ static void add_slices(const struct ulp_page *page, const struct ulp_comparison 
     for (size_t i = 0; i < comparison->slice_count && i < ROWS_MAX; i++) {
         struct ulp_text text = {0};
         say_slices(&text, comparison, &comparison->slices[i]);
-        if (text.data)
-            ulp_page_wrapped(page, text.data, 2, 0);
-        page->out->failed |= text.failed;
-        ulp_text_free(&text);
+        ulp_page_broken(page, &text, 2, 0);
     }
     if (comparison->slice_count > ROWS_MAX)
         ulp_text_add(page->out, "  %zu more products are in compare.json (--out)\n",

@@ -28,10 +28,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *do
     struct ulp_text text = {0};
     ulp_doctor_verdict(&text, doctor);
     ulp_text_add(page->out, "%s", colour);
-    ulp_page_wrapped(page, text.data ? text.data : "", 2, 0);
+    ulp_page_broken(page, &text, 2, 0);
     ulp_text_add(page->out, "%s", *colour ? page->off : "");
-    page->out->failed |= text.failed;
-    ulp_text_free(&text);
 }
 
 static void add_cause(const struct ulp_page *page, const struct ulp_doctor_cause *cause, bool first)

@@ -84,12 +84,19 @@ enum ulp_status ulp_overflow_tell(void *meter, size_t node, const struct ulp_hid
                                   bool result, struct ulp_error *error);
 void ulp_overflow_judge_hidden(struct ulp_overflow_node *node);
 
-/* overflow.c: a sample's beginning and end. */
+/* overflow_sample.c: a sample's beginning and end. */
 enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char *name,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error);
 /* An output of the model in the reference: is there anything to judge? */
 enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
                                           const struct ulp_tensor *value, struct ulp_error *error);
+enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
+                                           struct ulp_error *error);
+/* Does the reference itself overflow here? Its infinity may be exact (1 / 0); which of the two, a
+ * reference of more range says. */
+enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
+                                               const struct ulp_step *step,
+                                               struct ulp_error *error);
 enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error);
 
 /* look.c: an output's range with that of one more sample, which fits the format unless one before

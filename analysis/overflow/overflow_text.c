@@ -201,21 +201,6 @@ static bool keeping_helps(const struct ulp_overflow_lane *lane)
     return helps;
 }
 
-/* A page of the same kind, whose text is broken into lines later: names are whole. */
-static struct ulp_page make_inner(struct ulp_text *text)
-{
-    return ulp_page_make(text, 0, false);
-}
-
-static void add_broken(const struct ulp_page *page, struct ulp_text *text, size_t indent,
-                       size_t used)
-{
-    if (text->data)
-        ulp_page_wrapped(page, text->data, indent, used);
-    page->out->failed |= text->failed;
-    ulp_text_free(text);
-}
-
 static size_t count_masked(const struct ulp_overflow_lane *lane)
 {
     size_t count = 0;
@@ -243,7 +228,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_l
     const size_t masked = count_masked(lane);
     const char *s = lane->node_count == 1 ? "" : "s";
     struct ulp_text text = {0};
-    const struct ulp_page inner = make_inner(&text);
+    const struct ulp_page inner = ulp_page_make(&text, 0, false);
     ulp_text_add(page->out, "%s", lane->harmful_count ? page->red : "");
     ulp_text_add(&text, "%s: ", lane->name);
     if (lane->born_count) {
@@ -260,7 +245,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_l
     } else {
         ulp_text_add(&text, "no float is computed");
     }
-    add_broken(page, &text, 6, 0);
+    ulp_page_broken(page, &text, 6, 0);
     if (lane->harmful_count && lane->keep_count &&
         keeping_helps(lane)) { /* on one line however long, to be copied */
         ulp_text_add(page->out, "  %zu node%s in FP32:", lane->keep_count,
@@ -296,7 +281,7 @@ static void add_why(const struct ulp_page *page, const struct ulp_overflow_forec
     const struct ulp_overflow_output *output = find_worst(node);
     const struct ulp_overflow_node *end = find_node(lane, node->effect_node);
     struct ulp_text text = {0};
-    const struct ulp_page inner = make_inner(&text);
+    const struct ulp_page inner = ulp_page_make(&text, 0, false);
     ulp_text_add(&text, "by %s", ulp_overflow_cause_name(output->cause));
     if (output->culprit)
         ulp_text_show(&text, " %s", output->culprit);
@@ -310,7 +295,7 @@ static void add_why(const struct ulp_page *page, const struct ulp_overflow_forec
         add_node(&inner, end, 0);
     }
     ulp_text_add(page->out, "      ");
-    add_broken(page, &text, 8, 6);
+    ulp_page_broken(page, &text, 8, 6);
 }
 
 static int compare_nodes(const void *a, const void *b)
@@ -435,13 +420,13 @@ static void add_absorbed(const struct ulp_page *page, const struct ulp_overflow_
     if (!most)
         return;
     struct ulp_text text = {0};
-    const struct ulp_page inner = make_inner(&text);
+    const struct ulp_page inner = ulp_page_make(&text, 0, false);
     ulp_text_add(&text, "of additions rounded to %s %.1f %% lose their smaller term, most in ",
                  lane->arithmetic.storage.name, 100 * absorbed / additions);
     add_node(&inner, most, 0);
     ulp_text_add(&text, ", %.1f %%", 100 * most->absorbed / most->additions);
     ulp_text_add(page->out, "  ");
-    add_broken(page, &text, 6, 2);
+    ulp_page_broken(page, &text, 6, 2);
 }
 
 static void add_remedies(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
@@ -455,7 +440,7 @@ static void add_remedies(const struct ulp_page *page, const struct ulp_overflow_
                      remedy->nonfinite, remedy->cast_count);
         struct ulp_text what = {0};
         ulp_text_show(&what, "%s", remedy->what);
-        add_broken(page, &what, 47, 47);
+        ulp_page_broken(page, &what, 47, 47);
     }
 }
 

@@ -72,33 +72,11 @@ static void add_qdq_divergence(const struct ulp_page *page, const struct ulp_aud
 /* Text under a title, broken at the width. */
 static void add_wrapped(const struct ulp_page *page, const char *title, const char *text)
 {
-    const size_t indent = strlen(title),
-                 room = (size_t)(page->width ? page->width : ULP_PAGE_WIDTH) - indent;
+    const size_t indent = ulp_page_columns(title, strlen(title));
     struct ulp_text shown = {0};
     ulp_text_show(&shown, "%s", text);
-    if (shown.failed) {
-        page->out->failed = true;
-        return;
-    }
-    const char *at = shown.data, *end = at + shown.length;
-    do {
-        const char *next = at, *cut = NULL; /* the last space in the line's second half */
-        for (size_t columns = 0; next < end && columns < room;) {
-            struct ulp_shown character;
-            const char *after = ulp_show_character(&character, next, end);
-            if ((columns += (size_t)character.columns) > room)
-                break;
-            if (*next == ' ' && columns > room / 2)
-                cut = next;
-            next = after;
-        }
-        if (next == end || *next == ' ' || !cut)
-            cut = next;
-        ulp_text_add(page->out, "%*s%.*s\n", (int)indent, at == shown.data ? title : "",
-                     (int)(cut - at), at);
-        at = cut + (cut < end && *cut == ' ');
-    } while (at < end);
-    ulp_text_free(&shown);
+    ulp_text_add(page->out, "%s", title);
+    ulp_page_broken(page, &shown, indent, indent);
 }
 
 /* The conclusion about one arithmetic, before any table. */

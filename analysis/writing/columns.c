@@ -85,3 +85,11 @@ void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t inde
     }
     ulp_text_add(out, "\n");
 }
+
+void ulp_page_broken(const struct ulp_page *page, struct ulp_text *text, size_t indent, size_t used)
+{
+    if (text->data)
+        ulp_page_wrapped(page, text->data, indent, used);
+    page->out->failed |= text->failed;
+    ulp_text_free(text);
+}

@@ -41,6 +41,9 @@ const char *ulp_page_reach(char text[ULP_FIGURE_BYTES], double largest);
 /* Words of the text in lines that begin `indent` columns in, the first `used` columns on, and the
  * end of the last line. A word longer than a line has one of its own. */
 void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t indent, size_t used);
+/* The same of a text that was made for it, of whole names, which is freed. */
+void ulp_page_broken(const struct ulp_page *page, struct ulp_text *text, size_t indent,
+                     size_t used);
 
 /* tables.c: the graph's outputs; the nodes that introduce most, and those that carry most,
  * of which what only moves a value is one line with what computes it. */

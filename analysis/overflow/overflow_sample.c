@@ -1,0 +1,102 @@
+/* What a forecast asks of each sample before anything is said of it: is there something to judge,
+ * and does the reference itself hold it? */
+#include <math.h>
+
+#include "analysis/measure/judge.h"
+#include "analysis/overflow/meter.h"
+#include "base/error.h"
+
+static const struct ulp_tensor *find_value(const struct ulp_overflow_meter *meter, int slot)
+{
+    const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[slot];
+    return planned->constant ? planned->constant : ulp_overflow_truth(meter, slot);
+}
+
+enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
+                                               const struct ulp_step *step, struct ulp_error *error)
+{
+    bool infinite = false, finite = true;
+    if (meter->forecast.beyond_reference ||
+        meter->forward.plan->lanes[0].storage.carrier == ULP_CARRIER_MPFR)
+        return ULP_OK;
+    for (size_t o = 0; o < step->output_count && !infinite; o++) {
+        const int slot = step->outputs[o];
+        const struct ulp_tensor *value = slot < 0 ? NULL : ulp_overflow_truth(meter, slot);
+        for (size_t i = 0; value && ulp_element_is_float(value->element) && i < value->count; i++)
+            infinite |= isinf(ulp_tensor_get(value, i)) != 0;
+    }
+    for (size_t i = 0; i < step->input_count && infinite && finite; i++)
+        finite =
+            step->inputs[i] < 0 || !ulp_judge_count_nonfinite(find_value(meter, step->inputs[i]));
+    if (!infinite || !finite)
+        return ULP_OK;
+    meter->forecast.beyond_reference = ulp_arena_copy(meter->forecast.memory, step->name);
+    return meter->forecast.beyond_reference ? ULP_OK : ulp_out_of_memory(error);
+}
+
+enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
+                                          const struct ulp_tensor *value, struct ulp_error *error)
+{
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    const enum ulp_crossing_kind kind = ulp_judge_reference(value);
+    return kind == ULP_CROSSED_VALUE ||
+                   ulp_unjudged_add(forecast->memory, &forecast->unjudged,
+                                    (struct ulp_unjudged){.name = name,
+                                                          .sample =
+                                                              forecast->sample_names[meter->sample],
+                                                          .reason = ulp_judge_reason(kind)})
+               ? ULP_OK
+               : ulp_out_of_memory(error);
+}
+
+enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
+                                           struct ulp_error *error)
+{
+    const struct ulp_block *block = meter->forward.plan->main;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < block->output_count && status == ULP_OK; o++)
+        if (ulp_block_computes(block, block->outputs[o]))
+            status = ulp_overflow_judge_output(meter, block->slots[block->outputs[o]].name,
+                                               find_value(meter, block->outputs[o]), error);
+    return status;
+}
+
+static bool computes_output(const struct ulp_block *block)
+{
+    for (size_t o = 0; o < block->output_count; o++)
+        if (ulp_block_computes(block, block->outputs[o]))
+            return true;
+    return false;
+}
+
+enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char *name,
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
+                       &meter->sample_capacity, sizeof *forecast->sample_names) ||
+        !(forecast->sample_names[forecast->sample_count] = ulp_arena_copy(forecast->memory, name)))
+        return ulp_out_of_memory(error);
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        meter->lanes[l].ratio = 0;
+    meter->sample = forecast->sample_count++;
+    const bool added =
+        ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
+        (computes_output(meter->forward.plan->main) || forecast->sample_count > 1 ||
+         ulp_unjudged_add(forecast->memory, &forecast->unjudged,
+                          (struct ulp_unjudged){.reason =
+                                                    ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
+    return added ? ULP_OK : ulp_out_of_memory(error);
+}
+
+enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error)
+{
+    for (size_t l = 0; l < meter->forecast.lane_count; l++) {
+        struct ulp_overflow_course *lane = &meter->lanes[l];
+        if (!ulp_plan_grow(meter->memory, &lane->ratios, meter->sample, &lane->ratio_capacity,
+                           sizeof *lane->ratios))
+            return ulp_out_of_memory(error);
+        lane->ratios[meter->sample] = lane->ratio;
+    }
+    return ULP_OK;
+}
