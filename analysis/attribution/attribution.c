@@ -1,123 +1,16 @@
 /* Shares of the nodes in the error of the outputs: doc/attribution.md. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/audit_shares.h"
-#include "base/memory/budget.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/memory/scratch.h"
 #include "run/pass/backward.h"
 
 static const char no_error[] = "the outputs equal the reference's",
-                  no_output[] = "no float output of the graph is computed",
                   no_memory[] =
                       "going back through the graph needs more memory: raise --max-memory";
-
-static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
-{
-    const size_t slots = attributor->plan->main->slot_count + 1,
-                 nodes = attributor->plan->node_count + 1, groups = attributor->target_count + 1;
-    struct ulp_arena *memory = attributor->memory;
-    lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
-    lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
-    lane->differences = ulp_arena_take(memory, slots, sizeof *lane->differences);
-    lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
-    lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
-    lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
-    lane->owed = ulp_arena_take(memory, nodes, sizeof *lane->owed);
-    lane->decided = ulp_arena_take(memory, nodes, sizeof *lane->decided);
-    lane->sums = ulp_arena_take(memory, groups, sizeof *lane->sums);
-    for (size_t g = 0; g < groups && lane->sums; g++)
-        if (!(lane->sums[g].nodes = ulp_arena_take(memory, nodes, sizeof *lane->sums->nodes)))
-            return false;
-    return lane->values && lane->kept && lane->differences && lane->errors && lane->norms &&
-           lane->introduced && lane->owed && lane->decided && lane->sums;
-}
-
-enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
-                                      int thread_count, struct ulp_attributor **out,
-                                      struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
-    struct ulp_attributor *attributor = calloc(1, sizeof *attributor);
-    *out = NULL;
-    if (!attributor)
-        return ulp_out_of_memory(error);
-    attributor->plan = plan;
-    attributor->budget = budget;
-    attributor->file = -1;
-    enum ulp_status status = ulp_pool_create(&attributor->pool, thread_count, error);
-    if (status == ULP_OK)
-        ulp_pool_set_root(attributor->pool, budget);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&attributor->memory, budget, error);
-    if (status == ULP_OK)
-        status = ulp_attribution_targets(attributor, output, error);
-    const size_t lanes = plan->lane_count - 1;
-    if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
-                                                                 sizeof *attributor->lanes)))
-        status = ulp_out_of_memory(error);
-    for (size_t l = 0; l < lanes && status == ULP_OK; l++)
-        if (prepare_lane(attributor, &attributor->lanes[l]))
-            attributor->lane_count++;
-        else
-            status = ulp_out_of_memory(error);
-    ulp_attribution_limit(attributor);
-    if (status == ULP_OK)
-        *out = attributor;
-    else
-        ulp_attributor_free(attributor);
-    return status;
-}
-
-enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
-                                      const struct ulp_tensor_set *inputs, struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    for (size_t l = 0; l < attributor->lane_count; l++) {
-        ulp_attribution_drop(attributor, &attributor->lanes[l]);
-        attributor->lanes[l].reason = attributor->target_count ? NULL : no_output;
-        attributor->lanes[l].nonfinite = false;
-    }
-    attributor->kept_bytes = 0;
-    attributor->file_end = 0;
-    attributor->inputs = inputs;
-    return ulp_attribution_inputs(attributor, inputs, error);
-}
-
-void ulp_attributor_free(struct ulp_attributor *attributor)
-{
-    if (!attributor)
-        return;
-    for (size_t l = 0; l < attributor->lane_count; l++)
-        ulp_attribution_drop(attributor, &attributor->lanes[l]);
-    ulp_arena_free(attributor->memory);
-    ulp_pool_free(attributor->pool);
-    ulp_scratch_close(attributor->file);
-    free(attributor);
-}
-
-enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
-                                     struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
-    return attributor->folder ? ULP_OK : ulp_out_of_memory(error);
-}
-
-struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
-{
-    return (struct ulp_observer){.context = attributor, .node_done = ulp_attribution_collect};
-}
-
-/* ---- the sweep ---- */
 
 /* The step's values into memory, for the sweep. */
 static void close_step(void *context, const struct ulp_step *step)
@@ -442,18 +335,6 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         add_courses(lane, courses, groups);
     ulp_arena_free(arena);
     return status;
-}
-
-void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
-{
-    attributor->verify_count = count;
-}
-
-void ulp_attributor_causes(struct ulp_attributor *attributor)
-{
-    attributor->causes = true;
-    attributor->each =
-        !attributor->output && !attributor->difference && attributor->target_count > 1;
 }
 
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
