@@ -157,6 +157,9 @@ bool ulp_lint_moves(struct ulp_lint_place place);
 /* Would an engine hold a value of the type in FP16? As it is declared; of a model without FP16 and
  * BF16 every FP32 value, because it may be converted. */
 bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type);
+/* Does the node scale a product of two computed values down, which nothing else reads, by a
+ * constant (its input *constant)? (rules_half.c) */
+bool ulp_lint_scales_late(struct ulp_lint_place place, int *constant);
 /* The epsilon that the node adds, or bounds by, in FP16 (rules_half.c). */
 bool ulp_lint_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, double *out);
 /* Whether the node is part of an operator that is written out (rules_idiom.c). */

@@ -156,6 +156,31 @@ static void replace_log(struct fixing *f, struct ulp_lint_place place)
         softmax.node->name);
 }
 
+/* (q @ k) * c becomes (q * c) @ k: the product's node scales, the scale's multiplies. */
+static void move_scale(struct fixing *f, struct ulp_lint_place place)
+{
+    int constant;
+    if (!ulp_lint_scales_late(place, &constant))
+        return;
+    const struct ulp_lint_place product = ulp_lint_source(place, (size_t)(1 - constant));
+    const struct ulp_tensor *scale =
+        ulp_lint_constant(place.graph, ulp_lint_input(place, (size_t)constant));
+    if (product.graph != place.graph || !scale || scale->rank > 1)
+        return;
+    const struct ulp_edit first = {.node = product.node,
+                                   .op = place.node->op_type,
+                                   .inputs = {ulp_lint_input(product, 0),
+                                              ulp_lint_input(place, (size_t)constant)},
+                                   .input_count = 2},
+                          second = {.node = place.node,
+                                    .op = "MatMul",
+                                    .inputs = {ulp_lint_output(product, 0),
+                                               ulp_lint_input(product, 1)},
+                                    .input_count = 2};
+    add(f, &first, "scale-after-product", product, true, "scales the first factor now");
+    add(f, &second, "scale-after-product", place, true, "is the product now");
+}
+
 static const struct ulp_tensor *change_constant(struct fixing *f, const struct ulp_tensor *from,
                                                 double (*change)(double))
 {
@@ -241,6 +266,7 @@ static enum ulp_status fix(struct fixing *f, const char *path, struct ulp_error 
         if (n == 0)
             ulp_lint_in_idiom(lint, place); /* finds them */
         replace_log(f, place);
+        move_scale(f, place);
     }
     replace_idioms(f);
     for (size_t v = 0; v < main->graph->value_count; v++)

@@ -96,6 +96,35 @@ void ulp_lint_square(struct ulp_lint *lint, struct ulp_lint_place place)
                      ulp_lint_source(place, 0).node->name);
 }
 
+bool ulp_lint_scales_late(struct ulp_lint_place place, int *constant)
+{
+    double factor = 0;
+    const bool divides = ulp_lint_is(place, "Div");
+    if (!divides && !ulp_lint_is(place, "Mul"))
+        return false;
+    for (*constant = 1; *constant >= 0; --*constant)
+        if (ulp_lint_scalar(place.graph, ulp_lint_input(place, (size_t)*constant), &factor))
+            break;
+    if (*constant < 0 || (divides && *constant == 0) || factor == 0)
+        return false;
+    const struct ulp_lint_place product = ulp_lint_source(place, (size_t)(1 - *constant)),
+                                reader = ulp_lint_is(product, "MatMul")
+                                             ? ulp_lint_only_reader(product)
+                                             : (struct ulp_lint_place){0};
+    return fabs(divides ? 1 / factor : factor) < 1 && reader.node == place.node &&
+           !ulp_lint_constant(product.graph, ulp_lint_input(product, 0)) &&
+           !ulp_lint_constant(product.graph, ulp_lint_input(product, 1));
+}
+
+void ulp_lint_late_scale(struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    int constant;
+    if (ulp_lint_scales_late(place, &constant) &&
+        ulp_lint_in_half(lint, ulp_lint_type(place.graph, ulp_lint_output(place, 0))))
+        ulp_lint_add(lint, place, NULL, "scales the product '%s', which is stored before",
+                     ulp_lint_source(place, (size_t)(1 - constant)).node->name);
+}
+
 void ulp_lint_log_softmax(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_output(place, 0));

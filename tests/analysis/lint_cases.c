@@ -289,6 +289,22 @@ const struct lint_case lint_cases[] = {
      .found = "(float16[2] x) => (float16[2] y) { [n] y = Exp(x) }",
      .clean = "(float16[2] x) => (float16[2] y) { m = ReduceMax<axes=[0]>(x) d = Sub(x, m) [n] y = "
               "Exp(d) }"},
+    {.rule = "scale-after-product",
+     .opset = 17,
+     .count = 1,
+     .says = "n: scales the product 'p', which is stored before",
+     .found = "(float[2,2] q, float[2,2] k) => (float[2,2] y) <float c = {0.125}> { [p] p = "
+              "MatMul(q, k) [n] y = Mul(c, p) }",
+     .clean = "(float[2,2] q, float[2,2] k) => (float[2,2] y, float[2,2] p) <float c = {0.125}> { "
+              "[p] p = MatMul(q, k) [n] y = Mul(c, p) }"},
+    {.rule = "scale-after-product",
+     .opset = 17,
+     .count = 1,
+     .says = "n: scales the product 'p', which is stored before",
+     .found = "(float[2,2] q, float[2,2] k) => (float[2,2] y) <float c = {8}> { [p] p = MatMul(q, "
+              "k) [n] y = Div(p, c) }",
+     .clean = "(float[2,2] q, float[2,2] k) => (float[2,2] y) <float c = {8}> { [p] p = MatMul(q, "
+              "k) [n] y = Div(c, p) }"},
     {.rule = "log-of-softmax",
      .opset = 17,
      .count = 1,

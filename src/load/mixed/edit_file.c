@@ -119,6 +119,27 @@ static enum ulp_status drop_initializers(struct editing *e, const struct ulp_gra
     return ULP_OK;
 }
 
+/* What is declared of results that another operator gives now: their shapes may be others. */
+static void drop_declarations(struct editing *e, const struct ulp_graph *graph)
+{
+    Ulp__GraphProto *proto = e->mixed.proto->graph;
+    size_t count = 0;
+    for (size_t i = 0; i < proto->n_value_info; i++) {
+        bool given = false;
+        for (size_t k = 0; k < e->count; k++)
+            for (size_t o = 0; e->edits[k].node && o < e->edits[k].node->output_count; o++) {
+                const int value = e->edits[k].node->outputs[o];
+                given |= value >= 0 &&
+                         mixed_is_text(proto->value_info[i]->name, graph->values[value].name);
+            }
+        if (given)
+            ulp_unpack_free(&e->mixed.loader.unpacker, proto->value_info[i]);
+        else
+            proto->value_info[count++] = proto->value_info[i];
+    }
+    proto->n_value_info = count;
+}
+
 /* ---- edits ---- */
 
 static enum ulp_status set_attributes(struct mixed *mixed, Ulp__NodeProto *proto,
@@ -206,6 +227,7 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
     for (size_t i = 0; i < e->count && status == ULP_OK; i++)
         status = e->edits[i].node ? edit_node(mixed, graph, &e->edits[i], error)
                                   : edit_constant(mixed, graph, &e->edits[i], error);
+    drop_declarations(e, graph);
     if (status == ULP_OK)
         status = drop_nodes(e, graph, error);
     if (status == ULP_OK)
