@@ -18,6 +18,7 @@ include analysis/extract/local.mk
 include analysis/doctor/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
+include analysis/scales/local.mk
 include analysis/html/local.mk
 include analysis/quick/local.mk
 include analysis/study/local.mk

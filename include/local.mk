@@ -26,6 +26,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/overflow.h \
 	include/ulpscope/engine.h \
 	include/ulpscope/extract.h \
+	include/ulpscope/scales.h \
 	include/ulpscope/doctor.h \
 	include/ulpscope/verdict.h \
 	include/ulpscope/prove.h \

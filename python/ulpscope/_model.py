@@ -17,7 +17,7 @@ from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress, ProgressOption, make_progress
-from ._results import Audit, Comparison, LintResult, Overflow, Proof, Search, Study, Tolerance
+from ._results import Audit, Comparison, LintResult, Overflow, Proof, Scales, Search, Study, Tolerance
 from ._shared import models
 
 Inputs = Mapping[str, Any]
@@ -396,6 +396,15 @@ class Model:
         result = Owner(d.ulp_lint_result(), "ulp_lint_free")
         call("ulp_lint_run", self._model, byref(d.ulp_lint_options()), byref(result.value))
         return LintResult.take(result)
+
+    def scales(
+        self, inputs: Inputs, arithmetic: ArithmeticName = "bf16,factor=nvfp4", *, nodes: int = 0, choices: bool = True, threads: int = 0
+    ) -> Scales:
+        """What the arithmetic's formats with scales do to each factor of products, and what other choices gain, each by a run."""
+        sample, result = self._set(inputs), Owner(d.ulp_scales(), "ulp_scales_free")
+        options = d.ulp_scales_options(arithmetic=find_arithmetic(arithmetic).struct, nodes=nodes, no_choices=not choices, thread_count=threads)
+        call("ulp_scales_run", self._model, byref(sample.value), byref(options), byref(result.value))
+        return Scales.take(result)
 
     def tolerance(
         self,

@@ -135,6 +135,12 @@ class LintResult(records.LintResult, OneFile):
         return text("ulp_lint_text", byref(self._owner.value), 0, width, c_bool(False))
 
 
+class Scales(records.Scales, OneFile):
+    """What formats with scales do to the factors of products."""
+
+    _text, _write, _file = "ulp_scales_text", "ulp_scales_write_json", "scales.json"
+
+
 class Tolerance(records.Tolerance, OneFile):
     """What tolerance an arithmetic can meet."""
 

@@ -36,6 +36,7 @@ ulpscope_SOURCES += %D%/command/command_show.c
 ulpscope_SOURCES += %D%/command/example.c
 ulpscope_SOURCES += %D%/command/example.h
 ulpscope_SOURCES += %D%/command/command_study.c
+ulpscope_SOURCES += %D%/command/command_scales.c
 ulpscope_SOURCES += %D%/command/command_tolerance.c
 ulpscope_SOURCES += %D%/option/option_arguments.c
 ulpscope_SOURCES += %D%/option/common.c

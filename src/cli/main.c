@@ -38,6 +38,8 @@ static const struct {
     {"engine", command_engine,
      "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed"},
     {"extract", command_extract, "write a part of a model with exact outputs, for a bug report"},
+    {"scales", command_scales,
+     "say what a format with scales does to each factor of products, and what helps"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
     {"study", command_study,
      "sweep bits, rounding or orders: how the error follows them, and what is enough"},

@@ -36,6 +36,10 @@ struct ulp_probe {
     enum ulp_status (*give)(void *context, size_t node, const struct ulp_tensor *const *inputs,
                             size_t input_count, const struct ulp_tensor *outputs,
                             struct ulp_error *error);
+    /* called for each product of floats before it is computed, and alone where `tell` is NULL;
+     * NULL: not wanted */
+    enum ulp_status (*factors)(void *context, size_t node, const struct ulp_contraction *problem,
+                               struct ulp_error *error);
     void *context;
     struct ulp_format format;
     struct ulp_budget *budget;

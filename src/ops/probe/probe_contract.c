@@ -157,6 +157,11 @@ enum ulp_status ulp_probe_contract(const struct ulp_call *call,
         !ulp_element_is_float(problem->b.tensor->element) || !problem->batch_count || !problem->m ||
         !problem->n || !problem->k || problem->out->element != ULP_ELEMENT_F64)
         return ULP_OK;
+    if (probe->factors) {
+        const enum ulp_status looked = probe->factors(probe->context, probe->node, problem, error);
+        if (looked != ULP_OK || !probe->tell)
+            return looked;
+    }
     hidden.count = problem->batch_count * problem->m * problem->n;
     look_at_additions(&hidden, probe, problem);
     enum ulp_status status = take_magnitudes(call, problem->a.tensor, &a, &most_a, error);

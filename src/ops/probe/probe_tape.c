@@ -315,7 +315,7 @@ enum ulp_status ulp_probe_tape(const struct ulp_call *call, const struct ulp_tap
 {
     const size_t count = (size_t)run->tape->instruction_count;
     struct looking looking = {.call = call, .run = run};
-    if (!run->rows->row_count || !run->rows->row_length || !has_floats(run))
+    if (!call->probe->tell || !run->rows->row_count || !run->rows->row_length || !has_floats(run))
         return ULP_OK;
     bool *wanted = ulp_arena_take(call->scratch, count + 1, sizeof *wanted);
     looking.result = ulp_arena_take(call->scratch, count + 1, sizeof *looking.result);

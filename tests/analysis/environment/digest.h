@@ -44,6 +44,7 @@ void digest_doctor(struct digest *digest);
 void digest_plan(struct digest *digest);
 void digest_bits(struct digest *digest);
 void digest_proof(struct digest *digest);
+void digest_scales(struct digest *digest);
 void digest_tolerance(struct digest *digest);
 void digest_study(struct digest *digest);
 /* engines.c */

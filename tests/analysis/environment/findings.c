@@ -171,6 +171,24 @@ void digest_proof(struct digest *digest)
     ulp_plan_free(plan);
 }
 
+void digest_scales(struct digest *digest)
+{
+    struct ulp_scales scales;
+    size_t told = 0;
+    char *text;
+    const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
+    struct ulp_scales_options options = {.nodes = 1, .thread_count = 1, .progress = &observer};
+    CALL(ulp_arithmetic_find("bf16,factor=nvfp4", &options.arithmetic, e));
+    CALL(ulp_scales_run(model, &inputs, &options, &scales, e));
+    scales.seconds = 0;
+    CALL(ulp_scales_text(&scales, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    CALL(ulp_scales_write_json(&scales, test_folder("scales.json"), e));
+    add_file(digest, test_folder("scales.json"));
+    free(text);
+    ulp_scales_free(&scales);
+}
+
 void digest_tolerance(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];

@@ -421,6 +421,7 @@ const struct subject subjects[] = {
     {"the bits", digest_bits},
     {"engines", digest_engine},
     {"the proof", digest_proof},
+    {"scales", digest_scales},
     {"the tolerance", digest_tolerance},
     {"the fit", digest_fit},
     {"the study", digest_study},

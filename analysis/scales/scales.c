@@ -1,0 +1,305 @@
+/* ulp_scales_run: the reference's values once through the graph, each product's factors looked at
+ * as they are rounded; then other choices, run side by side. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/scales/scales.h"
+#include "base/error.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
+#include "number/format/scaling.h"
+#include "number/function/math.h"
+#include "ops/probe.h"
+#include "run/pass/forward.h"
+#include "run/plan/plan.h"
+
+struct looking {
+    struct ulp_scales *out;
+    const struct ulp_scales_options *options;
+    struct ulp_forward forward;
+    struct ulp_probe probe;
+    const struct ulp_step *step;
+    const struct ulp_tensor *const *inputs; /* as the step's call has them */
+    struct ulp_scales_sums *sums;           /* of out->tensors */
+    size_t capacity, sum_capacity;
+};
+
+static double decibels(double signal, double error)
+{
+    return error > 0 ? 10 * ulp_math_log2(signal / error) / ulp_math_log2(10) : INFINITY;
+}
+
+/* Which input of the step the factor lies in; -1: the node makes it. */
+static ptrdiff_t find_input(const struct looking *looking, const struct ulp_tensor *factor)
+{
+    const char *data = factor->data;
+    for (size_t i = 0; i < looking->step->own_input_count; i++) {
+        const struct ulp_tensor *in = looking->inputs[i];
+        if (in && in->data && data >= (const char *)in->data &&
+            data < (const char *)in->data + in->count * in->element_bytes)
+            return (ptrdiff_t)i;
+    }
+    return -1;
+}
+
+static char *copy(const struct looking *looking, const char *text)
+{
+    return ulp_arena_copy(looking->out->memory, text);
+}
+
+/* The tensor of that name at this step, which is new at the first of its products. */
+static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char *name,
+                                             const struct ulp_scaling *scaling, bool weight,
+                                             struct ulp_scales_sums **sums)
+{
+    struct ulp_scales *out = looking->out;
+    for (size_t t = out->tensor_count; t-- > 0;)
+        if (strcmp(out->tensors[t].name, name) == 0 &&
+            strcmp(out->tensors[t].node, looking->step->name) == 0) {
+            *sums = &looking->sums[t];
+            return &out->tensors[t];
+        }
+    if (!ulp_plan_grow(out->memory, &out->tensors, out->tensor_count, &looking->capacity,
+                       sizeof *out->tensors) ||
+        !ulp_plan_grow(out->memory, &looking->sums, out->tensor_count, &looking->sum_capacity,
+                       sizeof *looking->sums))
+        return NULL;
+    struct ulp_scaled_tensor *tensor = &out->tensors[out->tensor_count];
+    *sums = &looking->sums[out->tensor_count];
+    **sums = (struct ulp_scales_sums){0};
+    *tensor = (struct ulp_scaled_tensor){.name = copy(looking, name),
+                                         .node = copy(looking, looking->step->name),
+                                         .op = copy(looking, looking->step->bound.node->op_type),
+                                         .format = copy(looking, scaling->name),
+                                         .weight = weight,
+                                         .format_bits = ulp_math_log2(scaling->element.max_finite) -
+                                                        (scaling->element.emin -
+                                                         scaling->element.precision + 1)};
+    if (!tensor->name || !tensor->node || !tensor->op || !tensor->format)
+        return NULL;
+    out->tensor_count++;
+    return tensor;
+}
+
+static void add_tensor(struct ulp_scaled_tensor *all, const struct ulp_scaled_tensor *one)
+{
+    const bool outlier = one->outlier_ratio > all->outlier_ratio,
+               worst = one->worst_part > all->worst_part;
+    all->elements += one->elements;
+    all->blocks += one->blocks;
+    all->nonfinite += one->nonfinite;
+    all->zeros += one->zeros;
+    all->clipped += one->clipped;
+    all->range_bits = ulp_math_max(all->range_bits, one->range_bits);
+    all->range_bits_most = ulp_math_max(all->range_bits_most, one->range_bits_most);
+    if (worst) {
+        all->worst_line = one->worst_line;
+        all->worst_k = one->worst_k;
+        all->worst_part = one->worst_part;
+    }
+    if (outlier) {
+        all->outlier = one->outlier;
+        all->outlier_is_line = one->outlier_is_line;
+        all->outlier_ratio = one->outlier_ratio;
+        all->outlier_gain_db = one->outlier_gain_db;
+    }
+}
+
+static enum ulp_status look_at_factors(void *context, size_t node,
+                                       const struct ulp_contraction *problem,
+                                       struct ulp_error *error)
+{
+    struct looking *looking = context;
+    const struct ulp_arithmetic *arithmetic = &looking->options->arithmetic;
+    enum ulp_status status = ULP_OK;
+    (void)node;
+    ptrdiff_t inputs[2] = {find_input(looking, problem->a.tensor),
+                           find_input(looking, problem->b.tensor)};
+    struct ulp_contraction own = *problem;
+    own.weights = 0;
+    for (int side = 0; side < 2; side++)
+        if (inputs[side] >= 0 && ulp_is_weight(&looking->step->bound, (size_t)inputs[side]) &&
+            looking->forward.plan->main->slots[looking->step->inputs[inputs[side]]].constant)
+            own.weights |= 1U << side;
+    for (int side = 0; side < 2 && status == ULP_OK; side++) {
+        const struct ulp_scaling *scaling = ulp_scaled_choose(arithmetic, &own, side);
+        const bool weight = own.weights >> side & 1;
+        struct ulp_scaled_tensor one = {0};
+        struct ulp_scales_sums *sums;
+        if (!scaling->name[0] || (arithmetic->weights.name[0] && !weight))
+            continue;
+        const char *name =
+            inputs[side] >= 0
+                ? looking->forward.plan->main->slots[looking->step->inputs[inputs[side]]].name
+            : side ? "second factor"
+                   : "first factor";
+        struct ulp_scaled_tensor *all = find_tensor(looking, name, scaling, weight, &sums);
+        if (!all)
+            return ulp_out_of_memory(error);
+        status =
+            ulp_scales_measure(scaling, &own, side, looking->forward.budget, &one, sums, error);
+        if (status == ULP_OK)
+            add_tensor(all, &one);
+    }
+    return status;
+}
+
+static enum ulp_status look_at_step(struct looking *looking, const struct ulp_step *step,
+                                    struct ulp_error *error)
+{
+    struct ulp_forward *forward = &looking->forward;
+    struct ulp_forward_inputs rounded = {0}, widened = {0};
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, forward->budget, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
+    if (!results)
+        status = ulp_out_of_memory(error);
+    if (status == ULP_OK && step->bound.op->work == ULP_WORK_CONTRACTION) {
+        status = ulp_forward_rounded(forward, 1, step, arena, &rounded, error);
+        if (status == ULP_OK)
+            status =
+                ulp_forward_widened(forward, 1, step, rounded.at, NULL, arena, &widened, error);
+        looking->step = step;
+        looking->inputs = widened.at;
+        forward->wide.probe = &looking->probe;
+        if (status == ULP_OK)
+            status = ulp_step_run(step, &forward->wide, widened.at, results, error);
+        forward->wide.probe = NULL;
+        for (size_t o = 0; o < step->output_count; o++)
+            ulp_tensor_free(&results[o]);
+        ulp_forward_inputs_free(&widened);
+        ulp_forward_inputs_free(&rounded);
+    }
+    if (status == ULP_OK)
+        status = ulp_forward_step(forward, step, arena, error);
+    ulp_forward_drop(forward, step);
+    ulp_arena_free(arena);
+    return status;
+}
+
+static bool is_cancelled(const struct ulp_observer *progress)
+{
+    if (!progress || !progress->cancelled)
+        return false;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const bool cancelled = progress->cancelled(progress->context);
+    ulp_environment_resume(paused);
+    return cancelled;
+}
+
+static enum ulp_status look_at_all(struct looking *looking, const struct ulp_tensor_set *inputs,
+                                   struct ulp_error *error)
+{
+    const struct ulp_observer *progress = looking->options->progress;
+    const struct ulp_block *block = looking->forward.plan->main;
+    enum ulp_status status = ulp_forward_begin(&looking->forward, inputs, error);
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        if (is_cancelled(progress))
+            status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'",
+                              block->steps[s].name);
+        else if (!block->steps[s].folded)
+            status = look_at_step(looking, &block->steps[s], error);
+    }
+    ulp_forward_end(&looking->forward);
+    return status;
+}
+
+/* ---- the result ---- */
+
+static int by_error(const void *a, const void *b)
+{
+    const struct ulp_scaled_tensor *x = a, *y = b;
+    if ((x->nonfinite > 0) != (y->nonfinite > 0))
+        return x->nonfinite ? -1 : 1;
+    if (x->product_db != y->product_db)
+        return x->product_db < y->product_db ? -1 : 1;
+    const int nodes = strcmp(x->node, y->node);
+    return nodes ? nodes : strcmp(x->name, y->name);
+}
+
+static void finish(struct looking *looking)
+{
+    struct ulp_scales *out = looking->out;
+    for (size_t t = 0; t < out->tensor_count; t++) {
+        struct ulp_scaled_tensor *tensor = &out->tensors[t];
+        const struct ulp_scales_sums *sums = &looking->sums[t];
+        tensor->sqnr_db = decibels(sums->signal, sums->error);
+        tensor->product_db = decibels(sums->product_signal, sums->product_error);
+        if (!(sums->error > 0))
+            continue;
+        tensor->worst_part /= sums->error;
+        tensor->clipping = sums->clipping / sums->error;
+        const double rest = 1 - tensor->clipping;
+        tensor->scaling = ulp_math_min(
+            ulp_math_max((sums->error - sums->exact) / sums->error - tensor->clipping, 0), rest);
+        tensor->rounding = rest - tensor->scaling;
+    }
+    qsort(out->tensors, out->tensor_count, sizeof *out->tensors, by_error);
+}
+
+static enum ulp_status run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                           const struct ulp_scales_options *options, struct ulp_scales *out,
+                           struct ulp_error *error)
+{
+    struct ulp_arithmetic lanes[2] = {{.as_declared = false}, options->arithmetic};
+    const struct ulp_plan_options plan_options = {.inputs = inputs};
+    struct looking looking = {.out = out, .options = options};
+    struct ulp_plan *plan = NULL;
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("fp64", &lanes[0], error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_forward_open(&looking.forward, plan, options->thread_count, error);
+    looking.probe = (struct ulp_probe){.factors = look_at_factors,
+                                       .context = &looking,
+                                       .budget = looking.forward.budget};
+    if (status == ULP_OK) {
+        out->model_path = copy(&looking, ulp_model_path(model));
+        out->arithmetic = copy(&looking, options->arithmetic.name);
+        status = out->model_path && out->arithmetic ? look_at_all(&looking, inputs, error)
+                                                    : ulp_out_of_memory(error);
+    }
+    ulp_forward_close(&looking.forward);
+    ulp_plan_free(plan);
+    if (status != ULP_OK)
+        return status;
+    if (!out->tensor_count)
+        return ulp_fail(error, ULP_ERROR_LIMIT,
+                        "no product in the main graph takes %s: nothing to look at",
+                        options->arithmetic.name);
+    finish(&looking);
+    return ulp_scales_choose(model, inputs, options, out, error);
+}
+
+enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                               const struct ulp_scales_options *options, struct ulp_scales *out,
+                               struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const double started = ulp_seconds_now();
+    *out = (struct ulp_scales){0};
+    if (!ulp_scaling_is_used(&options->arithmetic))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s has no format with scales: give factor= or weights=, as "
+                        "bf16,factor=nvfp4 (doc/scales.md)",
+                        options->arithmetic.name);
+    const enum ulp_status status = run(model, inputs, options, out, error);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_scales_free(out);
+    return status;
+}
+
+void ulp_scales_free(struct ulp_scales *scales)
+{
+    if (!scales)
+        return;
+    ulp_arena_free(scales->memory);
+    *scales = (struct ulp_scales){0};
+}

@@ -1,0 +1,27 @@
+/* Formats with scales in the making (ulpscope/scales.h). */
+#ifndef ULP_ANALYSIS_SCALES_H
+#define ULP_ANALYSIS_SCALES_H
+
+#include <ulpscope/scales.h>
+
+#include "base/memory/alloc.h"
+#include "kernels/operand/scaled.h"
+
+/* Sums over the elements of one factor, which several products of a node may add to. */
+struct ulp_scales_sums {
+    double signal, error, clipping, exact; /* exact: error with scales that are not rounded */
+    double product_signal, product_error;
+};
+
+/* scales_factor.c: one factor of one product into *out and *sums. */
+enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
+                                   const struct ulp_contraction *problem, int side,
+                                   struct ulp_budget *budget, struct ulp_scaled_tensor *out,
+                                   struct ulp_scales_sums *sums, struct ulp_error *error);
+/* scales_choices.c: out->choices and sqnr_db. */
+enum ulp_status ulp_scales_choose(const struct ulp_model *model,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_scales_options *options, struct ulp_scales *out,
+                                  struct ulp_error *error);
+
+#endif

@@ -1,0 +1,207 @@
+/* What other rules, formats and nodes left out would gain: each a lane of one run. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/audit.h>
+
+#include "analysis/scales/scales.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/text/text.h"
+#include "number/format/scaling.h"
+#include "number/function/math.h"
+#include "run/plan/plan.h"
+
+#define CHOICES_MAX 24
+#define NODES_DEFAULT 3
+
+/* One thing changed; what is refused, or changes nothing, is no choice. */
+static const char *const parts[] = {
+    "scale=floor",    "scale=up",       "scale=even",       "scale=largest",
+    "scale=four-six", "factor=nvfp4",   "factor=mxfp4",     "factor=mxfp6",
+    "factor=mxfp8",   "factor=fp8-row", "factor=fp8-1x128", "factor=fp8-tensor",
+    "weights=nvfp4",  "weights=mxfp4",  "weights=mxfp8",    "unit=none",
+};
+
+struct choosing {
+    struct ulp_scales *out;
+    const struct ulp_scales_options *options;
+    struct ulp_arithmetic *lanes; /* the reference, the one asked about, and the choices */
+    struct ulp_keeps *keeps;
+    struct ulp_keep *items;            /* of keeps */
+    struct ulp_scales_choice *choices; /* by lane */
+    size_t count;
+    const struct ulp_plan *plan;
+};
+
+static bool is_there(const struct choosing *c, const struct ulp_arithmetic *arithmetic)
+{
+    for (size_t l = 1; l < c->count; l++)
+        if (!c->keeps[l].count && strcmp(c->lanes[l].name, arithmetic->name) == 0)
+            return true;
+    return false;
+}
+
+static bool add_lane(struct choosing *c, const struct ulp_arithmetic *arithmetic, const char *words)
+{
+    struct ulp_scales_choice *choice = &c->choices[c->count];
+    choice->words = ulp_arena_copy(c->out->memory, words);
+    choice->arithmetic = ulp_arena_copy(c->out->memory, arithmetic->name);
+    c->lanes[c->count++] = *arithmetic;
+    return choice->words && choice->arithmetic;
+}
+
+/* Of the other word of a format with scales nothing is left, and of its rule. */
+static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *asked = &c->options->arithmetic;
+    const char *kind = asked->weights.name[0] ? "factor=" : "weights=";
+    bool whole = true;
+    for (size_t p = 0; p < sizeof parts / sizeof *parts && whole; p++) {
+        struct ulp_arithmetic changed;
+        struct ulp_error ignored;
+        if (strncmp(parts[p], kind, strlen(kind)) == 0 || c->count > CHOICES_MAX ||
+            ulp_arithmetic_change(&changed, asked, parts[p], &ignored) != ULP_OK ||
+            is_there(c, &changed))
+            continue;
+        whole = add_lane(c, &changed, parts[p]);
+    }
+    return whole ? ULP_OK : ulp_out_of_memory(error);
+}
+
+/* The nodes of the largest errors, one at a time: in MXFP8, and in the storage's own format. */
+static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
+{
+    const struct ulp_scales *out = c->out;
+    const size_t wanted = c->options->nodes ? c->options->nodes : NODES_DEFAULT;
+    const char *const storage = c->options->arithmetic.storage.name;
+    char mx[48];
+    snprintf(mx, sizeof mx, "%s,factor=mxfp8", storage);
+    const char *const names[] = {storage, mx};
+    enum ulp_status status = ULP_OK;
+    size_t taken = 0;
+    for (size_t t = 0; t < out->tensor_count && taken < wanted && status == ULP_OK; t++) {
+        bool known = false;
+        for (size_t before = 0; before < t; before++)
+            known |= strcmp(out->tensors[before].node, out->tensors[t].node) == 0;
+        taken += !known;
+        for (size_t n = 0; n < 2 && !known && c->count <= CHOICES_MAX && status == ULP_OK; n++) {
+            struct ulp_text words = {0}, keep = {0};
+            struct ulp_keep *item = &c->items[c->count];
+            status = ulp_arithmetic_find(names[n], &item->arithmetic, error);
+            ulp_text_add(&keep, "%s=%s", out->tensors[t].node, names[n]);
+            ulp_text_add(&words, "--keep '%s'", keep.data ? keep.data : "");
+            item->pattern = out->tensors[t].node;
+            c->keeps[c->count] = (struct ulp_keeps){.count = 1, .items = item};
+            c->choices[c->count].keep = ulp_arena_copy(out->memory, keep.data ? keep.data : "");
+            if (status == ULP_OK && (words.failed || keep.failed || !c->choices[c->count].keep ||
+                                     !add_lane(c, &c->options->arithmetic, words.data)))
+                status = ulp_out_of_memory(error);
+            ulp_text_free(&words);
+            ulp_text_free(&keep);
+        }
+    }
+    return status;
+}
+
+/* Every lane's outputs beside the reference's. */
+static enum ulp_status measure_node(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    const struct choosing *c = context;
+    const struct ulp_block *block = c->plan->main;
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < event->output_count; o++) {
+        const struct ulp_tensor *truth = event->values[o].entire;
+        bool is_output = false;
+        for (size_t g = 0; g < block->output_count; g++)
+            is_output |= strcmp(block->slots[block->outputs[g]].name, event->output_names[o]) == 0;
+        for (size_t l = 1; l < c->count && is_output && truth && status == ULP_OK; l++) {
+            const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
+            struct ulp_metrics metrics;
+            if (!value || !ulp_tensor_same_shape(value, truth) || !ulp_type_is_float(truth->type))
+                continue;
+            status = ulp_metrics_measure(value, truth, &c->lanes[l].storage, &metrics, error);
+            const double db = metrics.nonfinite ? -INFINITY
+                              : metrics.count   ? metrics.sqnr_db
+                                                : INFINITY;
+            c->choices[l].sqnr_db = ulp_math_min(c->choices[l].sqnr_db, db);
+        }
+    }
+    return status;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct ulp_scales_choice *x = a, *y = b;
+    if (x->sqnr_db != y->sqnr_db)
+        return x->sqnr_db > y->sqnr_db ? -1 : 1;
+    return strcmp(x->words, y->words);
+}
+
+static enum ulp_status run_all(struct choosing *c, const struct ulp_model *model,
+                               const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    const struct ulp_plan_options plan_options = {.inputs = inputs, .keeps = c->keeps};
+    const struct ulp_run_options run = {.thread_count = c->options->thread_count};
+    struct ulp_plan *plan = NULL;
+    for (size_t l = 0; l < c->count; l++)
+        c->choices[l].sqnr_db = INFINITY;
+    enum ulp_status status =
+        ulp_plan_create(model, c->lanes, c->count, &plan_options, &plan, error);
+    c->plan = plan;
+    if (status == ULP_OK) {
+        const struct ulp_observer observers[] = {
+            {.context = c, .node_done = measure_node},
+            {.context = c->options->progress ? c->options->progress->context : NULL,
+             .cancelled = c->options->progress ? c->options->progress->cancelled : NULL}};
+        status = ulp_plan_run(plan, inputs, &run, observers, c->options->progress ? 2 : 1, NULL,
+                              NULL, error);
+    }
+    ulp_plan_free(plan);
+    return status;
+}
+
+enum ulp_status ulp_scales_choose(const struct ulp_model *model,
+                                  const struct ulp_tensor_set *inputs,
+                                  const struct ulp_scales_options *options, struct ulp_scales *out,
+                                  struct ulp_error *error)
+{
+    const size_t room = CHOICES_MAX + 3;
+    struct choosing c = {.out = out, .options = options};
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, ulp_model_budget(model), error);
+    if (status != ULP_OK)
+        return status;
+    c.lanes = ulp_arena_take(arena, room, sizeof *c.lanes);
+    c.keeps = ulp_arena_take(arena, room, sizeof *c.keeps);
+    c.items = ulp_arena_take(arena, room, sizeof *c.items);
+    c.choices = ulp_arena_take(out->memory, room, sizeof *c.choices);
+    if (!c.lanes || !c.keeps || !c.items || !c.choices)
+        status = ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("fp64", &c.lanes[0], error);
+    c.count = 1;
+    if (status == ULP_OK && !add_lane(&c, &options->arithmetic, "as asked"))
+        status = ulp_out_of_memory(error);
+    if (status == ULP_OK && !options->no_choices)
+        status = add_parts(&c, error);
+    if (status == ULP_OK && !options->no_choices)
+        status = add_nodes(&c, error);
+    if (status == ULP_OK)
+        status = run_all(&c, model, inputs, error);
+    if (status == ULP_OK) {
+        out->sqnr_db = c.choices[1].sqnr_db;
+        out->choices = c.choices + 2;
+        out->choice_count = c.count - 2;
+        for (size_t i = 0; i < out->choice_count; i++)
+            out->choices[i].gain_db = out->choices[i].sqnr_db - out->sqnr_db;
+        qsort(out->choices, out->choice_count, sizeof *out->choices, by_gain);
+    }
+    ulp_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,285 @@
+/* What a format with scales does to one factor: doc/scales.md says how blocks lie. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/scales/scales.h"
+#include "base/error.h"
+#include "number/format/scaling.h"
+#include "number/function/math.h"
+#include "number/round/round.h"
+
+struct measuring {
+    const struct ulp_scaling *scaling;
+    const struct ulp_factor *factor;
+    const struct ulp_contraction *problem;
+    struct ulp_scaled scaled;
+    size_t block;   /* places that share a scale */
+    double *lines;  /* largest magnitude of each line, and then of each place along k */
+    double *others; /* the other factor's squares, [group][k] */
+    size_t skipped_k, skipped_line; /* left out of sums; SIZE_MAX: none */
+};
+
+static double value_at(const struct ulp_factor *factor, size_t group, size_t line, size_t k)
+{
+    const int64_t at = (factor->batch_offset ? factor->batch_offset[group] : 0) +
+                       factor->line_offset[line] + factor->k_offset[k];
+    return factor->tensor->element == ULP_ELEMENT_F64
+               ? (double)(float)((const double *)factor->tensor->data)[at]
+               : (double)((const float *)factor->tensor->data)[at];
+}
+
+/* The block of an element, and the element as it is multiplied. */
+struct place {
+    size_t block; /* of all */
+    double scale; /* with the tensor's */
+    float element;
+};
+static struct place find_place(const struct measuring *m, size_t group, size_t line, size_t k)
+{
+    const struct ulp_scaled *s = &m->scaled;
+    const size_t row = group * s->line_count + line, at = (size_t)s->k_offset[k],
+                 block = row * s->block_count + (m->block ? at / m->block : 0);
+    return (struct place){block, (double)s->scale[block] * (double)s->tensor_scale,
+                          ((const float *)s->elements.data)[row * s->stride + at]};
+}
+
+/* x rounded with the scale that is not rounded itself. */
+static double round_exactly(const struct ulp_scaling *scaling, double x, double scale)
+{
+    float element = scale > 0 ? (float)(x / scale) : 0;
+    ulp_round_floats(&scaling->element, ULP_ROUND_NEAREST_EVEN, &element, 1, 0, 0, 0);
+    return (double)element * scale;
+}
+
+static bool is_clipped(const struct ulp_scaling *scaling, double x, double scale)
+{
+    const struct ulp_format *element = &scaling->element;
+    const double half = ldexp(1, element->emax - element->precision);
+    return fabs(x) > (element->max_finite + half) * scale;
+}
+
+/* ---- blocks ---- */
+
+struct block {
+    double largest, smallest, error;
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void add_element(const struct measuring *m, size_t group, size_t line, size_t k,
+                        struct block *blocks, struct ulp_scaled_tensor *out,
+                        struct ulp_scales_sums *sums)
+{
+    const double x = value_at(m->factor, group, line, k), size = fabs(x);
+    const struct place place = find_place(m, group, line, k);
+    const double d = (double)place.element * place.scale - x;
+    struct block *block = &blocks[place.block];
+    if (!isfinite(d)) {
+        out->nonfinite++;
+        return;
+    }
+    out->zeros += x != 0 && place.element == 0;
+    const bool clipped = is_clipped(m->scaling, x, place.scale);
+    out->clipped += clipped;
+    sums->signal += x * x;
+    sums->error += d * d;
+    sums->clipping += clipped ? d * d : 0;
+    const double other = m->others[group * m->problem->k + k];
+    sums->product_signal += x * x * other;
+    sums->product_error += d * d * other;
+    block->error += d * d;
+    block->largest = ulp_math_max(block->largest, size);
+    if (size > 0)
+        block->smallest = block->smallest > 0 ? ulp_math_min(block->smallest, size) : size;
+    m->lines[line] = ulp_math_max(m->lines[line], size);
+    m->lines[m->scaled.line_count + k] = ulp_math_max(m->lines[m->scaled.line_count + k], size);
+}
+
+/* A scale of all lines, or of several, is that of the largest of them. */
+static double share_largest(const struct measuring *m, const struct block *blocks, size_t block)
+{
+    const size_t lines = m->scaled.line_count, per_line = m->scaled.block_count,
+                 tile = m->scaling->k + m->scaling->lines == 0 ? lines : (size_t)m->scaling->lines;
+    const size_t line = block / per_line % lines, group = block / per_line / lines;
+    double largest = 0;
+    if (tile <= 1)
+        return blocks[block].largest;
+    for (size_t l = line / tile * tile; l < line / tile * tile + tile && l < lines; l++)
+        largest = ulp_math_max(largest,
+                               blocks[(group * lines + l) * per_line + block % per_line].largest);
+    return largest;
+}
+
+static void look_at_blocks(const struct measuring *m, const struct block *blocks, double *ranges,
+                           struct ulp_scaled_tensor *out)
+{
+    size_t count = 0, worst = 0;
+    for (size_t b = 0; b < out->blocks; b++) {
+        worst = blocks[b].error > blocks[worst].error ? b : worst;
+        if (blocks[b].smallest > 0)
+            ranges[count++] = ulp_math_log2(blocks[b].largest / blocks[b].smallest);
+    }
+    qsort(ranges, count, sizeof *ranges, by_size);
+    out->range_bits = count ? ranges[count / 2] : 0;
+    out->range_bits_most = count ? ranges[count - 1] : 0;
+    out->worst_line = worst / m->scaled.block_count % m->scaled.line_count;
+    for (size_t k = 0; m->block && k < m->problem->k; k++)
+        if ((size_t)m->scaled.k_offset[k] / m->block == worst % m->scaled.block_count) {
+            out->worst_k = k;
+            break;
+        }
+    out->worst_part = blocks[worst].error;
+}
+
+/* ---- the outlier ---- */
+
+static double find_ratio(const double *sizes, size_t count, double *sorted, size_t *which)
+{
+    *which = 0;
+    for (size_t i = 0; i < count; i++) {
+        *which = sizes[i] > sizes[*which] ? i : *which;
+        sorted[i] = sizes[i];
+    }
+    qsort(sorted, count, sizeof *sorted, by_size);
+    return count > 2 && sorted[count / 2] > 0 ? sizes[*which] / sorted[count / 2] : 0;
+}
+
+/* The squared error of all elements but those left out. */
+static double sum_error(const struct measuring *m, const struct ulp_scaled *scaled)
+{
+    struct measuring own = *m;
+    double sum = 0;
+    own.scaled = *scaled;
+    for (size_t g = 0; g < scaled->group_count; g++)
+        for (size_t l = 0; l < scaled->line_count; l++)
+            for (size_t k = 0; k < m->problem->k; k++) {
+                const struct place place = find_place(&own, g, l, k);
+                const double d = (double)place.element * place.scale - value_at(m->factor, g, l, k);
+                sum += k == m->skipped_k || l == m->skipped_line || !isfinite(d) ? 0 : d * d;
+            }
+    return sum;
+}
+
+/* How much less the others' error is where the outlier is zero. */
+static enum ulp_status weigh_outlier(struct measuring *m, int side, struct ulp_budget *budget,
+                                     struct ulp_scaled_tensor *out, struct ulp_error *error)
+{
+    struct ulp_contraction without = *m->problem;
+    struct ulp_factor *factor = side ? &without.b : &without.a;
+    struct ulp_scaled scaled = {0};
+    struct ulp_tensor copy;
+    enum ulp_status status = ulp_tensor_copy(&copy, factor->tensor, budget, error);
+    if (status != ULP_OK)
+        return status;
+    *(out->outlier_is_line ? &m->skipped_line : &m->skipped_k) = out->outlier;
+    const double before = sum_error(m, &m->scaled);
+    for (size_t g = 0; g < m->scaled.group_count; g++)
+        for (size_t i = 0; i < (out->outlier_is_line ? m->problem->k : m->scaled.line_count); i++) {
+            const size_t line = out->outlier_is_line ? out->outlier : i,
+                         k = out->outlier_is_line ? i : out->outlier;
+            const int64_t at = (factor->batch_offset ? factor->batch_offset[g] : 0) +
+                               factor->line_offset[line] + factor->k_offset[k];
+            if (copy.element == ULP_ELEMENT_F64)
+                ((double *)copy.data)[at] = 0;
+            else
+                ((float *)copy.data)[at] = 0;
+        }
+    factor->tensor = &copy;
+    status =
+        ulp_scaled_make(&scaled, m->scaling, &without, side, ULP_ROUND_NEAREST_EVEN, NULL, error);
+    if (status == ULP_OK) {
+        const double after = sum_error(m, &scaled);
+        out->outlier_gain_db =
+            before > 0 && after > 0 ? 10 * ulp_math_log2(before / after) / ulp_math_log2(10) : 0;
+    }
+    ulp_scaled_free(&scaled);
+    ulp_tensor_free(&copy);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+/* Squares of the other factor's elements by place along k: of a batch, or of all for a factor that
+ * they share. */
+static void sum_others(const struct measuring *m, int side)
+{
+    const struct ulp_contraction *p = m->problem;
+    const struct ulp_factor *other = side ? &p->a : &p->b;
+    const size_t lines = side ? p->m : p->n;
+    for (size_t g = 0; g < p->batch_count; g++) {
+        double *sums = m->others + (m->scaled.group_count > 1 ? g * p->k : 0);
+        for (size_t l = 0; l < lines; l++)
+            for (size_t k = 0; k < p->k; k++) {
+                const double x = value_at(other, g, l, k);
+                sums[k] += isfinite(x) ? x * x : 0;
+            }
+    }
+}
+
+static enum ulp_status look(struct measuring *m, int side, struct ulp_arena *arena,
+                            struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
+                            struct ulp_error *error)
+{
+    const struct ulp_scaled *s = &m->scaled;
+    const size_t depth = m->problem->k, count = s->line_count + depth;
+    out->blocks = s->group_count * s->line_count * s->block_count;
+    out->elements = s->group_count * s->line_count * depth;
+    struct block *blocks = ulp_arena_take(arena, out->blocks + 1, sizeof *blocks);
+    double *ranges = ulp_arena_take(arena, out->blocks + 1, sizeof *ranges),
+           *sorted = ulp_arena_take(arena, count + 1, sizeof *sorted);
+    m->lines = ulp_arena_take(arena, count + 1, sizeof *m->lines);
+    m->others = ulp_arena_take(arena, s->group_count * depth + 1, sizeof *m->others);
+    if (!m->others || !blocks || !ranges || !sorted || !m->lines)
+        return ulp_out_of_memory(error);
+    sum_others(m, side);
+    for (size_t g = 0; g < s->group_count; g++)
+        for (size_t l = 0; l < s->line_count; l++)
+            for (size_t k = 0; k < depth; k++)
+                add_element(m, g, l, k, blocks, out, sums);
+    for (size_t g = 0; g < s->group_count; g++)
+        for (size_t l = 0; l < s->line_count; l++)
+            for (size_t k = 0; k < depth; k++) {
+                const double x = value_at(m->factor, g, l, k),
+                             scale = share_largest(m, blocks, find_place(m, g, l, k).block) /
+                                     m->scaling->element.max_finite,
+                             d = round_exactly(m->scaling, x, scale) - x;
+                sums->exact += isfinite(d) ? d * d : 0;
+            }
+    look_at_blocks(m, blocks, ranges, out);
+    size_t line, k;
+    const double of_lines = find_ratio(m->lines, s->line_count, sorted, &line),
+                 of_k = find_ratio(m->lines + s->line_count, depth, sorted, &k);
+    out->outlier_is_line = of_lines > of_k;
+    out->outlier = out->outlier_is_line ? line : k;
+    out->outlier_ratio = ulp_math_max(of_lines, of_k);
+    return out->outlier_ratio >= 4 ? weigh_outlier(m, side, ulp_arena_budget(arena), out, error)
+                                   : ULP_OK;
+}
+
+enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
+                                   const struct ulp_contraction *problem, int side,
+                                   struct ulp_budget *budget, struct ulp_scaled_tensor *out,
+                                   struct ulp_scales_sums *sums, struct ulp_error *error)
+{
+    struct measuring m = {.scaling = scaling,
+                          .factor = side ? &problem->b : &problem->a,
+                          .problem = problem,
+                          .block = (size_t)scaling->k,
+                          .skipped_k = SIZE_MAX,
+                          .skipped_line = SIZE_MAX};
+    struct ulp_arena *arena;
+    enum ulp_status status = ulp_arena_create(&arena, budget, error);
+    if (status == ULP_OK)
+        status =
+            ulp_scaled_make(&m.scaled, scaling, problem, side, ULP_ROUND_NEAREST_EVEN, NULL, error);
+    if (status == ULP_OK)
+        status = look(&m, side, arena, out, sums, error);
+    ulp_scaled_free(&m.scaled);
+    ulp_arena_free(arena);
+    return status;
+}

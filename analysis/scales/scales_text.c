@@ -1,0 +1,134 @@
+/* What formats with scales do, as text and JSON. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <ulpscope/scales.h>
+
+#include "analysis/writing/columns.h"
+#include "analysis/audit/audit_json.h"
+#include "analysis/writing/json_value.h"
+#include "analysis/writing/structs.h"
+#include "base/error.h"
+#include "base/machine/environment.h"
+#include "base/text/text.h"
+
+#define TENSORS_SHOWN 12
+#define CHOICES_SHOWN 8
+#define NAME_AT 84 /* columns before the name in the table */
+/* A channel that costs the others less is not worth a sentence. */
+#define OUTLIER_DB 1
+
+static double percent(size_t part, size_t all)
+{
+    return all ? 100 * (double)part / (double)all : 0;
+}
+
+/* The tensor whose rounding is worst, and why. */
+static void add_worst(struct ulp_text *out, const struct ulp_scaled_tensor *t)
+{
+    ulp_text_show(out, "The worst is '%s' of %s (%s): ", t->name, t->node, t->op);
+    if (t->nonfinite) {
+        ulp_text_add(out, "%zu of %zu elements are not finite, or share a block with one.",
+                     t->nonfinite, t->elements);
+        return;
+    }
+    ulp_text_add(
+        out,
+        "its %s leaves the products %.1f dB, by the rounding of elements %.0f %%, of scales "
+        "%.0f %%, by clipping %.0f %%. ",
+        t->format, t->product_db, 100 * t->rounding, 100 * t->scaling, 100 * t->clipping);
+    ulp_text_add(out,
+                 "%.2g %% of its values become zero; half of its blocks span more than %.1f bits, "
+                 "of which the format has %.1f. ",
+                 percent(t->zeros, t->elements), t->range_bits, t->format_bits);
+    if (t->outlier_gain_db >= OUTLIER_DB)
+        ulp_text_add(out,
+                     "%s %zu is to blame: it is %.3g times as large as the median, and without it "
+                     "the others are %.1f dB more exact.",
+                     t->outlier_is_line ? (t->weight ? "Output channel" : "Row (token)")
+                                        : "Channel",
+                     t->outlier, t->outlier_ratio, t->outlier_gain_db);
+}
+
+/* What helps, as a run has shown. */
+static void add_best(struct ulp_text *out, const struct ulp_scales *scales)
+{
+    const struct ulp_scales_choice *best = scales->choices;
+    if (!scales->choice_count)
+        return;
+    if (!(best->gain_db > 0.5))
+        ulp_text_add(out, " None of %zu other choices gains half a dB.", scales->choice_count);
+    else
+        ulp_text_show(out, " Most gains %s: %.1f dB (%+.1f).", best->words, best->sqnr_db,
+                      best->gain_db);
+}
+
+static void add_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s: outputs have %.1f dB. ", scales->arithmetic, scales->sqnr_db);
+    add_worst(&text, &scales->tensors[0]);
+    add_best(&text, scales);
+    if (text.data)
+        ulp_page_wrapped(page, text.data, 2, 0);
+    page->out->failed |= text.failed;
+    ulp_text_free(&text);
+}
+
+static void add_tensors(const struct ulp_page *page, const struct ulp_scales *scales)
+{
+    struct ulp_text *out = page->out;
+    ulp_text_add(out, "\n%s%8s%8s%8s%8s%7s%7s%7s%7s%7s%9s  %s%s\n", page->dim, "dB", "own dB",
+                 "zero %", "clip %", "elem", "scale", "clip", "bits", "of", "outlier",
+                 "factor (node)", page->off);
+    for (size_t i = 0; i < scales->tensor_count && i < TENSORS_SHOWN; i++) {
+        const struct ulp_scaled_tensor *t = &scales->tensors[i];
+        ulp_text_add(out, "%8.1f%8.1f%8.2g%8.2g%6.0f%%%6.0f%%%6.0f%%%7.1f%7.1f%8.3gx  ",
+                     t->product_db, t->sqnr_db, percent(t->zeros, t->elements),
+                     percent(t->clipped, t->elements), 100 * t->rounding, 100 * t->scaling,
+                     100 * t->clipping, t->range_bits, t->format_bits, t->outlier_ratio);
+        ulp_page_name(page, t->name, NAME_AT);
+        ulp_text_show(out, " (%s)\n", t->node);
+    }
+    if (scales->tensor_count > TENSORS_SHOWN)
+        ulp_text_add(out, "  %zu more are more exact (all: --json)\n",
+                     scales->tensor_count - TENSORS_SHOWN);
+}
+
+static void add_choices(const struct ulp_page *page, const struct ulp_scales *scales)
+{
+    struct ulp_text *out = page->out;
+    if (!scales->choice_count)
+        return;
+    ulp_text_add(out, "\n%s%10s%8s  other choices, each run%s\n", page->dim, "dB", "gain",
+                 page->off);
+    for (size_t i = 0; i < scales->choice_count && i < CHOICES_SHOWN; i++)
+        ulp_text_show(out, "%10.1f%+8.1f  %s\n", scales->choices[i].sqnr_db,
+                      scales->choices[i].gain_db, scales->choices[i].words);
+}
+
+enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour, char **out,
+                                struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    add_verdict(&page, scales);
+    add_tensors(&page, scales);
+    add_choices(&page, scales);
+    return ulp_page_take(&text, out, error);
+}
+
+enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_scales_text(scales, 0, false, &text, &ignored);
+    return ulp_json_write(ulp_json_document(&ulp_struct_scales, scales, &ulp_json_plain,
+                                            ulp_json_paragraph(text)),
+                          path, error);
+}

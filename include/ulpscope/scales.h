@@ -1,0 +1,91 @@
+/* What formats with scales do to the factors of products, tensor by tensor: what becomes zero or is
+ * clipped, what range blocks have, whose fault the error is, and what other formats, rules and
+ * nodes left out would gain, each by a run. doc/scales.md states the formats. */
+#ifndef ULPSCOPE_SCALES_H
+#define ULPSCOPE_SCALES_H
+
+#include <ulpscope/run.h>
+
+/* One factor of a node's products, as the exact values' rounding to storage is rounded to elements
+ * with scales; of a node that multiplies several times, all together. */
+struct ulp_scaled_tensor {
+    char *
+        name; /* of the value; of one that the node makes itself: "first factor", "second factor" */
+    char *node, *op;
+    char *format; /* "nvfp4" */
+    bool weight;  /* a constant */
+    size_t elements, blocks;
+    size_t nonfinite; /* elements that are NaN or infinite, or become so with their block */
+    size_t zeros;     /* of elements that are not zero: they become zero */
+    size_t clipped;   /* beyond the elements' largest number times the scale */
+    /* of the products where this factor alone is rounded, its errors being independent: by place
+     * along k, of its squares and squared errors times those of the other factor; +infinity: none
+     */
+    double product_db;
+    double sqnr_db; /* of its elements: sum of squares over sum of squared errors */
+    /* parts of the squared error, which add up to 1 (0: there is none): of elements beyond the
+     * largest; what an exact scale (the block's largest over the elements' largest number) would
+     * not have; and the rounding of elements to their few bits */
+    double clipping, scaling, rounding;
+    /* log2 of a block's largest over its smallest magnitude that is not zero: the median and the
+     * most of all blocks; and of the elements' largest over their least number */
+    double range_bits, range_bits_most, format_bits;
+    /* the block with the largest squared error: its line, its first place along k, and its part of
+     * the tensor's squared error */
+    size_t worst_line, worst_k;
+    double worst_part;
+    /* the place along k (a channel of what is multiplied; of lines, a token or an output channel)
+     * whose largest magnitude is the most times the median of all: that ratio, and how much less
+     * the others' error is without it */
+    size_t outlier;
+    bool outlier_is_line;
+    double outlier_ratio, outlier_gain_db;
+};
+
+/* Another choice, run: what it makes of the outputs. */
+struct ulp_scales_choice {
+    char *words; /* "scale=up", "factor=mxfp8", "--keep 'NODE=bf16'" */
+    char *
+        arithmetic; /* what to give with --arith; of a node left out the one that was asked about */
+    char *keep;     /* what to give with --keep; NULL: nothing */
+    double sqnr_db; /* the least of all outputs; -infinity: one is not finite */
+    double gain_db;
+};
+
+struct ulp_scales {
+    char *model_path;
+    char *arithmetic;
+    double sqnr_db; /* of the outputs, the least */
+    size_t tensor_count;
+    struct ulp_scaled_tensor *tensors; /* the least product_db first */
+    size_t choice_count;
+    struct ulp_scales_choice *choices; /* the most exact first */
+    double seconds;
+    struct ulp_arena *memory; /* private: holds the rest */
+};
+
+/* Initialise with zeros; arithmetic must be set, with scales. */
+struct ulp_scales_options {
+    size_t size; /* ULP_OPTIONS */
+    struct ulp_arithmetic arithmetic;
+    size_t nodes;                        /* how many to leave out, one at a time; 0: 3 */
+    bool no_choices;                     /* tensors alone */
+    int thread_count;                    /* 0: all processors */
+    const struct ulp_observer *progress; /* `cancelled` is asked before each node */
+};
+
+/* Free *out with ulp_scales_free. */
+ULP_API enum ulp_status ulp_scales_run(const struct ulp_model *model,
+                                       const struct ulp_tensor_set *inputs,
+                                       const struct ulp_scales_options *options,
+                                       struct ulp_scales *out, struct ulp_error *error);
+ULP_API void ulp_scales_free(struct ulp_scales *scales);
+/* The result as text: the verdict first. Free *out with free(); width and colour as in
+ * ulp_report_text. */
+ULP_API enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour,
+                                        char **out, struct ulp_error *error);
+/* Write it as JSON (schema: doc/scales.md). */
+ULP_API enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
+                                              struct ulp_error *error);
+
+#endif
