@@ -9,6 +9,7 @@
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/part.h"
 #include "analysis/audit/place.h"
+#include "analysis/measure/judged.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 
@@ -82,6 +83,7 @@ static enum ulp_status add_output(struct ulp_auditor *auditor, size_t l,
     for (int v = 0; v < ULP_VIEW_COUNT; v++)
         round.views[v] = *ulp_view_get(from, v);
     output->unpaired |= from->unpaired;
+    ulp_judged_add(&output->judged, &from->judged);
     enum ulp_status status = add_divergence(&auditor->audit, output, from->divergence, error);
     if (status == ULP_OK)
         status = ulp_auditor_add_round(auditor, output, &auditor->sampled[l][node->index][o],

@@ -192,8 +192,8 @@ static void count_pairs(struct ulp_audit *audit)
 }
 
 /* The figures of a value of the main graph; NULL: no node computes it. */
-static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane,
-                                                  const struct ulp_block *block, int slot)
+static struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane,
+                                            const struct ulp_block *block, int slot)
 {
     const struct ulp_step *step = ulp_block_producer(block, slot);
     for (size_t i = 0, o = 0; step && i < step->output_count; o += step->outputs[i++] >= 0)
@@ -212,9 +212,11 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
     if (!lane->outputs.outputs)
         return ulp_out_of_memory(error);
     for (size_t i = 0; i < count; i++) {
-        const struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
+        struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
         if (!from)
             continue;
+        if (!ulp_audit_grade(audit, from))
+            return ulp_out_of_memory(error);
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
         *to = *from;
         if (!(to->name = copy_text(audit, ulp_model_output(plan->model, i).name)))

@@ -5,9 +5,17 @@
 
 /* clang-format off */
 
+static const char *word_grade(int value)
+{
+    return ulp_grade_name((enum ulp_grade)value);
+}
 static const char *word_share_cause(int value)
 {
     return ulp_share_cause_name((enum ulp_share_cause)value, NULL, NULL);
+}
+static const char *word_task(int value)
+{
+    return ulp_task_name((enum ulp_task)value);
 }
 static const char *word_type(int value)
 {
@@ -155,6 +163,33 @@ static const struct ulp_field range[] = {
 const struct ulp_struct ulp_struct_range = {
     "ulp_range", sizeof(struct ulp_range), range, sizeof range / sizeof *range};
 
+static const struct ulp_field judged[] = {
+    {.name = "task", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_judged, task), .word = word_task, .words = 10},
+    {.name = "grade", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_judged, grade), .word = word_grade, .words = 4, .whole = true},
+    {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_judged, text), .whole = true},
+    {.name = "sqnr_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, sqnr_db), .whole = true},
+    {.name = "rows", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, rows)},
+    {.name = "columns", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, columns)},
+    {.name = "channels", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, channels)},
+    {.name = "elements", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, elements)},
+    {.name = "top1_flips", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, top1_flips)},
+    {.name = "top1_clear", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, top1_clear)},
+    {.name = "top1_margin", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, top1_margin)},
+    {.name = "top5_changes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, top5_changes)},
+    {.name = "logprob", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, logprob)},
+    {.name = "kl", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, kl)},
+    {.name = "iou", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, iou)},
+    {.name = "row_cosine", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, row_cosine)},
+    {.name = "mask_flips", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, mask_flips)},
+    {.name = "score_shift", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, score_shift)},
+    {.name = "differing", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, differing)},
+    {.name = "constant_rows", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, constant_rows)},
+    {.name = "constant_columns", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, constant_columns)},
+    {.name = "constant_channels", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, constant_channels)},
+};
+const struct ulp_struct ulp_struct_judged = {
+    "ulp_judged", sizeof(struct ulp_judged), judged, sizeof judged / sizeof *judged};
+
 static const struct ulp_field vacant[] = {
     {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_vacant, count)},
     {.name = "sample", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_vacant, sample)},
@@ -177,6 +212,7 @@ static const struct ulp_field audit_output[] = {
     {.name = "range", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_output, range), .type = &ulp_struct_range},
     {.name = "worst_sample", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_output, worst_sample), .whole = true},
     {.name = "unpaired", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_audit_output, unpaired)},
+    {.name = "judged", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_output, judged), .type = &ulp_struct_judged},
     {.name = "vacant", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_output, vacant), .type = &ulp_struct_vacant, .whole = true},
 };
 const struct ulp_struct ulp_struct_audit_output = {

@@ -1,63 +1,149 @@
-/* Judging an arithmetic by its worst output (ulpscope/verdict.h). */
+/* Judging outputs and arithmetics (ulpscope/verdict.h). */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/verdict.h>
 
+#include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "tensor/tensor.h"
 
-const char *ulp_grade_name(enum ulp_grade grade)
+/* ---- of one sample ---- */
+
+/* Hands its first input's values on. */
+static bool hands_on(const struct ulp_step *step)
 {
-    static const char *const names[] = {"fine", "borderline", "broken", "not judged"};
-    return names[grade];
+    static const char *const ops[] = {"Identity",  "Reshape", "Flatten",  "Squeeze",
+                                      "Unsqueeze", "Cast",    "Transpose"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        is |= strcmp(step->bound.op->name, ops[i]) == 0;
+    return is;
 }
 
-/* Of any output: an error of 1 and of 10 % of its rms. */
-#define FINE_DB "40"
-#define BROKEN_DB "20"
-
-/* The crossing of this lane, or of an input; count 0: the limit is met. */
-static enum ulp_status find_crossing(const struct ulp_audit *audit,
-                                     const struct ulp_audit_lane *lane, const char *limit,
-                                     bool allow, struct ulp_crossing *out, bool *found,
-                                     struct ulp_error *error)
+/* Which output of the graph it is, and the operator that computes it; -1: none. */
+static ptrdiff_t find_graph_output(const struct ulp_plan *plan, const struct ulp_event *event,
+                                   size_t o, const char **op)
 {
-    struct ulp_crossing_list list;
-    const enum ulp_status status = ulp_audit_check(audit, limit, allow, &list, error);
-    *found = false;
-    if (status != ULP_OK)
-        return status;
-    for (size_t c = list.count; c-- > 0;)
-        if (!list.items[c].arithmetic || strcmp(list.items[c].arithmetic, lane->name) == 0) {
-            *out = list.items[c];
-            *found = true;
-        }
-    free(list.items);
-    return ULP_OK;
+    const struct ulp_block *block = plan->main;
+    for (size_t i = 0; i < block->output_count; i++) {
+        const struct ulp_step *step = ulp_block_producer(block, block->outputs[i]);
+        if (!step || step->number != event->index ||
+            strcmp(block->slots[block->outputs[i]].name, event->output_names[o]) != 0)
+            continue;
+        while (step && hands_on(step) && ulp_block_producer(block, step->inputs[0]))
+            step = ulp_block_producer(block, step->inputs[0]);
+        *op = step->bound.op->name;
+        return (ptrdiff_t)i;
+    }
+    return -1;
 }
 
-static void say(struct ulp_text *text, const struct ulp_crossing *crossing)
+enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                  size_t lane, size_t o, bool amounts, struct ulp_error *error)
 {
-    const bool input = crossing->kind == ULP_CROSSED_INPUT;
-    if (crossing->kind == ULP_CROSSED_VALUE)
-        ulp_text_show(text, "output %s is at %.1f dB", crossing->output, crossing->value);
-    else if (crossing->kind == ULP_CROSSED_NONFINITE)
-        ulp_text_show(text, "%.0f element%s of output %s %s not finite", crossing->value,
-                      crossing->value == 1 ? "" : "s", crossing->output,
-                      crossing->value == 1 ? "is" : "are");
-    else if (crossing->output)
-        ulp_text_show(text, "%s %s %s", input ? "input" : "output", crossing->output,
-                      ulp_judge_reason(crossing->kind));
-    else
-        ulp_text_add(text, "%s", ulp_judge_reason(crossing->kind));
+    const struct ulp_tensor *own = event->values[o].entire,
+                            *value = event->values[(lane + 1) * event->output_count + o].entire,
+                            *truth = auditor->truth
+                                         ? ulp_truth_find(auditor->truth, event->output_names[o],
+                                                          event->execution, own)
+                                         : own;
+    struct ulp_audit_output *output = &auditor->audit.lanes[lane].nodes[event->index].outputs[o];
+    const char *op;
+    const ptrdiff_t index = find_graph_output(auditor->plan, event, o, &op);
+    struct ulp_judged judged;
+    if (index < 0 || !value || !truth || value->rank != truth->rank ||
+        memcmp(value->dims, truth->dims, (size_t)value->rank * sizeof *value->dims) != 0)
+        return ULP_OK;
+    const enum ulp_task task =
+        auditor->task
+            ? auditor->task
+            : ulp_task_recognise(truth, ulp_model_output(auditor->plan->model, (size_t)index).name,
+                                 op);
+    const enum ulp_status status =
+        ulp_judged_measure(value, truth, task, amounts || event->quantizes,
+                           ulp_model_budget(auditor->plan->model), &judged, error);
+    if (status == ULP_OK)
+        ulp_judged_add(&output->judged, &judged);
+    return status;
 }
 
-static enum ulp_grade judge_kind(enum ulp_crossing_kind kind)
+/* ---- of all samples ---- */
+
+/* Beside the rules: what is no number, has another shape, or has nothing to compare. */
+static enum ulp_grade grade_kind(const struct ulp_audit_output *output, struct ulp_text *text)
 {
-    return kind == ULP_CROSSED_NONFINITE || kind == ULP_CROSSED_DIVERGED ? ULP_GRADE_BROKEN
-                                                                         : ULP_GRADE_NOT;
+    const struct ulp_metrics *entire = ulp_view_limit_get(output, ULP_VIEW_ENTIRE);
+    const enum ulp_crossing_kind kind =
+        output->unpaired ? ULP_CROSSED_UNPAIRED : ulp_judge_metrics(entire);
+    if (kind == ULP_CROSSED_NONFINITE) {
+        ulp_text_add(text, "%zu element%s not finite where the reference is", entire->nonfinite,
+                     entire->nonfinite == 1 ? " is" : "s are");
+        return ULP_GRADE_BROKEN;
+    }
+    if (output->divergence && output->divergence->reshaped) {
+        ulp_text_add(text, "its shape is another");
+        return ULP_GRADE_BROKEN;
+    }
+    if (kind != ULP_CROSSED_VALUE && kind != ULP_CROSSED_DIVERGED) {
+        ulp_text_add(text, "%s", ulp_judge_reason(kind));
+        return ULP_GRADE_NOT;
+    }
+    return ULP_GRADE_FINE;
+}
+
+bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *output)
+{
+    struct ulp_judged *judged = &output->judged;
+    struct ulp_text text = {0};
+    judged->sqnr_db = ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db;
+    if (isnan(judged->sqnr_db)) /* of a sample in which there is nothing to compare */
+        judged->sqnr_db = output->entire.sqnr_db;
+    judged->grade = grade_kind(output, &text);
+    if (!text.length && judged->task != ULP_TASK_UNKNOWN)
+        judged->grade = ulp_judged_grade(judged, &text);
+    else if (!text.length) {
+        judged->grade = ULP_GRADE_NOT;
+        ulp_text_add(&text, "%s", ulp_judge_reason(ULP_CROSSED_NOTHING));
+    }
+    /* what the rules find fine in some samples may have nothing to be judged by in others */
+    if (judged->grade < ULP_GRADE_BROKEN && output->vacant.count) {
+        ulp_text_free(&text);
+        judged->grade = ULP_GRADE_NOT;
+        ulp_text_add(&text, "%s", ulp_judge_reason(ulp_judge_vacant(&output->vacant)));
+    }
+    if (judged->task == ULP_TASK_UNKNOWN)
+        judged->task = ULP_TASK_NONE;
+    judged->text = text.failed ? NULL : ulp_arena_copy(audit->memory, text.data);
+    ulp_text_free(&text);
+    return judged->text != NULL;
+}
+
+/* Broken before not judged before borderline; of equal ones the first. */
+static int weigh(enum ulp_grade grade)
+{
+    return grade == ULP_GRADE_BROKEN ? 3 : grade == ULP_GRADE_NOT ? 2 : (int)grade;
+}
+
+const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *worst = NULL;
+    for (size_t o = 0; o < lane->outputs.output_count; o++)
+        if (!worst || weigh(lane->outputs.outputs[o].judged.grade) > weigh(worst->judged.grade))
+            worst = &lane->outputs.outputs[o];
+    return worst;
+}
+
+enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
+    return !worst                                                           ? ULP_GRADE_NOT
+           : worst->judged.grade == ULP_GRADE_FINE && lane->first_born >= 0 ? ULP_GRADE_BORDERLINE
+                                                                            : worst->judged.grade;
 }
 
 enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
@@ -66,39 +152,32 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct {
-        const char *limit;
-        enum ulp_grade beyond;
-    } bounds[] = {{"sqnr_db=" BROKEN_DB, ULP_GRADE_BROKEN},
-                  {"sqnr_db=" FINE_DB, ULP_GRADE_BORDERLINE}};
-    const struct ulp_audit_lane *lane = &audit->lanes[index];
+    const struct ulp_audit_output *worst = ulp_audit_judged_worst(&audit->lanes[index]);
     struct ulp_text text = {0};
-    enum ulp_status status = ULP_OK;
-    *out = (struct ulp_verdict){0};
-    for (size_t b = 0; b < 2 && !text.length && status == ULP_OK; b++) {
-        struct ulp_crossing crossing;
-        bool found;
-        status = find_crossing(audit, lane, bounds[b].limit, allow_nonfinite_inputs, &crossing,
-                               &found, error);
-        if (status != ULP_OK || !found)
-            continue;
-        out->grade =
-            crossing.kind == ULP_CROSSED_VALUE ? bounds[b].beyond : judge_kind(crossing.kind);
-        out->output = crossing.kind == ULP_CROSSED_INPUT ? NULL : crossing.output;
-        say(&text, &crossing);
-    }
-    const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
-    if (!text.length && worst && worst->entire.rms > 0)
-        ulp_text_show(&text, "output %s is at %.1f dB", worst->name, worst->entire.sqnr_db);
-    else if (!text.length)
-        ulp_text_add(&text, "every output equals the reference");
-    if (!out->output && worst && out->grade == ULP_GRADE_FINE)
+    *out = (struct ulp_verdict){.grade = ULP_GRADE_NOT};
+    if (audit->nonfinite_input_count && !allow_nonfinite_inputs) {
+        ulp_text_show(&text, "input %s %s", audit->nonfinite_inputs[0].name,
+                      ulp_judge_reason(ULP_CROSSED_INPUT));
+    } else if (!worst) {
+        ulp_text_add(&text, "%s", ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
+    } else {
+        out->grade = ulp_audit_lane_grade(&audit->lanes[index]);
+        out->task = worst->judged.task;
         out->output = worst->name;
+        ulp_text_show(&text, "output %s", worst->name);
+        if (worst->judged.task != ULP_TASK_NONE)
+            ulp_text_add(&text, " (%s)", ulp_task_name(worst->judged.task));
+        ulp_text_add(&text, ": %s", worst->judged.text);
+        if (isfinite(worst->judged.sqnr_db) && !strstr(worst->judged.text, " dB"))
+            ulp_text_add(&text, ", at %.1f dB", worst->judged.sqnr_db);
+        if (out->grade != worst->judged.grade)
+            ulp_text_add(&text, ", and yet a node overflows");
+    }
     out->text = text.failed ? NULL : text.data;
-    if (status == ULP_OK && out->text)
+    if (out->text)
         return ULP_OK;
     ulp_text_free(&text);
-    return status == ULP_OK ? ulp_out_of_memory(error) : status;
+    return ulp_out_of_memory(error);
 }
 
 void ulp_verdict_free(struct ulp_verdict *verdict)

@@ -46,6 +46,7 @@ struct ulp_auditor {
     bool diverged; /* something has, in it */
     bool adds;     /* audits of samples are added (part.h) */
     struct ulp_given given;
+    enum ulp_task task;            /* of the graph's float outputs; UNKNOWN: each is recognised */
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
 
@@ -83,6 +84,17 @@ enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_
 /* Complete the audit and move it into *out; free it with ulp_audit_free. */
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                    struct ulp_error *error);
+
+/* audit_verdict.c: output o of the event's node in that lane (index into the audit's), where it is
+ * one of the graph's: what it is for, and how well it does it. */
+enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_event *event,
+                                  size_t lane, size_t o, bool amounts, struct ulp_error *error);
+/* The same of an output of the graph when all samples are there: its grade. False: no memory. */
+bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *output);
+/* The output that is worst by its grade; NULL: there is none. And the lane's grade: its, but an
+ * overflow that does harm is not fine on these samples alone. */
+const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane);
+enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit_lane *lane);
 
 /* Add the finished audit of one sample, under its name, behind those that were added; it is copied.
  * Both auditors' plans are of the same model and lanes, with any shapes: ULP_ERROR_USAGE when they

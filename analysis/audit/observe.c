@@ -286,6 +286,8 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
             status = ulp_out_of_memory(error);
         if (status == ULP_OK)
             status = keep_looked(auditor, event, l, o, looked, &ranges[o], error);
+        if (status == ULP_OK && looked->truth)
+            status = ulp_auditor_judge(auditor, event, l, o, looked->stepped, error);
     }
     auditor->diverged |= diverged;
     node->executions++;

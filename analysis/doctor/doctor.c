@@ -108,6 +108,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
                                               .names = engine ? names : NULL};
     const struct ulp_audit_options wanted = {.plan = &planning,
                                              .shares = true,
+                                             .task = options->task,
                                              .thread_count = options->thread_count,
                                              .progress = options->progress};
     struct ulp_audit *audit = take(x, sizeof *audit);

@@ -20,6 +20,8 @@ static const struct {
     [ULP_CROSSED_EMPTY] = {"empty", "has no element to compare"},
     [ULP_CROSSED_NONFINITE] = {"nonfinite",
                                "is not finite where the reference is, or the other way round"},
+    [ULP_CROSSED_NO_FIGURE] = {"no figure",
+                               "no output has this figure, by what it is for (--task)"},
     [ULP_CROSSED_NO_OUTPUT] = {"no output", "there is no output to compare: no node computes one"},
 };
 enum { ROWS = sizeof rows / sizeof *rows };

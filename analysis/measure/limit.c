@@ -9,6 +9,7 @@
 
 #include "analysis/measure/limit.h"
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/text/text.h"
@@ -16,13 +17,20 @@
 
 /* No figures: counts of every node (an overflow may be hidden from the outputs: 1 / Inf is 0), of
  * outputs alone, and whether an output has diverged. */
-enum { NONFINITE = ULP_FIGURE_COUNT, OUTPUTS_NONFINITE, DIVERGED, METRIC_COUNT };
+enum {
+    NONFINITE = ULP_FIGURE_COUNT,
+    OUTPUTS_NONFINITE,
+    DIVERGED,
+    JUDGED, /* figures of what outputs are for */
+    METRIC_COUNT = JUDGED + ULP_JUDGED_COUNT
+};
 static const char *const other_metrics[] = {"nonfinite", "outputs.nonfinite", "diverged"};
 
 static const char *metric_name(int metric)
 {
-    return metric < ULP_FIGURE_COUNT ? ulp_figure_rows[metric].name
-                                     : other_metrics[metric - ULP_FIGURE_COUNT];
+    return metric >= JUDGED            ? ulp_judged_rows[metric - JUDGED].name
+           : metric < ULP_FIGURE_COUNT ? ulp_figure_rows[metric].name
+                                       : other_metrics[metric - ULP_FIGURE_COUNT];
 }
 
 /* A limit, and what of an arithmetic does not meet it so far. */
@@ -44,18 +52,24 @@ static double read_value(const struct ulp_metrics *metrics, int figure)
                                         : ulp_figure_get(metrics, figure);
 }
 
+static bool is_smallest(int figure)
+{
+    return (figure >= JUDGED            ? ulp_judged_rows[figure - JUDGED].worst
+            : figure < ULP_FIGURE_COUNT ? ulp_figure_rows[figure].worst
+                                        : ULP_WORST_LARGEST) == ULP_WORST_SMALLEST;
+}
+
 /* Written so that NaN crosses: a figure that does not exist meets no limit. */
 bool ulp_limit_is_beyond(int figure, double value, double limit)
 {
-    return figure < ULP_FIGURE_COUNT && ulp_figure_rows[figure].worst == ULP_WORST_SMALLEST
-               ? !(value >= limit)
-               : !(fabs(value) <= limit);
+    return is_smallest(figure) ? !(value >= limit) : !(fabs(value) <= limit);
 }
 
 /* Of nodes that overflow the first is the cause. */
 static bool is_worse(int figure, double value, double than)
 {
-    return figure < ULP_FIGURE_COUNT && ulp_figure_worse(figure, value, than);
+    return figure >= JUDGED ? (is_smallest(figure) ? value < than : value > than)
+                            : figure < ULP_FIGURE_COUNT && ulp_figure_worse(figure, value, than);
 }
 
 static void add_crossing(struct check *check, enum ulp_crossing_kind kind, double value,
@@ -99,7 +113,7 @@ static bool is_meant(const char *wanted, const char *name)
  * itself. */
 static bool is_followed(const struct check *check, const struct ulp_audit_output *output)
 {
-    return check->figure != DIVERGED && check->view == ULP_VIEW_ENTIRE && output->divergence &&
+    return check->figure < DIVERGED && check->view == ULP_VIEW_ENTIRE && output->divergence &&
            output->divergence->followed.given && !output->divergence->followed.metrics.diverged &&
            output->divergence->followed.metrics.max_abs > 0 &&
            ulp_view_limit_get(output, check->view)->diverged;
@@ -112,11 +126,15 @@ static const struct ulp_metrics *find_metrics(const struct check *check,
                                       : ulp_view_limit_get(output, check->view);
 }
 
+static double read_figure(const struct check *check, const struct ulp_audit_output *output)
+{
+    return check->figure >= JUDGED ? ulp_judged_get(&output->judged, check->figure - JUDGED)
+                                   : read_value(find_metrics(check, output), check->figure);
+}
+
 static bool is_beyond(const struct check *check, const struct ulp_audit_output *output)
 {
-    return ulp_limit_is_beyond(check->figure,
-                               read_value(find_metrics(check, output), check->figure),
-                               check->limit);
+    return ulp_limit_is_beyond(check->figure, read_figure(check, output), check->limit);
 }
 
 /* What stands against the output besides the value of its figure. Counts of what is not finite are
@@ -128,13 +146,16 @@ static enum ulp_crossing_kind judge(const struct check *check,
     const enum ulp_crossing_kind kind = ulp_judge_metrics(find_metrics(check, output));
     if (output->unpaired && is_other_model)
         return ULP_CROSSED_UNPAIRED;
-    if (check->figure == DIVERGED ||
-        (check->figure >= ULP_FIGURE_COUNT && kind == ULP_CROSSED_NONFINITE))
+    /* these are figures of the outputs as they are */
+    if (check->figure >= JUDGED && kind == ULP_CROSSED_DIVERGED &&
+        !(output->divergence && output->divergence->reshaped))
+        return ULP_CROSSED_VALUE;
+    if (check->figure == DIVERGED || (check->figure < JUDGED && check->figure >= ULP_FIGURE_COUNT &&
+                                      kind == ULP_CROSSED_NONFINITE))
         return ULP_CROSSED_VALUE;
     /* what meets the limit in some samples may have nothing to meet it with in others, of which
      * NaN remains */
-    const bool open =
-        isnan(read_value(find_metrics(check, output), check->figure)) || !is_beyond(check, output);
+    const bool open = isnan(read_figure(check, output)) || !is_beyond(check, output);
     return kind == ULP_CROSSED_VALUE && output->vacant.count && open
                ? ulp_judge_vacant(&output->vacant)
                : kind;
@@ -146,8 +167,8 @@ static void check_output(struct check *check, const struct ulp_audit_lane *lane,
 {
     const struct ulp_metrics *metrics = find_metrics(check, output);
     const enum ulp_crossing_kind kind = judge(check, output);
-    const double value = kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite
-                                                       : read_value(metrics, check->figure);
+    const double value =
+        kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite : read_figure(check, output);
     if (kind != ULP_CROSSED_VALUE || (values && is_beyond(check, output)))
         add_crossing(check, kind, value, output, find_node(lane, output->name));
 }
@@ -157,12 +178,17 @@ static void check_output(struct check *check, const struct ulp_audit_lane *lane,
 static void check_outputs(struct check *check, const struct ulp_audit_lane *lane, bool values)
 {
     const struct ulp_audit_output *diverged = NULL;
-    const bool counts = check->figure >= ULP_FIGURE_COUNT && check->figure != DIVERGED;
-    bool any = false;
+    const bool counts = check->figure >= ULP_FIGURE_COUNT && check->figure < DIVERGED;
+    bool any = false, without = false;
     for (size_t o = lane->outputs.output_count; o-- > 0;) {
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
         if (!is_meant(check->output, output->name))
             continue;
+        if (check->figure >= JUDGED && judge(check, output) == ULP_CROSSED_VALUE &&
+            isnan(read_figure(check, output)) && !check->output) {
+            without = true; /* its task has no such figure */
+            continue;
+        }
         if (counts && judge(check, output) == ULP_CROSSED_DIVERGED) {
             diverged = output;
             continue;
@@ -172,7 +198,9 @@ static void check_outputs(struct check *check, const struct ulp_audit_lane *lane
     }
     if (!any && diverged)
         check_output(check, lane, diverged, values);
-    if (!any && !diverged)
+    if (!any && without)
+        add_crossing(check, ULP_CROSSED_NO_FIGURE, NAN, &(struct ulp_audit_output){0}, NULL);
+    else if (!any && !diverged)
         add_crossing(check, ULP_CROSSED_NO_OUTPUT, NAN, &(struct ulp_audit_output){0}, NULL);
 }
 

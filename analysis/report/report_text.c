@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/audit/auditor.h"
 #include "analysis/writing/columns.h"
 #include "analysis/report/report.h"
 #include "tensor/tensor.h"
@@ -87,7 +88,13 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit *aud
     char title[ULP_SHOWN_BYTES];
     ulp_report_verdict(audit, lane, &verdict);
     ulp_show(title, sizeof title - 2, lane->name, 40, 0);
+    const enum ulp_grade grade = ulp_audit_lane_grade(lane);
+    const char *colour = grade == ULP_GRADE_FINE     ? ""
+                         : grade == ULP_GRADE_BROKEN ? page->red
+                                                     : page->yellow;
+    ulp_text_add(page->out, "%s", colour);
     add_wrapped(page, strcat(title, ": "), verdict.data ? verdict.data : "");
+    ulp_text_add(page->out, "%s", *colour ? page->off : "");
     page->out->failed |= verdict.failed;
     ulp_text_free(&verdict);
     struct ulp_text hint = {0};

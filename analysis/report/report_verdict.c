@@ -1,6 +1,7 @@
 /* The verdict: one or two sentences that say what happened to an arithmetic, and where. */
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_overflow.h"
+#include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
@@ -442,11 +443,30 @@ static void add_vacant(struct ulp_text *out, const struct ulp_audit *audit,
     }
 }
 
+/* "fine (classify: 0 of 3 first choices change): ", by the output that is worst by its rules. Where
+ * the rule is about decibels alone, which follow, it is not said. */
+static void add_grade(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
+    if (!worst)
+        return;
+    const struct ulp_judged *judged = &worst->judged;
+    const bool several = lane->outputs.output_count > 1;
+    ulp_text_add(out, "%s", ulp_grade_name(ulp_audit_lane_grade(lane)));
+    if (judged->grade != ULP_GRADE_NOT && !worst->entire.nonfinite &&
+        judged->task != ULP_TASK_NONE && !strstr(judged->text, " dB") &&
+        strcmp(judged->text, "it equals the reference") != 0)
+        ulp_text_show(out, " (%s%s%s: %s)", several ? worst->name : "", several ? ", " : "",
+                      ulp_task_name(judged->task), judged->text);
+    ulp_text_add(out, ": ");
+}
+
 void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                         struct ulp_text *out)
 {
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
+    add_grade(out, lane);
     if (lane->first_born >= 0) {
         add_overflow(out, lane, worst);
         add_fixed(out, lane);

@@ -93,6 +93,8 @@ static enum ulp_status open_one(struct one *one, struct ulp_error *error)
     enum ulp_status status = ulp_auditor_create(one->plan, &one->auditor, error);
     if (status == ULP_OK)
         status = ulp_auditor_threads(one->auditor, options->thread_count, error);
+    if (status == ULP_OK)
+        one->auditor->task = options->task;
     if (status == ULP_OK && one->session->follows && !one->session->truth)
         status = ulp_departure_create(one->plan, &one->departure, error);
     if (status == ULP_OK && options->quick)

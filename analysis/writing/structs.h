@@ -46,6 +46,7 @@ extern const struct ulp_struct ulp_struct_fit_candidate;
 extern const struct ulp_struct ulp_struct_followed;
 extern const struct ulp_struct ulp_struct_format;
 extern const struct ulp_struct ulp_struct_histogram;
+extern const struct ulp_struct ulp_struct_judged;
 extern const struct ulp_struct ulp_struct_kernel_name;
 extern const struct ulp_struct ulp_struct_link;
 extern const struct ulp_struct ulp_struct_lint_result;

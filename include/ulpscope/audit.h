@@ -75,6 +75,43 @@ struct ulp_divergence {
     } matched;
 };
 
+/* What an output of the graph is for: rows of one table (doc/verdicts.md). */
+enum ulp_task {
+    ULP_TASK_UNKNOWN, /* to be recognised, from the name, the last operator and the shape */
+    ULP_TASK_NONE,
+    ULP_TASK_CLASSIFY,
+    ULP_TASK_SCORE,
+    ULP_TASK_TEXT,
+    ULP_TASK_DETECT,
+    ULP_TASK_SEGMENT,
+    ULP_TASK_EMBED,
+    ULP_TASK_SIGNAL,
+    ULP_TASK_INTEGER,
+    ULP_TASK_COUNT
+};
+/* "classify"; NULL: UNKNOWN. Static storage. */
+ULP_API const char *ulp_task_name(enum ulp_task task);
+enum ulp_grade {
+    ULP_GRADE_FINE,
+    ULP_GRADE_BORDERLINE,
+    ULP_GRADE_BROKEN,
+    ULP_GRADE_NOT, /* nothing can be said: NaN in an input, an output with nothing to compare */
+};
+/* "fine", "borderline", "broken", "not judged". Static storage. */
+ULP_API const char *ulp_grade_name(enum ulp_grade grade);
+/* How well an output of the graph does what it is for, over all samples; doc/verdicts.md says what
+ * each figure is. Counts are doubles, so that NaN is: it has no such figure. */
+struct ulp_judged {
+    enum ulp_task task;   /* UNKNOWN: of a value that is no output of the graph */
+    enum ulp_grade grade; /* by the rules, of the figures below and of sqnr_db [whole] */
+    char *text;           /* why [whole] */
+    /* of the worst sample; of an output that has diverged with the reference's decisions [whole] */
+    double sqnr_db;
+    double rows, columns, channels, elements; /* that figures are of */
+    double top1_flips, top1_clear, top1_margin, top5_changes, logprob, kl, iou, row_cosine,
+        mask_flips, score_shift, differing, constant_rows, constant_columns, constant_channels;
+};
+
 /* One output of a node. */
 struct ulp_audit_output {
     char *name;
@@ -91,6 +128,7 @@ struct ulp_audit_output {
     /* with a reference model (options.original): that model has no value of this name and shape,
      * so entire and carried are not defined (count 0) */
     bool unpaired;
+    struct ulp_judged judged; /* of the graph's outputs */
     /* samples in which there is nothing to compare, where others have something: figures say
      * nothing of these [whole] */
     struct ulp_vacant {
@@ -508,7 +546,8 @@ struct ulp_audit_options {
     bool certify;      /* the reference at twice its precision, which must be mpfr:P, 2P <= 4096 */
     /* the reference is fp64, and looked at while it runs (struct ulp_quick_check) */
     bool quick;
-    bool schedules; /* struct ulp_spreads of every lane, on the first sample */
+    bool schedules;     /* struct ulp_spreads of every lane, on the first sample */
+    enum ulp_task task; /* of the graph's float outputs; UNKNOWN: each is recognised */
     /* Another model's values as the truth, for a model that was rewritten (converted to FP16,
      * quantised, fused); NULL: the model's own. A value is then compared with the value r of the
      * same name and shape in the original, computed in the reference from the same inputs:

@@ -54,6 +54,7 @@ struct ulp_doctor_options {
     const struct ulp_dim_value *dims;
     size_t dim_count;
     double tolerance;      /* the sqnr_db that a plan is searched for; 0: the bound of "fine" */
+    enum ulp_task task;    /* of the outputs; UNKNOWN: each is recognised */
     bool no_plan;          /* do not search what to keep */
     const char *arguments; /* of a command line, behind the model: " -i a.npz"; NULL: none */
     bool allow_nonfinite_inputs;

@@ -14,6 +14,7 @@ enum ulp_crossing_kind {
     ULP_CROSSED_EMPTY,    /* no element at all, as of an empty batch */
     ULP_CROSSED_NONFINITE, /* elements that are not finite, and differ from the reference's: of
                               these a figure says nothing. value: how many */
+    ULP_CROSSED_NO_FIGURE, /* no output has such a figure, by what it is for: output is NULL */
     ULP_CROSSED_NO_OUTPUT, /* the model, or the limit, has no output: output is NULL */
 };
 /* A limit that is not met: by the worst output of one arithmetic, or by an input. Strings belong to
@@ -50,10 +51,11 @@ ULP_API enum ulp_status ulp_unjudged_text(const struct ulp_unjudged *unjudged, c
 
 /* Check an audit against a limit "METRIC=VALUE". METRIC is max_abs, rms, mean, max_rel, max_ulp,
  * median_ulp, cosine or sqnr_db, alone (of entire) or after "single.", "entire.", "introduced." or
- * "carried."; nonfinite (of every node), outputs.nonfinite (of the graph's outputs) or diverged (1:
- * an output's shape or integers differ from the reference's). The limit applies to every
- * arithmetic, sample and graph output; "ARITH:", "OUTPUT:" or "ARITH:OUTPUT:" before METRIC
- * restricts it to these, as in "fp16:logits:sqnr_db=40".
+ * "carried."; a figure of struct ulp_judged as
+ * top1_flips (of outputs that have it; doc/verdicts.md); nonfinite (of every node),
+ * outputs.nonfinite (of the graph's outputs) or diverged (1: an output's shape or integers differ
+ * from the reference's). The limit applies to every arithmetic, sample and graph output; "ARITH:",
+ * "OUTPUT:" or "ARITH:OUTPUT:" before METRIC restricts it to these, as in "fp16:logits:sqnr_db=40".
  *
  * An output that cannot be compared does not meet a limit, nor does an audit whose inputs are not
  * finite, unless allow_nonfinite_inputs. Of a float output that has diverged the figures with the

@@ -5,18 +5,10 @@
 
 #include <ulpscope/audit.h>
 
-enum ulp_grade {
-    ULP_GRADE_FINE,
-    ULP_GRADE_BORDERLINE,
-    ULP_GRADE_BROKEN,
-    ULP_GRADE_NOT, /* nothing can be said: NaN in an input, an output with nothing to compare */
-};
-/* "fine", "borderline", "broken", "not judged". */
-ULP_API const char *ulp_grade_name(enum ulp_grade grade);
-
 /* Of one arithmetic of an audit. Names belong to the audit. */
 struct ulp_verdict {
     enum ulp_grade grade;
+    enum ulp_task task; /* of that output */
     const char *output; /* the worst one; NULL: an input, or no output at all */
     char *text;         /* why, in a sentence without a full stop */
 };

@@ -106,7 +106,7 @@ for bad in empty undefined; do
         shut "$command: $bad among samples" "y'?[ :(].*" "$reason" gate $command $graph several
     done
     "$program" audit $graph -i several -a fp16 -q >out
-    shows out "in 1 of 3 samples" "the verdict: $bad among samples"
+    tr -s "\n " " " <out | grep -q "in 1 of 3 samples" || fail "the verdict: $bad among samples"
     rm several/b.npz
     for command in audit nonfinite junit plan bits overflow diff doctor; do
         expect 0 "$command: $bad among samples, without it" gate $command $graph several
@@ -117,7 +117,7 @@ done
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
 shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz
 shut "doctor: one infinite element" "output y" "not finite" gate doctor square.onnx big.npz
-shut "doctor: a decision" "output g" "has diverged" gate doctor decided.onnx near.npz
+shut "doctor: a decision" "output g" "2 of 4 integers differ" gate doctor decided.onnx near.npz
 
 shut "tolerance: one infinite element" "at y" "not every element is finite" gate tolerance square.onnx big.npz
 # What overflows in FP64, too, is looked at again in a wider reference.
@@ -126,8 +126,8 @@ shut "overflow: beyond the reference given" "node exp" "is infinite in the refer
 expect 0 "overflow: no gate" "$program" overflow softplus.onnx -i x800.npz
 shows out "1.8e+308: FP32 cannot hold that either" "overflow: no gate"
 expect 0 "audit: no gate" "$program" audit softplus.onnx -i x800.npz -a fp16
-shows out "whose exact values reach more than 1.8e+308" "audit: no gate"
-shows out "FP32 cannot hold that either" "audit: no gate"
+tr -s '\n ' ' ' <out | grep -q "whose exact values reach more than 1.8e+308" || fail "audit: no gate"
+tr -s '\n ' ' ' <out | grep -q "FP32 cannot hold that either" || fail "audit: no gate: FP32"
 expect 0 "overflow: NaN meant" "$program" overflow square.onnx -i nan_only.npz --allow-nonfinite-inputs
 shows out "nothing overflows at 1 node; no value is finite" "overflow: NaN meant"
 expect 0 "overflow: within" gate overflow softplus.onnx x5.npz

@@ -53,7 +53,7 @@ def main():
                 if os.path.exists(os.path.join(folder, model + ".onnx")):
                     diagnosis, status = examine(program, folder, model, row["target"])
                     if diagnosis["grade"] != "fine" or status:
-                        bad.append(f"{row['name']}: {model} is called {diagnosis['judgement']}, exit code {status}: {diagnosis['reason']}")
+                        bad.append(f"{row['name']}: {model} is called {diagnosis['grade']}, exit code {status}: {diagnosis['reason']}")
             if row["node"]:
                 diagnosis, status = examine(program, folder, "broken", row["target"])
                 good = names(row, diagnosis)

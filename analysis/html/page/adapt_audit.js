@@ -51,9 +51,10 @@ function readAuditNode(lane, node) {
 
 function auditLevel(lane, root) {
   const limits = (root.limits || []).filter((limit) => !limit.arithmetic || limit.arithmetic === lane.name);
-  const bad = (lane.outputs || []).some((o) => o.entire?.nonfinite > 0) || (lane.overflows || []).some((o) => o.fate === "reaches output" || o.fate === "spoils");
+  const grades = (lane.outputs || []).map((o) => o.judged?.grade);
+  const bad = grades.includes("broken") || (lane.outputs || []).some((o) => o.entire?.nonfinite > 0) || (lane.overflows || []).some((o) => o.fate === "reaches output" || o.fate === "spoils");
   if (limits.some((limit) => limit.crossings.some((c) => c.arithmetic === lane.name))) return "bad";
-  return bad ? "bad" : lane.first_decided ? "warn" : limits.length ? "good" : "plain";
+  return bad ? "bad" : lane.first_decided || grades.some((grade) => grade && grade !== "fine") ? "warn" : limits.length || grades.includes("fine") ? "good" : "plain";
 }
 
 // The limits that the output does not meet.

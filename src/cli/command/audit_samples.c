@@ -196,6 +196,7 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
         .certify = options->certify,
         .quick = options->quick,
         .schedules = options->schedules,
+        .task = options->task,
         .original = given->original,
         .pairs = given->pairs,
         .pair_count = options->pair_count,

@@ -22,6 +22,7 @@ struct audit_options {
     struct ulp_engine_map_options built;
     const char *target; /* --for; NULL: not given */
     bool fuse_compare;
+    enum ulp_task task; /* UNKNOWN: recognised */
     /* many samples: folders of finished ones, the first of which takes new ones */
     char **checkpoints;
     size_t checkpoint_count;

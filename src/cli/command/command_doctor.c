@@ -15,7 +15,8 @@ enum {
     OPTION_TOLERANCE,
     OPTION_NO_PLAN,
     OPTION_HTML,
-    OPTION_REFERENCE
+    OPTION_REFERENCE,
+    OPTION_TASK
 };
 
 struct doctor_options {
@@ -41,6 +42,7 @@ static const struct argp_option option_list[] = {
      "What the runtime computed from these inputs, as ulpscope compare reads it; may be repeated", 0},
     {"tolerance", OPTION_TOLERANCE, "DB", 0, "The sqnr_db that a remedy is searched for (default 40: an error of 1 % of each output's rms)", 0},
     {"no-plan", OPTION_NO_PLAN, 0, 0, "Search no remedy, which takes most of the time where something is wrong", 0},
+    TASK_ROW(OPTION_TASK),
     REFERENCE_ROW(OPTION_REFERENCE),
     {"out", 'o', "FOLDER", OPTION_WRITES, "Write into FOLDER doctor.json and the reports of the steps", 0},
     HTML_ROW(OPTION_HTML),
@@ -67,6 +69,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->doctor.tolerance = read_number(state, "--tolerance", argument, 1e-3, 1e3);
         return 0;
     case OPTION_NO_PLAN: options->doctor.no_plan = true; return 0;
+    case OPTION_TASK: options->doctor.task = read_task(state, argument); return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case 'o': options->out = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;

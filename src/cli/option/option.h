@@ -108,6 +108,8 @@ void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(
  * name with its GPU. */
 const struct ulp_target *read_target(const struct argp_state *state, const char *name);
 const char *read_target_name(const struct argp_state *state, const char *name);
+/* The task that --task names, or the command is refused. */
+enum ulp_task read_task(const struct argp_state *state, const char *word);
 /* What only some options together mean: the first row that holds is refused, in its words. */
 struct combination {
     bool given, against; /* an option, and what it excludes, or the lack of what it needs */
@@ -138,6 +140,13 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     {                                                                                              \
         "html", key, "FILE", OPTION_WRITES,                                                        \
             "Write the result as one HTML file, to look at and to hand on; it needs no network", 0 \
+    }
+#define TASK_ROW_TEXT                                                                 \
+    "What the float outputs are for, which says what is fine, borderline and broken " \
+    "(doc/verdicts.md). Default: each is recognised, by its name, last operator and shape"
+#define TASK_ROW(key)                                                                            \
+    {                                                                                            \
+        "task", key, "classify|score|text|detect|segment|embed|signal|none", 0, TASK_ROW_TEXT, 0 \
     }
 #define REFERENCE_ROW(key)                                                  \
     {                                                                       \

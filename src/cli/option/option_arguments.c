@@ -171,6 +171,17 @@ const struct ulp_target *read_target(const struct argp_state *state, const char 
     return target;
 }
 
+enum ulp_task read_task(const struct argp_state *state, const char *word)
+{
+    for (int t = ULP_TASK_NONE; t < ULP_TASK_INTEGER; t++)
+        if (strcmp(word, ulp_task_name((enum ulp_task)t)) == 0)
+            return (enum ulp_task)t;
+    refuse(state,
+           "--task %s: expected classify, score, text, detect, segment, embed, signal or none",
+           word);
+    return ULP_TASK_UNKNOWN;
+}
+
 const char *read_target_name(const struct argp_state *state, const char *name)
 {
     read_target(state, name);

@@ -1,0 +1,425 @@
+/* Measuring struct ulp_judged: one pass over the rows of both tensors, and one over the second axis
+ * where that is of classes. */
+#include "analysis/measure/judged.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/measure/difference.h"
+#include "base/error.h"
+#include "number/function/math.h"
+#include "tensor/tensor.h"
+
+/* A part of the reference whose elements differ by less than this of the largest is as good as
+ * constant itself. */
+#define SPREAD 0.1
+/* Probabilities below this are as good as none: FP16's least number is 6e-8. */
+#define UNLIKELY 1e-12
+/* Choices that are nearer, of the row's rms, are as good as equal. */
+#define CLEAR 0.01
+enum { FIRST = 5, COLUMNS_MAX = 1 << 18 };
+
+/* Elements of a row, a column or a channel so far. */
+struct part {
+    double least, most, base_least, base_most;
+    bool finite;
+    size_t count;
+};
+
+struct judging {
+    const struct ulp_tensor *value, *base;
+    struct ulp_judged *out;
+    size_t rows, length;        /* along the last axis */
+    size_t column_count;        /* 0: they are not looked at */
+    size_t channels, rows_each; /* channels 0: there are none */
+    double *v, *b;              /* a row */
+    struct part *columns, *of_channels;
+    double kl_sum;
+    bool corners; /* of boxes: two corners, not a centre and a size */
+};
+
+static void add_to(struct part *part, double value, double base)
+{
+    if (!part->count++)
+        *part = (struct part){value, value, base, base, true, 1};
+    part->finite &= isfinite(value) && isfinite(base);
+    part->least = ulp_math_min(part->least, value);
+    part->most = ulp_math_max(part->most, value);
+    part->base_least = ulp_math_min(part->base_least, base);
+    part->base_most = ulp_math_max(part->base_most, base);
+}
+
+/* Has it become constant? */
+static bool is_dead(const struct part *part)
+{
+    const double size = ulp_math_max(fabs(part->base_least), fabs(part->base_most));
+    return part->count > 1 && part->finite && part->least == part->most &&
+           part->base_most - part->base_least >= SPREAD * size && size > 0;
+}
+
+/* The first of the largest. */
+static size_t find_first(const double *row, size_t length)
+{
+    size_t first = 0;
+    for (size_t i = 1; i < length; i++)
+        if (row[i] > row[first] || (isnan(row[first]) && !isnan(row[i])))
+            first = i;
+    return first;
+}
+
+static bool has_nan(const double *row, size_t length)
+{
+    bool any = false;
+    for (size_t i = 0; i < length; i++)
+        any |= isnan(row[i]);
+    return any;
+}
+
+/* ---- choices ---- */
+
+static void judge_choice(struct judging *j, size_t v, size_t b, double margin)
+{
+    double squares = 0;
+    if (v == b)
+        return;
+    for (size_t i = 0; i < j->length; i++)
+        squares += j->b[i] * j->b[i];
+    j->out->top1_flips++;
+    j->out->top1_clear += !(margin < CLEAR * sqrt(squares / (double)j->length));
+    j->out->top1_margin = ulp_math_max(j->out->top1_margin, margin);
+}
+
+/* The first five, in order; of equal ones the first. */
+static void find_five(const double *row, size_t length, size_t out[FIRST])
+{
+    for (size_t f = 0; f < FIRST; f++) {
+        out[f] = length;
+        for (size_t i = 0; i < length; i++) {
+            bool taken = false;
+            for (size_t g = 0; g < f; g++)
+                taken |= out[g] == i;
+            if (!taken && (out[f] == length || row[i] > row[out[f]]))
+                out[f] = i;
+        }
+    }
+}
+
+static void judge_row_choice(struct judging *j)
+{
+    size_t five[FIRST], other[FIRST];
+    const size_t b = find_first(j->b, j->length), v = find_first(j->v, j->length);
+    judge_choice(j, has_nan(j->v, j->length) ? j->length : v, b, j->b[b] - j->b[v]);
+    if (j->length < FIRST)
+        return;
+    find_five(j->v, j->length, five);
+    find_five(j->b, j->length, other);
+    j->out->top5_changes = (isnan(j->out->top5_changes) ? 0 : j->out->top5_changes) +
+                           (memcmp(five, other, sizeof five) != 0);
+}
+
+/* ---- distributions ---- */
+
+/* Log-probabilities in place: of probabilities their logarithms, of scores less the logarithm of
+ * the sum of their exponentials. */
+static void make_logs(double *row, size_t length)
+{
+    double sum = 0, most = -INFINITY, exps = 0;
+    bool positive = true;
+    for (size_t i = 0; i < length; i++) {
+        positive &= row[i] >= 0;
+        sum += row[i];
+        most = ulp_math_max(most, row[i]);
+    }
+    if (positive && fabs(sum - 1) < 0.05) {
+        for (size_t i = 0; i < length; i++)
+            row[i] = ulp_math_log(ulp_math_max(row[i], UNLIKELY));
+        return;
+    }
+    for (size_t i = 0; i < length; i++)
+        exps += ulp_math_exp(row[i] - most);
+    for (size_t i = 0; i < length; i++)
+        row[i] -= most + ulp_math_log(exps);
+}
+
+static void judge_tokens(struct judging *j)
+{
+    const size_t first = find_first(j->b, j->length);
+    double kl = 0;
+    make_logs(j->v, j->length);
+    make_logs(j->b, j->length);
+    for (size_t i = 0; i < j->length; i++)
+        if (j->b[i] > ulp_math_log(UNLIKELY))
+            kl += ulp_math_exp(j->b[i]) * (j->b[i] - ulp_math_max(j->v[i], ulp_math_log(UNLIKELY)));
+    j->kl_sum += kl;
+    const double error = fabs(j->v[first] - j->b[first]);
+    j->out->logprob = isnan(j->out->logprob) ? error : ulp_math_max(j->out->logprob, error);
+}
+
+/* ---- boxes ---- */
+
+struct box {
+    double left, top, right, bottom;
+};
+
+static struct box read_box(const double *row, bool corners)
+{
+    return corners ? (struct box){row[0], row[1], row[2], row[3]}
+                   : (struct box){row[0] - row[2] / 2, row[1] - row[3] / 2, row[0] + row[2] / 2,
+                                  row[1] + row[3] / 2};
+}
+
+static double area_of(struct box box)
+{
+    return ulp_math_max(box.right - box.left, 0) * ulp_math_max(box.bottom - box.top, 0);
+}
+
+/* Of boxes of the reference that are any. */
+static void judge_box(struct judging *j)
+{
+    const struct box b = read_box(j->b, j->corners), v = read_box(j->v, j->corners);
+    const struct box both = {ulp_math_max(b.left, v.left), ulp_math_max(b.top, v.top),
+                             ulp_math_min(b.right, v.right), ulp_math_min(b.bottom, v.bottom)};
+    const double shared = area_of(both), all = area_of(b) + area_of(v) - shared;
+    if (!(area_of(b) > 0))
+        return;
+    const double iou = all > 0 ? shared / all : 0;
+    j->out->iou = isnan(j->out->iou) ? iou : ulp_math_min(j->out->iou, iou);
+}
+
+/* ---- vectors, thresholds ---- */
+
+static void judge_vector(struct judging *j)
+{
+    double vv = 0, bb = 0, vb = 0;
+    for (size_t i = 0; i < j->length; i++) {
+        vv += j->v[i] * j->v[i];
+        bb += j->b[i] * j->b[i];
+        vb += j->v[i] * j->b[i];
+    }
+    if (!(bb > 0))
+        return;
+    const double cosine = vv > 0 ? vb / (sqrt(vv) * sqrt(bb)) : 0;
+    j->out->row_cosine =
+        isnan(j->out->row_cosine) ? cosine : ulp_math_min(j->out->row_cosine, cosine);
+}
+
+static void judge_threshold(struct judging *j, double threshold)
+{
+    for (size_t i = 0; i < j->length; i++) {
+        j->out->mask_flips += (j->v[i] > threshold) != (j->b[i] > threshold) || isnan(j->v[i]);
+        if (threshold > 0) /* probabilities */
+            j->out->score_shift = ulp_math_max(isnan(j->out->score_shift) ? 0 : j->out->score_shift,
+                                               fabs(j->v[i] - j->b[i]));
+    }
+}
+
+/* ---- the pass over rows ---- */
+
+static void read_row(const struct judging *j, size_t row)
+{
+    ulp_side_read(j->v, j->value, row * j->length, j->length);
+    ulp_side_read(j->b, j->base, row * j->length, j->length);
+}
+
+static void look_for_dead(struct judging *j, size_t row)
+{
+    struct part whole = {0};
+    struct part *channel =
+        j->channels ? &j->of_channels[row / j->rows_each % j->channels] : &(struct part){0};
+    for (size_t i = 0; i < j->length; i++) {
+        add_to(&whole, j->v[i], j->b[i]);
+        add_to(channel, j->v[i], j->b[i]);
+    }
+    for (size_t i = 0; i < j->column_count; i++)
+        add_to(&j->columns[i], j->v[i], j->b[i]);
+    j->out->constant_rows += is_dead(&whole);
+}
+
+/* What holds for all elements of the reference. */
+struct overview {
+    double least, most;
+    /* rows whose third and fourth are beyond the first and second; or are lengths */
+    size_t corners, sizes;
+};
+
+static struct overview look_over(const struct judging *j)
+{
+    struct overview view = {INFINITY, -INFINITY, 0, 0};
+    for (size_t r = 0; r < j->rows; r++) {
+        ulp_side_read(j->b, j->base, r * j->length, j->length);
+        for (size_t i = 0; i < j->length; i++) {
+            view.least = ulp_math_min(view.least, j->b[i]);
+            view.most = ulp_math_max(view.most, j->b[i]);
+        }
+        view.corners += j->length >= 4 && j->b[2] >= j->b[0] && j->b[3] >= j->b[1];
+        view.sizes += j->length >= 4 && j->b[2] >= 0 && j->b[3] >= 0;
+    }
+    return view;
+}
+
+static void judge_row(struct judging *j, enum ulp_task task, double threshold)
+{
+    switch (task) {
+    case ULP_TASK_CLASSIFY: judge_row_choice(j); break;
+    case ULP_TASK_TEXT:
+        judge_row_choice(j);
+        judge_tokens(j);
+        break;
+    case ULP_TASK_DETECT:
+        if (j->length >= 4)
+            judge_box(j);
+        break;
+    case ULP_TASK_EMBED: judge_vector(j); break;
+    case ULP_TASK_SCORE: judge_threshold(j, threshold); break;
+    case ULP_TASK_SEGMENT:
+        if (j->channels < 2)
+            judge_threshold(j, threshold);
+        break;
+    default: break;
+    }
+}
+
+/* All but a twentieth. */
+static bool is_most(size_t count, size_t of)
+{
+    return count * 20 >= of * 19;
+}
+
+static void judge_rows(struct judging *j, enum ulp_task task)
+{
+    const bool whole =
+        task == ULP_TASK_DETECT || task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT;
+    const struct overview view = whole ? look_over(j) : (struct overview){0};
+    const double threshold = view.least >= 0 && view.most <= 1 ? 0.5 : 0;
+    size_t dead = 0;
+    j->corners = is_most(view.corners, j->rows);
+    if (task == ULP_TASK_DETECT && !j->corners && !is_most(view.sizes, j->rows))
+        j->out->task = task = ULP_TASK_SIGNAL; /* distances to anchors, not boxes */
+    for (size_t r = 0; r < j->rows; r++) {
+        read_row(j, r);
+        look_for_dead(j, r);
+        judge_row(j, task, threshold);
+    }
+    for (size_t i = 0; i < j->column_count; i++)
+        dead += is_dead(&j->columns[i]);
+    if (j->column_count) {
+        j->out->columns = (double)j->column_count;
+        j->out->constant_columns = (double)dead;
+    }
+    dead = 0;
+    for (size_t c = 0; c < j->channels; c++)
+        dead += is_dead(&j->of_channels[c]);
+    if (j->channels > 1) {
+        j->out->channels = (double)j->channels;
+        j->out->constant_channels = (double)dead;
+    }
+    if (task == ULP_TASK_TEXT && j->rows)
+        j->out->kl = j->kl_sum / (double)j->rows;
+}
+
+/* ---- classes along the second axis ---- */
+
+static void judge_places(struct judging *j)
+{
+    enum { STRIP = 256 };
+    double v[STRIP], b[STRIP], best_v[STRIP], best_b[STRIP];
+    size_t first_v[STRIP], first_b[STRIP];
+    const size_t plane = j->rows_each * j->length, images = j->rows / (j->channels * j->rows_each);
+    for (size_t n = 0; n < images; n++)
+        for (size_t p = 0; p < plane; p += STRIP) {
+            const size_t count = plane - p < STRIP ? plane - p : STRIP;
+            for (size_t c = 0; c < j->channels; c++) {
+                const size_t at = (n * j->channels + c) * plane + p;
+                ulp_side_read(v, j->value, at, count);
+                ulp_side_read(b, j->base, at, count);
+                for (size_t i = 0; i < count; i++) {
+                    if (!c || v[i] > best_v[i] || isnan(v[i]))
+                        best_v[i] = v[i], first_v[i] = isnan(v[i]) ? j->channels : c;
+                    if (!c || b[i] > best_b[i])
+                        best_b[i] = b[i], first_b[i] = c;
+                }
+            }
+            for (size_t i = 0; i < count; i++)
+                j->out->mask_flips += first_v[i] != first_b[i];
+        }
+    j->out->elements = (double)(images * plane);
+}
+
+/* ---- integers ---- */
+
+static void judge_integers(struct judging *j)
+{
+    j->out->differing = 0;
+    for (size_t r = 0; r < j->rows; r++) {
+        read_row(j, r);
+        for (size_t i = 0; i < j->length; i++)
+            j->out->differing += j->v[i] != j->b[i];
+    }
+}
+
+static void prepare_figures(struct ulp_judged *out, enum ulp_task task, const struct judging *j)
+{
+    *out = (struct ulp_judged){.task = task};
+    out->sqnr_db = out->columns = out->channels = NAN;
+    out->rows = (double)j->rows;
+    out->elements = (double)(j->rows * j->length);
+    for (int f = 0; f < ULP_JUDGED_COUNT; f++)
+        *(double *)(void *)((char *)out + ulp_judged_rows[f].offset) = NAN;
+    if (task == ULP_TASK_CLASSIFY || task == ULP_TASK_TEXT)
+        out->top1_flips = out->top1_clear = out->top1_margin = 0;
+    if (task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT)
+        out->mask_flips = 0;
+    if (task != ULP_TASK_INTEGER && j->length > 1)
+        out->constant_rows = 0;
+}
+
+static enum ulp_status measure(struct judging *j, enum ulp_task task, struct ulp_budget *budget,
+                               struct ulp_error *error)
+{
+    void *rows, *columns = NULL, *channels = NULL;
+    enum ulp_status status =
+        ulp_allocate(&rows, j->length, 2 * sizeof(double), budget, "a row of an output", error);
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&columns, j->column_count + 1, sizeof(struct part), budget,
+                                   "columns of an output", error);
+    if (status == ULP_OK)
+        status = ulp_allocate_zero(&channels, j->channels + 1, sizeof(struct part), budget,
+                                   "channels of an output", error);
+    if (status == ULP_OK) {
+        j->v = rows;
+        j->b = j->v + j->length;
+        j->columns = columns;
+        j->of_channels = channels;
+        if (task == ULP_TASK_INTEGER)
+            judge_integers(j);
+        else
+            judge_rows(j, task);
+        if (task == ULP_TASK_SEGMENT && j->channels > 1)
+            judge_places(j);
+    }
+    ulp_free(channels);
+    ulp_free(columns);
+    ulp_free(rows);
+    return status;
+}
+
+enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
+                                   enum ulp_task task, bool amounts, struct ulp_budget *budget,
+                                   struct ulp_judged *out, struct ulp_error *error)
+{
+    const int rank = base->rank;
+    struct judging j = {.value = value, .base = base, .out = out, .rows = 1, .rows_each = 1};
+    const bool integers = !ulp_type_is_float(base->type);
+    j.length = rank ? (size_t)base->dims[rank - 1] : 1;
+    j.rows = j.length ? base->count / j.length : 0;
+    for (int d = 2; d + 1 < rank; d++)
+        j.rows_each *= (size_t)base->dims[d];
+    j.channels = rank >= 4 ? (size_t)base->dims[1] : 0; /* of three axes rows are the channels */
+    j.column_count = j.rows > 1 && j.length <= COLUMNS_MAX ? j.length : 0;
+    prepare_figures(out, integers ? ULP_TASK_INTEGER : task, &j);
+    if (integers && amounts)
+        out->task = ULP_TASK_SIGNAL;
+    if (!base->count || (integers && amounts))
+        return ULP_OK;
+    return measure(&j, out->task, budget, error);
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# What outputs are judged by: 80 outputs, 60 of them with known flips, beside numpy's own figures (judged_cases.py); limits on these figures;
+# and doc/verdicts.md is what the table says.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python3 "$source/scripts/verdict_table.py" --check || fail "doc/verdicts.md"
+python3 "$source/tests/cli/gate_models.py" "$work" || exit 99
+
+expect 0 "no choice changes" "$program" audit "$model" -i "$inputs" -a fp32 -q --no-attribute --fail-above top1_flips=0 --fail-above kl=1 --task text
+shows out "fp32: fine (text: 0 of " "no choice changes"
+expect 1 "a score's figure" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0
+shows out "no output has this figure" "a score's figure"
+expect 1 "asked of that output" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above y:top1_flips=0
+expect 0 "as a class" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above top1_flips=0 --task classify
+expect 0 "cosines" "$program" audit square.onnx -i good.npz -a fp16 -q --no-attribute --fail-above row_cosine=0.99 --task embed
+expect 1 "cosines, too strict" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --fail-above row_cosine=0.999999 --task embed
+expect 0 "no task" "$program" audit square.onnx -i good.npz -a fp8-e5m2 -q --no-attribute --task none
+shows out "fine: " "no task"
+expect 2 "no such task" "$program" audit square.onnx -i good.npz --task sleep
+shows err "expected classify, score" "no such task"
+expect 0 "an integer" "$program" audit decided.onnx -i far.npz -a fp16 -q --no-attribute --fail-above differing=0
+expect 1 "an integer that differs" "$program" audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0
+shows out "broken (g, integer: 2 of 4 integers differ)" "an integer that differs"
+
+python=${ULPSCOPE_TEST_PYTHON:-python3}
+if "$python" -c 'import numpy' 2>/dev/null; then
+    mkdir cases
+    "$python" "$source/tests/cli/judged_cases.py" "$program" cases || fail "verdicts of known flips"
+else
+    echo "SKIP cases: no numpy (ULPSCOPE_TEST_PYTHON)"
+fi
+exit $failed
