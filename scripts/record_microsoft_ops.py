@@ -32,6 +32,10 @@ def i8(*shape):
     return rng.integers(-128, 128, shape).astype(np.int8)
 
 
+def i64(*values):
+    return np.array(values[0] if len(values) == 1 else values, np.int64)
+
+
 def s(value):
     return np.array(value, np.float32)
 
@@ -90,6 +94,8 @@ def cases():
     yield from layer_cases()
     yield from decoder_cases()
     yield from quantized_cases()
+    yield "Trilu", "", [f32(2, 3, 5)], {}
+    yield "Trilu", "lower", [f32(3, 4), i64(-1)], dict(upper=0)
 
 
 def channels_last(x):

@@ -331,6 +331,9 @@ const struct ulp_operator ulp_ops_blocks[] = {
     {.name = "Trilu", .since = 14, .inputs = "input k:i?", .outputs = "output",
      .attributes = "upper:int=1",
      .infer = ulp_infer_first, .run = run_trilu, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
+    {.name = "Trilu", .domain = "com.microsoft", .since = 1, .inputs = "input k:i?", .outputs = "output",
+     .attributes = "upper:int=1",
+     .infer = ulp_infer_first, .run = run_trilu, .work = ULP_WORK_MOVE, .route = ULP_ROUTE_COPIED},
     {0},
 };
 /* clang-format on */
