@@ -181,8 +181,9 @@ static void move_scale(struct fixing *f, struct ulp_lint_place place)
     add(f, &second, "scale-after-product", place, true, "is the product now");
 }
 
-static const struct ulp_tensor *change_constant(struct fixing *f, const struct ulp_tensor *from,
-                                                double (*change)(double))
+/* change NULL: the elements are not set yet. */
+static struct ulp_tensor *change_constant(struct fixing *f, const struct ulp_tensor *from,
+                                          double (*change)(double))
 {
     struct ulp_tensor *to = ulp_arena_take(f->lint->arena, 1, sizeof *to);
     float *data = ulp_arena_take(f->lint->arena, from->count + 1, sizeof *data);
@@ -191,7 +192,7 @@ static const struct ulp_tensor *change_constant(struct fixing *f, const struct u
         return NULL;
     *to = *from;
     to->data = data;
-    for (size_t i = 0; i < from->count; i++)
+    for (size_t i = 0; change && i < from->count; i++)
         data[i] = (float)change(ulp_tensor_get(from, i));
     return to;
 }
@@ -204,6 +205,49 @@ static double raise_epsilon(double x)
 static double bound_mask(double x)
 {
     return x < -65504 ? MASK : x;
+}
+
+/* Has the file its elements under that name? (A constant may also come through Identity.) */
+static bool is_stored(const struct ulp_lint_graph *graph, int value)
+{
+    return value >= 0 && (graph->graph->values[value].initializer ||
+                          ulp_lint_is(ulp_lint_producer(graph, value), "Constant"));
+}
+
+/* A variance beyond FP16: it becomes 1 less the epsilon, and the scale is divided by the deviation
+ * that it was. What FP32 rounds of that is below 1e-6 of the output. */
+static void replace_variance(struct fixing *f, struct ulp_lint_place place)
+{
+    enum { SCALE = 1, BIAS, MEAN, VARIANCE };
+    const struct ulp_attribute *attribute =
+        ulp_lint_is(place, "BatchNormalization") ? ulp_node_attribute(place.node, "epsilon") : NULL;
+    const double epsilon =
+        attribute && attribute->kind == ULP_ATTRIBUTE_FLOAT ? (double)attribute->f : 1e-5;
+    const int scale = ulp_lint_is(place, "BatchNormalization") ? ulp_lint_input(place, SCALE) : -1,
+              variance = scale < 0 ? -1 : ulp_lint_input(place, VARIANCE);
+    const struct ulp_tensor *old = variance < 0 ? NULL : ulp_lint_constant(place.graph, variance),
+                            *factors = scale < 0 ? NULL : ulp_lint_constant(place.graph, scale);
+    if (!is_stored(place.graph, scale) || !is_stored(place.graph, variance) || !old || !factors ||
+        old->element != ULP_ELEMENT_F32 || factors->element != ULP_ELEMENT_F32 ||
+        old->count != factors->count || !ulp_lint_figures(place.graph, variance)->overflowing ||
+        ulp_lint_int(place, "training_mode", 0) || ulp_lint_reader_count(place.graph, scale) != 1 ||
+        ulp_lint_reader_count(place.graph, variance) != 1)
+        return;
+    const struct ulp_edit edits[] = {{.value = scale, .tensor = change_constant(f, factors, NULL)},
+                                     {.value = variance, .tensor = change_constant(f, old, NULL)}};
+    for (size_t i = 0; i < old->count && !f->lint->failed; i++) {
+        const double deviation = sqrt(ulp_tensor_get(old, i) + epsilon);
+        ((float *)edits[0].tensor->data)[i] = (float)(ulp_tensor_get(factors, i) / deviation);
+        ((float *)edits[1].tensor->data)[i] = (float)(1 - epsilon);
+    }
+    if (f->lint->failed)
+        return;
+    add(f, &edits[0], "constant-beyond-fp16", place, true,
+        "the scale '%s' is divided by the deviations", ulp_lint_value_name(place.graph, scale));
+    add(f, &edits[1], "constant-beyond-fp16", place, true,
+        "the variance '%s', which reaches %.3g, is 1 less the epsilon",
+        ulp_lint_value_name(place.graph, variance),
+        ulp_lint_figures(place.graph, variance)->largest);
 }
 
 /* Is every reader one of these operators? */
@@ -267,11 +311,11 @@ static enum ulp_status fix(struct fixing *f, const char *path, struct ulp_error 
             ulp_lint_in_idiom(lint, place); /* finds them */
         replace_log(f, place);
         move_scale(f, place);
+        replace_variance(f, place);
     }
     replace_idioms(f);
     for (size_t v = 0; v < main->graph->value_count; v++)
-        if (main->graph->values[v].initializer ||
-            ulp_lint_is(ulp_lint_producer(main, (int)v), "Constant"))
+        if (is_stored(main, (int)v))
             replace_constant(f, main, (int)v);
     if (lint->failed)
         return ulp_out_of_memory(error);

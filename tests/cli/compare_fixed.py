@@ -48,7 +48,7 @@ def main():
             done = subprocess.run([program, "lint", path, "-i", inputs, "--fix", fixed, "--fail-on", "none", "-q"], stdout=subprocess.PIPE, text=True, check=True)
             if not os.path.exists(fixed):
                 continue
-            edited, edits = edited + 1, edits + done.stdout.count("\n  decomposed-") + done.stdout.count("\n  log-of-softmax") + done.stdout.count("\n  scale-after-product")
+            edited, edits = edited + 1, edits + done.stdout.count("\n  decomposed-") + done.stdout.count("\n  log-of-softmax") + sum(done.stdout.count(f"\n  {rule}") for rule in ("scale-after-product", "constant-beyond-fp16"))
             before, after = run(program, path, inputs, os.path.join(folder, "a.npz")), run(program, fixed, inputs, os.path.join(folder, "b.npz"))
             for name in before.files:
                 x, y = before[name].astype("f8"), after[name].astype("f8")
