@@ -31,7 +31,7 @@ struct plan_options {
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0,
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
-    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort", 0,
+    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
      "Instead of --arith: what the nodes that are not kept are computed in by this target (trt: the newest TensorRT; @GPU may "
      "follow), fused kernels and all. Of several, with commas between, the plan must hold in each", 0},
     {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
