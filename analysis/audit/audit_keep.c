@@ -56,6 +56,10 @@ size_t ulp_audit_mark_kept(const struct ulp_audit_lane *lane, const bool *allowe
     return marked;
 }
 
+/* A result of so little headroom may have overflowed inside; one of more is not finite for another
+ * reason: a root of what has cancelled below 0. */
+#define NEAR_BITS 8
+
 bool ulp_audit_fp32_helps(const struct ulp_audit_lane *lane)
 {
     for (size_t n = 0; n < lane->node_count; n++) {
@@ -63,8 +67,9 @@ bool ulp_audit_fp32_helps(const struct ulp_audit_lane *lane)
         for (size_t o = 0; o < node->output_count && ulp_audit_should_keep(lane, node); o++)
             if (node->outputs[o].range.ref_max > FLT_MAX ||
                 (node->zeroes && node->outputs[o].range.ref_min_nonzero < FLT_MIN) ||
-                (node->born && ilogb(ulp_audit_format(lane, node, &node->outputs[o]).max_finite) >=
-                                   FLT_MAX_EXP - 1))
+                (node->born && node->outputs[o].range.headroom_bits < NEAR_BITS &&
+                 ilogb(ulp_audit_format(lane, node, &node->outputs[o]).max_finite) >=
+                     FLT_MAX_EXP - 1))
                 return false;
     }
     return true;

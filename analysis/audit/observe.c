@@ -99,14 +99,15 @@ static struct ulp_taint gather_taints(struct ulp_audit_lane *audited,
     return from;
 }
 
-/* What the node did with what its inputs brought along. */
+/* What the node did with what its inputs brought along. own: what is not finite is so by its own
+ * arithmetic. */
 static void judge_node(struct ulp_audit_lane *lane, struct ulp_audit_node *node,
-                       const struct ulp_taint *from, bool nonfinite, bool diverged)
+                       const struct ulp_taint *from, bool own, bool nonfinite, bool diverged)
 {
     const ptrdiff_t index = (ptrdiff_t)node->index;
     node->reads_overflow |= from->beyond;
     node->poisoned |= nonfinite && from->nonfinite;
-    node->born |= nonfinite && !from->nonfinite && !from->diverged;
+    node->born |= own && !from->nonfinite;
     if (diverged && !from->diverged) {
         node->decided = true;
         if (lane->first_decided < 0 || lane->first_decided > index)
@@ -129,7 +130,8 @@ static void look_at_output(struct ulp_audit_overflow_look *look, const struct ul
         look->wrong |= taint->diverged && !from->diverged;
         return;
     }
-    look->born |= taint->nonfinite && !from->nonfinite && !from->diverged;
+    look->born |= taint->nonfinite && !from->nonfinite &&
+                  (!from->diverged || views[ULP_VIEW_INTRODUCED].nonfinite > 0);
     look->shows |= taint->shows;
     look->wrong |= !taint->diverged && is_wrong(&views[ULP_VIEW_ENTIRE], range) &&
                    (from->within || is_wrong(&views[ULP_VIEW_SINGLE], range));
@@ -266,7 +268,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     struct ulp_audit_overflow_look look = {.from = from.overflow};
     enum ulp_status status =
         prepare_outputs(auditor, node, &auditor->sampled[l][event->index], event, error);
-    bool nonfinite = false, diverged = false, fits = true;
+    bool nonfinite = false, diverged = false, fits = true, own = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         struct looked *looked = &observed->looked[l * event->output_count + o];
         clear_views(looked, event, &from);
@@ -274,6 +276,9 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         const struct ulp_metrics *entire = &looked->round.views[ULP_VIEW_ENTIRE];
         look_at_output(&look, &from, &taint, &ranges[o], looked->round.views);
         nonfinite |= taint.nonfinite;
+        /* behind another decision exact arithmetic may make infinities, too */
+        own |= taint.nonfinite &&
+               (!from.diverged || looked->round.views[ULP_VIEW_INTRODUCED].nonfinite > 0);
         fits &= !taint.beyond;
         diverged |= taint.diverged;
         if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
@@ -291,9 +296,9 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     }
     auditor->diverged |= diverged;
     node->executions++;
-    if (status == ULP_OK && nonfinite && !from.nonfinite && !from.diverged && fits)
+    if (status == ULP_OK && own && !from.nonfinite && fits)
         status = ulp_zero_find(auditor, event, l, error);
-    judge_node(lane, node, &from, nonfinite, diverged);
+    judge_node(lane, node, &from, own, nonfinite, diverged);
     mark_overflow(taints, event, ulp_audit_overflow_follow(lane, node, &look));
     return status;
 }

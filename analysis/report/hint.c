@@ -118,8 +118,9 @@ void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
     }
     if (remedy->node_count)
         add_figure(out, remedy);
-    else if (remedy->tried && isfinite(remedy->before_db))
-        ulp_text_add(out,
-                     "Try ulpscope plan -a %s, as no one to three nodes in FP32 gain a decibel",
-                     lane->arithmetic.name);
+    else if (remedy->tried)
+        ulp_text_add(out, "Try ulpscope plan -a %s, as %s", lane->arithmetic.name,
+                     isfinite(remedy->before_db)
+                         ? "no one to three nodes in FP32 gain a decibel"
+                         : "FP32 where values are not finite leaves some that are not");
 }

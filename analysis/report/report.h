@@ -26,6 +26,12 @@ void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_la
  * --output may have asked for. `what` it is of the output of that name. */
 void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *cause, const char *output, const char *what);
+/* verdict_original.c, where there is a reference model. Which pair costs most; the node where the
+ * graph begins to be as far off as the worst output, though nodes introduce less: false where there
+ * is none, and nothing was said. */
+bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane);
+bool ulp_report_change(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                       const struct ulp_audit_output *worst, double introduced);
 /* hint.c: what to try next, with options as a shell takes them, and what that gives. */
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
 /* Nodes of a lane, all that are known of, and which to keep. */

@@ -107,6 +107,10 @@ static bool find_cancelling(const double *causes, double whole, int *most, int *
     return causes[*most] > MANY * whole;
 }
 
+/* From this condition on a result's rounding is more than a rounding: an angle of many turns, a
+ * difference that cancels. */
+#define SENSITIVE 8
+
 /* ", by the rounding of its weights (51 %) and the rounding of its inputs (48 %)" */
 static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
 {
@@ -120,6 +124,8 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
     if (first < 0)
         return;
     ulp_text_show(out, ", by %s", name_cause(first, false));
+    if (first == ULP_SHARE_RESULT && second < 0 && node->condition >= SENSITIVE)
+        ulp_text_add(out, " (outputs show %.3g times as much)", node->condition);
     if (second >= 0)
         ulp_text_show(out, " (%.0f %%) and %s (%.0f %%)", 100 * node->causes[first],
                       name_cause(second, false), 100 * node->causes[second]);
@@ -239,97 +245,48 @@ static void add_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
     ulp_report_cause(out, lane, cause, output, what);
 }
 
-/* A part of the worst output's relative error from which a node is as far off, and one below which
- * what nodes introduce is not the reason. */
-#define AS_FAR 0.5
-#define OWN_PART 0.1
-
-/* Beside the original of a converted model, and where no node introduces as much: the first node
- * that is as far off as the worst output. NULL: there is none. */
-static const struct ulp_audit_node *find_change(const struct ulp_audit_lane *lane,
-                                                const struct ulp_audit_output *worst,
-                                                double introduced)
+/* Does rounding the model's inputs cause most of it? */
+static bool rounds_inputs(const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause)
 {
-    const double relative = worst->entire.rms / worst->range.ref_rms;
-    const struct ulp_audit_node *change = NULL;
-    bool converted = false;
-    for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
-            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
-            converted |= output->unpaired; /* the original has no such value */
-            if (!change && !output->unpaired && is_float(output) && !output->entire.diverged &&
-                output->entire.rms >= AS_FAR * relative * output->range.ref_rms)
-                change = &lane->nodes[n];
+    const double inputs = lane->attribution.inputs;
+    return lane->attribution.given && inputs >= CAUSE_OF_ALL &&
+           inputs > (cause ? largest_part(cause) : 0);
+}
+
+/* The model's input, where nodes read one alone. */
+static const char *find_only_input(const struct ulp_audit *audit)
+{
+    const char *only = NULL;
+    for (size_t p = 0; p < audit->place_count; p++)
+        for (size_t i = 0; i < audit->places[p].input_count; i++) {
+            const struct ulp_link *link = &audit->places[p].inputs[i];
+            if (link->constant || link->node >= 0)
+                continue;
+            if (only && strcmp(only, link->name) != 0)
+                return NULL;
+            only = link->name;
         }
-    return converted && introduced < OWN_PART * relative ? change : NULL;
-}
-
-/* From here on a pair is what to mend. */
-#define PAIR_GAINS_DB 1
-
-/* "; without the pair of node 4 q (QuantizeLinear), which clips 51 of 640 elements, it gains 12.3
- * dB" */
-static bool add_pair(struct ulp_text *out, const struct ulp_audit_lane *lane)
-{
-    const struct ulp_qdq_pair *pair = lane->qdq_pairs;
-    if (!lane->qdq_pair_count || !(pair->gained_db >= PAIR_GAINS_DB))
-        return false;
-    const struct ulp_audit_node *node =
-        &lane->nodes[pair->quantizer < 0 ? (ptrdiff_t)pair->dequantizer : pair->quantizer];
-    ulp_text_show(out, "; without %s of node %zu %s (%s)",
-                  pair->quantizer < 0 ? "the quantised weights" : "the pair", node->index,
-                  node->name, node->op);
-    if (pair->clipped)
-        ulp_text_add(out, ", which clips %zu of %zu elements,", pair->clipped, pair->elements);
-    if (isfinite(pair->gained_db))
-        ulp_text_add(out, " it gains %.1f dB", pair->gained_db);
-    else
-        ulp_text_add(out, " it is exact");
-    return true;
-}
-
-/* Where the change comes from: the Cast, or the quantiser, without which its value would have been
- * the original's, where only such as the original does not have lie between. */
-static const struct ulp_audit_node *find_border(const struct ulp_audit_lane *lane,
-                                                const struct ulp_audit_node *change)
-{
-    const struct ulp_audit_node *border = change;
-    for (ptrdiff_t at = change->source; at >= 0; at = lane->nodes[at].source) {
-        const struct ulp_audit_node *node = &lane->nodes[at];
-        bool unpaired = node->output_count > 0;
-        for (size_t o = 0; o < node->output_count; o++)
-            unpaired &= node->outputs[o].unpaired || !is_float(&node->outputs[o]);
-        if (!unpaired)
-            break;
-        if (strcmp(node->op, "Cast") == 0 || strstr(node->op, "uantizeLinear"))
-            border = node;
-    }
-    return border;
+    return only;
 }
 
 static void add_source(struct ulp_text *out, const struct ulp_audit *audit,
                        const struct ulp_audit_lane *lane, const struct ulp_audit_output *worst)
 {
     double most;
-    if (add_pair(out, lane))
+    const char *only = find_only_input(audit);
+    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane, &most);
+    if (ulp_report_pair(out, lane))
         return;
-    const struct ulp_audit_node *cause = find_cause(lane), *source = find_source(lane, &most),
-                                *change = cause ? NULL : find_change(lane, worst, most),
-                                *border = change ? find_border(lane, change) : NULL;
-    if (cause && quantises(cause))
+    if (rounds_inputs(lane, cause))
+        ulp_text_show(out, "; the rounding of %s%s to %s causes %.0f %% of it",
+                      only ? "input " : "the model's inputs", only ? only : "",
+                      lane->arithmetic.storage.name,
+                      100 * ulp_math_min(lane->attribution.inputs, 1));
+    else if (cause && quantises(cause))
         add_steps(out, audit, lane, cause);
     else if (cause)
         add_cause(out, lane, cause, worst->name, "it");
-    else if (border != change)
-        ulp_text_show(out, ", by the graph and not by the arithmetic, from node %zu %s (%s) on",
-                      border->index, border->name, border->op);
-    else if (change)
-        ulp_text_show(
-            out,
-            ", by the graph and not by the arithmetic; node %zu %s (%s) is the first that "
-            "is as far off",
-            change->index, change->name, change->op);
-    else if (source)
+    else if (!ulp_report_change(out, lane, worst, most) && source)
         ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
                       source->op);
 }
@@ -348,6 +305,38 @@ static void add_error(struct ulp_text *out, const struct ulp_audit_output *outpu
                       output->entire.rms);
 }
 
+/* The node whose result, a difference, the node reads; NULL: it reads none. */
+static const struct ulp_audit_node *find_difference(const struct ulp_audit_lane *lane,
+                                                    ptrdiff_t maker)
+{
+    const struct ulp_audit_node *node = maker >= 0 ? &lane->nodes[maker] : NULL;
+    return node && (strcmp(node->op, "Sub") == 0 || strcmp(node->op, "Add") == 0) && node->grew > 2
+               ? node
+               : NULL;
+}
+
+/* ", whose input v has become 0, as the difference of node 4 variance (Sub) cancels" */
+static void add_undefined(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                          const struct ulp_audit_node *born)
+{
+    const struct ulp_audit_node *difference =
+        find_difference(lane, born->zeroed ? born->zeroed_by : born->source);
+    if (born->zeroed)
+        ulp_text_show(out, "whose input %s has become 0", born->zeroed);
+    else
+        ulp_text_add(out, "whose input has become negative");
+    if (difference)
+        ulp_text_show(out, ", as the difference of node %zu %s (%s) cancels", difference->index,
+                      difference->name, difference->op);
+}
+
+/* Of numbers that fit it is not finite by a 0 or, of these, by a negative one. */
+static bool is_undefined(const struct ulp_audit_node *born, bool fits)
+{
+    return born->zeroed ||
+           (fits && (strcmp(born->op, "Sqrt") == 0 || strcmp(born->op, "Log") == 0));
+}
+
 static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane,
                          const struct ulp_audit_output *worst)
 {
@@ -361,8 +350,8 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
     const struct ulp_audit_overflow *overflow = ulp_audit_overflow_root(lane, born->overflow);
     ulp_text_show(out, "%s at node %zu %s (%s), ", fits ? "is not finite" : "overflows",
                   born->index, born->name, born->op);
-    if (born->zeroed)
-        ulp_text_show(out, "whose input %s has become 0", born->zeroed);
+    if (is_undefined(born, fits))
+        add_undefined(out, lane, born);
     else
         ulp_text_show(out, "whose exact values reach %s%s", fits ? "only " : "", ULP_REACH(most));
     if (overflow && overflow->constant >= 0)

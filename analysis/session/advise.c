@@ -15,6 +15,8 @@ enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) 
  * named if its run gains so many decibels, or so many more than a smaller one's. */
 #define WORTH_A_RUN 0.02
 #define WORTH_NAMING_DB 1
+/* From this part of the error on the rounding of inputs is what to look at. */
+#define INPUTS_MATTER 0.5
 
 struct choice {
     size_t nodes[NODES_MAX], count;
@@ -111,6 +113,38 @@ static void fill_pool(struct advising *advising)
                 }
 }
 
+static bool reads_input(const struct advising *advising, size_t node)
+{
+    const struct ulp_place *place = &advising->audit->places[node];
+    bool reads = false;
+    for (size_t i = 0; i < place->input_count; i++)
+        reads |= place->inputs[i].node < 0 && !place->inputs[i].constant;
+    return reads;
+}
+
+/* Where the rounding of the model's inputs makes most of it: the nodes that read these, which take
+ * them unrounded when they are kept, then those that read their results. */
+static struct choice choose_readers(const struct advising *advising)
+{
+    const struct ulp_audit *audit = advising->audit;
+    struct choice choice = {.foretold = advising->lane->attribution.inputs};
+    bool *chosen = advising->chosen;
+    for (int floor = 0; floor < 2; floor++)
+        for (size_t n = 0; n < audit->place_count && choice.count < NODES_MAX; n++) {
+            bool reads = !floor && reads_input(advising, n);
+            for (size_t i = 0; floor && i < audit->places[n].input_count; i++)
+                reads |=
+                    audit->places[n].inputs[i].node >= 0 && chosen[audit->places[n].inputs[i].node];
+            if (reads && !chosen[n] && advising->lane->nodes[n].kept < 0) {
+                choice.nodes[choice.count++] = n;
+                chosen[n] = true;
+            }
+        }
+    for (size_t i = 0; i < choice.count; i++)
+        chosen[choice.nodes[i]] = false;
+    return choice;
+}
+
 /* The best of so many nodes, in the pool's order among equals. */
 static struct choice choose(const struct advising *advising, size_t count)
 {
@@ -200,6 +234,12 @@ static enum ulp_status try_choices(struct advising *advising, struct choice *bef
     double foretold = 0;
     enum ulp_status status = run_choice(advising, before, error);
     *best = *before;
+    if (status == ULP_OK && advising->lane->attribution.inputs >= INPUTS_MATTER) {
+        struct choice choice = choose_readers(advising);
+        status = choice.count ? run_choice(advising, &choice, error) : ULP_OK;
+        if (choice.count && status == ULP_OK && choice.sqnr_db >= best->sqnr_db + WORTH_NAMING_DB)
+            *best = choice;
+    }
     for (size_t count = 1; count <= NODES_MAX && count <= advising->pool_count && status == ULP_OK;
          count++) {
         struct choice choice = choose(advising, count);

@@ -19,14 +19,39 @@ struct fix {
     struct ulp_audit *audit;
     const struct ulp_samples *samples;
     struct ulp_alone alone; /* beside the reference */
-    bool *kept;             /* by node */
+    bool *kept, *reached;   /* by node */
     size_t *nodes, node_count;
 };
+
+/* What is still not finite although it is kept has its cause in what it reads: a difference has
+ * cancelled, of values that were rounded before. Those that make these, as far as they are not kept
+ * themselves: how many there are. */
+static size_t mark_sources(struct fix *fix, const struct ulp_audit_lane *lane)
+{
+    size_t marked = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        fix->reached[n] = lane->nodes[n].born && fix->kept[n];
+    for (size_t n = lane->node_count; n-- > 0;) {
+        const struct ulp_place *place = &fix->audit->places[n];
+        for (size_t i = 0; fix->reached[n] && i < place->input_count; i++) {
+            const ptrdiff_t source = place->inputs[i].node;
+            if (source < 0 || (size_t)source >= n)
+                continue;
+            if (fix->kept[source]) {
+                fix->reached[source] = true;
+            } else {
+                fix->kept[source] = true; /* and not reached: one floor at a time */
+                marked++;
+            }
+        }
+    }
+    return marked;
+}
 
 /* The nodes of the lane that should be kept, and are not: are there any? */
 static bool mark_nodes(struct fix *fix, const struct ulp_audit_lane *lane)
 {
-    const bool any = ulp_audit_mark_kept(lane, NULL, fix->kept) > 0;
+    const bool any = ulp_audit_mark_kept(lane, NULL, fix->kept) > 0 || mark_sources(fix, lane) > 0;
     fix->node_count = 0;
     for (size_t n = 0; n < lane->node_count; n++)
         if (fix->kept[n])
@@ -145,8 +170,10 @@ static enum ulp_status fix_lane(struct fix *fix, size_t l, struct ulp_error *err
             status = take_shares(fix, lane, fixed, error);
         ulp_audit_free(&audit);
     }
-    if (!lane->attribution.given)
+    if (!lane->attribution.given) {
         lane->attribution.reason = not_helped;
+        lane->remedy = (struct ulp_audit_remedy){.tried = true, .before_db = -INFINITY};
+    }
     return status;
 }
 
@@ -166,7 +193,8 @@ static enum ulp_status fix_alone(struct fix *fix, size_t l, struct ulp_error *er
     if (status == ULP_OK) {
         fix->kept = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->kept);
         fix->nodes = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->nodes);
-        if (!fix->kept || !fix->nodes)
+        fix->reached = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->reached);
+        if (!fix->kept || !fix->reached || !fix->nodes)
             status = ulp_out_of_memory(error);
     }
     if (status == ULP_OK)

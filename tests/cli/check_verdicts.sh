@@ -129,6 +129,22 @@ write_model("root.onnx", [node("Mul", "x x", "s", "square"), node("Add", "s e", 
             {"x": (4, 8), "x1": (4, 8)}, ["y"], {"e": np.float32(1e-10)}, opset=13)
 write_model("mask.onnx", [node("Add", "x low", "m", "mask"), node("Softmax", "m", "y", "soft")], {"x": (1, 4)}, ["y"], {"low": np.array([0, -65504, 0, 0], "f4")}, opset=13)
 np.savez("mask.npz", x=np.array([[1, 0, 0, 1]], "f4"))
+# a variance by a difference that cancels; a norm whose root is 0; an overflow behind another decision; an angle of many turns
+write_model("cancels.onnx", [node("ReduceMean", "x", "m", "mean", axes=[1]), node("Mul", "x x", "p", "squares"), node("ReduceMean", "p", "q", "mean_squares", axes=[1]),
+                             node("Mul", "m m", "n", "square"), node("Sub", "q n", "v", "variance"), node("Sqrt", "v", "s", "root"), node("Sub", "x m", "c", "centre"),
+                             node("Div", "c s", "y", "divide")], {"x": (64, 16)}, ["y"], {}, opset=13)
+np.savez("cancels.npz", x=(turn.standard_normal((64, 16)) * .5 + 20).astype("f4"))
+w = turn.standard_normal((8, 8)).astype("f4")
+write_model("norm.onnx", [node("MatMul", "x w", "a", "first"), node("MatMul", "x w", "b", "second"), node("Sub", "a b", "d", "difference"), node("Mul", "d d", "e", "square"),
+                          node("ReduceSum", "e", "f", "sum", keepdims=1), node("Sqrt", "f", "g", "root"), node("Add", "g a", "y", "end")], {"x": (4, 8)}, ["y"], {"w": w}, opset=11)
+np.savez("norm.npz", x=turn.standard_normal((4, 8)).astype("f4"))
+write_model("behind.onnx", [node("MatMul", "x w", "a", "product"), node("Greater", "a half", "g", "flag"), node("Cast", "g", "h", "number", to=1), node("Mul", "h tiny", "i", "harmless"),
+                            node("Add", "a i", "k", "join"), node("Mul", "k big", "b", "up"), node("Mul", "b big", "y", "over")], {"x": (512, 8)}, ["y"],
+            {"w": w, "half": np.float32(.5), "tiny": np.float32(1e-4), "big": np.float32(300)}, opset=13)
+np.savez("behind.npz", x=turn.standard_normal((512, 8)).astype("f4"))
+write_model("angle.onnx", [node("Mul", "t f", "a", "angles"), node("Sin", "a", "s", "sine"), node("MatMul", "s w", "y", "product")], {"t": (1, 1)}, ["y"],
+            {"f": np.exp2(-np.arange(8)).astype("f4")[None], "w": w}, opset=13)
+np.savez("angle.npz", t=np.array([[998.39]], "f4"))
 x = turn.standard_normal((4, 8)).astype("f4")
 x[2] = 0
 np.savez("log.npz", x=x)
@@ -169,6 +185,23 @@ expect 0 "its file" "$program" audit p_trt/mixed.onnx -i variance.npz -a model -
 one root fp16 "whose input r has become 0" "becomes zero r" add_eps root divide
 "$program" overflow root.onnx -i root.npz -a fp16 -q >out || fail "overflow of a divisor of 0"
 grep -q "overflows" r_log/summary.txt out && fail "a logarithm of 0 is called an overflow"
+
+# says MODEL ARITHMETIC WORDS: in the verdict
+says() {
+    expect 0 "audit $1 in $2" "$program" audit "$1.onnx" -i "$1.npz" -a "$2" -q
+    tr -s ' \n' '  ' <out >flat
+    shows flat "$3" "the verdict of $1 in $2"
+}
+says cancels fp16 "at node 5 root (Sqrt), whose input "
+says cancels fp16 "as the difference of node 4 variance (Sub) cancels"
+says cancels bf16 "as the difference of node 4 variance (Sub) cancels"
+grep -q "^  Try --keep '#0-5=fp32'" out || fail "what a difference cancelled of is not kept in BF16"
+says norm fp16 "node 0 first (MatMul) causes"
+grep -q "nan" out && fail "a root at 0 leaves nan"
+says behind fp16 "overflows at node 6 over (Mul)"
+grep -q "no overflow" out && fail "a decision hides an overflow"
+says angle bf16 "the rounding of input t to bf16 causes 100 % of it"
+grep -q "^  Try --keep 'angles=fp32' --keep 'sine=fp32'" out || fail "an angle's readers are not kept"
 
 # -65504 - 1 rounds to -65504: nothing overflows inside a Softmax whose mask is the least number
 expect 0 "overflow of a mask" "$program" overflow mask.onnx -i mask.npz -a fp16 -q

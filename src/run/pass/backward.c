@@ -236,6 +236,17 @@ static void free_handed(const struct ulp_step *step, struct handed *handed)
         ulp_free(handed->owed[i]);
 }
 
+/* A derivative that is infinite (of a root at 0), or that times 0, says nothing of an error: such
+ * an element hands nothing on, and what is not explained so is missing at this step alone. */
+static void drop_infinite(const struct ulp_reverse *sweep, const struct ulp_step *step,
+                          const struct handed *handed)
+{
+    for (size_t i = 0; i < step->input_count; i++)
+        for (size_t e = 0; handed->owed[i] && e < sweep->values[step->inputs[i]].count; e++)
+            if (!isfinite(handed->owed[i][e]))
+                handed->owed[i][e] = 0;
+}
+
 /* A node whose derivative changes on the way between both ends, by so much that it shows (1 is the
  * whole error of the outputs), is gone over at the middles of POINTS parts of the way: the mean of
  * the derivatives times the way is what it carries, also across a kink, but not across a jump. */
@@ -254,6 +265,8 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
     for (int p = 0; p < POINTS && status == ULP_OK; p++)
         status =
             reverse_at(course, step, (p + 0.5) / POINTS - 0.5, 1.0 / POINTS, &mean, NULL, error);
+    if (status == ULP_OK)
+        drop_infinite(sweep, step, &mean);
     if (status == ULP_OK && fabs(wanted - measure_handed(sweep, step, &mean)) <
                                 fabs(wanted - measure_handed(sweep, step, handed))) {
         const struct handed before = *handed;
@@ -374,6 +387,8 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     status = !handed.owed ? ulp_out_of_memory(error)
              : cast       ? copy_cotangents(sweep, step, &handed, error)
                           : reverse_at(course, step, 0, 1, &handed, &introduced, error);
+    if (status == ULP_OK)
+        drop_infinite(sweep, step, &handed);
     if (status == ULP_OK && ulp_is_quantizer(step->bound.op))
         status = cross_steps(sweep, step, &handed, error);
     if (status == ULP_OK && sweep->errors) {

@@ -1,0 +1,92 @@
+/* What a verdict says beside the original of a converted model: which pair costs most, and where
+ * the graph, not the arithmetic, begins to be off. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/report/report.h"
+
+/* From here on a pair is what to mend. */
+#define PAIR_GAINS_DB 1
+
+/* "; without the pair of node 4 q (QuantizeLinear), which clips 51 of 640 elements, it gains 12.3
+ * dB" */
+bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_qdq_pair *pair = lane->qdq_pairs;
+    if (!lane->qdq_pair_count || !(pair->gained_db >= PAIR_GAINS_DB))
+        return false;
+    const struct ulp_audit_node *node =
+        &lane->nodes[pair->quantizer < 0 ? (ptrdiff_t)pair->dequantizer : pair->quantizer];
+    ulp_text_show(out, "; without %s of node %zu %s (%s)",
+                  pair->quantizer < 0 ? "the quantised weights" : "the pair", node->index,
+                  node->name, node->op);
+    if (pair->clipped)
+        ulp_text_add(out, ", which clips %zu of %zu elements,", pair->clipped, pair->elements);
+    if (isfinite(pair->gained_db))
+        ulp_text_add(out, " it gains %.1f dB", pair->gained_db);
+    else
+        ulp_text_add(out, " it is exact");
+    return true;
+}
+
+/* A part of the worst output's relative error from which a node is as far off, and one below which
+ * what nodes introduce is not the reason. */
+#define AS_FAR 0.5
+#define OWN_PART 0.1
+
+/* Beside the original of a converted model, and where no node introduces as much: the first node
+ * that is as far off as the worst output. NULL: there is none. */
+static const struct ulp_audit_node *find_change(const struct ulp_audit_lane *lane,
+                                                const struct ulp_audit_output *worst,
+                                                double introduced)
+{
+    const double relative = worst->entire.rms / worst->range.ref_rms;
+    const struct ulp_audit_node *change = NULL;
+    bool converted = false;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            converted |= output->unpaired; /* the original has no such value */
+            if (!change && !output->unpaired && ulp_type_is_float(output->type) &&
+                !output->entire.diverged &&
+                output->entire.rms >= AS_FAR * relative * output->range.ref_rms)
+                change = &lane->nodes[n];
+        }
+    return converted && introduced < OWN_PART * relative ? change : NULL;
+}
+
+/* Where the change comes from: the Cast, or the quantiser, without which its value would have been
+ * the original's, where only such as the original does not have lie between. */
+static const struct ulp_audit_node *find_border(const struct ulp_audit_lane *lane,
+                                                const struct ulp_audit_node *change)
+{
+    const struct ulp_audit_node *border = change;
+    for (ptrdiff_t at = change->source; at >= 0; at = lane->nodes[at].source) {
+        const struct ulp_audit_node *node = &lane->nodes[at];
+        bool unpaired = node->output_count > 0;
+        for (size_t o = 0; o < node->output_count; o++)
+            unpaired &= node->outputs[o].unpaired || !ulp_type_is_float(node->outputs[o].type);
+        if (!unpaired)
+            break;
+        if (strcmp(node->op, "Cast") == 0 || strstr(node->op, "uantizeLinear"))
+            border = node;
+    }
+    return border;
+}
+
+bool ulp_report_change(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                       const struct ulp_audit_output *worst, double introduced)
+{
+    const struct ulp_audit_node *change = find_change(lane, worst, introduced),
+                                *border = change ? find_border(lane, change) : NULL;
+    if (border != change)
+        ulp_text_show(out, ", by the graph and not by the arithmetic, from node %zu %s (%s) on",
+                      border->index, border->name, border->op);
+    else if (change)
+        ulp_text_show(
+            out,
+            ", by the graph and not by the arithmetic; node %zu %s (%s) is the first that "
+            "is as far off",
+            change->index, change->name, change->op);
+    return change != NULL;
+}
