@@ -12,5 +12,5 @@ EXTRA_DIST += %D%/ulpscope/_progress.py
 EXTRA_DIST += %D%/ulpscope/_results.py
 EXTRA_DIST += %D%/ulpscope/_shared.py
 EXTRA_DIST += %D%/ulpscope/onnx_backend.py
-EXTRA_DIST += %D%/ulpscope/polygraphy.py
+EXTRA_DIST += %D%/ulpscope/polygraphy.py %D%/ulpscope/pytest_plugin.py %D%/ulpscope/testing.py
 EXTRA_DIST += %D%/ulpscope/py.typed

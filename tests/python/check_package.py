@@ -275,7 +275,7 @@ class Models(unittest.TestCase):
         self.assertTrue(node.outputs[0].range.headroom_bits < 0 and lane.first_born is not None)
         self.assertEqual(node, lane.nodes[node.index])
         self.assertTrue(audit.check("max_abs=1e-9") and not audit.check("max_abs=1e9"))
-        self.assertIn("<pre>fp16,keep=op:Softmax=fp32: overflows", audit._repr_html_())
+        self.assertRegex(audit._repr_html_(), r"(?s)<pre>fp16,keep=op:Softmax=fp32: broken \(classify: .*overflows")
         self.assertAlmostEqual(sum(n.share for n in audit.ranking(lane.name)), 1 - lane.attribution.residual, delta=0.2)
 
     def several(self, folder):
@@ -528,6 +528,28 @@ class Models(unittest.TestCase):
         self.assertEqual((last.name, list(last.values), list(last.expected)[:2]), ("logits", ["right", "wrong"], ["fp32", "bf16"]))  # then their neighbours
         self.assertTrue(last.values["right"].explained and last.values["wrong"].arithmetics["bf16"].max_abs > 1)
         self.assertIn("right", comparison.summary(100) + comparison._repr_html_())
+
+    def test_assert_explained(self):
+        try:
+            import onnx  # noqa: F401
+        except ImportError:
+            self.skipTest("no onnx")
+        from ulpscope.testing import assert_explained
+
+        numbers = np.random.default_rng(0).standard_normal((2, 64, 512)).astype(np.float32)
+        read = [numbers[0], np.ascontiguousarray(numbers[1].T)]
+        made = ulpscope.matmul(*read, "bf16@h200")
+        self.assertTrue(assert_explained(made, "MatMul", read, "bf16@h200").files[0].explained)
+        holed = made.copy()
+        holed[3, 4] = np.nan
+        # another format, another result, an element, another shape
+        for actual, arithmetic in ((made, "fp16@h200"), (made, "fp32"), (made * np.float32(1.1), "bf16@h200"), (holed, "bf16@h200"), (made[:10], "bf16@h200")):
+            with self.assertRaisesRegex(AssertionError, "NOT explained"):
+                assert_explained(actual, "MatMul", read, arithmetic)
+        half = read[0].astype(np.float16)
+        exact = np.exp(half.astype(np.float64))
+        softmax = (exact / exact.sum(1, keepdims=True)).astype(np.float16)
+        assert_explained(softmax, "Softmax", [half], "fp16", attributes={"axis": -1})
 
     def test_frames(self):
         try:
