@@ -1,7 +1,11 @@
 # A test program is a name in its folder's test_programs and its sources; what several share is in libtest.a. make
 # check-long runs the same programs with their exhaustive cases (ULPSCOPE_TEST_LONG=1).
 test_programs =
-check_PROGRAMS += $(test_programs)
+# No check_PROGRAMS, which make check links before any test, whatever TESTS names: a log depends on its program, a script's on
+# those it runs. $(also), which is nothing, keeps automake from taking such a line for the whole rule of the log.
+also =
+EXTRA_PROGRAMS += $(test_programs)
+CLEANFILES += $(EXTRA_PROGRAMS)
 TESTS += $(test_programs)
 check_LIBRARIES += libtest.a
 libtest_a_SOURCES = %D%/support/element.c %D%/support/element.h %D%/support/line_model.c %D%/support/line_model.h \

@@ -66,8 +66,8 @@ test_programs += check_prove
 check_prove_SOURCES = %D%/attack.c %D%/attack.h %D%/check_prove.c
 test_programs += check_quick
 check_quick_SOURCES = %D%/check_quick.c
-test_programs += check_scales
-check_scales_SOURCES = %D%/check_scales.c %D%/pictures.c %D%/pictures.h
+test_programs += check_scale_report
+check_scale_report_SOURCES = %D%/check_scale_report.c %D%/pictures.c %D%/pictures.h
 test_programs += check_slices
 check_slices_SOURCES = %D%/check_slices.c %D%/pictures.c %D%/pictures.h
 test_programs += check_study
@@ -108,5 +108,6 @@ EXTRA_DIST += tests/data/engine/trt11_half.json
 EXTRA_DIST += tests/data/engine/trt84_numbered.json
 EXTRA_DIST += tests/data/engine/verbose.log
 # Run by hand: attacks proofs of a model for as long as it is told (doc/prove.md).
-check_PROGRAMS += attack_proofs
+EXTRA_PROGRAMS += attack_proofs
+$(also)check_prove.log: attack_proofs$(EXEEXT)
 attack_proofs_SOURCES = %D%/attack.c %D%/attack.h %D%/attack_proofs.c

@@ -1,12 +1,13 @@
 # The library as a user has it: public headers, the shared library.
-check_PROGRAMS += layer_error
+EXTRA_PROGRAMS += layer_error
+$(also)%D%/check_cli.sh.log: layer_error$(EXEEXT)
 layer_error_SOURCES = examples/layer_error.c
 layer_error_CPPFLAGS = -I$(top_srcdir)/include
 layer_error_LDADD = libulpscope.la
 
 # The whole program with its main under another name, and allocation that can be made to fail: the linker turns our own calls
 # into those of tests/support/exhaust.c, which libraries' calls find as well.
-check_PROGRAMS += check_exhaustion
+EXTRA_PROGRAMS += check_exhaustion
 TESTS += check_exhaustion
 check_exhaustion_SOURCES = %D%/check_exhaustion.c %D%/exhaust_files.c %D%/exhaust_files.h tests/support/exhaust.c tests/support/exhaust.h $(ulpscope_SOURCES)
 check_exhaustion_CPPFLAGS = $(test_cppflags) -Dmain=ulpscope_main $(MPI_CFLAGS)

@@ -1,5 +1,6 @@
 test_programs += check_data check_inputs check_layer_options check_load check_npy check_recording
-check_PROGRAMS += fuzz_load
+EXTRA_PROGRAMS += fuzz_load
+$(also)check_load.log: fuzz_load$(EXEEXT)
 check_data_SOURCES = %D%/check_data.c %D%/npy_file.c %D%/npy_file.h
 check_npy_SOURCES = %D%/check_npy.c %D%/npy_file.c %D%/npy_file.h
 check_inputs_SOURCES = %D%/check_inputs.c

@@ -3,7 +3,8 @@ walk_sources = %D%/arithmetic.c %D%/builder.h %D%/control.c %D%/node.c %D%/rando
 	tests/ops/harness/cases.c tests/ops/harness/cases.h tests/ops/harness/rows.c tests/ops/harness/rows.h \
 	tests/ops/harness/hints.c tests/ops/harness/variants.c tests/ops/harness/variants.h \
 	tests/ops/harness/variants_attribute.c tests/ops/harness/variants_inside.h
-check_PROGRAMS += random_graph
+EXTRA_PROGRAMS += random_graph
+$(also)%D%/check_commands.sh.log: random_graph$(EXEEXT) walk_proofs$(EXEEXT)
 random_graph_SOURCES = %D%/random_graph_files.c $(walk_sources)
 EXTRA_DIST += %D%/README.md %D%/check_commands.py %D%/coverage.py
 dist_check_SCRIPTS += %D%/check_commands.sh
@@ -12,5 +13,5 @@ walk_proof_sources = %D%/proof_walk.c %D%/proof_walk.h tests/analysis/attack.c t
 test_programs += check_prove_walk
 check_prove_walk_SOURCES = %D%/check_prove_walk.c $(walk_proof_sources)
 # Run by hand: the walk through proofs of any seeds.
-check_PROGRAMS += walk_proofs
+EXTRA_PROGRAMS += walk_proofs
 walk_proofs_SOURCES = %D%/walk_proofs.c $(walk_proof_sources)
