@@ -227,6 +227,8 @@ static enum ulp_status run_probed(struct ulp_overflow_meter *meter, size_t l,
     meter->lane = l - 1;
     meter->near_inside = false;
     meter->inside = (struct inside_overflow){0};
+    /* what it holds inside is of the formula that the lane has */
+    forward->arithmetic.plain_exponentials = forward->plan->lanes[l].plain_exponentials;
     forward->wide.probe = &meter->probe;
     status = ulp_step_run(step, &forward->wide, inputs, exact, error);
     forward->wide.probe = NULL;

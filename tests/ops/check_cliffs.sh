@@ -40,6 +40,9 @@ for arithmetic in ("coreml-ane:fp16", "fp16", "fp16-strict", "coreml-gpu:fp16"):
     bad += not np.all(np.abs(probabilities + np.log(32)) < 0.02)  # equal channels: neither formula vanishes
 raise SystemExit(bad)
 END
+expect 0 "a forecast of the cliffs" "$program" overflow cliffs.onnx -i x.npz -f coreml-ane:fp16 -q
+shows out "2 * exp(x)" "a forecast of the cliffs"
+shows out "sum of row_sum(exp(x))" "a forecast of the cliffs"
 # A probability that FP16 does not hold has no logarithm there.
 PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
 import numpy as np

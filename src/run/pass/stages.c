@@ -89,6 +89,7 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
         out.compute = ladder->wide.compute;
         out.place = ladder->wide.place;
         out.cuda_functions = false;
+        out.plain_exponentials = false;
     }
     return out;
 }
