@@ -350,6 +350,8 @@ static bool read_number(const char **text, size_t *out)
 enum ulp_status ulp_study_rows_read(const char *text, size_t rows[ULP_STUDY_ROWS_MAX],
                                     size_t *count, struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     const char *at = text;
     size_t first, last;
     *count = 0;
