@@ -1,6 +1,7 @@
 /* Limits of --fail-above: parsing "ARITH:OUTPUT:METRIC=VALUE", and the outputs of an audit that
  * cross one. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "analysis/measure/judged.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/text/suggest.h"
 #include "base/text/text.h"
 #include "run/plan/plan.h"
 
@@ -260,9 +262,17 @@ static enum ulp_status check_inputs(const struct ulp_audit *audit, struct ulp_cr
 
 /* ---- the text of a limit ---- */
 
-static enum ulp_status fail_limit(const char *limit, struct ulp_error *error)
+static const char *name_of_metric(const void *context, size_t m)
 {
-    struct ulp_text text = {0};
+    (void)context;
+    return metric_name((int)m);
+}
+
+/* word: the metric that there is not; "": that is not what is wrong. */
+static enum ulp_status fail_limit(const char *limit, const char *word, struct ulp_error *error)
+{
+    struct ulp_text text = {0}, near = {0};
+    ulp_suggest_names(&near, word, METRIC_COUNT, name_of_metric, NULL);
     for (int m = 0; m < METRIC_COUNT; m++)
         ulp_text_add(&text, "%s%s", m ? ", " : "", metric_name(m));
     ulp_text_add(&text, ", alone or after ");
@@ -274,15 +284,30 @@ static enum ulp_status fail_limit(const char *limit, struct ulp_error *error)
                      ulp_view_names[v]);
     ulp_fail(error, ULP_ERROR_USAGE,
              "limit '%s': expected METRIC=NUMBER, perhaps after ARITH:, OUTPUT: or ARITH:OUTPUT:, "
-             "with METRIC one of %s",
-             limit, text.failed ? "those of ulpscope audit --help" : text.data);
+             "with METRIC one of %s%s",
+             limit, text.failed ? "those of ulpscope audit --help" : text.data,
+             near.length ? near.data : "");
     ulp_text_free(&text);
+    ulp_text_free(&near);
     return ULP_ERROR_USAGE;
 }
 
 static bool equals(const char *text, size_t length, const char *word)
 {
     return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+/* By its name, or by what numpy and Polygraphy call it; METRIC_COUNT: none. */
+static int find_figure(const char *text, size_t length)
+{
+    static const char *const others[][2] = {{"atol", "max_abs"}, {"rtol", "max_rel"}};
+    for (size_t o = 0; o < sizeof others / sizeof *others; o++)
+        if (equals(text, length, others[o][0]))
+            return find_figure(others[o][1], strlen(others[o][1]));
+    int m = 0;
+    while (m < METRIC_COUNT && !equals(text, length, metric_name(m)))
+        m++;
+    return m;
 }
 
 /* Where the name of the metric begins; names of outputs may hold ':' and '='. */
@@ -300,10 +325,9 @@ static enum ulp_status read_limit(const char *limit, struct check *out, struct u
     const char *sign = strrchr(limit, '=');
     char *end = NULL;
     if (!sign)
-        return fail_limit(limit, error);
+        return fail_limit(limit, "", error);
     const char *name = find_metric(limit, sign), *found = name;
     out->view = ULP_VIEW_ENTIRE;
-    out->figure = METRIC_COUNT;
     for (int v = 0; v < ULP_VIEW_COUNT; v++) {
         const size_t length = strlen(ulp_view_names[v]);
         if (strncmp(name, ulp_view_names[v], length) == 0 && name[length] == '.') {
@@ -311,13 +335,14 @@ static enum ulp_status read_limit(const char *limit, struct check *out, struct u
             found = name + length + 1;
         }
     }
-    for (int m = 0; m < METRIC_COUNT; m++)
-        if (equals(found, (size_t)(sign - found), metric_name(m)))
-            out->figure = m;
+    out->figure = find_figure(found, (size_t)(sign - found));
     out->limit = strtod(sign + 1, &end);
+    char word[64] = "";
+    if (out->figure == METRIC_COUNT)
+        snprintf(word, sizeof word, "%.*s", (int)(sign - found), found);
     return out->figure < METRIC_COUNT && end != sign + 1 && !*end && !isnan(out->limit)
                ? ULP_OK
-               : fail_limit(limit, error);
+               : fail_limit(limit, word, error);
 }
 
 /* What a limit may be of: names of arithmetics and of outputs. */

@@ -25,6 +25,8 @@ expect 2 "no model" "$program" audit
 expect 2 "unknown arithmetic" "$program" audit "$model" --arith fp17
 lines err 3 "unknown arithmetic"
 expect 2 "bad limit" "$program" audit "$model" --fail-above rmz=3
+"$program" audit "$model" --fail-above sqnr=40 2>&1 | grep -q '(did you mean "sqnr_db"' || fail "a metric that is near is not named"
+expect 0 "atol" "$program" audit "$model" -i "$inputs" -a fp32 -q --fail-above atol=10 --fail-above rtol=1e9
 expect 2 "bad dim" "$program" audit "$model" --dim batch
 expect 3 "missing model" "$program" audit nowhere.onnx
 shows err nowhere.onnx "missing model"
