@@ -106,6 +106,16 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_remedy *reme
         ulp_text_add(out, ", %.1f dB more", remedy->sqnr_db - remedy->before_db);
 }
 
+/* Do outputs follow other decisions than the reference's, by roundings that FP32 does not make? */
+static bool follows_others(const struct ulp_audit_lane *lane)
+{
+    const int single = 24; /* bits of FP32's precision */
+    bool diverged = false;
+    for (size_t o = 0; o < lane->outputs.output_count; o++)
+        diverged |= lane->outputs.outputs[o].entire.diverged;
+    return diverged && lane->first_decided >= 0 && lane->arithmetic.storage.precision < single;
+}
+
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
 {
     const struct ulp_audit_remedy *remedy = &lane->remedy;
@@ -116,6 +126,9 @@ void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
         ulp_text_add(out, "Try");
         ulp_hint_keeps(out, &nodes, ULP_HINT_COLUMNS);
     }
+    if (!nodes.kept && !remedy->tried && follows_others(lane))
+        ulp_text_add(out, "Try ulpscope plan -a %s, as outputs follow other decisions",
+                     lane->arithmetic.name);
     if (remedy->node_count)
         add_figure(out, remedy);
     else if (remedy->tried)

@@ -32,6 +32,11 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
 bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane);
 bool ulp_report_change(struct ulp_text *out, const struct ulp_audit_lane *lane,
                        const struct ulp_audit_output *worst, double introduced);
+/* verdict_decided.c. What a node introduces there against its reference's rms; 0: nothing that can
+ * be told. And of the first node that decides otherwise: by how much, and from whose error. */
+double ulp_report_introduced(const struct ulp_audit_output *output);
+void ulp_report_decided(struct ulp_text *out, const struct ulp_audit *audit,
+                        const struct ulp_audit_lane *lane, const struct ulp_audit_node *decided);
 /* hint.c: what to try next, with options as a shell takes them, and what that gives. */
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
 /* Nodes of a lane, all that are known of, and which to keep. */

@@ -11,11 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_float(const struct ulp_audit_output *output)
-{
-    return ulp_type_is_float(output->type);
-}
-
 static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node *node)
 {
     for (size_t o = 0; o < node->output_count; o++)
@@ -24,22 +19,18 @@ static const struct ulp_audit_output *find_diverged(const struct ulp_audit_node 
     return NULL;
 }
 
-/* The node that introduces most against its reference's rms, and how much; NULL: none introduces
- * anything. */
+/* The node that introduces most, and how much; NULL: none introduces anything. */
 static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane, double *most)
 {
     const struct ulp_audit_node *source = NULL;
     *most = 0;
     for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
-            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
-            const double relative = output->introduced.rms / output->range.ref_rms;
-            if (is_float(output) && !output->introduced.diverged && relative > *most &&
-                isfinite(relative) && !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
-                *most = relative;
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (ulp_report_introduced(&lane->nodes[n].outputs[o]) > *most &&
+                !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
+                *most = ulp_report_introduced(&lane->nodes[n].outputs[o]);
                 source = &lane->nodes[n];
             }
-        }
     return source;
 }
 
@@ -367,28 +358,6 @@ static void add_overflow(struct ulp_text *out, const struct ulp_audit_lane *lane
         ulp_text_add(out, ". " ULP_BEYOND_FP32);
 }
 
-/* Of outputs that have diverged the one that is worst with the reference's decisions. */
-static void add_followed(struct ulp_text *out, const struct ulp_audit_node *outputs)
-{
-    const struct ulp_metrics *worst = NULL;
-    const char *name = NULL;
-    for (size_t o = 0; o < outputs->output_count; o++) {
-        const struct ulp_divergence *divergence = outputs->outputs[o].divergence;
-        if (!divergence || !divergence->followed.given || divergence->followed.metrics.diverged ||
-            (worst && !(divergence->followed.metrics.sqnr_db < worst->sqnr_db)))
-            continue;
-        worst = &divergence->followed.metrics;
-        name = outputs->outputs[o].name;
-    }
-    if (!worst)
-        return;
-    if (worst->rms > 0)
-        ulp_text_show(out, "; with the reference's decisions %s is at %.1f dB", name,
-                      worst->sqnr_db);
-    else if (worst->count && !worst->nonfinite)
-        ulp_text_add(out, "; with the reference's decisions they are equal");
-}
-
 /* ". With 2 nodes in FP32 y is at 44.4 dB; node 52 sum (ReduceSum) causes 48 % of it" */
 static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
 {
@@ -465,7 +434,7 @@ void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_la
                       "diverges from the reference at node %zu %s (%s): output %s "
                       "follows other indices or branches",
                       decided->index, decided->name, decided->op, diverged->name);
-        add_followed(out, &lane->outputs);
+        ulp_report_decided(out, audit, lane, decided);
         if (worst) {
             ulp_text_add(out, "; ");
             add_error(out, worst);

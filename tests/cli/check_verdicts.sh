@@ -142,6 +142,9 @@ write_model("behind.onnx", [node("MatMul", "x w", "a", "product"), node("Greater
                             node("Add", "a i", "k", "join"), node("Mul", "k big", "b", "up"), node("Mul", "b big", "y", "over")], {"x": (512, 8)}, ["y"],
             {"w": w, "half": np.float32(.5), "tiny": np.float32(1e-4), "big": np.float32(300)}, opset=13)
 np.savez("behind.npz", x=turn.standard_normal((512, 8)).astype("f4"))
+write_model("picks.onnx", [node("MatMul", "x w", "a", "product"), node("TopK", "a k", "v i", "top"), node("Gather", "table i", "y", "pick")], {"x": (512, 8)}, ["y"],
+            {"w": w, "k": np.array([1], np.int64), "table": turn.standard_normal((8, 4)).astype("f4")}, opset=13)
+np.savez("picks.npz", x=turn.standard_normal((512, 8)).round(2).astype("f4"))
 write_model("angle.onnx", [node("Mul", "t f", "a", "angles"), node("Sin", "a", "s", "sine"), node("MatMul", "s w", "y", "product")], {"t": (1, 1)}, ["y"],
             {"f": np.exp2(-np.arange(8)).astype("f4")[None], "w": w}, opset=13)
 np.savez("angle.npz", t=np.array([[998.39]], "f4"))
@@ -196,6 +199,9 @@ says cancels fp16 "at node 5 root (Sqrt), whose input "
 says cancels fp16 "as the difference of node 4 variance (Sub) cancels"
 says cancels bf16 "as the difference of node 4 variance (Sub) cancels"
 grep -q "^  Try --keep '#0-5=fp32'" out || fail "what a difference cancelled of is not kept in BF16"
+says picks bf16 "and the error of that is "
+says picks bf16 "; before it node 0 product (MatMul) introduces most"
+grep -q "^  Try ulpscope plan -a bf16" out || fail "nothing is said to try behind a decision"
 says norm fp16 "node 0 first (MatMul) causes"
 grep -q "nan" out && fail "a root at 0 leaves nan"
 says behind fp16 "overflows at node 6 over (Mul)"
