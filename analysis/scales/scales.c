@@ -50,7 +50,7 @@ static char *copy(const struct looking *looking, const char *text)
 
 /* The tensor of that name at this step, which is new at the first of its products. */
 static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char *name,
-                                             const struct ulp_scaling *scaling, bool weight,
+                                             const char *format, bool weight,
                                              struct ulp_scales_sums **sums)
 {
     struct ulp_scales *out = looking->out;
@@ -71,11 +71,8 @@ static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char
     *tensor = (struct ulp_scaled_tensor){.name = copy(looking, name),
                                          .node = copy(looking, looking->step->name),
                                          .op = copy(looking, looking->step->bound.node->op_type),
-                                         .format = copy(looking, scaling->name),
-                                         .weight = weight,
-                                         .format_bits = ulp_math_log2(scaling->element.max_finite) -
-                                                        (scaling->element.emin -
-                                                         scaling->element.precision + 1)};
+                                         .format = copy(looking, format),
+                                         .weight = weight};
     if (!tensor->name || !tensor->node || !tensor->op || !tensor->format)
         return NULL;
     out->tensor_count++;
@@ -91,6 +88,7 @@ static void add_tensor(struct ulp_scaled_tensor *all, const struct ulp_scaled_te
     all->nonfinite += one->nonfinite;
     all->zeros += one->zeros;
     all->clipped += one->clipped;
+    all->format_bits = one->format_bits;
     all->range_bits = ulp_math_max(all->range_bits, one->range_bits);
     all->range_bits_most = ulp_math_max(all->range_bits_most, one->range_bits_most);
     if (worst) {
@@ -134,7 +132,7 @@ static enum ulp_status look_at_factors(void *context, size_t node,
                 ? looking->forward.plan->main->slots[looking->step->inputs[inputs[side]]].name
             : side ? "second factor"
                    : "first factor";
-        struct ulp_scaled_tensor *all = find_tensor(looking, name, scaling, weight, &sums);
+        struct ulp_scaled_tensor *all = find_tensor(looking, name, scaling->name, weight, &sums);
         if (!all)
             return ulp_out_of_memory(error);
         status =
@@ -143,6 +141,34 @@ static enum ulp_status look_at_factors(void *context, size_t node,
             add_tensor(all, &one);
     }
     return status;
+}
+
+/* The values that lane 1 reads, quantised by it. */
+static enum ulp_status look_at_quantize(struct looking *looking, const struct ulp_step *step,
+                                        const struct ulp_tensor *const *inputs,
+                                        const struct ulp_tensor *codes, struct ulp_error *error)
+{
+    const struct ulp_tensor *const parts[3] = {inputs[0], inputs[1],
+                                               step->own_input_count > 2 ? inputs[2] : NULL};
+    struct ulp_scaled_tensor one = {0};
+    struct ulp_scales_sums own = {0}, *sums;
+    bool known;
+    enum ulp_status status =
+        ulp_scales_quantise(step->bound.node, parts, codes, looking->forward.budget, &one, &own,
+                            &known, error);
+    if (status != ULP_OK || !known)
+        return status;
+    looking->step = step;
+    struct ulp_scaled_tensor *all =
+        find_tensor(looking, looking->forward.plan->main->slots[step->inputs[0]].name,
+                    ulp_type_name(codes->type), false, &sums);
+    if (!all)
+        return ulp_out_of_memory(error);
+    add_tensor(all, &one);
+    *sums = own;
+    sums->product_signal = own.signal;
+    sums->product_error = own.error;
+    return ULP_OK;
 }
 
 static enum ulp_status look_at_step(struct looking *looking, const struct ulp_step *step,
@@ -157,7 +183,17 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
     struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
     if (!results)
         status = ulp_out_of_memory(error);
-    if (status == ULP_OK && step->bound.op->work == ULP_WORK_CONTRACTION) {
+    if (status == ULP_OK && strcmp(step->bound.op->name, "QuantizeLinear") == 0) {
+        status = ulp_forward_rounded(forward, 1, step, arena, &rounded, error);
+        if (status == ULP_OK)
+            status = ulp_step_run(step, &forward->lanes[1], rounded.at, results, error);
+        if (status == ULP_OK)
+            status = look_at_quantize(looking, step, rounded.at, &results[0], error);
+        ulp_tensor_free(&results[0]);
+        ulp_forward_inputs_free(&rounded);
+    }
+    if (status == ULP_OK && step->bound.op->work == ULP_WORK_CONTRACTION &&
+        ulp_scaling_is_used(&looking->options->arithmetic)) {
         status = ulp_forward_rounded(forward, 1, step, arena, &rounded, error);
         if (status == ULP_OK)
             status =
@@ -270,7 +306,8 @@ static enum ulp_status run(const struct ulp_model *model, const struct ulp_tenso
         return status;
     if (!out->tensor_count)
         return ulp_fail(error, ULP_ERROR_LIMIT,
-                        "no product in the main graph takes %s: nothing to look at",
+                        "no product in the main graph takes %s, and no QuantizeLinear is there: "
+                        "nothing to look at",
                         options->arithmetic.name);
     finish(&looking);
     return ulp_scales_choose(model, inputs, options, out, error);
@@ -284,9 +321,11 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
     ulp_environment_enter(&caller);
     const double started = ulp_seconds_now();
     *out = (struct ulp_scales){0};
-    if (!ulp_scaling_is_used(&options->arithmetic))
+    if (!ulp_scaling_is_used(&options->arithmetic) &&
+        !ulp_model_has_operator(model, "QuantizeLinear"))
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s has no format with scales: give factor= or weights=, as "
+                        "%s has no format with scales, and the graph no QuantizeLinear: give "
+                        "factor= or weights=, as "
                         "bf16,factor=nvfp4 (doc/scales.md)",
                         options->arithmetic.name);
     const enum ulp_status status = run(model, inputs, options, out, error);

@@ -18,6 +18,14 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
                                    const struct ulp_contraction *problem, int side,
                                    struct ulp_budget *budget, struct ulp_scaled_tensor *out,
                                    struct ulp_scales_sums *sums, struct ulp_error *error);
+/* scales_quantize.c: the tensor of a QuantizeLinear, its inputs (the zero point: NULL) and its
+ * result. *known false: its scales lie as none of the operator's. */
+struct ulp_node;
+enum ulp_status ulp_scales_quantise(const struct ulp_node *node,
+                                    const struct ulp_tensor *const inputs[3],
+                                    const struct ulp_tensor *codes, struct ulp_budget *budget,
+                                    struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
+                                    bool *known, struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,

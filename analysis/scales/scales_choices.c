@@ -188,9 +188,10 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
     c.count = 1;
     if (status == ULP_OK && !add_lane(&c, &options->arithmetic, "as asked"))
         status = ulp_out_of_memory(error);
-    if (status == ULP_OK && !options->no_choices)
+    const bool chooses = !options->no_choices && ulp_scaling_is_used(&options->arithmetic);
+    if (status == ULP_OK && chooses)
         status = add_parts(&c, error);
-    if (status == ULP_OK && !options->no_choices)
+    if (status == ULP_OK && chooses)
         status = add_nodes(&c, error);
     if (status == ULP_OK)
         status = run_all(&c, model, inputs, error);

@@ -1,6 +1,7 @@
 /* What formats with scales do, as text and JSON. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ulpscope/scales.h>
 
@@ -32,11 +33,11 @@ static void add_worst(struct ulp_text *out, const struct ulp_scaled_tensor *t)
                      t->nonfinite, t->elements);
         return;
     }
-    ulp_text_add(
-        out,
-        "its %s leaves the products %.1f dB, by the rounding of elements %.0f %%, of scales "
-        "%.0f %%, by clipping %.0f %%. ",
-        t->format, t->product_db, 100 * t->rounding, 100 * t->scaling, 100 * t->clipping);
+    ulp_text_add(out,
+                 "its %s leaves %s %.1f dB, by the rounding of elements %.0f %%, of scales "
+                 "%.0f %%, by clipping %.0f %%. ",
+                 t->format, strcmp(t->op, "QuantizeLinear") == 0 ? "it" : "the products",
+                 t->product_db, 100 * t->rounding, 100 * t->scaling, 100 * t->clipping);
     ulp_text_add(out,
                  "%.2g %% of its values become zero; half of its blocks span more than %.1f bits, "
                  "of which the format has %.1f. ",

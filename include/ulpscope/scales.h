@@ -6,8 +6,11 @@
 
 #include <ulpscope/run.h>
 
-/* One factor of a node's products, as the exact values' rounding to storage is rounded to elements
- * with scales; of a node that multiplies several times, all together. */
+/* The input of a QuantizeLinear (format: "INT8"; a block is what shares a scale, product_db is
+ * sqnr_db, worst_line the number of the scale, there is no outlier, and negative values
+ * that a zero point at the type's lower end cuts off, as a Relu, are left out); or one factor of a
+ * node's products, as the exact values' rounding to storage is rounded to elements with scales; of
+ * a node that multiplies several times, all together. */
 struct ulp_scaled_tensor {
     char *
         name; /* of the value; of one that the node makes itself: "first factor", "second factor" */

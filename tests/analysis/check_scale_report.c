@@ -132,6 +132,63 @@ START_TEST(figures_by_hand)
 }
 END_TEST
 
+static void add_block_size(struct proto *node, int64_t size)
+{
+    struct proto attribute = {0};
+    proto_text(&attribute, ATTRIBUTE_NAME, "block_size");
+    proto_int(&attribute, ATTRIBUTE_TYPE, 2);
+    proto_int(&attribute, ATTRIBUTE_I, size);
+    proto_message(node, NODE_ATTRIBUTE, &attribute);
+}
+
+/* A QuantizeLinear to INT8 with scales of 0.5 and 2 for blocks of two along the last axis: 70 is
+ * clipped at 63.5 and 0.2 becomes 0; 100 is a step, and 3, halfway, becomes 4. */
+START_TEST(quantised_by_hand)
+{
+    struct proto graph = {0};
+    const int64_t dims[] = {1, 4}, two[] = {1, 2};
+    static const float scales[] = {0.5F, 2}, values[] = {70, 0.2F, 100, 3};
+    static const int8_t zeros[2];
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs = make_inputs(1, 4, 1);
+    struct ulp_error error;
+    memcpy(inputs.items[0].tensor.data, values, sizeof values);
+    proto_text(&graph, GRAPH_NAME, "quantised");
+    proto_value(&graph, GRAPH_INPUT, "x0", ULP_TYPE_FLOAT, 2, dims);
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 2, dims);
+    struct proto scale = proto_tensor("s", ULP_TYPE_FLOAT, 2, two),
+                 zero = proto_tensor("z", ULP_TYPE_INT8, 2, two),
+                 q = proto_node("QuantizeLinear", "q", "x0 s z", "c"),
+                 d = proto_node("DequantizeLinear", "d", "c s z", "y");
+    proto_numbers(&scale, TENSOR_RAW, scales, sizeof scales);
+    proto_bytes(&zero, TENSOR_RAW, zeros, sizeof zeros);
+    proto_message(&graph, GRAPH_INITIALIZER, &scale);
+    proto_message(&graph, GRAPH_INITIALIZER, &zero);
+    add_block_size(&q, 2);
+    add_block_size(&d, 2);
+    proto_message(&graph, GRAPH_NODE, &q);
+    proto_message(&graph, GRAPH_NODE, &d);
+    struct proto bytes = proto_model(10, 21, &graph);
+    ck_ulp_ok(ulp_model_load_bytes("q.onnx", bytes.data, bytes.count, NULL, &model, &error), error);
+    proto_free(&bytes);
+    struct ulp_scales found = look(model, &inputs, "fp32", true);
+    const struct ulp_scaled_tensor *t = find_tensor(&found, "x0");
+    const double small = (double)0.2F, clip = 6.5 * 6.5, sum = clip + small * small + 1,
+                 signal = 70 * 70 + small * small + 100 * 100 + 9;
+    ck_assert_uint_eq(t->elements, 4);
+    ck_assert_uint_eq(t->blocks, 2);
+    ck_assert_uint_eq(t->clipped, 1);
+    ck_assert_uint_eq(t->zeros, 1);
+    ck_assert_str_eq(t->format, "INT8");
+    ck_assert_double_eq_tol(t->sqnr_db, 10 * log10(signal / sum), 1e-9); /* sums in double */
+    ck_assert_double_eq_tol(t->clipping, clip / sum, 1e-9);
+    ck_assert_uint_eq(found.choice_count, 0);
+    ulp_scales_free(&found);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* A channel of an input 64 times as large, whose weights are so much smaller, spoils its blocks; a
  * token the tensor's scale. In ten networks it is named, and what it costs the others. */
 START_TEST(outliers_are_named)
@@ -232,6 +289,7 @@ int main(void)
     TCase *tests = tcase_create("scales");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, figures_by_hand);
+    tcase_add_test(tests, quantised_by_hand);
     tcase_add_loop_test(tests, outliers_are_named, 0, 10);
     tcase_add_test(tests, choices_are_runs);
     tcase_add_test(tests, refusals);

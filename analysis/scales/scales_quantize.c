@@ -1,0 +1,191 @@
+/* What a QuantizeLinear of the graph does to its tensor: the scales are given, and a
+ * DequantizeLinear of the same scales gives its values back, rounded. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/scales/scales.h"
+#include "base/error.h"
+#include "graph/graph.h"
+#include "number/function/math.h"
+#include "number/round/round.h"
+#include "tensor/tensor.h"
+
+struct quantised {
+    const struct ulp_tensor *x, *scale, *zero, *codes;
+    size_t length, after;     /* of the axis, and of those behind it */
+    size_t run, runs;         /* elements along it that share a scale, and scales along it */
+    double low, high, half;   /* of the type's numbers, and half of the step at their ends */
+    double least;             /* above zero */
+    struct ulp_format format; /* of floats; name "": integers */
+};
+
+static bool read_type(struct quantised *q)
+{
+    const struct ulp_type_row *row = &ulp_type_rows[q->codes->type];
+    if (row->format) {
+        if (ulp_format_find(row->format, &q->format, NULL) != ULP_OK)
+            return false;
+        q->format.overflow = ULP_OVERFLOW_SATURATE;
+        q->high = q->format.max_finite;
+        q->low = -q->high;
+        q->half = ldexp(1, q->format.emax - q->format.precision);
+        q->least = ldexp(1, q->format.emin - q->format.precision + 1);
+        return true;
+    }
+    const bool is_signed = row->name[0] == 'I'; /* INT8, UINT8 */
+    q->high = ldexp(1, row->file_bits - is_signed) - 1;
+    q->low = is_signed ? -q->high - 1 : 0;
+    q->half = 0.5;
+    q->least = 1;
+    return row->file_bits > 0 && row->file_bits <= 16;
+}
+
+static int64_t read_int(const struct ulp_node *node, const char *name, int64_t otherwise)
+{
+    const struct ulp_attribute *attribute = ulp_node_attribute(node, name);
+    return attribute && attribute->kind == ULP_ATTRIBUTE_INT ? attribute->i : otherwise;
+}
+
+/* How scales lie: one, one for each index of the axis, or one for each run along it. */
+static bool read_axis(struct quantised *q, const struct ulp_node *node)
+{
+    const int64_t block = read_int(node, "block_size", 0);
+    int64_t axis = read_int(node, "axis", 1);
+    axis += axis < 0 ? q->x->rank : 0;
+    q->length = q->after = q->runs = 1;
+    if (q->scale->count == 1 && block == 0) {
+        q->length = q->run = q->x->count;
+        return true;
+    }
+    if (axis < 0 || axis >= q->x->rank)
+        return false;
+    q->length = (size_t)q->x->dims[axis];
+    q->run = block > 0 ? (size_t)block : 1;
+    q->runs = q->length / q->run + (q->length % q->run != 0);
+    for (int d = (int)axis + 1; d < q->x->rank; d++)
+        q->after *= (size_t)q->x->dims[d];
+    return q->length > 0 &&
+           (block > 0 ? q->scale->rank == q->x->rank : q->scale->count == q->length);
+}
+
+static size_t find_scale(const struct quantised *q, size_t i)
+{
+    const size_t along = i / q->after % q->length / q->run, before = i / q->after / q->length;
+    if (q->scale->count == 1)
+        return 0;
+    return q->scale->rank == q->x->rank && q->scale->rank > 1
+               ? (before * q->runs + along) * q->after + i % q->after
+               : along;
+}
+
+static double round_to(const struct quantised *q, double x)
+{
+    if (!q->format.name[0])
+        return ulp_math_min(ulp_math_max(rint(x), q->low), q->high);
+    return ulp_format_round(&q->format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+}
+
+static double find_zero(const struct quantised *q, size_t at)
+{
+    return q->zero ? ulp_tensor_get(q->zero, q->zero->count == 1 ? 0 : at) : 0;
+}
+
+/* A zero point at the type's lower end cuts negative values off as the Relu before it would. */
+static bool is_cut(const struct quantised *q, size_t i)
+{
+    return find_zero(q, find_scale(q, i)) == q->low && ulp_tensor_get(q->x, i) < 0;
+}
+
+/* The error with a scale that takes the block's largest to the type's end. */
+static double measure_exactly(const struct quantised *q, size_t i, double largest)
+{
+    const double x = ulp_tensor_get(q->x, i), zero = find_zero(q, find_scale(q, i)),
+                 above = q->high - zero, below = zero - q->low,
+                 scale = largest / (below > 0 ? ulp_math_min(above, below) : above);
+    return scale > 0 ? (round_to(q, x / scale + zero) - zero) * scale - x : 0;
+}
+
+struct block {
+    double largest, smallest, error;
+};
+
+static void add_element(const struct quantised *q, size_t i, struct block *block,
+                        struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums)
+{
+    const size_t at = find_scale(q, i);
+    const double x = ulp_tensor_get(q->x, i), scale = ulp_tensor_get(q->scale, at),
+                 zero = find_zero(q, at), code = ulp_tensor_get(q->codes, i),
+                 d = (code - zero) * scale - x, place = x / scale + zero;
+    if (!isfinite(d)) {
+        out->nonfinite++;
+        return;
+    }
+    const bool clipped = place > q->high + q->half || place < q->low - q->half;
+    out->zeros += x != 0 && code == zero;
+    out->clipped += clipped;
+    sums->signal += x * x;
+    sums->error += d * d;
+    sums->clipping += clipped ? d * d : 0;
+    block->error += d * d;
+    block->largest = ulp_math_max(block->largest, fabs(x));
+    if (x != 0)
+        block->smallest = block->smallest > 0 ? ulp_math_min(block->smallest, fabs(x)) : fabs(x);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static enum ulp_status look(const struct quantised *q, struct ulp_arena *arena,
+                            struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
+                            struct ulp_error *error)
+{
+    struct block *blocks = ulp_arena_take(arena, q->scale->count + 1, sizeof *blocks);
+    double *ranges = ulp_arena_take(arena, q->scale->count + 1, sizeof *ranges);
+    size_t count = 0, worst = 0;
+    if (!blocks || !ranges)
+        return ulp_out_of_memory(error);
+    out->elements = q->x->count;
+    out->blocks = q->scale->count;
+    out->format_bits = ulp_math_log2(q->high / q->least);
+    for (size_t i = 0; i < q->x->count; i++)
+        if (is_cut(q, i))
+            out->elements--;
+        else
+            add_element(q, i, &blocks[find_scale(q, i)], out, sums);
+    for (size_t i = 0; i < q->x->count; i++) {
+        const double d = is_cut(q, i) ? 0 : measure_exactly(q, i, blocks[find_scale(q, i)].largest);
+        sums->exact += isfinite(d) ? d * d : 0;
+    }
+    for (size_t b = 0; b < out->blocks; b++) {
+        worst = blocks[b].error > blocks[worst].error ? b : worst;
+        if (blocks[b].smallest > 0)
+            ranges[count++] = ulp_math_log2(blocks[b].largest / blocks[b].smallest);
+    }
+    qsort(ranges, count, sizeof *ranges, by_size);
+    out->range_bits = count ? ranges[count / 2] : 0;
+    out->range_bits_most = count ? ranges[count - 1] : 0;
+    out->worst_line = worst;
+    out->worst_part = blocks[worst].error;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_scales_quantise(const struct ulp_node *node,
+                                    const struct ulp_tensor *const inputs[3],
+                                    const struct ulp_tensor *codes, struct ulp_budget *budget,
+                                    struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
+                                    bool *known, struct ulp_error *error)
+{
+    struct quantised q = {.x = inputs[0], .scale = inputs[1], .zero = inputs[2], .codes = codes};
+    struct ulp_arena *arena;
+    *known = q.x->count > 0 && read_type(&q) && read_axis(&q, node);
+    if (!*known)
+        return ULP_OK;
+    enum ulp_status status = ulp_arena_create(&arena, budget, error);
+    if (status == ULP_OK)
+        status = look(&q, arena, out, sums, error);
+    ulp_arena_free(arena);
+    return status;
+}
