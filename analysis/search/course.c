@@ -150,15 +150,11 @@ static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
 enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *work, bool *follows,
                                       struct ulp_error *error)
 {
-    struct ulp_judgement *judgements =
-        ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
-                       sizeof *judgements);
-    if (!judgements)
-        return ulp_out_of_memory(error);
     ulp_search_same(search, 0, work);
-    enum ulp_status status = ulp_search_judge(search, work, judgements, &search->full, error);
-    *follows =
-        status == ULP_OK && !search->over && ulp_emulation_diverged(&search->emulation, judgements);
+    enum ulp_status status =
+        ulp_search_judge(search, work, search->judgements, &search->full, error);
+    *follows = status == ULP_OK && !search->over &&
+               ulp_emulation_diverged(&search->emulation, search->judgements);
     if (!*follows)
         return status;
     ulp_emulation_follow(&search->emulation);

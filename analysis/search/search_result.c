@@ -363,11 +363,7 @@ static enum ulp_status report_judgements(const struct ulp_searcher *search,
 static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
-    struct ulp_judgement *judgements =
-        ulp_arena_take(search->emulation.memory, search->emulation.given.sample_count + 1,
-                       sizeof *judgements);
-    if (!judgements)
-        return ulp_out_of_memory(error);
+    struct ulp_judgement *judgements = search->judgements;
     enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, search->best),
                                 judgements, &out->ratio, error); /* of drawn ones, too */

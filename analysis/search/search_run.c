@@ -18,7 +18,10 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
     search->fewer = ulp_arena_take(memory, layers, sizeof *search->fewer);
     search->judged =
         ulp_arena_take(memory, search->emulation.given.sample_count + 1, sizeof *search->judged);
-    if (!search->kept || !search->best || !search->without || !search->fewer || !search->judged)
+    search->judgements = ulp_arena_take(memory, search->emulation.given.sample_count + 1,
+                                        sizeof *search->judgements);
+    if (!search->kept || !search->best || !search->without || !search->fewer || !search->judged ||
+        !search->judgements)
         return ulp_out_of_memory(error);
     search->before = NAN;
     for (size_t l = 0; l < layers; l++) {

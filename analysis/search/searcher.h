@@ -90,7 +90,8 @@ struct ulp_searcher {
     double before, full; /* the ratios with the narrowest and widest choice in every layer */
     double allowed;      /* the ratio that is being searched for: 1, for the frontier others */
     uint16_t *kept;      /* by node: of what is run */
-    struct ulp_judgement *judged; /* by sample: with the narrowest choice everywhere */
+    struct ulp_judgement *judged;     /* by sample: with the narrowest choice everywhere */
+    struct ulp_judgement *judgements; /* by sample: room for another choice */
     /* The cheapest that met the tolerance, and of the same search: `without` by layer, which was
      * tried with choice `fewer`. */
     ulp_pick *best;
