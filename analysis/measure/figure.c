@@ -77,11 +77,6 @@ struct ulp_metrics *ulp_view_limit(struct ulp_audit_samples *samples, int view)
     return (struct ulp_metrics *)(void *)((char *)samples + view_rows[view].limit);
 }
 
-const struct ulp_metrics *ulp_view_mean_get(const struct ulp_audit_output *output, int view)
-{
-    return output->samples ? ulp_view_mean(output->samples, view) : ulp_view_get(output, view);
-}
-
 const struct ulp_metrics *ulp_view_limit_get(const struct ulp_audit_output *output, int view)
 {
     return output->samples ? ulp_view_limit(output->samples, view) : ulp_view_get(output, view);

@@ -39,9 +39,8 @@ struct ulp_metrics *ulp_view(struct ulp_audit_output *output, int view);
 const struct ulp_metrics *ulp_view_get(const struct ulp_audit_output *output, int view);
 struct ulp_metrics *ulp_view_mean(struct ulp_audit_samples *samples, int view);
 struct ulp_metrics *ulp_view_limit(struct ulp_audit_samples *samples, int view);
-/* The same of an output, whether it ran in several samples or in one, which is all of these then.
+/* The latter of an output, whether it ran in several samples or in one, which is all of these then.
  */
-const struct ulp_metrics *ulp_view_mean_get(const struct ulp_audit_output *output, int view);
 const struct ulp_metrics *ulp_view_limit_get(const struct ulp_audit_output *output, int view);
 
 #endif

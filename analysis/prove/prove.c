@@ -15,8 +15,6 @@
 
 /* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
 #define SYMBOLS 16384
-/* Hidden values of a node that are kept when they are proven: the largest. */
-#define HIDDEN_KEPT 1
 
 struct prover {
     const struct ulp_plan *plan;

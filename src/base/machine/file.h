@@ -55,10 +55,6 @@ void ulp_files_drop(const char *path);
 enum ulp_status ulp_text_open(struct ulp_text *text, const char *path, struct ulp_error *error);
 /* Write all of it now; closing then only gives the name. */
 enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error);
-/* What is in the file so far, as read-only memory, to look at it before it has its name. Freed with
- * munmap; *address is NULL for an empty one. A device or a pipe cannot be read again. */
-enum ulp_status ulp_text_map(struct ulp_text *text, void **address, size_t *count,
-                             struct ulp_error *error);
 enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_error *error);
 
 #endif

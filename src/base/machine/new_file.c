@@ -398,22 +398,6 @@ enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error)
                : ulp_fail(error, ULP_ERROR_MEMORY, "%s: out of memory", text->file->path);
 }
 
-enum ulp_status ulp_text_map(struct ulp_text *text, void **address, size_t *count,
-                             struct ulp_error *error)
-{
-    const struct ulp_new_file *file = text->file;
-    struct stat info;
-    *address = NULL;
-    *count = 0;
-    const enum ulp_status status = ulp_text_flush(text, error);
-    if (status != ULP_OK)
-        return status;
-    if (file->in_place || fstat(file->descriptor, &info) != 0 || !S_ISREG(info.st_mode))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: not a regular file", file->path);
-    *count = (size_t)info.st_size;
-    return ulp_descriptor_map(file->descriptor, file->path, *count, address, error);
-}
-
 enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
