@@ -67,7 +67,11 @@ static void add_best(struct ulp_text *out, const struct ulp_scales *scales)
 static void add_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
 {
     struct ulp_text text = {0};
-    ulp_text_add(&text, "%s: outputs have %.1f dB. ", scales->arithmetic, scales->sqnr_db);
+    ulp_text_add(&text, "%s: ", scales->arithmetic);
+    if (isfinite(scales->sqnr_db))
+        ulp_text_add(&text, "outputs have %.1f dB. ", scales->sqnr_db);
+    else if (scales->sqnr_db < 0)
+        ulp_text_add(&text, "an output is not finite. ");
     add_worst(&text, &scales->tensors[0]);
     add_best(&text, scales);
     if (text.data)

@@ -183,6 +183,10 @@ START_TEST(quantised_by_hand)
     ck_assert_double_eq_tol(t->sqnr_db, 10 * log10(signal / sum), 1e-9); /* sums in double */
     ck_assert_double_eq_tol(t->clipping, clip / sum, 1e-9);
     ck_assert_uint_eq(found.choice_count, 0);
+    char *text; /* the graph is the truth, and quantises: its outputs are exact */
+    ck_ulp_ok(ulp_scales_text(&found, 100, false, &text, &error), error);
+    ck_assert_ptr_eq(strstr(text, "fp32: The worst is 'x0' of q (QuantizeLinear)"), text);
+    free(text);
     ulp_scales_free(&found);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
