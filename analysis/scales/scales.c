@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
+#include "base/options.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 #include "ops/probe.h"
@@ -321,6 +322,7 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
     ulp_environment_enter(&caller);
     const double started = ulp_seconds_now();
     *out = (struct ulp_scales){0};
+    ULP_OPTIONS_TAKE(ulp_scales_options, options, error);
     if (!ulp_scaling_is_used(&options->arithmetic) &&
         !ulp_model_has_operator(model, "QuantizeLinear"))
         return ulp_fail(error, ULP_ERROR_USAGE,
