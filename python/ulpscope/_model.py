@@ -17,7 +17,7 @@ from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress, ProgressOption, make_progress
-from ._results import Audit, Comparison, LintResult, Overflow, Proof, Scales, Search, Study, Tolerance
+from ._results import Audit, Comparison, Doctor, LintResult, Overflow, Proof, Scales, Search, Study, Tolerance
 from ._shared import models
 
 Inputs = Mapping[str, Any]
@@ -396,6 +396,50 @@ class Model:
         result = Owner(d.ulp_lint_result(), "ulp_lint_free")
         call("ulp_lint_run", self._model, byref(d.ulp_lint_options()), byref(result.value))
         return LintResult.take(result)
+
+    def doctor(
+        self,
+        samples: Samples,
+        target: str | None = None,
+        *,
+        arithmetic: str | None = None,
+        recordings: Mapping[str, Inputs] | None = None,
+        reference: ArithmeticName = "mpfr:128",
+        task: str | None = None,
+        tolerance: float = 0.0,
+        plan: bool = True,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Doctor:
+        """Lint, audit, overflow, comparison and plan in one walk: whether the model is fine where it is to run ("trt"), else the most
+        probable cause first. arithmetic: judged instead of the target's. recordings: what a runtime computed, by the graph's names.
+        task: what the outputs are for ("classify"; None: recognised). tolerance: sqnr_db of the plan (0: the default, 40)."""
+        names, sets = self._samples(samples)
+        recorded = [self._set(arrays) for arrays in (recordings or {}).values()]
+        items = (d.ulp_recording * max(len(recorded), 1))()
+        for item, name, tensors in zip(items, recordings or {}, recorded):
+            item.name, item.tensors = name.encode(), tensors.value
+        tasks = {decode(lib.ulp_task_name(t)): t for t in range(1, d.ULP_TASK_COUNT)}
+        if task is not None and task not in tasks:
+            raise UsageError(f"task {task!r}: expected one of {', '.join(tasks)}")
+        result = Owner(d.ulp_doctor(), "ulp_doctor_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_doctor_options(
+                target=target.encode() if target is not None else None,
+                arithmetic=str(arithmetic).encode() if arithmetic is not None else None,
+                reference=find_arithmetic(reference).struct,
+                recordings=items,
+                recording_count=len(recorded),
+                task=tasks[task] if task is not None else 0,
+                tolerance=tolerance,
+                no_plan=not plan,
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+            )
+            call("ulp_doctor_run", self._model, byref(options), _sample_items(names, sets), len(sets), byref(result.value))
+        return Doctor.take(result)
 
     def scales(
         self, inputs: Inputs, arithmetic: ArithmeticName = "bf16,factor=nvfp4", *, nodes: int = 0, choices: bool = True, threads: int = 0

@@ -135,6 +135,20 @@ class LintResult(records.LintResult, OneFile):
         return text("ulp_lint_text", byref(self._owner.value), 0, width, c_bool(False))
 
 
+class Doctor(records.Doctor, Result):
+    """Whether a model comes out right where it is to run, and if not, why."""
+
+    _text, _write, _file = "ulp_doctor_text", "ulp_doctor_write", "doctor.json"
+
+    @property
+    def fine(self) -> bool:
+        return self.grade == "fine"
+
+    def html(self, path: str | os.PathLike[str]) -> None:
+        """One page of all steps."""
+        call("ulp_doctor_html", byref(self._owner.value), output(path))
+
+
 class Scales(records.Scales, OneFile):
     """What formats with scales do to the factors of products."""
 

@@ -44,7 +44,7 @@ for asked, given in (("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"),
 s.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 check(s.ask("ping")["result"] == {}, "ping")
 tools = {tool["name"]: tool for tool in s.ask("tools/list")["result"]["tools"]}
-check(set(tools) == {"audit", "plan", "overflow", "lint", "compare", "show", "explain"}, f"tools: {set(tools)}")
+check(set(tools) == {"doctor", "audit", "plan", "overflow", "lint", "compare", "show", "explain"}, f"tools: {set(tools)}")
 for tool in tools.values():
     schema = tool["inputSchema"]
     check(schema["type"] == "object" and schema["additionalProperties"] is False and set(schema["required"]) <= set(schema["properties"]), f"schema of {tool['name']}")
@@ -60,6 +60,8 @@ planned, text = s.good("audit", **given, arith="fp32", plan="report-2", fail_abo
 check(planned["met"], f"audit of the plan: {text[:400]}")
 overflow, text = s.good("overflow", **given, format="fp16,bf16")
 check("block/norm1/Sum" in text and overflow["result"], f"overflow: {text[:300]}")
+doctor, text = s.good("doctor", model="model.onnx", inputs=["inputs.npz"], target="torch")
+check("overflow" == doctor["result"]["causes"][0]["reason"] and doctor["exit_code"] == 1, f"doctor: {text[:300]}")
 lint, text = s.good("lint", model="model.onnx")
 check("decomposed-layernorm" in json.dumps(lint["result"]), f"lint: {text[:300]}")
 compare, text = s.good("compare", **given, recordings=["recorded.npz"], arith="fp32,bf16")

@@ -370,7 +370,13 @@ class Models(unittest.TestCase):
         self.assertIn("decomposed-layernorm", [f.rule for f in model.lint().findings])
         tolerance = model.tolerance(INPUTS, "tf32", trials=2)
         self.assertGreater(tolerance.excess("logits", 1e-9), 1 > 0)
-        for result in (forecast, plan, model.lint(), tolerance, model.prove("fp16")):
+        doctor = model.doctor(INPUTS, "torch")
+        self.assertFalse(doctor.fine)
+        self.assertEqual((doctor.causes[0].reason, doctor.causes[0].node, doctor.arithmetic), ("overflow", "block/norm1/Sum", "torch:fp16"))
+        self.assertTrue(model.doctor(INPUTS, arithmetic="fp32", task="classify").fine)
+        with self.assertRaisesRegex(ulpscope.UsageError, "expected one of none, classify"):
+            model.doctor(INPUTS, task="sleep")
+        for result in (forecast, plan, doctor, model.lint(), tolerance, model.prove("fp16")):
             self.assertEqual(result._repr_html_()[:5], "<pre>")
             self.assertEqual(result.report()["schema"], 2)
             self.assertGreater(len(str(result)), 40)

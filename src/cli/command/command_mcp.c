@@ -52,7 +52,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Serve audit, plan, overflow, lint, compare, show and explain to agents, by the Model Context "
+    "Serve doctor, audit, plan, overflow, lint, compare, show and explain to agents, by the Model "
+    "Context "
     "Protocol on standard input and output. Models and inputs lie below --root; every call is a "
     "process of its own with limits of time and memory, in a sandbox that opens no other files. "
     "What calls write goes to a folder in TMPDIR that ends with the server; nothing is written "
@@ -109,7 +110,8 @@ static json_t *initialize(const json_t *params)
         "{s:s, s:{s:{s:b}}, s:{s:s, s:s}, s:s}", "protocolVersion", choose_version(params),
         "capabilities", "tools", "listChanged", 0, "serverInfo", "name", "ulpscope", "version",
         ulp_version(), "instructions",
-        "To find where a model loses accuracy: lint (no run), overflow, then audit; show looks at "
+        "To find where a model loses accuracy: doctor; or by steps lint (no run), overflow, then "
+        "audit; show looks at "
         "single nodes of an audit's report; plan finds what to keep in FP32, and audit with that "
         "plan proves it. Paths are relative to the server's root.");
 }
