@@ -25,9 +25,20 @@ static bool hands_on(const struct ulp_step *step)
     return is;
 }
 
-/* Which output of the graph it is, and the operator that computes it; -1: none. */
+enum ulp_task ulp_audit_task(const struct ulp_plan *plan, size_t output,
+                             const struct ulp_tensor *truth)
+{
+    const struct ulp_block *block = plan->main;
+    const struct ulp_step *step = ulp_block_producer(block, block->outputs[output]);
+    while (step && hands_on(step) && ulp_block_producer(block, step->inputs[0]))
+        step = ulp_block_producer(block, step->inputs[0]);
+    return ulp_task_recognise(truth, ulp_model_output(plan->model, output).name,
+                              step ? step->bound.op->name : "");
+}
+
+/* Which output of the graph it is; -1: none. */
 static ptrdiff_t find_graph_output(const struct ulp_plan *plan, const struct ulp_event *event,
-                                   size_t o, const char **op)
+                                   size_t o)
 {
     const struct ulp_block *block = plan->main;
     for (size_t i = 0; i < block->output_count; i++) {
@@ -35,9 +46,6 @@ static ptrdiff_t find_graph_output(const struct ulp_plan *plan, const struct ulp
         if (!step || step->number != event->index ||
             strcmp(block->slots[block->outputs[i]].name, event->output_names[o]) != 0)
             continue;
-        while (step && hands_on(step) && ulp_block_producer(block, step->inputs[0]))
-            step = ulp_block_producer(block, step->inputs[0]);
-        *op = step->bound.op->name;
         return (ptrdiff_t)i;
     }
     return -1;
@@ -53,17 +61,13 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
                                                           event->execution, own)
                                          : own;
     struct ulp_audit_output *output = &auditor->audit.lanes[lane].nodes[event->index].outputs[o];
-    const char *op;
-    const ptrdiff_t index = find_graph_output(auditor->plan, event, o, &op);
+    const ptrdiff_t index = find_graph_output(auditor->plan, event, o);
     struct ulp_judged judged;
     if (index < 0 || !value || !truth || value->rank != truth->rank ||
         memcmp(value->dims, truth->dims, (size_t)value->rank * sizeof *value->dims) != 0)
         return ULP_OK;
     const enum ulp_task task =
-        auditor->task
-            ? auditor->task
-            : ulp_task_recognise(truth, ulp_model_output(auditor->plan->model, (size_t)index).name,
-                                 op);
+        auditor->task ? auditor->task : ulp_audit_task(auditor->plan, (size_t)index, truth);
     const enum ulp_status status =
         ulp_judged_measure(value, truth, task, amounts || event->quantizes,
                            ulp_model_budget(auditor->plan->model), &judged, error);

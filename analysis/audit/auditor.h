@@ -85,7 +85,10 @@ enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                    struct ulp_error *error);
 
-/* audit_verdict.c: output o of the event's node in that lane (index into the audit's), where it is
+/* audit_verdict.c: what an output of the graph is for, by the table. */
+enum ulp_task ulp_audit_task(const struct ulp_plan *plan, size_t output,
+                             const struct ulp_tensor *truth);
+/* Output o of the event's node in that lane (index into the audit's), where it is
  * one of the graph's: what it is for, and how well it does it. */
 enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_event *event,
                                   size_t lane, size_t o, bool amounts, struct ulp_error *error);

@@ -77,6 +77,7 @@ struct ulp_emulation {
     bool follows;         /* runs take the reference's decisions */
     size_t first_problem; /* the one that failed last is tried first */
     size_t runs;          /* each of one problem */
+    struct ulp_judged *judged; /* by output: what runs of samples give is added; NULL: nothing */
 };
 
 /* Plan the model for every sample's shapes. Closed also after a failure. */

@@ -1,5 +1,7 @@
 /* Judging outputs by the tolerances. */
+#include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/emulation/emulation.h"
 
@@ -179,6 +181,27 @@ static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
                             : status;
 }
 
+/* What the output is for, and how well it does it. */
+static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t o,
+                                  const struct ulp_tensor *value, const struct ulp_tensor *exact,
+                                  const struct ulp_metrics *metrics, struct ulp_error *error)
+{
+    struct ulp_judged *sum = &emulation->judged[o], one;
+    if (!ulp_tensor_same_shape(value, exact))
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_judged_measure(value, exact, ulp_audit_task(emulation->plan, o, exact),
+                           !metrics->diverged, ulp_model_budget(emulation->given.model), &one,
+                           error);
+    if (status != ULP_OK)
+        return status;
+    const bool first = sum->task == ULP_TASK_UNKNOWN;
+    const double before = sum->sqnr_db;
+    ulp_judged_add(sum, &one);
+    sum->sqnr_db = first || !(metrics->sqnr_db >= before) ? metrics->sqnr_db : before;
+    return ULP_OK;
+}
+
 enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     const struct ulp_tensor_set *outputs,
                                     const struct ulp_tensor_set *truth, struct ulp_judgement *out,
@@ -206,6 +229,8 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         if (status == ULP_OK)
             status =
                 ulp_metrics_measure_on(&value, exact, &format, emulation->pool, &metrics, error);
+        if (status == ULP_OK && emulation->judged)
+            status = judge_task(emulation, o, &value, exact, &metrics, error);
         ulp_tensor_free(&value);
         if (status == ULP_OK)
             judge_metrics(emulation, o, &metrics, is_float, out);

@@ -78,7 +78,11 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
     for (size_t p = 0; p < emulation->problem_count && status == ULP_OK; p++) {
         struct ulp_judgement judgement;
         struct ulp_trial *trial;
+        struct ulp_judged *judged = emulation->judged;
+        if (p >= emulation->given.sample_count)
+            emulation->judged = NULL;
         status = try_problem(emulation, kept, p, &judgement, &trial, error);
+        emulation->judged = judged;
         if (status != ULP_OK)
             return status;
         ulp_trial_accept(trial);

@@ -259,3 +259,15 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
         ulp_text_add(text, "no rule is applied");
     return grade;
 }
+
+void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
+                    const char *name)
+{
+    ulp_text_add(out, "%s", ulp_grade_name(grade));
+    if (judged->grade == ULP_GRADE_NOT || judged->task == ULP_TASK_NONE)
+        return;
+    ulp_text_show(out, " (%s%s%s", name ? name : "", name ? ", " : "", ulp_task_name(judged->task));
+    if (!strstr(judged->text, " dB") && strcmp(judged->text, "it equals the reference") != 0)
+        ulp_text_show(out, ": %s", judged->text);
+    ulp_text_add(out, ")");
+}

@@ -34,4 +34,9 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more);
 /* What the rules say of the figures, in a sentence. */
 enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text *text);
 
+/* "fine (logits, classify: 0 of 3 first choices change)"; name NULL: not said. Where the rule is
+ * about decibels alone, which others say, "fine (signal)". */
+void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
+                    const char *name);
+
 #endif

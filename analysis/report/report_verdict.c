@@ -3,6 +3,7 @@
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
@@ -408,14 +409,11 @@ static void add_grade(struct ulp_text *out, const struct ulp_audit_lane *lane)
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
     if (!worst)
         return;
-    const struct ulp_judged *judged = &worst->judged;
-    const bool several = lane->outputs.output_count > 1;
-    ulp_text_add(out, "%s", ulp_grade_name(ulp_audit_lane_grade(lane)));
-    if (judged->grade != ULP_GRADE_NOT && !worst->entire.nonfinite &&
-        judged->task != ULP_TASK_NONE && !strstr(judged->text, " dB") &&
-        strcmp(judged->text, "it equals the reference") != 0)
-        ulp_text_show(out, " (%s%s%s: %s)", several ? worst->name : "", several ? ", " : "",
-                      ulp_task_name(judged->task), judged->text);
+    if (worst->entire.nonfinite) /* which the rest says */
+        ulp_text_add(out, "%s", ulp_grade_name(ulp_audit_lane_grade(lane)));
+    else
+        ulp_judged_say(out, ulp_audit_lane_grade(lane), &worst->judged,
+                       lane->outputs.output_count > 1 ? worst->name : NULL);
     ulp_text_add(out, ": ");
 }
 

@@ -5,6 +5,10 @@
 
 /* clang-format off */
 
+static const char *word_grade(int value)
+{
+    return ulp_grade_name((enum ulp_grade)value);
+}
 static const char *word_widened(int value)
 {
     return ulp_widened_name((enum ulp_widened)value);
@@ -159,6 +163,8 @@ static const struct ulp_field search[] = {
     {.name = "timed_out", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, timed_out)},
     {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, ratio)},
     {.name = "predicted", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, predicted)},
+    {.name = "grade", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_search, grade), .word = word_grade, .words = 4},
+    {.name = "grade_text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, grade_text)},
     {.name = "bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, bits)},
     {.name = "mantissa", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, mantissa)},
     {.name = "exponent", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, exponent)},

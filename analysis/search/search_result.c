@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/measure/judged.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
 #include "number/function/math.h"
@@ -359,14 +360,57 @@ static enum ulp_status report_judgements(const struct ulp_searcher *search,
     return status;
 }
 
+/* The output that is worst by what it is for. */
+static enum ulp_status report_verdict(const struct ulp_searcher *search, struct ulp_search *out,
+                                      struct ulp_error *error)
+{
+    const struct ulp_model *model = search->emulation.given.model;
+    const size_t count = ulp_model_output_count(model);
+    struct ulp_text text = {0};
+    enum ulp_status status = ULP_OK;
+    for (size_t o = 0; o < count && status == ULP_OK; o++) {
+        struct ulp_judged *judged = &search->emulation.judged[o];
+        struct ulp_text why = {0};
+        if (judged->task == ULP_TASK_UNKNOWN)
+            continue;
+        judged->grade = ulp_judged_grade(judged, &why);
+        judged->text = why.data;
+        if (!text.length || judged->grade > out->grade) {
+            ulp_text_free(&text);
+            out->grade = judged->grade;
+            if (!why.failed)
+                ulp_judged_say(&text, out->grade, judged,
+                               count > 1 ? ulp_model_output(model, o).name : NULL);
+        }
+        text.failed |= why.failed;
+        judged->text = NULL;
+        ulp_text_free(&why);
+    }
+    if (text.failed)
+        status = ulp_out_of_memory(error);
+    else if (text.data)
+        status = ulp_search_copy(out->memory, text.data, &out->grade_text, error);
+    ulp_text_free(&text);
+    return status;
+}
+
 /* Each sample's figures are of a run of its own. */
 static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
     struct ulp_judgement *judgements = search->judgements;
+    search->emulation.judged =
+        ulp_arena_take(search->emulation.memory,
+                       ulp_model_output_count(search->emulation.given.model) + 1,
+                       sizeof *search->emulation.judged);
+    if (!search->emulation.judged)
+        return ulp_out_of_memory(error);
     enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, search->best),
                                 judgements, &out->ratio, error); /* of drawn ones, too */
+    if (status == ULP_OK)
+        status = report_verdict(search, out, error);
+    search->emulation.judged = NULL;
     out->ratio = 0;
     for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++)
         out->ratio = ulp_math_max(out->ratio, judgements[s].ratio);

@@ -178,6 +178,8 @@ static void add_plan(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, ", and without them ");
     add_figure(out, find_worst(found->before_samples, found->before_count));
     ulp_text_add(out, ".\n");
+    if (found->grade_text)
+        ulp_text_show(out, "What the outputs are for: %s.\n", found->grade_text);
     if (found->minimal && found->kept_count)
         ulp_text_add(out, found->target_count
                               ? "Without any single one of them there is no room for other "

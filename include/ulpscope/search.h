@@ -14,6 +14,7 @@
 #ifndef ULPSCOPE_SEARCH_H
 #define ULPSCOPE_SEARCH_H
 
+#include <ulpscope/audit.h>
 #include <ulpscope/mixed.h>
 
 /* What allocations are counted by: "nodes" (of a plan those in the wider format; else the bits of a
@@ -173,7 +174,10 @@ struct ulp_search {
     bool met;       /* it holds for every sample */
     bool minimal;   /* and not when any single layer gets a cheaper format: all was tried */
     bool timed_out; /* the time was over */
-    double ratio, predicted;         /* emulated, and by the model */
+    double ratio, predicted; /* emulated, and by the model */
+    /* of the output that is worst by what it is for, in the samples with the allocation */
+    enum ulp_grade grade;
+    char *grade_text; /* "fine (classify: 0 of 3 first choices change)"; NULL: there is none */
     double bits, mantissa, exponent; /* means over layers, weighted */
     double relaxed;                  /* the mean bits if they could be fractions, by the model */
     double total_cost, total_weight;

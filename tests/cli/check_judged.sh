@@ -21,6 +21,11 @@ expect 0 "an integer" "$program" audit decided.onnx -i far.npz -a fp16 -q --no-a
 expect 1 "an integer that differs" "$program" audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0
 shows out "broken (g, integer: 2 of 4 integers differ)" "an integer that differs"
 
+# A plan says what its outputs are for, by the same rules.
+expect 0 "a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=50 -q -o plan
+shows out "What the outputs are for: fine (classify: 0 of 4 first choices change)." "a plan"
+python3 -c 'import json; plan = json.load(open("plan/plan.json")); assert plan["grade"] == "fine" and "classify" in plan["grade_text"], plan' || fail "plan.json"
+
 python=${ULPSCOPE_TEST_PYTHON:-python3}
 if "$python" -c 'import numpy' 2>/dev/null; then
     mkdir cases
