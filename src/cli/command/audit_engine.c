@@ -33,28 +33,37 @@ static enum ulp_status add_lane(const struct lane_list *lanes, struct engine_lan
     return ULP_OK;
 }
 
-enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
-                                 const struct sample_list *samples, const struct lane_list *lanes,
-                                 struct engine_lane *out, struct ulp_error *error)
+enum ulp_status open_engine(const char *path, const struct ulp_model *model,
+                            const struct sample_list *samples,
+                            const struct ulp_engine_map_options *options, struct engine_lane *out,
+                            struct ulp_error *error)
 {
     struct ulp_arithmetic plain;
-    const struct ulp_plan_options plan_options = {.inputs = &samples->items[0].inputs};
+    const struct ulp_plan_options planning = {.inputs = &samples->items[0].inputs};
     *out = (struct engine_lane){0};
-    enum ulp_status status =
-        ulp_engine_read(options->engine, options->common.budget, &out->engine, error);
+    enum ulp_status status = ulp_engine_read(path, ulp_model_budget(model), &out->engine, error);
     if (status == ULP_OK && out->engine.names_only)
         status = ulp_fail(error, ULP_ERROR_INPUT,
                           "%s: only names are told, no type: build with "
                           "--profilingVerbosity=detailed and export again",
-                          options->engine);
+                          path);
     if (status == ULP_OK)
         status = ulp_arithmetic_find("fp32", &plain, error);
     if (status == ULP_OK)
-        status = ulp_plan_create(model, &plain, 1, &plan_options, &out->plan, error);
+        status = ulp_plan_create(model, &plain, 1, &planning, &out->plan, error);
     if (status == ULP_OK)
-        status = ulp_engine_map_make(&out->engine, out->plan, &options->built, &out->built, error);
-    if (status == ULP_OK)
-        status = ulp_engine_map_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error);
+        status = ulp_engine_map_make(&out->engine, out->plan, options, &out->built, error);
+    return status == ULP_OK
+               ? ulp_engine_map_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error)
+               : status;
+}
+
+enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
+                                 const struct sample_list *samples, const struct lane_list *lanes,
+                                 struct engine_lane *out, struct ulp_error *error)
+{
+    const enum ulp_status status =
+        open_engine(options->engine, model, samples, &options->built, out, error);
     return status == ULP_OK ? add_lane(lanes, out, error) : status;
 }
 

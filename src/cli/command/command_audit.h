@@ -73,6 +73,11 @@ struct engine_lane {
     struct ulp_engine_map built;
     struct ulp_engine_map_lane lane;
 };
+/* What was built, for a plan of these inputs, without other lanes. */
+enum ulp_status open_engine(const char *path, const struct ulp_model *model,
+                            const struct sample_list *samples,
+                            const struct ulp_engine_map_options *options, struct engine_lane *out,
+                            struct ulp_error *error);
 enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
                                  const struct sample_list *samples, const struct lane_list *lanes,
                                  struct engine_lane *out, struct ulp_error *error);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text/text.h"
-#include "cli/command.h"
+#include "cli/command/command_audit.h"
 
 enum {
     OPTION_FOR = 512,
@@ -112,10 +112,7 @@ struct making {
     struct ulp_sample *list;
     struct ulp_recording_list recordings;
     struct ulp_text arguments;
-    struct ulp_engine engine;
-    struct ulp_plan *plan;
-    struct ulp_engine_map built;
-    struct ulp_engine_map_lane lane;
+    struct engine_lane engine;
     struct progress progress;
 };
 
@@ -143,30 +140,6 @@ static void list_arguments(struct making *making)
         ulp_text_add(out, " --dim %s=%lld", common->dims[d].name, (long long)common->dims[d].value);
 }
 
-static enum ulp_status open_engine(struct making *making, struct ulp_error *error)
-{
-    const struct doctor_options *options = making->options;
-    struct ulp_arithmetic plain;
-    const struct ulp_plan_options planning = {.inputs = &making->samples.items[0].inputs};
-    enum ulp_status status =
-        ulp_engine_read(options->engine, options->common.budget, &making->engine, error);
-    if (status == ULP_OK && making->engine.names_only)
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "%s: only names are told, no type: build with "
-                          "--profilingVerbosity=detailed and export again",
-                          options->engine);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("fp32", &plain, error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(making->model, &plain, 1, &planning, &making->plan, error);
-    if (status == ULP_OK)
-        status = ulp_engine_map_make(&making->engine, making->plan, &options->built, &making->built,
-                                     error);
-    return status == ULP_OK ? ulp_engine_map_lane_make(&making->built, "engine", NULL, NULL,
-                                                       &making->lane, error)
-                            : status;
-}
-
 static enum ulp_status prepare(struct making *making, struct ulp_error *error)
 {
     const struct doctor_options *options = making->options;
@@ -188,7 +161,8 @@ static enum ulp_status prepare(struct making *making, struct ulp_error *error)
         status = ulp_recording_read(options->recorded[r], making->model, common->budget,
                                     &making->recordings, error);
     if (status == ULP_OK && options->engine)
-        status = open_engine(making, error);
+        status = open_engine(options->engine, making->model, &making->samples, &options->built,
+                             &making->engine, error);
     list_arguments(making);
     return status == ULP_OK && making->arguments.failed ? out_of_memory(error) : status;
 }
@@ -212,7 +186,7 @@ static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct
         return status;
     progress_init(&making->progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&making->progress);
-    wanted.engine = options->engine ? &making->lane : NULL;
+    wanted.engine = options->engine ? &making->engine.lane : NULL;
     wanted.recordings = making->recordings.items;
     wanted.recording_count = making->recordings.count;
     wanted.dims = options->common.dims;
@@ -230,10 +204,7 @@ static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct
 
 static void finish(struct making *making)
 {
-    ulp_engine_map_lane_free(&making->lane);
-    ulp_engine_map_free(&making->built);
-    ulp_engine_free(&making->engine);
-    ulp_plan_free(making->plan);
+    close_engine_lane(&making->engine);
     ulp_recording_list_free(&making->recordings);
     ulp_text_free(&making->arguments);
     free(making->list);
