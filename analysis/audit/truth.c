@@ -125,14 +125,19 @@ static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t ex
     return ULP_OK;
 }
 
+void ulp_truth_note(struct ulp_truth *truth, const char *original)
+{
+    for (size_t i = 0; i < truth->pair_count; i++)
+        truth->pairs[i].found |= !strcmp(truth->pairs[i].original, original);
+}
+
 static enum ulp_status keep_outputs(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
     struct ulp_truth *truth = context;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
-        for (size_t i = 0; i < truth->pair_count; i++)
-            truth->pairs[i].found |= !strcmp(truth->pairs[i].original, event->output_names[o]);
+        ulp_truth_note(truth, event->output_names[o]);
         if (event->values[o].entire)
             status = keep(truth, event->output_names[o], event->execution, event->values[o].entire,
                           error);

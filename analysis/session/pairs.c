@@ -48,6 +48,21 @@ static const struct ulp_step *find_quantizer(const struct ulp_block *block,
     return at && ulp_is_quantizer(at->bound.op) ? at : NULL;
 }
 
+/* The original's constant that options.pairs say; NULL: none. */
+static const struct ulp_tensor *find_named(const struct pairing *pairing, int slot)
+{
+    const struct ulp_audit_options *options = pairing->session->options;
+    const struct ulp_block *block = pairing->plan->main, *other = pairing->original->main;
+    for (size_t p = 0; p < options->pair_count; p++)
+        for (size_t s = 0; s < other->slot_count; s++)
+            if (block->slots[slot].name && other->slots[s].name && other->slots[s].constant &&
+                strcmp(options->pairs[p].audited, block->slots[slot].name) == 0 &&
+                strcmp(options->pairs[p].original, other->slots[s].name) == 0 &&
+                ulp_tensor_same_shape(other->slots[s].constant, &block->slots[slot].shape))
+                return other->slots[s].constant;
+    return NULL;
+}
+
 /* The constant that stands in the original where the pair's readers read: input i of the step that
  * computes a value of the same name. NULL: there is none of that shape. */
 static const struct ulp_tensor *find_weight(const struct pairing *pairing,
@@ -55,6 +70,9 @@ static const struct ulp_tensor *find_weight(const struct pairing *pairing,
 {
     const struct ulp_block *block = pairing->plan->main, *other = pairing->original->main;
     const int slot = dequantizer->outputs[0];
+    const struct ulp_tensor *named = find_named(pairing, slot);
+    if (named)
+        return named;
     for (size_t s = 0; s < block->step_count; s++)
         for (size_t i = 0; i < block->steps[s].own_input_count; i++) {
             const struct ulp_step *reader = &block->steps[s];

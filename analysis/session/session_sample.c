@@ -131,6 +131,9 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     ulp_truth_clear(one->session->truth);
     enum ulp_status status = ulp_plan_create(one->options->original, one->session->plans->lanes, 1,
                                              &planning, &plan, error);
+    for (size_t s = 0; status == ULP_OK && s < plan->main->slot_count; s++)
+        if (plan->main->slots[s].constant && plan->main->slots[s].name)
+            ulp_truth_note(one->session->truth, plan->main->slots[s].name);
     if (status == ULP_OK)
         status = ulp_plan_run(plan, one->inputs, &run, observers, count, NULL, NULL, error);
     ulp_plan_free(plan);

@@ -77,5 +77,23 @@ lane, nodes = audit("clipped.onnx", "fp16")
 claim(abs(nodes["culprit"].get("share") or 0) <= 1e-3, f"what is clipped has a share of {nodes['culprit'].get('share')}")
 sys.exit(failures > 0)
 END
+# a weight that the original has under another name, and in another node's place
+PYTHONPATH=$source/examples "$python" - <<'END' || failed=1
+import numpy as np
+from onnx_writer import node, write_model
+
+turn = np.random.default_rng(1)
+weight = turn.normal(size=(8, 8)).astype("f")
+write_model("float.onnx", [node("MatMul", "x weight", "product"), node("Relu", "product", "y")], {"x": (4, 8)}, ["y"], {"weight": weight}, opset=13)
+write_model("named.onnx", [node("DequantizeLinear", "q s z", "w", "weights"), node("MatMul", "x w", "other"), node("Relu", "other", "y")], {"x": (4, 8)}, ["y"],
+            {"q": np.rint(weight / .1).clip(-127, 127).astype("i1"), "s": np.float32(.1), "z": np.int8(0)}, opset=13)
+np.savez("named.npz", x=turn.normal(size=(4, 8)).astype("f"))
+END
+expect 0 "weights without a partner" "$program" audit named.onnx --reference-model float.onnx -i named.npz -a fp32 -q
+grep -q "gains dB" out && fail "weights that have no partner are compared"
+expect 0 "weights with --pair" "$program" audit named.onnx --reference-model float.onnx --pair w=weight -i named.npz -a fp32 -q
+tr -s ' \n' '  ' <out >flat
+shows flat "without the quantised weights of node 0 weights (DequantizeLinear) it gains" "weights with --pair"
+expect 2 "a pair with a name that the original has not" "$program" audit named.onnx --reference-model float.onnx --pair w=missing -i named.npz -a fp32 -q
 "$python" "$source/tests/cli/planted.py" "$program" >planted || { fail "culprits that were planted are not named first"; grep -v '^named' planted; }
 exit $failed
