@@ -45,7 +45,7 @@ struct ulp_emulated_shape {
 /* Problems drawn anew, at most: what searches run besides the samples. */
 #define ULP_DRAWN_MAX 4
 /* Arithmetics side by side, at most. */
-#define ULP_BESIDE_MAX 8
+#define ULP_BESIDE_MAX 16
 
 struct ulp_emulation {
     struct ulp_emulated given;

@@ -50,9 +50,9 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
     const struct ulp_search_options *options = search->options;
     const size_t count = options->target_count ? options->target_count : 1;
     const char *const *names = options->target_count ? options->targets : &options->formats[1];
-    if (count > ULP_BESIDE_MAX)
+    if (count > ULP_SEARCH_TARGETS_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "a plan is for %d arithmetics at most",
-                        ULP_BESIDE_MAX);
+                        ULP_SEARCH_TARGETS_MAX);
     for (size_t t = 0; t < count; t++) {
         struct ulp_search_choice choice;
         search->target_names[t] = names[t];
@@ -60,8 +60,12 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
                               *lowered = &search->lowered[search->target_count++];
         enum ulp_status status = set_choice(&choice, names[t], NULL, true, error);
         *target = *lowered = choice.arithmetic;
-        if (status == ULP_OK && target->fuse != ULP_FUSE_NONE)
+        search->judged_in[search->judged_in_count++] = (struct ulp_search_judged_in){target, t};
+        if (status == ULP_OK && target->fuse != ULP_FUSE_NONE) {
             status = ulp_arithmetic_change(lowered, target, "fuse=none", error);
+            search->judged_in[search->judged_in_count++] =
+                (struct ulp_search_judged_in){lowered, t};
+        }
         if (status != ULP_OK)
             return status;
     }

@@ -93,6 +93,15 @@ static const struct ulp_field search_target[] = {
 const struct ulp_struct ulp_struct_search_target = {
     "ulp_search_target", sizeof(struct ulp_search_target), search_target, sizeof search_target / sizeof *search_target};
 
+static const struct ulp_field search_input[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_input, name)},
+    {.name = "least", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_input, least)},
+    {.name = "first", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_input, first)},
+    {.name = "largest", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_input, largest)},
+};
+const struct ulp_struct ulp_struct_search_input = {
+    "ulp_search_input", sizeof(struct ulp_search_input), search_input, sizeof search_input / sizeof *search_input};
+
 static const struct ulp_field search_sample[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_sample, name)},
     {.name = "output", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_sample, output)},
@@ -193,6 +202,8 @@ static const struct ulp_field search[] = {
     {.name = "macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, macs)},
     {.name = "kept_bytes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, kept_bytes)},
     {.name = "bytes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, bytes)},
+    {.name = "input_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, input_count), .counts = true},
+    {.name = "inputs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, inputs), .type = &ulp_struct_search_input, .points = true, .counted = true, .count = offsetof(struct ulp_search, input_count)},
     {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, sample_count), .counts = true},
     {.name = "before_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, before_count), .counts = true},
     {.name = "validated_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, validated_count), .counts = true},

@@ -1,10 +1,12 @@
 /* What was found, as ulpscope/search.h has it. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "analysis/measure/judged.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
+#include "base/text/text.h"
 #include "number/function/math.h"
 
 enum ulp_status ulp_search_copy(struct ulp_arena *memory, const char *text, char **out,
@@ -252,31 +254,63 @@ static enum ulp_status report_entries(struct ulp_searcher *search, struct ulp_se
     return status;
 }
 
-/* What the second lane, which has the allocation, converts. */
-static enum ulp_status report_casts(struct ulp_searcher *search, const size_t *place,
-                                    struct ulp_search *out, struct ulp_error *error)
+/* ---- inputs ---- */
+
+/* 'x' between the dimensions; of a scalar "". */
+static enum ulp_status copy_shape(const int64_t *dims, int rank, struct ulp_arena *memory,
+                                  char **out, struct ulp_error *error)
 {
-    struct ulp_border *borders = NULL;
-    enum ulp_status status = ulp_search_keep(search, search->best, error);
-    if (status == ULP_OK)
-        status = ulp_plan_borders(search->emulation.plan, 1, &borders, &out->cast_count, error);
-    out->casts = ulp_arena_take(out->memory, out->cast_count + 1, sizeof *out->casts);
-    if (status == ULP_OK && !out->casts)
-        status = ulp_out_of_memory(error);
-    for (size_t b = 0; b < out->cast_count && status == ULP_OK; b++) {
-        struct ulp_search_cast *cast = &out->casts[b];
-        cast->elements = borders[b].elements;
-        cast->reader_count = borders[b].reader_count;
-        for (size_t c = 0; c < search->choice_count; c++)
-            if (strcmp(borders[b].to->name, search->choices[c].arithmetic.name) == 0)
-                cast->format = place[c];
-        status = ulp_search_copy(out->memory, borders[b].value, &cast->value, error);
-        const int bits =
-            borders[b].from->storage.storage_bits + borders[b].to->storage.storage_bits;
-        out->cast_elements += borders[b].elements;
-        out->cast_bytes += borders[b].elements * (size_t)bits / 8;
+    struct ulp_text text = {0};
+    for (int d = 0; d < rank; d++)
+        ulp_text_add(&text, "%s%" PRId64, d ? "x" : "", dims[d]);
+    const enum ulp_status status =
+        text.failed ? ulp_out_of_memory(error) : ulp_search_copy(memory, text.data, out, error);
+    ulp_text_free(&text);
+    return status;
+}
+
+static enum ulp_status report_input(const struct ulp_emulated *given, const char *name,
+                                    struct ulp_search_input *out, struct ulp_arena *memory,
+                                    struct ulp_error *error)
+{
+    const struct ulp_tensor *first = ulp_tensor_set_find(given->samples[0].inputs, name);
+    int64_t least[ULP_RANK_MAX], largest[ULP_RANK_MAX];
+    memcpy(least, first->dims, sizeof least);
+    memcpy(largest, first->dims, sizeof largest);
+    for (size_t s = 1; s < given->sample_count; s++) {
+        const struct ulp_tensor *tensor = ulp_tensor_set_find(given->samples[s].inputs, name);
+        for (int d = 0; tensor && d < tensor->rank; d++) {
+            least[d] = tensor->dims[d] < least[d] ? tensor->dims[d] : least[d];
+            largest[d] = tensor->dims[d] > largest[d] ? tensor->dims[d] : largest[d];
+        }
     }
-    ulp_borders_free(borders);
+    enum ulp_status status = ulp_search_copy(memory, name, &out->name, error);
+    if (status == ULP_OK)
+        status = copy_shape(least, first->rank, memory, &out->least, error);
+    if (status == ULP_OK)
+        status = copy_shape(first->dims, first->rank, memory, &out->first, error);
+    return status == ULP_OK ? copy_shape(largest, first->rank, memory, &out->largest, error)
+                            : status;
+}
+
+static enum ulp_status report_inputs(const struct ulp_searcher *search, struct ulp_search *out,
+                                     struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &search->emulation.given;
+    const size_t count = ulp_model_input_count(given->model);
+    enum ulp_status status = ULP_OK;
+    out->inputs = ulp_arena_take(out->memory, count + 1, sizeof *out->inputs);
+    if (!out->inputs)
+        return ulp_out_of_memory(error);
+    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+        const struct ulp_value_info info = ulp_model_input(given->model, i);
+        bool is_free = info.rank < 0;
+        for (int d = 0; d < info.rank; d++)
+            is_free |= info.dims[d] < 0;
+        if (is_free && ulp_tensor_set_find(given->samples[0].inputs, info.name))
+            status = report_input(given, info.name, &out->inputs[out->input_count++], out->memory,
+                                  error);
+    }
     return status;
 }
 
@@ -446,7 +480,9 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     if (status == ULP_OK && search->given)
         status = report_entries(search, out, error);
     if (status == ULP_OK && search->given)
-        status = report_casts(search, place, out, error);
+        status = ulp_search_report_casts(search, place, out, error);
+    if (status == ULP_OK)
+        status = report_inputs(search, out, error);
     if (status == ULP_OK && search->given && out->by_node) {
         report_price(search, out);
         status = report_targets(search, out, error);

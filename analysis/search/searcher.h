@@ -53,6 +53,7 @@ struct ulp_search_nodes {
 };
 
 #define ULP_SEARCH_DRAWS 50 /* that decide */
+#define ULP_SEARCH_TARGETS_MAX (ULP_BESIDE_MAX / 2)
 
 /* An allocation in one of the arithmetics that it is for. */
 struct ulp_search_verified {
@@ -66,9 +67,16 @@ struct ulp_searcher {
     struct ulp_emulation emulation;
     const struct ulp_search_options *options;
     /* What a plan is for, as asked and node by node */
-    const char *target_names[ULP_BESIDE_MAX];
-    struct ulp_arithmetic targets[ULP_BESIDE_MAX], lowered[ULP_BESIDE_MAX];
+    const char *target_names[ULP_SEARCH_TARGETS_MAX];
+    struct ulp_arithmetic targets[ULP_SEARCH_TARGETS_MAX], lowered[ULP_SEARCH_TARGETS_MAX];
     size_t target_count;
+    /* In what it is judged: each target as it fuses, and node by node, as where tensors are marked
+     * as outputs or a compiler breaks a graph */
+    struct ulp_search_judged_in {
+        const struct ulp_arithmetic *arithmetic;
+        size_t target;
+    } judged_in[ULP_BESIDE_MAX];
+    size_t judged_in_count;
     struct ulp_search_verified *verified; /* by target; NULL: not asked for */
     bool holds;                           /* in as many draws as are to, in each target */
     size_t added;                         /* layers that were kept besides, so that it holds */
@@ -213,6 +221,11 @@ double ulp_search_spread_factor(double freedom, double z);
 /* The ratio that no more draws exceed than may fail, of those given; freedom: in how many
  * directions they vary. Those that are not finite are left out. */
 double ulp_search_quantile(const double *ratios, size_t count, double confidence, double *freedom);
+/* The kept nodes in everything that a plan is judged in; and of each target the worse judgement. */
+void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps *keeps,
+                      struct ulp_beside *out);
+void ulp_search_fold(const struct ulp_searcher *search, const struct ulp_judgement *judged,
+                     struct ulp_judgement *out);
 /* All draws of the allocation, into search->verified and search->holds; where too many fail, some.
  */
 enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
@@ -288,6 +301,9 @@ enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pi
 /* release.c: of two choices, by these orders. The course of a plan. */
 enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_error *error);
 
+/* search_casts.c: what the best converts. place: of each choice among out->formats. */
+enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_t *place,
+                                        struct ulp_search *out, struct ulp_error *error);
 /* search_result.c */
 enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char *name,
                                       const struct ulp_judgement *judgement,

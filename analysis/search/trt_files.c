@@ -106,6 +106,27 @@ static void add_option(struct ulp_text *out, const struct ulp_search *found,
     ulp_text_free(&option);
 }
 
+/* The optimisation profile: of inputs with free dimensions the samples' shapes. */
+static void add_shapes(struct ulp_text *out, const struct ulp_search *found)
+{
+    static const char *const options[] = {"--minShapes=", "--optShapes=", "--maxShapes="};
+    for (int o = 0; o < 3 && found->input_count; o++) {
+        struct ulp_text option = {0};
+        ulp_text_add(&option, "%s", options[o]);
+        for (size_t i = 0; i < found->input_count; i++) {
+            const struct ulp_search_input *input = &found->inputs[i];
+            const char *const shapes[] = {input->least, input->first, input->largest};
+            ulp_text_add(&option, "%s%s:%s", i ? "," : "", input->name,
+                         *shapes[o] ? shapes[o] : "scalar");
+        }
+        out->failed |= option.failed;
+        ulp_text_add(out, " ");
+        if (!option.failed)
+            add_quoted(out, option.data);
+        ulp_text_free(&option);
+    }
+}
+
 enum ulp_status ulp_trt_trtexec(const struct ulp_search *found, struct ulp_text *out,
                                 struct ulp_error *error)
 {
@@ -116,6 +137,7 @@ enum ulp_status ulp_trt_trtexec(const struct ulp_search *found, struct ulp_text 
         add_option(out, found, ULP_LAYER_PRECISIONS);
         add_option(out, found, ULP_LAYER_OUTPUT_TYPES);
     }
+    add_shapes(out, found);
     ulp_text_add(out, "\n");
     return ULP_OK;
 }
@@ -241,8 +263,14 @@ enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ul
         ulp_text_show(out, "  %s: to %s, for %zu node%s\n", found->casts[c].value,
                       formats[find_format(found, found->casts[c].format)].cast,
                       found->casts[c].reader_count, found->casts[c].reader_count == 1 ? "" : "s");
-    ulp_text_show(out, found->mixed.path
-                           ? "mixed.onnx is this graph. Build it with: trtexec --onnx=mixed.onnx\n"
-                           : "Build it with: trtexec --onnx=GRAPH.onnx\n");
+    if (found->mixed.path)
+        ulp_text_add(out, "mixed.onnx is this graph. ");
+    ulp_text_add(
+        out,
+        "Build it with (TensorRT 10 obeys a graph's types by --stronglyTyped alone; 11 always "
+        "does):\n  trtexec --stronglyTyped --onnx=%s",
+        found->mixed.path ? "mixed.onnx" : "GRAPH.onnx");
+    add_shapes(out, found);
+    ulp_text_add(out, "\n");
     return ULP_OK;
 }

@@ -39,6 +39,24 @@ double ulp_search_quantile(const double *ratios, size_t count, double confidence
 
 /* ---- draws ---- */
 
+void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps *keeps,
+                      struct ulp_beside *out)
+{
+    for (size_t l = 0; l < search->judged_in_count; l++)
+        out[l] = (struct ulp_beside){*search->judged_in[l].arithmetic, *keeps};
+}
+
+void ulp_search_fold(const struct ulp_searcher *search, const struct ulp_judgement *judged,
+                     struct ulp_judgement *out)
+{
+    for (size_t l = 0; l < search->judged_in_count; l++) {
+        const size_t t = search->judged_in[l].target;
+        const bool first = l == 0 || search->judged_in[l - 1].target != t;
+        if (first || judged[l].ratio > out[t].ratio)
+            out[t] = judged[l];
+    }
+}
+
 static void note(struct ulp_search_verified *verified, const struct ulp_judgement *judged)
 {
     if (!verified->count || judged->ratio > verified->worst.ratio)
@@ -51,11 +69,13 @@ static void note(struct ulp_search_verified *verified, const struct ulp_judgemen
 static enum ulp_status run_samples(struct ulp_searcher *search, const struct ulp_beside *lanes,
                                    struct ulp_error *error)
 {
-    struct ulp_judgement judged[ULP_BESIDE_MAX];
+    struct ulp_judgement each[ULP_BESIDE_MAX], judged[ULP_SEARCH_TARGETS_MAX];
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++) {
-        status =
-            ulp_emulation_beside(&search->emulation, s, lanes, search->target_count, judged, error);
+        status = ulp_emulation_beside(&search->emulation, s, lanes, search->judged_in_count, each,
+                                      error);
+        if (status == ULP_OK)
+            ulp_search_fold(search, each, judged);
         for (size_t t = 0; t < search->target_count && status == ULP_OK; t++)
             search->verified[t].own = ulp_math_max(search->verified[t].own, judged[t].ratio);
     }
@@ -83,14 +103,14 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
     const size_t may_fail =
         (size_t)floor(ULP_SEARCH_DRAWS * (1 - search->options->confidence) + 1e-9);
     struct ulp_beside lanes[ULP_BESIDE_MAX];
-    struct ulp_judgement judged[ULP_BESIDE_MAX];
+    struct ulp_judgement each[ULP_BESIDE_MAX], judged[ULP_SEARCH_TARGETS_MAX];
     struct ulp_keeps keeps;
     size_t failures = 0;
     enum ulp_status status = ulp_search_keeps(search, of, &keeps, error);
-    for (size_t t = 0; t < search->target_count; t++) {
-        lanes[t] = (struct ulp_beside){search->targets[t], keeps};
+    for (size_t t = 0; t < search->target_count; t++)
         search->verified[t] = (struct ulp_search_verified){.ratios = search->verified[t].ratios};
-    }
+    if (status == ULP_OK)
+        ulp_search_lanes(search, &keeps, lanes);
     if (status == ULP_OK)
         status = run_samples(search, lanes, error);
     for (size_t d = 0;
@@ -99,7 +119,9 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
          d++) {
         bool failed = false;
         status =
-            ulp_emulation_draw(&search->emulation, d, lanes, search->target_count, judged, error);
+            ulp_emulation_draw(&search->emulation, d, lanes, search->judged_in_count, each, error);
+        if (status == ULP_OK)
+            ulp_search_fold(search, each, judged);
         for (size_t t = 0; t < search->target_count && status == ULP_OK; t++) {
             note(&search->verified[t], &judged[t]);
             failed |= !(judged[t].ratio <= 1);

@@ -41,7 +41,7 @@ static enum ulp_status look(struct repair *repair, const size_t *points, size_t 
                             double *quantiles, struct ulp_error *error)
 {
     struct ulp_searcher *search = repair->search;
-    const size_t targets = search->target_count, lane_count = count * targets;
+    const size_t in = search->judged_in_count, lane_count = count * in;
     struct ulp_beside lanes[ULP_BESIDE_MAX];
     struct ulp_judgement judged[ULP_BESIDE_MAX];
     double ratios[ULP_BESIDE_MAX][LOOKED_AT], freedom;
@@ -49,21 +49,21 @@ static enum ulp_status look(struct repair *repair, const size_t *points, size_t 
     for (size_t p = 0; p < count && status == ULP_OK; p++) {
         struct ulp_keeps keeps;
         status = ulp_search_keeps(search, join(repair, points[p]), &keeps, error);
-        for (size_t t = 0; t < targets; t++)
-            lanes[p * targets + t] = (struct ulp_beside){search->targets[t], keeps};
+        if (status == ULP_OK)
+            ulp_search_lanes(search, &keeps, &lanes[p * in]);
         quantiles[p] = 0;
     }
     for (size_t d = 0; d < LOOKED_AT && status == ULP_OK; d++) {
         status = ulp_emulation_draw(&search->emulation, d, lanes, lane_count, judged, error);
         for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
             ratios[l][d] = judged[l].ratio;
-            quantiles[l / targets] =
-                ulp_math_max(quantiles[l / targets], isfinite(judged[l].ratio) ? 0 : INFINITY);
+            quantiles[l / in] =
+                ulp_math_max(quantiles[l / in], isfinite(judged[l].ratio) ? 0 : INFINITY);
         }
     }
     for (size_t l = 0; l < lane_count && status == ULP_OK; l++)
-        quantiles[l / targets] =
-            ulp_math_max(quantiles[l / targets],
+        quantiles[l / in] =
+            ulp_math_max(quantiles[l / in],
                          ulp_search_quantile(ratios[l], LOOKED_AT, search->options->confidence,
                                              &freedom));
     return status;
@@ -74,7 +74,7 @@ static enum ulp_status look(struct repair *repair, const size_t *points, size_t 
 static enum ulp_status narrow_down(struct repair *repair, size_t *low, size_t *high,
                                    struct ulp_error *error)
 {
-    const size_t most = ulp_size_min(POINTS, ULP_BESIDE_MAX / repair->search->target_count);
+    const size_t most = ulp_size_min(POINTS, ULP_BESIDE_MAX / repair->search->judged_in_count);
     size_t points[POINTS], count = 0;
     double quantiles[POINTS];
     for (size_t p = 1; p <= most; p++) {

@@ -83,6 +83,7 @@ extern const struct ulp_struct ulp_struct_search;
 extern const struct ulp_struct ulp_struct_search_cast;
 extern const struct ulp_struct ulp_struct_search_entry;
 extern const struct ulp_struct ulp_struct_search_format;
+extern const struct ulp_struct ulp_struct_search_input;
 extern const struct ulp_struct ulp_struct_search_layer;
 extern const struct ulp_struct ulp_struct_search_node;
 extern const struct ulp_struct ulp_struct_search_point;

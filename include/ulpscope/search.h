@@ -141,6 +141,12 @@ struct ulp_search_target {
     double freedom;
 };
 
+/* An input of the graph with free dimensions: the shapes of the samples, "1x3x224x224": the least
+ * and the largest of each dimension, and the first sample's. */
+struct ulp_search_input {
+    char *name, *least, *first, *largest;
+};
+
 /* Of all allocations that were emulated the cheapest for another tolerance: `allowed` times as
  * large an error; of a plan, of every cost the one with the least error (`allowed`: that).
  * uniform_bits: of the smallest format that does as well in every layer; NaN: none did. */
@@ -203,6 +209,8 @@ struct ulp_search {
     /* of a plan: what is kept, and of all nodes: multiply-adds and element operations; bytes of
      * constants and results, in the widest format */
     double kept_macs, macs, kept_bytes, bytes;
+    size_t input_count; /* with free dimensions */
+    struct ulp_search_input *inputs;
     size_t sample_count, before_count, validated_count;
     size_t validated_met;                     /* those of `validated` that meet the tolerance */
     struct ulp_search_sample *samples;        /* with the allocation */

@@ -352,6 +352,8 @@ shows err no.json "a plan without an arithmetic"
 expect 0 "a plan is found" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --frontier --out found -q --validate "$inputs"
 head -1 out | grep -q '^Keep [0-9]* of [0-9]* nodes in fp32 ([0-9.e-]* % of the multiply-adds, [0-9.e-]* % of the bytes): fp16 then meets sqnr_db=60 and holds in 50 of 50 draws (worst [0-9.]* dB); ' || fail "the verdict is not first"
 shows out "1 of 1 held-out samples" "held-out samples"
+said=$(sed -n 's/^\([0-9]*\) Casts\? converts\? .*/\1/p' out) written=$(sed -n 's/.*; \([0-9]*\) Casts\? inserted.*/\1/p' out)
+[ "${said:-0}" -eq "${written:--1}" ] || fail "the plan says $said Casts, its file has $written"
 for file in plan.json frontier.csv frontier.svg; do [ -s found/$file ] || fail "found/$file is not there"; done
 expect 0 "a found plan is audited" "$program" audit "$model" -i "$inputs" --plan found/plan.json --fail-above sqnr_db=60 -q
 expect 0 "nothing to keep" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=1 -q

@@ -73,6 +73,14 @@ static bool is_float_cast(struct mixed_scope *scope, const struct ulp_node *node
            mixed_find(scope, node->inputs[0])->declared != ULP_TYPE_UNDEFINED;
 }
 
+/* What only asks for the shape of a value takes it as it is held. BFLOAT16 only from opset 13 on. */
+static bool takes_held(const struct ulp_node *node, const struct mixed_value *value)
+{
+    return (is_op(node, "Shape") || is_op(node, "Size")) &&
+           (value->kind == MIXED_COMPUTED || value->kind == MIXED_GIVEN) &&
+           (value->held == ULP_TYPE_FLOAT || value->held == ULP_TYPE_FLOAT16);
+}
+
 static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_node *node,
                                    Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
                                    struct ulp_error *error)
@@ -83,7 +91,9 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
         if (node->inputs[i] < 0)
             continue;
         const struct mixed_value *value = mixed_find(scope, node->inputs[i]);
-        if (entry && i < 64 && entry->fixed >> i & 1)
+        if (takes_held(node, value))
+            type = value->held;
+        else if (entry && i < 64 && entry->fixed >> i & 1)
             type = ULP_TYPE_UNDEFINED;
         else if (is_float_cast(scope, node, entry) && value->kind != MIXED_TENSOR &&
                  value->kind != MIXED_CONSTANT && !(value->origin && value->origin->held == type))
