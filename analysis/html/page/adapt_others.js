@@ -15,7 +15,7 @@ const longTable = (title, note, columns, rows, section) => ({ title, section, no
 
 const nodeColumn = { title: "node", text: (r) => shown(r.name ?? "–"), class: () => "name" };
 const operatorColumn = { title: "operator", text: (r) => shown(r.op ?? "") };
-const sampleNames = (root) => root.sample_names ?? root.samples ?? [];
+const sampleNames = (root) => (root.sample_names ?? root.samples ?? []).map((sample) => sample.name ?? sample);
 const sharedHow = (root) => [
   ["Model", shown(root.model_path ?? root.model ?? "")],
   ...(root.reference ? [["Reference", shown(root.reference)]] : []),
@@ -70,6 +70,19 @@ adapters.overflow = (report, data) => {
 
 // ---- plan ----
 
+/* The least error that was seen for each price, of what is allowed: 1 is the limit. */
+function planFrontier(root) {
+  const points = root.frontier.filter((p) => known(p.cost) && known(p.ratio) && p.ratio > 0).map((p) => [p.cost, p.ratio]);
+  const high = Math.max(...points.map(([x]) => x)), step = Math.max(1, Math.ceil(high / 8));
+  return {
+    title: "The frontier",
+    note: "the least error that was seen for what is paid; 1 is what is allowed",
+    unit: root.cost === "nodes" ? "nodes that are kept" : `cost by ${shown(root.cost)}`,
+    ticks: Array.from({ length: Math.ceil(high / step) + 1 }, (_, i) => ({ x: i * step, text: String(i * step) })),
+    lines: [{ name: "error / tolerance", kind: "output", points }],
+  };
+}
+
 adapters.plan = (report) => {
   const root = report.root, view = emptyView(), before = root.before_samples || [], after = root.samples || [];
   view.model = root.model_path ?? "";
@@ -91,7 +104,12 @@ adapters.plan = (report) => {
       rows: before.map((row, i) => ({ ...row, after: after[i] })),
     },
   ];
+  if ((root.frontier || []).filter((p) => known(p.ratio) && p.ratio > 0).length > 1) {
+    view.curves = [planFrontier(root)];
+    view.curvesTitle = "Price";
+  }
   view.tables = [
+    longTable("Draws", "The plan where roundings fall otherwise, in each arithmetic that it is for: the draw that is worst.", [{ title: "arithmetic", text: (r) => shown(r.name), class: () => "name" }, { title: "draws", number: true, text: (r) => whole(r.draw_count) }, { title: "held", number: true, text: (r) => whole(r.held_count) }, { title: "output", text: (r) => shown(r.output) }, { title: "figure", text: (r) => shown(r.metric) }, { title: "value", number: true, text: (r) => figure(r.value) }, { title: "of what is allowed", number: true, text: (r) => figure(r.ratio), class: (r) => (r.ratio > 1 ? "bad" : "good") }], root.targets || [], "Plan"),
     longTable("Nodes that are kept", "Without a node: the error, in units of what is allowed, when it alone is not kept.", [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "without", number: true, text: (r) => figure(r.without) }, { title: "", text: (r) => (r.always ? "as asked" : "") }], root.kept || [], "Plan"),
     ...(root.mixed?.widened?.length ? [longTable("Also in FLOAT in mixed.onnx", "", [nodeColumn, operatorColumn, { title: "why", text: (r) => shown(r.why) }], root.mixed.widened, "Plan")] : []),
   ];
