@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/audit/auditor.h"
 #include "analysis/compare/comparing.h"
+#include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/schedule/schedule.h"
 #include "base/machine/environment.h"
@@ -168,6 +170,34 @@ static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
     return ULP_OK;
 }
 
+/* What an output of the graph is for, and how well the recording does it. */
+static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const char *name,
+                                      const struct ulp_tensor *recorded,
+                                      const struct ulp_tensor *reference,
+                                      struct ulp_compared_value *value, struct ulp_error *error)
+{
+    const struct ulp_block *block = comparing->plan->main;
+    struct ulp_judged *judged = &value->judged;
+    struct ulp_text text = {0};
+    size_t o = 0;
+    while (o < block->output_count && (!ulp_block_computes(block, block->outputs[o]) ||
+                                       strcmp(block->slots[block->outputs[o]].name, name) != 0))
+        o++;
+    if (o == block->output_count || !ulp_tensor_same_shape(recorded, reference) ||
+        !value->truth.count || value->truth.nonfinite)
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_judged_measure(recorded, reference, ulp_audit_task(comparing->plan, o, reference),
+                           !value->truth.diverged, ulp_comparing_budget(comparing), judged, error);
+    if (status != ULP_OK)
+        return status;
+    judged->sqnr_db = value->truth.sqnr_db;
+    judged->grade = ulp_judged_grade(judged, &text);
+    judged->text = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
+    ulp_text_free(&text);
+    return judged->text ? ULP_OK : ulp_out_of_memory(error);
+}
+
 /* Recorded - reference, and recorded - what each arithmetic gives; given[a] may be NULL. */
 static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t number, size_t file,
                                         const struct ulp_tensor *recorded,
@@ -184,6 +214,9 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
     if (status == ULP_OK)
         status = ulp_metrics_measure_on(recorded, reference, &format, comparing->pool,
                                         &value->truth, error);
+    if (status == ULP_OK)
+        status = judge_recorded(comparing, comparing->out->tensors[number].name, recorded,
+                                reference, value, error);
     for (size_t a = 0; a < comparing->out->arithmetic_count && status == ULP_OK; a++)
         if (given[a] && ulp_tensor_same_shape(given[a], reference))
             status = ulp_metrics_measure_on(recorded, given[a], &format, comparing->pool,

@@ -70,6 +70,7 @@ static const struct ulp_field compared_value[] = {
     {.name = "reshaped", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_compared_value, reshaped)},
     {.name = "turned", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_compared_value, turned)},
     {.name = "truth", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_compared_value, truth), .type = &ulp_struct_metrics},
+    {.name = "judged", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_compared_value, judged), .type = &ulp_struct_judged},
     {.name = "arithmetics", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_compared_value, arithmetics), .type = &ulp_struct_metrics, .points = true, .apart = true},
     {.name = "others", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_compared_value, others), .type = &ulp_struct_metrics, .points = true, .apart = true},
     {.name = "nonfinite", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_value, nonfinite)},

@@ -9,6 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
 
@@ -184,6 +185,28 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
     }
 }
 
+/* "What the outputs are for: broken (logits, classify: 1 of 3 first choices change).": of the
+ * worst. */
+static void add_grade(const struct ulp_page *page, const struct ulp_comparison *comparison,
+                      size_t f)
+{
+    const struct ulp_compared_tensor *worst = NULL;
+    struct ulp_text text = {0};
+    for (size_t t = 0; t < comparison->tensor_count; t++) {
+        const struct ulp_judged *judged = &comparison->tensors[t].values[f].judged;
+        if (judged->task != ULP_TASK_UNKNOWN &&
+            (!worst || judged->grade > worst->values[f].judged.grade))
+            worst = &comparison->tensors[t];
+    }
+    if (!worst)
+        return;
+    ulp_text_add(&text, "What the outputs are for: ");
+    ulp_judged_say(&text, worst->values[f].judged.grade, &worst->values[f].judged, worst->name);
+    ulp_text_add(&text, ".");
+    ulp_text_add(page->out, "  ");
+    ulp_page_broken(page, &text, 2, 2);
+}
+
 static void add_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
                         size_t f)
 {
@@ -208,6 +231,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
         }
     }
     ulp_text_free(&text);
+    add_grade(page, comparison, f);
     add_unmatched(page, file);
     add_ranking(page, comparison, f);
 }

@@ -37,6 +37,7 @@ struct ulp_compared_value {
     bool reshaped; /* its shape is not the graph's: not measured and not explained */
     bool turned;   /* recorded with channels last where the graph has them first, or the reverse */
     struct ulp_metrics truth; /* of recorded - reference */
+    struct ulp_judged judged; /* of an output of the graph */
     /* of recorded - its value [each arithmetics] [apart] */
     struct ulp_metrics *arithmetics;
     /* of this - the other recording's; count 0: not in both [each files] [apart] */

@@ -26,6 +26,11 @@ expect 0 "a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=50 -
 shows out "What the outputs are for: fine (classify: 0 of 4 first choices change)." "a plan"
 python3 -c 'import json; plan = json.load(open("plan/plan.json")); assert plan["grade"] == "fine" and "classify" in plan["grade_text"], plan' || fail "plan.json"
 
+# So does a comparison of what was recorded.
+expect 0 "a recording" "$program" run "$model" -i "$inputs" -a fp16 -q -o fp16.npz
+expect 0 "a recording that is explained and broken" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q -o compared
+tr -s '\n ' ' ' <out | grep -q "What the outputs are for: broken (logits, classify: 1 of 4 first choices change" || fail "a recording's verdict"
+
 python=${ULPSCOPE_TEST_PYTHON:-python3}
 if "$python" -c 'import numpy' 2>/dev/null; then
     mkdir cases
