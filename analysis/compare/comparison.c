@@ -3,17 +3,22 @@
 #include "analysis/measure/judge.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
+#include "base/memory/budget.h"
 #include "base/error.h"
 #include "base/options.h"
 
-/* With neighbours; where these cannot be computed, without them. */
+/* With neighbours; where these cannot be computed, within the limit of memory too, without them. A
+ * machine without memory is no such reason: what is found does not depend on it. */
 static enum ulp_status measure_near(struct ulp_comparing *comparing,
                                     const struct ulp_compare_options *near, struct ulp_error *error)
 {
     struct ulp_comparing plain = *comparing;
+    const struct ulp_budget *const budget = ulp_model_budget(comparing->model);
+    const size_t refusals = ulp_budget_refusals(budget);
     comparing->options = near;
     enum ulp_status status = ulp_comparing_measure(comparing, error);
-    if (status != ULP_ERROR_UNSUPPORTED && status != ULP_ERROR_USAGE && status != ULP_ERROR_MEMORY)
+    if (status != ULP_ERROR_UNSUPPORTED && status != ULP_ERROR_USAGE &&
+        !(status == ULP_ERROR_MEMORY && ulp_budget_refusals(budget) > refusals))
         return status;
     const struct ulp_error why = *error;
     ulp_comparing_free(comparing);
