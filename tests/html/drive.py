@@ -206,7 +206,7 @@ def check_long(browser):
     """A table of 5,000 rows has all of them, and only those in the page that are seen."""
     count = 5000
     with open('long.json', 'w') as file:
-        json.dump({'model': 'm.onnx', 'verdict': 'Many.', 'counts': {}, 'findings': [{'severity': 'note', 'rule': 'r', 'node': f'n{i}', 'text': 'word ' * 60, 'fix': 'none'} for i in range(count)]}, file)
+        json.dump({'schema': 2, 'model': 'm.onnx', 'verdict': 'Many.', 'counts': {}, 'findings': [{'severity': 'note', 'rule': 'r', 'node': f'n{i}', 'text': 'word ' * 60, 'fix': 'none'} for i in range(count)]}, file)
     subprocess.run([program, 'report', 'long.json', '--html', 'long.html'], check=True)
     rows = "[...document.querySelectorAll('#findings tbody tr')].filter(r => !r.hasAttribute('aria-hidden'))"
     for width in (400, 2000):
