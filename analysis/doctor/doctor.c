@@ -1,4 +1,5 @@
 /* The walk: lint, audit, forecast, comparison, plan (ulpscope/doctor.h). */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,6 +338,22 @@ static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
     }
 }
 
+/* What a gate in CI may ask for where all is fine: the tolerance, or what the worst output has
+ * where another figure than its error made it fine. */
+static double gate_of(const struct ulp_doctor *doctor, double tolerance)
+{
+    double gate = tolerance;
+    const struct ulp_audit_lane *lane = &doctor->audit->lanes[0];
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
+            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
+            if (output->judged.task != ULP_TASK_UNKNOWN &&
+                output->entire.sqnr_db < gate) /* NaN: it is exact */
+                gate = floor(output->entire.sqnr_db);
+        }
+    return gate;
+}
+
 /* The command to go on with: in CI where all is fine, the plan's files where there is one, else the
  * part of the graph by itself for who has to mend it. */
 static void say_next(struct ulp_doctoring *x)
@@ -351,7 +368,7 @@ static void say_next(struct ulp_doctoring *x)
         add_word(&text, doctor->model_path);
         ulp_text_add(&text, "%s -a", arguments);
         add_word(&text, doctor->arithmetic);
-        ulp_text_add(&text, " --fail-above sqnr_db=%g", tolerance);
+        ulp_text_add(&text, " --fail-above sqnr_db=%g", gate_of(doctor, tolerance));
     } else if (doctor->plan && doctor->plan->met) {
         ulp_text_add(&text, "ulpscope plan");
         add_word(&text, doctor->model_path);
