@@ -300,7 +300,8 @@ static enum ulp_status cross_steps(const struct ulp_reverse *sweep, const struct
                                    const struct handed *handed, struct ulp_error *error)
 {
     const int in = step->inputs[0], out = step->outputs[0];
-    const float *way = sweep->errors[in], *crossed = sweep->errors[out], *introduced = NULL,
+    const float *way = sweep->errors ? sweep->errors[in] : NULL,
+                *crossed = sweep->errors ? sweep->errors[out] : NULL, *introduced = NULL,
                 *amounts = sweep->values[out].data;
     const double *cotangents = sweep->cotangents[out];
     const size_t count = sweep->values[in].count;
