@@ -68,7 +68,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
     if (status == ULP_OK && !options->no_cause)
         status = ulp_compare_add_neighbours(&comparing, &near, &near_memory, error);
     const bool measures = status == ULP_OK;
-    if (near_memory)
+    if (measures && near_memory)
         status = measure_near(&comparing, &near, error);
     else if (measures)
         status = ulp_comparing_measure(&comparing, error);

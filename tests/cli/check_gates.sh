@@ -151,6 +151,12 @@ for file in more less other; do
     shut "compare: NaN in part, $file" "'y'" "1 of its values do not agree with fp16" \
         "$program" compare ratio.onnx -i ratio.npz ratio_$file.npz -a fp16 -q
 done
+# Whatever memory ends: one error, or the result.
+"$program" run square.onnx -i good.npz -a fp16 -q -o recorded.npz
+for memory in {16000..60000..1000}; do
+    timeout 20 "$program" compare square.onnx -i good.npz recorded.npz -a fp16 -q --threads 1 --max-memory $memory >/dev/null 2>&1
+    case $? in 0 | 5) ;; *) fail "compare within $memory bytes: neither a result nor an error" ;; esac
+done
 # An output with nothing to compare is no node's fault; what differs beside it is named first.
 gate compare undefined.onnx good.npz >out
 shows out "It cannot be judged" "compare: NaN everywhere"
