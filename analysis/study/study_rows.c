@@ -44,6 +44,19 @@ static struct spread measure(const struct ulp_tensor *const *values, size_t coun
     return spread;
 }
 
+/* Has the element more than one value? Of floats zeros are equal; of integers bits are compared,
+ * which doubles need not hold. */
+static bool differs(const struct ulp_tensor *const *values, size_t count, size_t i)
+{
+    const size_t bytes = values[0]->element_bytes, at = i * bytes;
+    bool is_float = ulp_element_is_float(values[0]->element), found = false;
+    for (size_t l = 1; l < count; l++)
+        found |= is_float ? ulp_tensor_get(values[l], i) != ulp_tensor_get(values[0], i)
+                          : memcmp((const char *)values[l]->data + at,
+                                   (const char *)values[0]->data + at, bytes) != 0;
+    return found;
+}
+
 /* The place of the largest of n elements from `at` on; NaN is no element. */
 static size_t choose(const struct ulp_tensor *tensor, size_t at, size_t n)
 {
@@ -88,16 +101,18 @@ static enum ulp_status add_output(struct rows_run *run, size_t o,
         }
         const double width = spread.high - spread.low;
         output->elements++;
-        output->differing += width > 0;
+        output->differing += differs(values, count, i);
         output->width_max_abs = ulp_math_max(output->width_max_abs, width);
         run->width2[o] += width * width;
         run->value2[o] += spread.first * spread.first;
     }
-    count_choices(output, values, count);
+    if (ulp_element_is_float(values[0]->element))
+        count_choices(output, values, count);
     for (size_t l = 0; l < count; l++)
         for (size_t k = 0; k < l; k++)
-            run->same[l * count + k] &= memcmp(values[l]->data, values[k]->data,
-                                               values[l]->count * values[l]->element_bytes) == 0;
+            run->same[l * count + k] &=
+                values[l]->count == 0 || memcmp(values[l]->data, values[k]->data,
+                                                values[l]->count * values[l]->element_bytes) == 0;
     return ULP_OK;
 }
 
@@ -207,7 +222,7 @@ static enum ulp_status make_places(struct rows_run *run, const struct ulp_tensor
     memset(run->same, true, count * count * sizeof *run->same);
     for (size_t i = 0; i < set->count; i++) {
         struct ulp_study_rows_output *output = &out->outputs[out->output_count];
-        if (!ulp_element_is_float(set->items[i].tensor.element))
+        if (set->items[i].tensor.type == ULP_TYPE_STRING)
             continue;
         output->name = ulp_arena_copy(out->memory, set->items[i].name);
         if (!output->name)
@@ -216,7 +231,7 @@ static enum ulp_status make_places(struct rows_run *run, const struct ulp_tensor
     }
     return out->output_count
                ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_INPUT, "no output of the model is of a float type");
+               : ulp_fail(error, ULP_ERROR_INPUT, "the model has no output of numbers");
 }
 
 static enum ulp_status run_sample(struct rows_run *run, struct ulp_plans *plans,
@@ -266,11 +281,20 @@ static enum ulp_status make_classes(struct rows_run *run, struct ulp_error *erro
     return out->classes && first ? ULP_OK : ulp_out_of_memory(error);
 }
 
+/* Nothing to compare is no answer. */
 static enum ulp_status conclude(struct rows_run *run, struct ulp_error *error)
 {
-    for (size_t o = 0; o < run->out->output_count; o++)
-        run->out->outputs[o].width_relative =
+    const struct ulp_study_rows *out = run->out;
+    size_t elements = 0;
+    for (size_t o = 0; o < out->output_count; o++) {
+        elements += out->outputs[o].elements;
+        out->outputs[o].width_relative =
             run->value2[o] > 0 ? sqrt(run->width2[o] / run->value2[o]) : NAN;
+    }
+    if (!elements || !out->product_count)
+        return ulp_fail(error, ULP_ERROR_LIMIT, "cannot be judged: %s",
+                        elements ? "the model has no product whose sums a library could cut"
+                                 : "no output has a finite element to compare");
     return make_classes(run, error);
 }
 

@@ -239,7 +239,7 @@ struct ulp_study_rows_output {
     size_t differing;      /* of `elements`, those with more than one value */
     double width_max_abs;  /* the largest value less the smallest, of the worst element */
     double width_relative; /* rms of that over the rms of the values; NaN: they are all 0 */
-    /* rows of the last axis, of which the place of the largest element is compared (of equal ones
+    /* of floats: rows of the last axis, of which the place of the largest element is compared (of equal ones
      * the first); 0: that axis has one element */
     size_t choices;
     size_t flipped; /* of `choices`, those that are not the same place beside every number of rows */
@@ -264,7 +264,7 @@ struct ulp_study_rows {
     /* by their first number of rows [count class_count] */
     struct ulp_study_rows_class *classes;
     size_t output_count;
-    struct ulp_study_rows_output *outputs; /* of floats */
+    struct ulp_study_rows_output *outputs; /* of numbers */
     size_t product_count;                  /* MatMul, Gemm and the like that were looked at */
     size_t node_count;
     struct ulp_study_rows_node *nodes; /* in the plan's order */
@@ -281,8 +281,9 @@ struct ulp_study_rows {
  * ULP_STUDY_ROWS_MAX) is a run of the whole network; a second run gives each product the first's
  * inputs and so finds where bits begin to differ. arithmetic: one that split-k=cublas is possible
  * in, as fp16@h100; what it has for split-k= and rows= is replaced. Kernels other than products
- * (reductions, attention) are taken to be the same for any number of rows. thread_count 0: all
- * processors; progress may be NULL. Free *out with ulp_study_rows_free. */
+ * (reductions, attention) are taken to be the same for any number of rows. Nothing to compare, or no
+ * product: ULP_ERROR_LIMIT. thread_count 0: all processors; progress may be NULL. Free *out with
+ * ulp_study_rows_free. */
 ULP_API enum ulp_status ulp_study_rows_run(const struct ulp_model *model,
                                            const struct ulp_sample *samples, size_t sample_count,
                                            const struct ulp_arithmetic *arithmetic,

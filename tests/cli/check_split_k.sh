@@ -19,9 +19,9 @@ generator = np.random.default_rng(3)
 def weight(name, *shape):
     return numpy_helper.from_array((generator.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32), name)
 nodes = [helper.make_node("MatMul", ["x", "up"], ["a"], "first"), helper.make_node("Relu", ["a"], ["b"], "relu"),
-         helper.make_node("MatMul", ["b", "down"], ["h"], "second"), helper.make_node("Gemm", ["h", "head"], ["y"], "third")]
+         helper.make_node("MatMul", ["b", "down"], ["h"], "second"), helper.make_node("Gemm", ["h", "head"], ["y"], "third"), helper.make_node("ArgMax", ["h"], ["id"], "choice", axis=-1, keepdims=0)]
 graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 64])],
-                          [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("h", "y")],
+                          [helper.make_tensor_value_info(n, t, None) for n, t in (("h", TensorProto.FLOAT), ("y", TensorProto.FLOAT), ("id", TensorProto.INT64))],
                           [weight("up", 64, 4096), weight("down", 4096, 512), weight("head", 512, 16)])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "rows.onnx")
 np.savez("rows.npz", x=generator.standard_normal((4, 64)).astype(np.float32))
@@ -47,8 +47,17 @@ for output in study["outputs"]:
     width = values.max(0) - values.min(0)
     assert output["elements"] == width.size and output["differing"] == (width > 0).sum() and output["width_max_abs"] == width.max(), output
     assert abs(output["width_relative"] - np.sqrt((width ** 2).sum() / (values[0] ** 2).sum())) <= 1e-12 * output["width_relative"], output
-    choices = values.argmax(-1)
+    choices = values.argmax(-1) if output["name"] != "id" else values[:, :0]
     assert output["choices"] == choices[0].size and output["flipped"] == (choices != choices[0]).any(0).sum(), output
 assert [n["name"] for n in study["nodes"]] == ["second"] and study["product_count"] == 3, study["nodes"]
 END
+expect 2 "rows beside a reference" "$program" study rows.onnx --rows 1,8 --reference fp64
+expect 2 "rows of slices" "$program" study rows.onnx --rows 1,8 --sweep fp16@h100,split-k=4
+"$python" - <<'END' || fail "models of which nothing can be said"
+import onnx
+from onnx import TensorProto, helper
+relu = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])], [helper.make_empty_tensor_value_info("y")])
+onnx.save(helper.make_model(relu, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "relu.onnx")
+END
+expect 1 "no product" "$program" study relu.onnx --rows 1,8 -q
 exit "$failed"

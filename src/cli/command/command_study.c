@@ -81,7 +81,11 @@ static void refuse_beside_rows(const struct argp_state *state, const struct stud
         {options->sweep_count > 1, true, "--rows: one --sweep, an arithmetic without braces"},
         {options->node_count || options->group || options->trials, true,
          "--rows looks at outputs and products; leave out --node, --group and --trials"},
-        {options->tolerance > 0, true, "--rows has no --tolerance"},
+        {options->tolerance > 0 || options->reference || options->probability > 0 ||
+             options->confidence > 0,
+         true,
+         "--rows compares runs with each other; leave out --tolerance, --reference, --probability "
+         "and --confidence"},
         {options->checkpoint || options->csv || options->html, true,
          "--rows writes text and --json; leave out --checkpoint, --csv and --html"},
         {count_shapes(&options->common) > 1, true, "--rows takes one --shape of each input"},
@@ -257,7 +261,9 @@ static enum ulp_status run_shape(const struct study_options *options, struct wor
                                        .checkpoint = options->checkpoint,
                                        .thread_count = options->common.threads,
                                        .begins = show_run};
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
+    enum ulp_status status =
+        ulp_arithmetic_find(options->reference ? options->reference : "mpfr:128", &wanted.reference,
+                            error);
     if (status == ULP_OK)
         status = open_shape(options, work, n, error);
     if (status != ULP_OK)
@@ -290,6 +296,9 @@ static enum ulp_status study_rows(const struct study_options *options, struct wo
     if (status == ULP_OK)
         status = ulp_arithmetic_find(options->sweep_count ? options->sweeps[0] : "fp16@h100",
                                      &arithmetic, error);
+    if (status == ULP_OK && arithmetic.schedule.split_k)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "%s: --rows says how k is cut; leave out split-k=", arithmetic.name);
     if (status == ULP_OK)
         status = open_work(options, work, error);
     if (status == ULP_OK)
@@ -445,7 +454,7 @@ int command_study(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2}, {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct study_options options = {.reference = "mpfr:128"};
+    struct study_options options = {0};
     struct working work = {0};
     struct ulp_error error;
     common_init(&options.common);
