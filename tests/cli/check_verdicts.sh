@@ -106,6 +106,13 @@ for graph in range(40):
     np.savez("m.npz", x=turn.standard_normal((4, 8)).astype("f4"), z=turn.standard_normal((4, 8)).astype("f4"))
     judge(f"graph {graph}", "m.onnx", "m.npz")
     tries += sum(follow(f"graph {graph}", "m.onnx", "m.npz", arithmetic) for arithmetic in ("fp16", "tf32"))
+# What the graph returns before its computed output is in no lane's outputs.
+np.savez("m.npz", x=turn.standard_normal(8).astype("f4"))
+for first in ("x", "c"):
+    write_model("m.onnx", [node("Add", "x big", "a"), node("Sub", "a big", "y")], {"x": (8,)}, [first, "y"], {"big": np.float32(2048), "c": np.float32([1, 2, 3])}, opset=13)
+    if not follow(f"{first} returned first", "m.onnx", "m.npz", "fp16"):
+        failures += 1
+        print(f"FAIL {first} returned first: nothing to try")
 for network in ("ultraface_rfb_320", "fsanet_1x1", "mtcnn_onet", "silero_vad_sequence"):
     for folder in ("models", "pretrained") if data else ():
         path = os.path.join(data, folder, network)
