@@ -113,8 +113,9 @@ static void replace_idiom(struct fixing *f, const struct ulp_block *block,
                             .has_epsilon = row->normalises,
                             .epsilon = (float)idiom->epsilon};
     if (root->call || ulp_model_opset(f->lint->model, "") < row->opset ||
-        x->type == ULP_TYPE_UNDEFINED || x->type != y->type || idiom->step_count < 2 ||
-        (row->axis && idiom->axis < 0) || (row->normalises && !normalises_last(block, idiom)) ||
+        x->type == ULP_TYPE_UNDEFINED || x->type != y->type || !ulp_tensor_same_shape(x, y) ||
+        idiom->step_count < 2 || (row->axis && idiom->axis < 0) ||
+        (row->normalises && !normalises_last(block, idiom)) ||
         (row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis))
         return;
     for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
@@ -156,6 +157,28 @@ static void replace_log(struct fixing *f, struct ulp_lint_place place)
         softmax.node->name);
 }
 
+/* Of the main graph's values, as they are planned; 0: it is not known. */
+static int find_rank(const struct ulp_lint *lint, const char *name)
+{
+    const struct ulp_block *block = lint->plan ? lint->plan->main : NULL;
+    for (size_t s = 0; block && s < block->slot_count; s++)
+        if (strcmp(block->slots[s].name, name) == 0)
+            return block->slots[s].shape.type == ULP_TYPE_UNDEFINED ? 0
+                                                                    : block->slots[s].shape.rank;
+    return 0;
+}
+
+/* A scale of one dimension gives one to the product of two vectors, but not to either. */
+static bool keeps_rank(const struct ulp_lint *lint, struct ulp_lint_place product,
+                       const struct ulp_tensor *scale)
+{
+    bool matrix = false;
+    for (size_t i = 0; i < 2; i++)
+        matrix |=
+            find_rank(lint, ulp_lint_value_name(product.graph, ulp_lint_input(product, i))) >= 2;
+    return scale->rank == 0 || (scale->rank == 1 && matrix);
+}
+
 /* (q @ k) * c becomes (q * c) @ k: the product's node scales, the scale's multiplies. */
 static void move_scale(struct fixing *f, struct ulp_lint_place place)
 {
@@ -165,7 +188,7 @@ static void move_scale(struct fixing *f, struct ulp_lint_place place)
     const struct ulp_lint_place product = ulp_lint_source(place, (size_t)(1 - constant));
     const struct ulp_tensor *scale =
         ulp_lint_constant(place.graph, ulp_lint_input(place, (size_t)constant));
-    if (product.graph != place.graph || !scale || scale->rank > 1)
+    if (product.graph != place.graph || !scale || !keeps_rank(f->lint, product, scale))
         return;
     const struct ulp_edit first = {.node = product.node,
                                    .op = place.node->op_type,
@@ -214,6 +237,13 @@ static bool is_stored(const struct ulp_lint_graph *graph, int value)
                           ulp_lint_is(ulp_lint_producer(graph, value), "Constant"));
 }
 
+/* Is it read once, and not returned? */
+static bool is_own(const struct ulp_lint_graph *graph, int value)
+{
+    return is_stored(graph, value) && !graph->is_output[value] &&
+           ulp_lint_reader_count(graph, value) == 1;
+}
+
 /* A variance beyond FP16: it becomes 1 less the epsilon, and the scale is divided by the deviation
  * that it was. What FP32 rounds of that is below 1e-6 of the output. */
 static void replace_variance(struct fixing *f, struct ulp_lint_place place)
@@ -227,11 +257,10 @@ static void replace_variance(struct fixing *f, struct ulp_lint_place place)
               variance = scale < 0 ? -1 : ulp_lint_input(place, VARIANCE);
     const struct ulp_tensor *old = variance < 0 ? NULL : ulp_lint_constant(place.graph, variance),
                             *factors = scale < 0 ? NULL : ulp_lint_constant(place.graph, scale);
-    if (!is_stored(place.graph, scale) || !is_stored(place.graph, variance) || !old || !factors ||
+    if (!is_own(place.graph, scale) || !is_own(place.graph, variance) || !old || !factors ||
         old->element != ULP_ELEMENT_F32 || factors->element != ULP_ELEMENT_F32 ||
         old->count != factors->count || !ulp_lint_figures(place.graph, variance)->overflowing ||
-        ulp_lint_int(place, "training_mode", 0) || ulp_lint_reader_count(place.graph, scale) != 1 ||
-        ulp_lint_reader_count(place.graph, variance) != 1)
+        ulp_lint_int(place, "training_mode", 0))
         return;
     const struct ulp_edit edits[] = {{.value = scale, .tensor = change_constant(f, factors, NULL)},
                                      {.value = variance, .tensor = change_constant(f, old, NULL)}};
