@@ -338,6 +338,29 @@ static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
     }
 }
 
+/* What the judgement was asked to be by, where it is not the default. */
+static void add_judging(struct ulp_text *out, const struct ulp_doctor_options *options)
+{
+    if (strcmp(options->reference.name, "mpfr:128") != 0) {
+        ulp_text_add(out, " --reference");
+        add_word(out, options->reference.name);
+    }
+    if (options->allow_nonfinite_inputs)
+        ulp_text_add(out, " --allow-nonfinite-inputs");
+}
+
+/* An audit of the same. */
+static void add_audit(struct ulp_text *out, const struct ulp_doctoring *x, const char *arguments)
+{
+    ulp_text_add(out, "ulpscope audit");
+    add_word(out, x->doctor->model_path);
+    ulp_text_add(out, "%s -a", arguments);
+    add_word(out, x->doctor->arithmetic);
+    add_judging(out, x->options);
+    if (x->options->task != ULP_TASK_UNKNOWN)
+        ulp_text_add(out, " --task %s", ulp_task_name(x->options->task));
+}
+
 /* What a gate in CI may ask for where all is fine: the tolerance, or what the worst output has
  * where another figure than its error made it fine. */
 static double gate_of(const struct ulp_doctor *doctor, double tolerance)
@@ -364,16 +387,14 @@ static void say_next(struct ulp_doctoring *x)
     const double tolerance = x->options->tolerance > 0 ? x->options->tolerance : FINE_DB;
     struct ulp_text text = {0};
     if (doctor->grade == ULP_GRADE_FINE) {
-        ulp_text_add(&text, "ulpscope audit");
-        add_word(&text, doctor->model_path);
-        ulp_text_add(&text, "%s -a", arguments);
-        add_word(&text, doctor->arithmetic);
+        add_audit(&text, x, arguments);
         ulp_text_add(&text, " --fail-above sqnr_db=%g", gate_of(doctor, tolerance));
     } else if (doctor->plan && doctor->plan->met) {
         ulp_text_add(&text, "ulpscope plan");
         add_word(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
         add_lane(&text, x);
+        add_judging(&text, x->options);
         ulp_text_add(&text, " --tolerance sqnr_db=%g --out plan/", tolerance);
     } else if (first && first->reason == ULP_DOCTOR_GRAPH) {
         ulp_text_add(&text, "ulpscope lint --explain %s", first->rule);
@@ -383,10 +404,7 @@ static void say_next(struct ulp_doctoring *x)
         add_word(&text, first->node);
         ulp_text_add(&text, "%s --out part/", arguments);
     } else {
-        ulp_text_add(&text, "ulpscope audit");
-        add_word(&text, doctor->model_path);
-        ulp_text_add(&text, "%s -a", arguments);
-        add_word(&text, doctor->arithmetic);
+        add_audit(&text, x, arguments);
         ulp_text_add(&text, " --html audit.html");
     }
     x->doctor->next = keep(x, &text);
@@ -445,6 +463,9 @@ enum ulp_status ulp_doctor_run(const struct ulp_model *model,
                               .doctor = out};
     if (!sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "a doctor needs a sample of inputs");
+    if (!isfinite(options->tolerance) || options->tolerance < 0)
+        return ulp_fail(error, ULP_ERROR_USAGE, "tolerance %g: an sqnr_db is needed, as 40",
+                        options->tolerance);
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     if (status == ULP_OK)
         status = walk(&x, error);

@@ -44,6 +44,20 @@ shows out "0 of 4 first choices change, at 39" "fine below 40 dB"
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 
+# The command to go on with is of the same inputs and judges by the same.
+python3 - <<END || fail "a model with an odd name"
+import sys
+sys.path.insert(0, "$source/examples")
+from onnx_writer import node, write_model
+write_model("odd.onnx", [node("Relu", "x", "y")], {"x": ["a b", "n"]}, ["y"])
+END
+expect 0 "given" "$program" doctor odd.onnx --dim "a b=2" --dim n=3 --val-range=-2.5,3 --seed 7 --task embed --reference fp64 --allow-nonfinite-inputs -q
+shows out "odd.onnx --dim 'a b=2' --dim n=3 --val-range -2.5,3 --seed 7 -a fp16 --reference fp64 --allow-nonfinite-inputs --task embed --fail" "given"
+next=$(sed -n 's/^  next *ulpscope //p' out)
+(eval "$program $next -q") >said 2>&1 || fail "next: $next"
+expect 0 "a shape" "$program" doctor odd.onnx --shape x=2x5 -q
+shows out "odd.onnx --shape x=2x5 -a fp16 --fail" "a shape"
+
 # Files are what is printed.
 python3 - <<'END' || fail "doctor.json"
 import json

@@ -376,6 +376,9 @@ class Models(unittest.TestCase):
         self.assertTrue(model.doctor(INPUTS, arithmetic="fp32", task="classify").fine)
         with self.assertRaisesRegex(ulpscope.UsageError, "expected one of none, classify"):
             model.doctor(INPUTS, task="sleep")
+        for wrong in (np.nan, np.inf, -1.0):
+            with self.assertRaises(ulpscope.UsageError):
+                model.doctor(INPUTS, tolerance=wrong)
         for result in (forecast, plan, doctor, model.lint(), tolerance, model.prove("fp16")):
             self.assertEqual(result._repr_html_()[:5], "<pre>")
             self.assertEqual(result.report()["schema"], 2)

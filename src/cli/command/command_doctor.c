@@ -116,28 +116,57 @@ struct making {
     struct progress progress;
 };
 
-static void add_word(struct ulp_text *out, const char *option, const char *word)
+/* An option and its word, in quotes where a shell would change it; frees the word. */
+static void add_option(struct ulp_text *out, const char *option, struct ulp_text *text)
 {
-    ulp_text_add(out, " %s '", option);
+    const char *word = text->data ? text->data : "";
+    const bool quoted = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_./,:@%+=-")];
+    ulp_text_add(out, quoted ? " %s '" : " %s ", option);
     for (; *word; word++)
         ulp_text_add(out, *word == '\'' ? "'\\''" : "%c", *word);
-    ulp_text_add(out, "'");
+    ulp_text_add(out, quoted ? "'" : "");
+    out->failed |= text->failed;
+    ulp_text_free(text);
+}
+
+static void add_shape(struct ulp_text *out, const struct input_shape *shape)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s=%s", shape->name, shape->rank ? "" : "scalar");
+    for (int d = 0; d < shape->rank; d++)
+        ulp_text_add(&text, d ? "x%lld" : "%lld", (long long)shape->dims[d]);
+    add_option(out, "--shape", &text);
+}
+
+static void add_range(struct ulp_text *out, const struct ulp_input_range *range)
+{
+    struct ulp_text text = {0};
+    if (range->name)
+        ulp_text_add(&text, "%s=", range->name);
+    ulp_text_add(&text, "%.17g,%.17g", range->low, range->high);
+    add_option(out, "--val-range", &text);
 }
 
 /* What the command to go on with takes from this one: what says the inputs. */
 static void list_arguments(struct making *making)
 {
     const struct common_options *common = &making->options->common;
-    struct ulp_text *out = &making->arguments;
-    for (size_t i = 0; i < common->input_count; i++)
-        if (common->inputs[i][strspn(common->inputs[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
-                                                        "QRSTUVWXYZ"
-                                                        "0123456789_./-")])
-            add_word(out, "-i", common->inputs[i]);
-        else
-            ulp_text_add(out, " -i %s", common->inputs[i]);
-    for (size_t d = 0; d < common->dim_count; d++)
-        ulp_text_add(out, " --dim %s=%lld", common->dims[d].name, (long long)common->dims[d].value);
+    struct ulp_text *out = &making->arguments, text = {0};
+    for (size_t i = 0; i < common->input_count; i++) {
+        ulp_text_add(&text, "%s", common->inputs[i]);
+        add_option(out, "-i", &text);
+    }
+    for (size_t d = 0; d < common->dim_count; d++) {
+        ulp_text_add(&text, "%s=%lld", common->dims[d].name, (long long)common->dims[d].value);
+        add_option(out, "--dim", &text);
+    }
+    for (size_t s = 0; s < common->shape_count; s++)
+        add_shape(out, &common->shapes[s]);
+    for (size_t r = 0; r < common->range_count; r++)
+        add_range(out, &common->ranges[r]);
+    if (common->seed)
+        ulp_text_add(out, " --seed %llu", (unsigned long long)common->seed);
 }
 
 static enum ulp_status prepare(struct making *making, struct ulp_error *error)
