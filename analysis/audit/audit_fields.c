@@ -165,6 +165,7 @@ const struct ulp_struct ulp_struct_range = {
 
 static const struct ulp_field judged[] = {
     {.name = "task", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_judged, task), .word = word_task, .words = 10},
+    {.name = "varies", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_judged, varies)},
     {.name = "grade", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_judged, grade), .word = word_grade, .words = 4, .whole = true},
     {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_judged, text), .whole = true},
     {.name = "sqnr_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, sqnr_db), .whole = true},

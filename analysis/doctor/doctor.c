@@ -295,12 +295,18 @@ static void judge_causes(struct ulp_doctor *doctor)
             doctor->grade = judge_cause(&doctor->causes[c]);
 }
 
+/* A plan that keeps nothing changes nothing. */
+static bool mends(const struct ulp_search *plan)
+{
+    return plan->met && plan->kept_count;
+}
+
 /* The first line of the plan, where it is met. */
 static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_search *plan = x->doctor->plan;
     char *text = NULL;
-    if (!plan || !(plan->met || plan->full > 1))
+    if (!plan || !(mends(plan) || plan->full > 1))
         return ULP_OK;
     const enum ulp_status status = ulp_search_text(plan, &text, error);
     if (status != ULP_OK)
@@ -367,13 +373,9 @@ static double gate_of(const struct ulp_doctor *doctor, double tolerance)
 {
     double gate = tolerance;
     const struct ulp_audit_lane *lane = &doctor->audit->lanes[0];
-    for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
-            const struct ulp_audit_output *output = &lane->nodes[n].outputs[o];
-            if (output->judged.task != ULP_TASK_UNKNOWN &&
-                output->entire.sqnr_db < gate) /* NaN: it is exact */
-                gate = floor(output->entire.sqnr_db);
-        }
+    for (size_t o = 0; o < lane->outputs.output_count; o++)
+        if (lane->outputs.outputs[o].judged.sqnr_db < gate) /* NaN: it is exact */
+            gate = floor(lane->outputs.outputs[o].judged.sqnr_db);
     return gate;
 }
 
@@ -389,7 +391,7 @@ static void say_next(struct ulp_doctoring *x)
     if (doctor->grade == ULP_GRADE_FINE) {
         add_audit(&text, x, arguments);
         ulp_text_add(&text, " --fail-above sqnr_db=%g", gate_of(doctor, tolerance));
-    } else if (doctor->plan && doctor->plan->met) {
+    } else if (doctor->plan && mends(doctor->plan)) {
         ulp_text_add(&text, "ulpscope plan");
         add_word(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);

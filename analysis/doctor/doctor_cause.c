@@ -277,6 +277,7 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
     const struct ulp_audit_lane *lane = x->lane;
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
     if (!lane->attribution.given || !worst || x->doctor->grade == ULP_GRADE_FINE ||
+        x->doctor->grade == ULP_GRADE_NOT ||
         lane->attribution.kept_count) /* of what is left when no value overflows */
         return;
     for (int c = 0; c < CAUSES_EACH; c++) {

@@ -129,6 +129,8 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
         sum->text = NULL; /* of all, in the end */
         return;
     }
+    sum->varies |= sum->task != more->task;
+    sum->task = sum->task < more->task ? sum->task : more->task;
     const double rows = sum_of(sum->rows, more->rows);
     /* a mean over rows */
     const double kl = isnan(sum->kl)    ? more->kl
@@ -169,6 +171,15 @@ static const struct rule rules[] = {
 #include "analysis/measure/verdict.def"
 };
 
+bool ulp_task_has(enum ulp_task task, int figure)
+{
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+        if (rules[r].task == task && task != ULP_TASK_ANY &&
+            rules[r].figure == ulp_judged_rows[figure].offset)
+            return true;
+    return false;
+}
+
 static double member(const struct ulp_judged *judged, size_t offset)
 {
     return offset ? *(const double *)(const void *)((const char *)judged + offset) : 1;
@@ -181,6 +192,15 @@ static bool is_smallest(size_t offset)
         smallest |=
             ulp_judged_rows[f].offset == offset && ulp_judged_rows[f].worst == ULP_WORST_SMALLEST;
     return smallest;
+}
+
+/* Is the output of the rule's task? */
+static bool is_of(const struct rule *rule, const struct ulp_judged *judged)
+{
+    if (rule->task == ULP_TASK_ANY)
+        return judged->task != ULP_TASK_NONE;
+    return judged->varies ? rule->task == ULP_TASK_SIGNAL || rule->figure != AT(sqnr_db)
+                          : rule->task == judged->task;
 }
 
 /* Does the output have the figure? A ratio that is none because the reference is 0 is one. */
@@ -244,8 +264,7 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
     for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
         const struct rule *rule = &rules[r];
         const bool any = rule->task == ULP_TASK_ANY;
-        if ((any ? judged->task == ULP_TASK_NONE : rule->task != judged->task) ||
-            !applies(rule, judged))
+        if (!is_of(rule, judged) || !applies(rule, judged))
             continue;
         first = first || any ? first : rule;
         if (grade_rule(rule, judged) > grade) {
@@ -253,11 +272,13 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
             worst = rule;
         }
     }
-    if (worst || first)
+    if (worst || first) {
         say(text, worst ? worst : first, judged);
-    else
-        ulp_text_add(text, "no rule is applied");
-    return grade;
+        return grade;
+    }
+    const bool none = judged->task == ULP_TASK_NONE; /* as asked */
+    ulp_text_add(text, none ? "no rule is applied" : "it has no figure to judge by");
+    return none ? ULP_GRADE_FINE : ULP_GRADE_NOT;
 }
 
 void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
@@ -267,7 +288,8 @@ void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp
     if (judged->grade == ULP_GRADE_NOT || judged->task == ULP_TASK_NONE)
         return;
     ulp_text_show(out, " (%s%s%s", name ? name : "", name ? ", " : "", ulp_task_name(judged->task));
-    if (!strstr(judged->text, " dB") && strcmp(judged->text, "it equals the reference") != 0)
+    if (judged->varies ||
+        (!strstr(judged->text, " dB") && strcmp(judged->text, "it equals the reference") != 0))
         ulp_text_show(out, ": %s", judged->text);
     ulp_text_add(out, ")");
 }

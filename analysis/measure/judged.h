@@ -31,6 +31,8 @@ enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct 
 /* Another sample's, of the same output. */
 void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more);
 
+/* Has the task a rule of its own for the figure? Its outputs have it then. */
+bool ulp_task_has(enum ulp_task task, int figure);
 /* What the rules say of the figures, in a sentence. */
 enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text *text);
 

@@ -79,13 +79,16 @@ static bool has_nan(const double *row, size_t length)
 
 static void judge_choice(struct judging *j, size_t v, size_t b, double margin)
 {
-    double squares = 0;
+    double squares = 0, count = 0;
     if (v == b)
         return;
     for (size_t i = 0; i < j->length; i++)
-        squares += j->b[i] * j->b[i];
+        if (isfinite(j->b[i])) { /* others are masked */
+            squares += j->b[i] * j->b[i];
+            count++;
+        }
     j->out->top1_flips++;
-    j->out->top1_clear += !(margin < CLEAR * sqrt(squares / (double)j->length));
+    j->out->top1_clear += !(margin < CLEAR * sqrt(squares / count));
     j->out->top1_margin = ulp_math_max(j->out->top1_margin, margin);
 }
 
@@ -196,9 +199,9 @@ static void judge_vector(struct judging *j)
         bb += j->b[i] * j->b[i];
         vb += j->v[i] * j->b[i];
     }
-    if (!(bb > 0))
+    if (isnan(bb))
         return;
-    const double cosine = vv > 0 ? vb / (sqrt(vv) * sqrt(bb)) : 0;
+    const double cosine = vv > 0 && bb > 0 ? vb / (sqrt(vv) * sqrt(bb)) : vv == bb;
     j->out->row_cosine =
         isnan(j->out->row_cosine) ? cosine : ulp_math_min(j->out->row_cosine, cosine);
 }
@@ -206,6 +209,10 @@ static void judge_vector(struct judging *j)
 static void judge_threshold(struct judging *j, double threshold)
 {
     for (size_t i = 0; i < j->length; i++) {
+        if (isnan(j->b[i])) {
+            j->out->elements--;
+            continue;
+        }
         j->out->mask_flips += (j->v[i] > threshold) != (j->b[i] > threshold) || isnan(j->v[i]);
         if (threshold > 0) /* probabilities */
             j->out->score_shift = ulp_math_max(isnan(j->out->score_shift) ? 0 : j->out->score_shift,
@@ -248,6 +255,8 @@ static struct overview look_over(const struct judging *j)
     for (size_t r = 0; r < j->rows; r++) {
         ulp_side_read(j->b, j->base, r * j->length, j->length);
         for (size_t i = 0; i < j->length; i++) {
+            if (isnan(j->b[i]))
+                continue;
             view.least = ulp_math_min(view.least, j->b[i]);
             view.most = ulp_math_max(view.most, j->b[i]);
         }
@@ -260,10 +269,15 @@ static struct overview look_over(const struct judging *j)
 static void judge_row(struct judging *j, enum ulp_task task, double threshold)
 {
     switch (task) {
-    case ULP_TASK_CLASSIFY: judge_row_choice(j); break;
+    case ULP_TASK_CLASSIFY:
     case ULP_TASK_TEXT:
+        if (has_nan(j->b, j->length)) {
+            j->out->rows--;
+            break;
+        }
         judge_row_choice(j);
-        judge_tokens(j);
+        if (task == ULP_TASK_TEXT)
+            judge_tokens(j);
         break;
     case ULP_TASK_DETECT:
         if (j->length >= 4)
@@ -313,8 +327,8 @@ static void judge_rows(struct judging *j, enum ulp_task task)
         j->out->channels = (double)j->channels;
         j->out->constant_channels = (double)dead;
     }
-    if (task == ULP_TASK_TEXT && j->rows)
-        j->out->kl = j->kl_sum / (double)j->rows;
+    if (task == ULP_TASK_TEXT && j->out->rows > 0)
+        j->out->kl = j->kl_sum / j->out->rows;
 }
 
 /* ---- classes along the second axis ---- */
@@ -325,6 +339,7 @@ static void judge_places(struct judging *j)
     double v[STRIP], b[STRIP], best_v[STRIP], best_b[STRIP];
     size_t first_v[STRIP], first_b[STRIP];
     const size_t plane = j->rows_each * j->length, images = j->rows / (j->channels * j->rows_each);
+    j->out->elements = (double)(images * plane);
     for (size_t n = 0; n < images; n++)
         for (size_t p = 0; p < plane; p += STRIP) {
             const size_t count = plane - p < STRIP ? plane - p : STRIP;
@@ -335,21 +350,30 @@ static void judge_places(struct judging *j)
                 for (size_t i = 0; i < count; i++) {
                     if (!c || v[i] > best_v[i] || isnan(v[i]))
                         best_v[i] = v[i], first_v[i] = isnan(v[i]) ? j->channels : c;
-                    if (!c || b[i] > best_b[i])
+                    if (!c || b[i] > best_b[i] || isnan(b[i]))
                         best_b[i] = b[i], first_b[i] = c;
                 }
             }
-            for (size_t i = 0; i < count; i++)
-                j->out->mask_flips += first_v[i] != first_b[i];
+            for (size_t i = 0; i < count; i++) {
+                j->out->mask_flips += !isnan(best_b[i]) && first_v[i] != first_b[i];
+                j->out->elements -= isnan(best_b[i]);
+            }
         }
-    j->out->elements = (double)(images * plane);
 }
 
 /* ---- integers ---- */
 
 static void judge_integers(struct judging *j)
 {
+    const size_t bytes = j->base->element_bytes;
+    const char *v = j->value->data, *b = j->base->data;
     j->out->differing = 0;
+    /* which doubles may not tell apart */
+    if (bytes == sizeof(int64_t) && j->value->element == j->base->element) {
+        for (size_t i = 0; i < j->base->count; i++)
+            j->out->differing += memcmp(v + i * bytes, b + i * bytes, bytes) != 0;
+        return;
+    }
     for (size_t r = 0; r < j->rows; r++) {
         read_row(j, r);
         for (size_t i = 0; i < j->length; i++)

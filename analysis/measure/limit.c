@@ -187,8 +187,9 @@ static void check_outputs(struct check *check, const struct ulp_audit_lane *lane
         if (!is_meant(check->output, output->name))
             continue;
         if (check->figure >= JUDGED && judge(check, output) == ULP_CROSSED_VALUE &&
-            isnan(read_figure(check, output)) && !check->output) {
-            without = true; /* its task has no such figure */
+            isnan(read_figure(check, output)) && !check->output &&
+            !ulp_task_has(output->judged.task, check->figure - JUDGED)) {
+            without = true;
             continue;
         }
         if (counts && judge(check, output) == ULP_CROSSED_DIVERGED) {

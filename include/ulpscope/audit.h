@@ -103,6 +103,7 @@ ULP_API const char *ulp_grade_name(enum ulp_grade grade);
  * each figure is. Counts are doubles, so that NaN is: it has no such figure. */
 struct ulp_judged {
     enum ulp_task task;   /* UNKNOWN: of a value that is no output of the graph */
+    bool varies;          /* samples are of several tasks: it is judged as each, and as a signal */
     enum ulp_grade grade; /* by the rules, of the figures below and of sqnr_db [whole] */
     char *text;           /* why [whole] */
     /* of the worst sample; of an output that has diverged with the reference's decisions [whole] */

@@ -21,6 +21,27 @@ expect 0 "an integer" "$program" audit decided.onnx -i far.npz -a fp16 -q --no-a
 expect 1 "an integer that differs" "$program" audit decided.onnx -i near.npz -a fp16 -q --no-attribute --fail-above differing=0
 shows out "broken (g, integer: 2 of 4 integers differ)" "an integer that differs"
 
+# judged MODEL INPUTS SAYS: the verdict in FP16
+judged() {
+    expect 0 "$1" "$program" audit $1.onnx -i $2 -a fp16 -q --no-attribute
+    tr -s '\n ' ' ' <out | grep -qF "fp16: $3" || {
+        fail "$1: not '$3'"
+        head -3 out
+    }
+}
+judged masked masked.npz "broken (classify: 1 of 1 first choices change, by a margin of up to 0.9)"
+judged vanished vanished.npz "broken (embedding, embed: the least cosine is 0.000000)"
+expect 1 "a vanished vector's cosine" "$program" audit vanished.onnx -i vanished.npz -a fp16 -q --no-attribute --fail-above row_cosine=0.99
+judged large large.npz "broken (integer: 4 of 4 integers differ)"
+judged holes_mask holes_mask.npz "fine (segment: 0 of 7 elements of the mask flip)"
+judged holes_mask_2 holes_mask_2.npz "fine (segment: 0 of 3 elements of the mask flip)"
+judged holes_logits holes_logits.npz "fine (classify: 0 of 1 first choices change)"
+mkdir orders
+for order in "corners distances" "distances corners"; do
+    cp ${order% *}.npz orders/a.npz && cp ${order#* }.npz orders/b.npz
+    judged boxes orders "broken (detect: the worst of 4 boxes keeps an IoU of 0)"
+done
+
 # A plan says what its outputs are for, by the same rules.
 expect 0 "a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=50 -q -o plan
 shows out "What the outputs are for: fine (classify: 0 of 4 first choices change)." "a plan"

@@ -99,3 +99,23 @@ for name, offset in ("cancels", 3000.0), ("cancels_mended", .5):
     write_model(name + ".onnx", [node("Constant", "", "o", "offset", value_float=offset), node("Add", "x o", "far", "shift"),
                                  node("Sub", "far o", "near", "back"), node("MatMul", "near w", "y", "head")], wide, ["y"])
 npz("fine.npz", x=((2, 8), tuple(.37 * i - 1.13 for i in range(16))), w=weights)
+# Outputs that are judged by what is left of them in FP16 beside something that is no number, nothing or large (check_judged.sh): x coarsely, and
+# the last class masked by -inf; a vector that is 0; integers beyond 2^53; NaN in the reference
+near = [node("Constant", "", "big", "big", value_float=2048.0), node("Add", "x big", "far", "shift")]
+write_model("masked.onnx", [*near, node("Sub", "far big", "near", "back"), node("Log", "m", "mask", "mask"), node("Add", "near mask", "logits", "head")],
+            {"x": [1, 6], "m": [6]}, ["logits"])
+npz("masked.npz", x=((1, 6), (20, 12.6, -30.3, 35.55, 36.45, 0)), m=((6,), (1, 1, 1, 1, 1, 0)))
+write_model("vanished.onnx", [node("Constant", "", "one", "one", value_float=1.0), node("Add", "x one", "a", "up"), node("Sub", "a x", "b", "back"),
+                              node("Sub", "b one", "embedding", "rest"), node("Relu", "x", "embedding_b", "front")], {"x": [1, 16]}, ["embedding", "embedding_b"])
+npz("vanished.npz", x=((1, 16), tuple(1000.3 * i for i in range(16))))
+write_model("large.onnx", [node("Constant", "", "c", "bound", value_float=1.0), node("Constant", "", "k", "huge", value_int=1 << 60),
+                           node("Greater", "x c", "g", "above"), node("Cast", "g", "i", "cast", to=7), node("Add", "i k", "y", "add")], x, {"y": None},
+            types={"y": 7}, opset=13)
+npz("large.npz", x=((1, 4), (1 + 2**-12,) * 4))
+for name, shape in ("mask", [1, 1, 2, 4]), ("mask_2", [1, 2, 2, 2]), ("logits", [2, 4]):
+    write_model("holes_%s.onnx" % name, [node("Sqrt", "x", name, "root")], {"x": shape}, [name])
+    npz("holes_%s.npz" % name, x=(shape, (1, -1, 2, 3, 4, 5, 6, 7)))
+# boxes in one sample, and distances to anchors in the other
+write_model("boxes.onnx", [*near, node("Sub", "far big", "boxes", "back")], {"x": [2, 4]}, ["boxes"])
+npz("corners.npz", x=((2, 4), (100.7, 100.2, 101.5, 101.8, 5000, 5000, 5000.4, 5000.6)))
+npz("distances.npz", x=((2, 4), (-100, -200, -300, -400, -1000, -20, -30, -400)))

@@ -141,9 +141,10 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
         "html", key, "FILE", OPTION_WRITES,                                                        \
             "Write the result as one HTML file, to look at and to hand on; it needs no network", 0 \
     }
-#define TASK_ROW_TEXT                                                                 \
-    "What the float outputs are for, which says what is fine, borderline and broken " \
-    "(doc/verdicts.md). Default: each is recognised, by its name, last operator and shape"
+#define TASK_ROW_TEXT                                                                             \
+    "What the float outputs are for, which says what is fine, borderline and broken "             \
+    "(doc/verdicts.md); none: no error is judged, and all is fine that is finite. Default: each " \
+    "is recognised, by its name, last operator and shape"
 #define TASK_ROW(key)                                                                            \
     {                                                                                            \
         "task", key, "classify|score|text|detect|segment|embed|signal|none", 0, TASK_ROW_TEXT, 0 \
