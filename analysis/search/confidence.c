@@ -56,7 +56,9 @@ enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp
         return ULP_OK;
     search->verified =
         ulp_arena_take(emulation->memory, search->target_count, sizeof *search->verified);
-    for (size_t t = 0; search->verified && t < search->target_count; t++)
+    if (!search->verified)
+        return ulp_out_of_memory(error);
+    for (size_t t = 0; t < search->target_count; t++)
         if (!(search->verified[t].ratios = ulp_arena_take(emulation->memory, ULP_SEARCH_DRAWS,
                                                           sizeof *search->verified[t].ratios)))
             return ulp_out_of_memory(error);
@@ -134,7 +136,8 @@ static bool relax(struct ulp_searcher *search)
     return true;
 }
 
-/* Where nothing needs to be kept there is nothing to search. */
+/* Where nothing needs to be kept there is nothing to search. Else what this has found is in units
+ * of what the search is for, as all that follows: the time may be over before it runs anything. */
 static enum ulp_status try_nothing(struct ulp_searcher *search, double margin,
                                    struct ulp_error *error)
 {
@@ -149,8 +152,14 @@ static enum ulp_status try_nothing(struct ulp_searcher *search, double margin,
         status = ulp_search_verify(search, narrow, error);
     search->minimal = search->holds;
     search->given = search->holds;
-    search->emulation.margin = search->holds ? 1 : margin;
     search->full = NAN;
+    if (status != ULP_OK || search->holds)
+        return status;
+    search->emulation.margin = margin;
+    search->before /= margin;
+    for (size_t s = 0; s < search->emulation.given.sample_count; s++)
+        search->judged[s].ratio /= margin;
+    ulp_search_forget_draws(search);
     return status;
 }
 
@@ -172,7 +181,7 @@ enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error 
     status = ulp_search_verify(search, search->best, error);
     if (status == ULP_OK && !search->holds)
         status = check_decisions(search, error);
-    return status == ULP_OK && !search->holds && !(search->options->budget > 0)
+    return status == ULP_OK && !search->holds && !search->over && !(search->options->budget > 0)
                ? ulp_search_repair(search, error)
                : status;
 }

@@ -153,6 +153,8 @@ enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *wor
     ulp_search_same(search, 0, work);
     enum ulp_status status =
         ulp_search_judge(search, work, search->judgements, &search->full, error);
+    if (search->over)
+        search->full = NAN; /* not run */
     *follows = status == ULP_OK && !search->over &&
                ulp_emulation_diverged(&search->emulation, search->judgements);
     if (!*follows)

@@ -338,7 +338,7 @@ static enum ulp_status keep_budget(struct release *release, struct ulp_error *er
     const double budget = search->options->budget + ulp_search_cost(search, release->narrow);
     enum ulp_status status = ULP_OK;
     set_way(release, search->best, search->best_ratio);
-    if (search->best_ratio > 1 && ulp_search_cost(search, way->of) > budget) {
+    if (!(search->best_ratio <= 1) && ulp_search_cost(search, way->of) > budget) {
         status = find_order(release, 0, error);
         for (size_t i = 0; i < way->count && ulp_search_cost(search, way->of) > budget; i++)
             ulp_search_take(way, i, i + 1, false, way->of);
@@ -392,8 +392,13 @@ static enum ulp_status release_all(struct release *release, struct ulp_error *er
 
 static enum ulp_status run_narrow(struct release *release, struct ulp_error *error)
 {
-    return ulp_search_judge(release->search, release->narrow, release->search->judged,
-                            &release->search->before, error);
+    struct ulp_searcher *search = release->search;
+    double before;
+    const enum ulp_status status =
+        ulp_search_judge(search, release->narrow, search->judged, &before, error);
+    if (!search->over) /* else what is known of it remains */
+        search->before = before;
+    return status;
 }
 
 enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_error *error)

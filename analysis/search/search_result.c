@@ -454,7 +454,7 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
     if (status == ULP_OK && !isnan(search->before))
         status = report_judgements(search, search->judged, &out->before_samples, &out->before_count,
                                    out, error);
-    out->met = out->ratio <= 1 && (search->holds || !out->target_count);
+    out->met = out->ratio <= 1 && (search->holds || !search->verified);
     out->minimal &= out->met;
     return status;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/search/search_text.h"
+#include "analysis/search/searcher.h"
 #include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
@@ -87,6 +88,14 @@ static void add_casts(struct ulp_text *out, const struct ulp_search *found)
                      found->cast_count == 1 ? "s" : "", found->cast_elements, found->cast_bytes);
 }
 
+static void add_full(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (isfinite(found->full))
+        ulp_text_add(out, "the error is %.3g times what is allowed.", found->full);
+    else
+        ulp_text_add(out, "nothing is allowed and there is an error, or something is not finite.");
+}
+
 static const char *name_of(const struct ulp_search *found, size_t format)
 {
     return found->formats[format].name;
@@ -156,6 +165,26 @@ static void add_spread(struct ulp_text *out, const struct ulp_search *found)
                           found->targets[t].fused_before);
 }
 
+/* Where the search ended: what it found is the best so far. */
+static void add_over(struct ulp_text *out, const struct ulp_search *found)
+{
+    bool some = false; /* all draws that were made hold, but not all were made */
+    for (size_t t = 0; t < found->target_count; t++)
+        some |= found->targets[t].held_count == found->targets[t].draw_count &&
+                found->targets[t].draw_count < ULP_SEARCH_DRAWS;
+    ulp_text_add(out, "The time was over before ");
+    if (found->confidence > 0 && !found->target_count)
+        ulp_text_add(out, "any draw");
+    else if (some)
+        ulp_text_add(out, "all %d draws were made", ULP_SEARCH_DRAWS);
+    else
+        ulp_text_add(out, "all was tried");
+    ulp_text_add(out, ": this is the best so far%s.\n",
+                 found->confidence > 0 && !found->met && (some || !found->target_count)
+                     ? ", and whether it holds where roundings fall otherwise is not known"
+                     : "");
+}
+
 static void add_plan(struct ulp_text *out, const struct ulp_search *found)
 {
     const struct ulp_search_sample *after = find_worst(found->samples, found->sample_count);
@@ -178,12 +207,12 @@ static void add_plan(struct ulp_text *out, const struct ulp_search *found)
     if (found->grade_text)
         ulp_text_show(out, "What the outputs are for: %s.\n", found->grade_text);
     if (found->minimal && found->kept_count)
-        ulp_text_add(out, found->target_count
+        ulp_text_add(out, found->confidence > 0
                               ? "Without any single one of them there is no room for other "
                                 "roundings: each was tried.\n"
                               : "Without any single one of them it is not met: each was tried.\n");
-    else if (found->timed_out)
-        ulp_text_add(out, "The time was over before each was tried: this is the best so far.\n");
+    if (found->timed_out)
+        add_over(out, found);
     add_spread(out, found);
     add_casts(out, found);
 }
@@ -212,27 +241,25 @@ static void add_nothing(struct ulp_text *out, const struct ulp_search *found)
 
 static void add_plan_verdict(struct ulp_text *out, const struct ulp_search *found)
 {
-    const bool reaches = found->full <= 1;
+    const bool fails = found->full > 1; /* NaN: with all nodes in it, it was not run */
     size_t asked = 0;
     for (size_t k = 0; k < found->kept_count; k++)
         asked += found->kept[k].always;
     if (found->before <= 1 && asked == found->kept_count && found->met) {
         add_nothing(out, found);
-    } else if (!reaches && found->kept_count == 0) {
+    } else if (fails && found->kept_count == 0) {
         ulp_text_add(out, "No plan meets ");
         add_tolerances(out, found);
         ulp_text_show(out, ": no node may be kept in %s, and ", widest(found));
         add_figure(out, find_worst(found->before_samples, found->before_count));
         ulp_text_add(out, ".\n");
     } else {
-        if (!reaches) {
+        if (fails) {
             ulp_text_add(out, "No plan meets ");
             add_tolerances(out, found);
-            ulp_text_show(out, ": with every node in %s the error is ", widest(found));
-            if (isfinite(found->full))
-                ulp_text_add(out, "%.3g times what is allowed.\n", found->full);
-            else
-                ulp_text_add(out, "no finite number.\n");
+            ulp_text_show(out, ": with every node in %s ", widest(found));
+            add_full(out, found);
+            ulp_text_add(out, "\n");
         }
         add_plan(out, found);
     }
@@ -303,10 +330,7 @@ static void add_unmet(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, "No allocation meets ");
     add_tolerances(out, found);
     ulp_text_show(out, ": with %s in every layer, ", found->base);
-    if (isfinite(found->full))
-        ulp_text_add(out, "the error is %.3g times what is allowed.", found->full);
-    else
-        ulp_text_add(out, "nothing is allowed and there is an error, or something is not finite.");
+    add_full(out, found);
     for (size_t p = found->point_count; p-- > 0;)
         if (found->frontier[p].allowed > 1) {
             ulp_text_add(out, " %.3g times the tolerance can be met, with %.4g bits.",

@@ -226,10 +226,11 @@ void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps 
                       struct ulp_beside *out);
 void ulp_search_fold(const struct ulp_searcher *search, const struct ulp_judgement *judged,
                      struct ulp_judgement *out);
-/* All draws of the allocation, into search->verified and search->holds; where too many fail, some.
- */
+/* All draws of the allocation, into search->verified and search->holds; where too many fail or the
+ * time is over, some, and it does not hold. */
 enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
                                   struct ulp_error *error);
+void ulp_search_forget_draws(struct ulp_searcher *search);
 /* widen.c. The best, which does not hold, with more layers kept, until it does; or as it is. */
 enum ulp_status ulp_search_repair(struct ulp_searcher *search, struct ulp_error *error);
 /* course.c. All of it, after the layers are known: by the model, any choices. */

@@ -82,7 +82,7 @@ static enum ulp_status run_samples(struct ulp_searcher *search, const struct ulp
     return status;
 }
 
-/* So many draws hold in each target, and by their spread others do. */
+/* All draws were made, so many hold in each target, and by their spread others do. */
 static bool hold(struct ulp_searcher *search)
 {
     const double confidence = search->options->confidence;
@@ -91,10 +91,24 @@ static bool hold(struct ulp_searcher *search)
         struct ulp_search_verified *verified = &search->verified[t];
         const double quantile = ulp_search_quantile(verified->ratios, verified->count, confidence,
                                                     &verified->freedom),
-                     least = confidence * (double)verified->count - 1e-9;
-        all &= verified->own <= 1 && (double)verified->held >= least && quantile <= SPREAD_MOST;
+                     least = confidence * ULP_SEARCH_DRAWS - 1e-9;
+        all &= verified->own <= 1 && verified->count == ULP_SEARCH_DRAWS &&
+               (double)verified->held >= least && quantile <= SPREAD_MOST;
     }
     return all;
+}
+
+void ulp_search_forget_draws(struct ulp_searcher *search)
+{
+    for (size_t t = 0; t < search->target_count; t++)
+        search->verified[t] = (struct ulp_search_verified){.ratios = search->verified[t].ratios};
+}
+
+/* One draw is made even when the time is over: what is reported is of something. */
+static bool is_over(struct ulp_searcher *search, size_t draws)
+{
+    search->over |= draws > 0 && ulp_seconds_now() > search->deadline;
+    return draws > 0 && search->over;
 }
 
 enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
@@ -107,15 +121,13 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
     struct ulp_keeps keeps;
     size_t failures = 0;
     enum ulp_status status = ulp_search_keeps(search, of, &keeps, error);
-    for (size_t t = 0; t < search->target_count; t++)
-        search->verified[t] = (struct ulp_search_verified){.ratios = search->verified[t].ratios};
+    ulp_search_forget_draws(search);
     if (status == ULP_OK)
         ulp_search_lanes(search, &keeps, lanes);
     if (status == ULP_OK)
         status = run_samples(search, lanes, error);
-    for (size_t d = 0;
-         d < ULP_SEARCH_DRAWS && status == ULP_OK && (failures <= may_fail || d < ENOUGH) &&
-         (d == 0 || ulp_seconds_now() <= search->deadline);
+    for (size_t d = 0; d < ULP_SEARCH_DRAWS && status == ULP_OK &&
+                       (failures <= may_fail || d < ENOUGH) && !is_over(search, d);
          d++) {
         bool failed = false;
         status =

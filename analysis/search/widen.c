@@ -131,6 +131,8 @@ static bool may_go_on(struct ulp_searcher *search)
 enum ulp_status ulp_search_repair(struct ulp_searcher *search, struct ulp_error *error)
 {
     struct repair repair;
+    struct ulp_search_verified as_it_was[ULP_SEARCH_TARGETS_MAX];
+    memcpy(as_it_was, search->verified, search->target_count * sizeof *as_it_was);
     enum ulp_status status = open_repair(&repair, search, error);
     size_t low = 0, high = repair.count;
     for (size_t pass = 0; pass < PASSES && high - low > 1 && status == ULP_OK && may_go_on(search);
@@ -153,6 +155,6 @@ enum ulp_status ulp_search_repair(struct ulp_searcher *search, struct ulp_error 
                    : ulp_size_min(repair.count, high + (step > high / 4 ? step : high / 4));
     }
     /* in vain: what is known of the plan as it was */
-    return status == ULP_OK && !search->over ? ulp_search_verify(search, search->best, error)
-                                             : status;
+    memcpy(search->verified, as_it_was, search->target_count * sizeof *as_it_was);
+    return status;
 }

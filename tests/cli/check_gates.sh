@@ -55,9 +55,9 @@ HELD="plan-held bits-held scan"
 
 for command in $GATES $HELD; do
     expect 0 "$command: good" gate $command square.onnx good.npz
-    for inputs in nan inf; do
-        shut "$command: $inputs among the inputs" "input x" "holds NaN or infinity" gate $command square.onnx $inputs.npz
-        expect 0 "$command: $inputs meant" gate $command square.onnx $inputs.npz --allow-nonfinite-inputs
+    for values in nan inf; do
+        shut "$command: $values among the inputs" "input x" "holds NaN or infinity" gate $command square.onnx $values.npz
+        expect 0 "$command: $values meant" gate $command square.onnx $values.npz --allow-nonfinite-inputs
     done
     shut "$command: empty batch" "y'?[ :(].*" "has no element to compare" gate $command square.onnx empty.npz
 done
@@ -171,9 +171,9 @@ shut "fit: NaN everywhere" "output c" "has no finite element" "$program" fit pro
 within() { "$program" study "$@" --sweep 'fp16,round={rne,rz}' --tolerance 1e-2 -q; }
 expect 0 "study: good" within square.onnx -i good.npz
 shows out "keep y within" "study: good"
-for inputs in "undefined.onnx good.npz" "square.onnx empty.npz"; do
-    expect 0 "study: $inputs" within ${inputs% *} -i ${inputs#* }
-    grep -q "keep y within\|suffices" out && fail "study: $inputs are within a tolerance"
+for pair in "undefined.onnx good.npz" "square.onnx empty.npz"; do
+    expect 0 "study: $pair" within ${pair% *} -i ${pair#* }
+    grep -q "keep y within\|suffices" out && fail "study: $pair are within a tolerance"
 done
 
 # Where there is no figure, no text has a hole or a word of the C library instead.
@@ -182,9 +182,9 @@ plain() {
     [ $? -le 1 ] || { fail "plain: $*"; head -5 out; }
     grep -nE '\(null\)|(^|[ (=-])-?nan([ ,.)]|$)|at most inf' out && fail "plain: $*"
 }
-for inputs in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx empty.npz" "mute.onnx good.npz" \
+for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx empty.npz" "mute.onnx good.npz" \
     "given.onnx good.npz" constant.onnx bare.onnx; do
-    given=(${inputs/ / -i })
+    given=(${pair/ / -i })
     plain "$program" audit "${given[@]}" -a fp16 -o figures
     plain "$program" show figures
     for format in csv jsonl prometheus model-explorer; do
@@ -192,12 +192,12 @@ for inputs in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onn
     done
     plain "$program" diff figures figures
     plain "$program" overflow "${given[@]}"
-    [ "${inputs#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
+    [ "${pair#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
     plain "$program" plan "${given[@]}" --tolerance sqnr_db=20
     plain "$program" bits "${given[@]}" --tolerance sqnr_db=20
     plain "$program" study "${given[@]}" --sweep 'e5m{4..6}'
     plain "$program" study "${given[@]}" --sweep 'fp16,round={rne,sr}' --tolerance 1e-2 --trials 5
-    grep -qE "^  [^N].* keeps? .* within" out && fail "study: $inputs are within a tolerance"
+    grep -qE "^  [^N].* keeps? .* within" out && fail "study: $pair are within a tolerance"
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
     plain "$program" doctor "${given[@]}" -o diagnosis --html diagnosis.html
@@ -247,6 +247,19 @@ expect 2 "engine: a plan that keeps nothing" obeyed --plan nothing.json
 expect 2 "engine: nothing to obey" obeyed
 expect 2 "engine: two engines" obeyed layers.json
 expect 0 "engine: precisions obeyed" obeyed --layer-precisions embed/MatMul:fp32
+
+# A plan whose draws were not all made when the time was over is not known to hold.
+sixty() { "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 -q "$@"; }
+expect 1 "plan: no time" sixty --stop-after 0.001
+shows out "The time was over before any draw" "plan: no time"
+grep -q "No plan meets\|Without any single" out && fail "plan: no time, and more is said than was run"
+for seconds in 0.02 0.04 0.08 0.16 0.32; do
+    sixty --stop-after $seconds >out
+    [ $? = 1 ] || shows out "holds in 50 of 50 draws" "plan: met in $seconds s"
+    grep -q "holds in 50 of 50 draws" out || shows out "The time was over" "plan: not met in $seconds s"
+done
+expect 1 "plan: nothing allowed" "$program" plan "$model" -i "$inputs" --tolerance max_abs=0 -q
+shows out "nothing is allowed and there is an error" "plan: nothing allowed"
 
 # The value of a shell's variable that is not set.
 empty() {
