@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/scales/scales.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
@@ -330,7 +331,10 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
                         "factor= or weights=, as "
                         "bf16,factor=nvfp4 (doc/scales.md)",
                         options->arithmetic.name);
-    const enum ulp_status status = run(model, inputs, options, out, error);
+    enum ulp_status status =
+        options->allow_nonfinite_inputs ? ULP_OK : ulp_judge_inputs(inputs, NULL, error);
+    if (status == ULP_OK)
+        status = run(model, inputs, options, out, error);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_scales_free(out);

@@ -6,6 +6,7 @@
 
 #include <ulpscope/audit.h>
 
+#include "analysis/measure/judge.h"
 #include "analysis/scales/scales.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -14,7 +15,6 @@
 #include "number/function/math.h"
 #include "run/plan/plan.h"
 
-#define CHOICES_MAX 24
 #define NODES_DEFAULT 3
 
 /* One thing changed; what is refused, or changes nothing, is no choice. */
@@ -34,6 +34,7 @@ struct choosing {
     struct ulp_scales_choice *choices; /* by lane */
     size_t count;
     const struct ulp_plan *plan;
+    bool judged, computed; /* an output of floats; one at all that a node computes */
 };
 
 static bool is_there(const struct choosing *c, const struct ulp_arithmetic *arithmetic)
@@ -62,7 +63,7 @@ static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
     for (size_t p = 0; p < sizeof parts / sizeof *parts && whole; p++) {
         struct ulp_arithmetic changed;
         struct ulp_error ignored;
-        if (strncmp(parts[p], kind, strlen(kind)) == 0 || c->count > CHOICES_MAX ||
+        if (strncmp(parts[p], kind, strlen(kind)) == 0 ||
             ulp_arithmetic_change(&changed, asked, parts[p], &ignored) != ULP_OK ||
             is_there(c, &changed))
             continue;
@@ -71,11 +72,18 @@ static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
     return whole ? ULP_OK : ulp_out_of_memory(error);
 }
 
+/* How many nodes are left out at most, each twice. */
+static size_t count_nodes(const struct choosing *c)
+{
+    const size_t wanted = c->options->nodes ? c->options->nodes : NODES_DEFAULT;
+    return wanted < c->out->tensor_count ? wanted : c->out->tensor_count;
+}
+
 /* The nodes of the largest errors, one at a time: in MXFP8, and in the storage's own format. */
 static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
 {
     const struct ulp_scales *out = c->out;
-    const size_t wanted = c->options->nodes ? c->options->nodes : NODES_DEFAULT;
+    const size_t wanted = count_nodes(c);
     const char *const storage = c->options->arithmetic.storage.name;
     char mx[48];
     snprintf(mx, sizeof mx, "%s,factor=mxfp8", storage);
@@ -87,7 +95,7 @@ static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
         for (size_t before = 0; before < t; before++)
             known |= strcmp(out->tensors[before].node, out->tensors[t].node) == 0;
         taken += !known;
-        for (size_t n = 0; n < 2 && !known && c->count <= CHOICES_MAX && status == ULP_OK; n++) {
+        for (size_t n = 0; n < 2 && !known && status == ULP_OK; n++) {
             struct ulp_text words = {0}, keep = {0};
             struct ulp_keep *item = &c->items[c->count];
             status = ulp_arithmetic_find(names[n], &item->arithmetic, error);
@@ -106,29 +114,55 @@ static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
     return status;
 }
 
+static bool is_output(const struct ulp_block *block, const char *name)
+{
+    for (size_t g = 0; g < block->output_count; g++)
+        if (strcmp(block->slots[block->outputs[g]].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Of values that are not numbers in the reference there is no figure; what has not its shape, or is
+ * not finite where it is, is no choice. */
+static enum ulp_status measure_lane(const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                                    const struct ulp_format *storage, double *db,
+                                    struct ulp_error *error)
+{
+    struct ulp_metrics metrics;
+    *db = -INFINITY;
+    if (!value || !ulp_tensor_same_shape(value, truth))
+        return ULP_OK;
+    const enum ulp_status status = ulp_metrics_measure(value, truth, storage, &metrics, error);
+    if (status == ULP_OK && !metrics.nonfinite)
+        *db = metrics.count ? metrics.sqnr_db : INFINITY;
+    return status;
+}
+
 /* Every lane's outputs beside the reference's. */
 static enum ulp_status measure_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    const struct choosing *c = context;
-    const struct ulp_block *block = c->plan->main;
+    struct choosing *c = context;
     enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count; o++) {
+    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *truth = event->values[o].entire;
-        bool is_output = false;
-        for (size_t g = 0; g < block->output_count; g++)
-            is_output |= strcmp(block->slots[block->outputs[g]].name, event->output_names[o]) == 0;
-        for (size_t l = 1; l < c->count && is_output && truth && status == ULP_OK; l++) {
-            const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
-            struct ulp_metrics metrics;
-            if (!value || !ulp_tensor_same_shape(value, truth) || !ulp_type_is_float(truth->type))
-                continue;
-            status = ulp_metrics_measure(value, truth, &c->lanes[l].storage, &metrics, error);
-            const double db = metrics.nonfinite ? -INFINITY
-                              : metrics.count   ? metrics.sqnr_db
-                                                : INFINITY;
+        if (!truth || !is_output(c->plan->main, event->output_names[o]))
+            continue;
+        c->computed = true;
+        if (!ulp_type_is_float(truth->type))
+            continue;
+        c->judged = true;
+        const enum ulp_crossing_kind kind = ulp_judge_reference(truth);
+        if (kind != ULP_CROSSED_VALUE)
+            return ulp_judge_fail(&(struct ulp_unjudged){.name = event->output_names[o],
+                                                         .reason = ulp_judge_reason(kind)},
+                                  error);
+        for (size_t l = 1; l < c->count && status == ULP_OK; l++) {
+            double db;
+            status = measure_lane(event->values[l * event->output_count + o].entire, truth,
+                                  &c->lanes[l].storage, &db, error);
             c->choices[l].sqnr_db = ulp_math_min(c->choices[l].sqnr_db, db);
         }
     }
@@ -163,7 +197,13 @@ static enum ulp_status run_all(struct choosing *c, const struct ulp_model *model
                               NULL, error);
     }
     ulp_plan_free(plan);
-    return status;
+    if (status != ULP_OK || c->judged)
+        return status;
+    return ulp_judge_fail(&(struct ulp_unjudged){.reason =
+                                                     c->computed
+                                                         ? "no output has float elements"
+                                                         : ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)},
+                          error);
 }
 
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
@@ -171,8 +211,9 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_scales_options *options, struct ulp_scales *out,
                                   struct ulp_error *error)
 {
-    const size_t room = CHOICES_MAX + 3;
     struct choosing c = {.out = out, .options = options};
+    /* the reference, and what is asked about */
+    const size_t room = 2 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
     struct ulp_arena *arena;
     enum ulp_status status = ulp_arena_create(&arena, ulp_model_budget(model), error);
     if (status != ULP_OK)
@@ -200,7 +241,9 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
         out->choices = c.choices + 2;
         out->choice_count = c.count - 2;
         for (size_t i = 0; i < out->choice_count; i++)
-            out->choices[i].gain_db = out->choices[i].sqnr_db - out->sqnr_db;
+            out->choices[i].gain_db = out->choices[i].sqnr_db == out->sqnr_db
+                                          ? 0 /* infinities, too */
+                                          : out->choices[i].sqnr_db - out->sqnr_db;
         qsort(out->choices, out->choice_count, sizeof *out->choices, by_gain);
     }
     ulp_arena_free(arena);

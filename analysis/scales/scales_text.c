@@ -71,7 +71,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_scales *sc
     if (isfinite(scales->sqnr_db))
         ulp_text_add(&text, "outputs have %.1f dB. ", scales->sqnr_db);
     else if (scales->sqnr_db < 0)
-        ulp_text_add(&text, "an output is not finite. ");
+        ulp_text_add(&text, "an output is not finite, or has another shape than it should. ");
     add_worst(&text, &scales->tensors[0]);
     add_best(&text, scales);
     if (text.data)

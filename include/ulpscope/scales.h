@@ -51,7 +51,8 @@ struct ulp_scales_choice {
     char *
         arithmetic; /* what to give with --arith; of a node left out the one that was asked about */
     char *keep;     /* what to give with --keep; NULL: nothing */
-    double sqnr_db; /* the least of all outputs; -infinity: one is not finite */
+    double
+        sqnr_db; /* the least of all outputs; -infinity: one is not finite, or of another shape */
     double gain_db;
 };
 
@@ -73,11 +74,13 @@ struct ulp_scales_options {
     struct ulp_arithmetic arithmetic;
     size_t nodes;                        /* how many to leave out, one at a time; 0: 3 */
     bool no_choices;                     /* tensors alone */
+    bool allow_nonfinite_inputs;         /* else NaN or infinity in an input: ULP_ERROR_LIMIT */
     int thread_count;                    /* 0: all processors */
     const struct ulp_observer *progress; /* `cancelled` is asked before each node */
 };
 
-/* Free *out with ulp_scales_free. */
+/* Free *out with ulp_scales_free. ULP_ERROR_LIMIT: an output of floats has no finite element, or
+ * there is none. */
 ULP_API enum ulp_status ulp_scales_run(const struct ulp_model *model,
                                        const struct ulp_tensor_set *inputs,
                                        const struct ulp_scales_options *options,

@@ -442,11 +442,24 @@ class Model:
         return Doctor.take(result)
 
     def scales(
-        self, inputs: Inputs, arithmetic: ArithmeticName = "bf16,factor=nvfp4", *, nodes: int = 0, choices: bool = True, threads: int = 0
+        self,
+        inputs: Inputs,
+        arithmetic: ArithmeticName = "bf16,factor=nvfp4",
+        *,
+        nodes: int = 0,
+        choices: bool = True,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
     ) -> Scales:
         """What the arithmetic's formats with scales do to each factor of products, and what other choices gain, each by a run."""
         sample, result = self._set(inputs), Owner(d.ulp_scales(), "ulp_scales_free")
-        options = d.ulp_scales_options(arithmetic=find_arithmetic(arithmetic).struct, nodes=nodes, no_choices=not choices, thread_count=threads)
+        options = d.ulp_scales_options(
+            arithmetic=find_arithmetic(arithmetic).struct,
+            nodes=nodes,
+            no_choices=not choices,
+            allow_nonfinite_inputs=allow_nonfinite_inputs,
+            thread_count=threads,
+        )
         call("ulp_scales_run", self._model, byref(sample.value), byref(options), byref(result.value))
         return Scales.take(result)
 

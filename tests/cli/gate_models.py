@@ -78,6 +78,14 @@ npz("minus.npz", y=((2, 4), [-inf if v == inf else v for v in y]))
 npz("not_a_number.npz", y=((2, 4), [nan if v == inf else v for v in y]))
 npz("elsewhere.npz", y=((2, 4), [inf if i == 3 else v for i, v in enumerate(y)]))
 npz("nothing.npz", y=((2, 4), [nan] * 8))
+# products for scales: y = x x', what is 0 / 0 of it, what is an integer of it, what has a shape by it, and one that no output needs
+gram = [node("Transpose", "x", "t", "turn"), node("MatMul", "x t", "y", "gram")]
+write_model("gram.onnx", gram, x, ["y"])
+write_model("gram_undefined.onnx", [*gram, node("Sub", "y y", "z"), node("Div", "z z", "q", "quotient")], x, ["q"])
+write_model("gram_integer.onnx", [*gram, node("ArgMax", "y", "i", "most", axis=1)], x, ["i"], types={"i": 7})
+write_model("gram_given.onnx", [*gram, node("Constant", "", "c", "constant", value_float=3.3)], x, ["c"])
+write_model("gram_shape.onnx", [*gram, node("Floor", "y", "f"), node("NonZero", "f", "n"), node("Cast", "n", "v", to=1)], x, ["v"])
+npz("fractions.npz", x=((4, 4), (.99, .11, .07, .03, .9, .44, -.1, .02, .77, -.6, .33, .1, .05, .97, .6, .4)))
 # a product of matrices, and one of which nothing is a number
 npz("product.npz", a=((1, 2), (1, 2)), b=((2, 1), (3, 4)), c=((1, 1), (11,)))
 npz("product_nan.npz", a=((1, 2), (1, nan)), b=((2, 1), (3, 4)), c=((1, 1), (nan,)))

@@ -379,6 +379,13 @@ class Models(unittest.TestCase):
         for wrong in (np.nan, np.inf, -1.0):
             with self.assertRaises(ulpscope.UsageError):
                 model.doctor(INPUTS, tolerance=wrong)
+        scales = model.scales(INPUTS, "bf16,factor=nvfp4", nodes=1)
+        gains = [choice.gain_db for choice in scales.choices]
+        self.assertEqual(gains, sorted((choice.sqnr_db - scales.sqnr_db for choice in scales.choices), reverse=True))
+        self.assertEqual(sum(choice.keep is not None for choice in scales.choices), 2)
+        self.assertFalse(model.scales(INPUTS, choices=False).choices)
+        with self.assertRaisesRegex(ulpscope.LimitError, "input patches holds NaN or infinity"):
+            model.scales({name: np.full_like(value, np.nan) for name, value in INPUTS.items()})
         for result in (forecast, plan, doctor, model.lint(), tolerance, model.prove("fp16")):
             self.assertEqual(result._repr_html_()[:5], "<pre>")
             self.assertEqual(result.report()["schema"], 2)

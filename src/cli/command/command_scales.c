@@ -29,13 +29,16 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct scales_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
+        return 0;
     case 'a': options->arithmetic = argument; return 0;
     case OPTION_NODES: options->nodes = read_count(state, "--nodes", argument, 1); return 0;
     case OPTION_NO_CHOICES: options->no_choices = true; return 0;
     case OPTION_JSON: options->json = argument; return 0;
     case ARGP_KEY_END:
-        if (options->common.shape_count > 1)
+        if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: one sample is looked at");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -62,6 +65,8 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
     struct sample_list samples = {0};
     struct ulp_scales_options wanted = {.nodes = options->nodes,
                                         .no_choices = options->no_choices,
+                                        .allow_nonfinite_inputs =
+                                            options->common.allow_nonfinite_inputs,
                                         .thread_count = options->common.threads};
     char *shapes = NULL;
     enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &wanted.arithmetic, error);
@@ -104,7 +109,9 @@ static int report(const struct scales_options *options, const struct ulp_scales 
 
 int command_scales(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct scales_options options = {.arithmetic = "bf16,factor=nvfp4"};

@@ -77,7 +77,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_CHECK: read_check(options, state, argument); return 0;
     case OPTION_JSON: options->json = argument; return 0;
     case ARGP_KEY_END:
-        if (options->common.shape_count > 1)
+        if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: give samples of several shapes as files");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
