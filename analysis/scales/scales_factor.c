@@ -52,11 +52,12 @@ static double round_exactly(const struct ulp_scaling *scaling, double x, double 
     return (double)element * scale;
 }
 
+/* Beyond the elements' largest; of a scale that has become zero there is none, all become zero. */
 static bool is_clipped(const struct ulp_scaling *scaling, double x, double scale)
 {
     const struct ulp_format *element = &scaling->element;
     const double half = ldexp(1, element->emax - element->precision);
-    return fabs(x) > (element->max_finite + half) * scale;
+    return scale > 0 && fabs(x) > (element->max_finite + half) * scale;
 }
 
 /* ---- blocks ---- */

@@ -120,7 +120,7 @@ static void add_element(const struct quantised *q, size_t i, struct block *block
         out->nonfinite++;
         return;
     }
-    const bool clipped = place > q->high + q->half || place < q->low - q->half;
+    const bool clipped = scale != 0 && (place > q->high + q->half || place < q->low - q->half);
     out->zeros += x != 0 && code == zero;
     out->clipped += clipped;
     sums->signal += x * x;

@@ -39,7 +39,7 @@ static void add_worst(struct ulp_text *out, const struct ulp_scaled_tensor *t)
                  t->format, strcmp(t->op, "QuantizeLinear") == 0 ? "it" : "the products",
                  t->product_db, 100 * t->rounding, 100 * t->scaling, 100 * t->clipping);
     ulp_text_add(out,
-                 "%.2g %% of its values become zero; half of its blocks span more than %.1f bits, "
+                 "%.3g %% of its values become zero; half of its blocks span more than %.1f bits, "
                  "of which the format has %.1f. ",
                  percent(t->zeros, t->elements), t->range_bits, t->format_bits);
     if (t->outlier_gain_db >= OUTLIER_DB)
@@ -88,7 +88,7 @@ static void add_tensors(const struct ulp_page *page, const struct ulp_scales *sc
                  "factor (node)", page->off);
     for (size_t i = 0; i < scales->tensor_count && i < TENSORS_SHOWN; i++) {
         const struct ulp_scaled_tensor *t = &scales->tensors[i];
-        ulp_text_add(out, "%8.1f%8.1f%8.2g%8.2g%6.0f%%%6.0f%%%6.0f%%%7.1f%7.1f%8.3gx  ",
+        ulp_text_add(out, "%8.1f%8.1f%8.3g%8.3g%6.0f%%%6.0f%%%6.0f%%%7.1f%7.1f%8.3gx  ",
                      t->product_db, t->sqnr_db, percent(t->zeros, t->elements),
                      percent(t->clipped, t->elements), 100 * t->rounding, 100 * t->scaling,
                      100 * t->clipping, t->range_bits, t->format_bits, t->outlier_ratio);

@@ -266,6 +266,31 @@ START_TEST(choices_are_runs)
 }
 END_TEST
 
+/* Beside 1, blocks of 1e-7 have the scale 1e-7 / 6 / (1 / (6 * 448)) = 4.5e-5, which is zero in
+ * E4M3: what they hold becomes zero, and nothing is clipped. 255 of 256 are 99.6 %. */
+START_TEST(scales_become_zero)
+{
+    struct ulp_model *model = make_model(1, 256, 1, 7, SIZE_MAX);
+    struct ulp_tensor_set inputs = make_inputs(1, 256, 7);
+    struct ulp_error error;
+    float *x = inputs.items[0].tensor.data;
+    for (size_t i = 0; i < 256; i++)
+        x[i] = i ? 1e-7F : 1;
+    struct ulp_scales scales = look(model, &inputs, "fp32,factor=nvfp4", true);
+    const struct ulp_scaled_tensor *t = find_tensor(&scales, "x0");
+    ck_assert_uint_eq(t->zeros, 255);
+    ck_assert_uint_eq(t->clipped, 0);
+    ck_assert_double_eq(t->clipping, 0);
+    char *text;
+    ck_ulp_ok(ulp_scales_text(&scales, 0, false, &text, &error), error);
+    ck_assert_ptr_nonnull(strstr(text, "    99.6       0 "));
+    free(text);
+    ulp_scales_free(&scales);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* NaN poisons its block, and is counted; without scales there is nothing to look at. */
 START_TEST(refusals)
 {
@@ -299,6 +324,7 @@ int main(void)
     tcase_add_test(tests, quantised_by_hand);
     tcase_add_loop_test(tests, outliers_are_named, 0, 10);
     tcase_add_test(tests, choices_are_runs);
+    tcase_add_test(tests, scales_become_zero);
     tcase_add_test(tests, refusals);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
