@@ -78,6 +78,7 @@ expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorr
 shows err "known: trt8, trt10, trt11 (trt), torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, qnn; @GPU may follow" "no such runtime's arithmetics"
 for command in audit doctor lint plan; do # in help, and so in completions, are those that the table has
     for target in $(sed -n 's/.*known: \(.*\); @GPU.*/\1/p' err | tr -d '(),'); do
+        [ $command-$target != plan-ort ] || continue # quantized as a whole, no arithmetic of each node
         "$program" $command --help | grep -A2 -e '--for=' | tr -d ' \n' | grep -qE -- "[=|]$target(\||[A-Z]|$)" || fail "$command --help does not list the target $target"
     done
 done
@@ -369,6 +370,13 @@ shows out "draws for trt11:fp16" "a plan for two targets"
 shows out "and 50 of 50 for torch-compile:fp16" "a plan for two targets"
 shows out "on other inputs: unknown" "a plan for two targets"
 expect 2 "a plan for no target" "$program" plan "$model" -i "$inputs" --for trt,nowhere --tolerance sqnr_db=60
+expect 2 "a plan for one target twice" "$program" plan "$model" -i "$inputs" --for trt,trt11 --tolerance sqnr_db=60
+shows err "trt11:fp16 is there already" "a plan for one target twice"
+for option in --confidence=0.5 --frontier --budget=3 --keep-in=nonsense --for=trt --arith=fp16 --cost=macs --always=nobody --never=nobody \
+    --reference=fp64 --validate="$inputs" --stop-after=9 --html=page.html --tolerance=sqnr_db=60; do
+    expect 2 "a plan applied with $option" "$program" plan "$model" -i "$inputs" --apply found/plan.json -o applied $option
+    shows err "it takes no ${option%%=*}" "a plan applied with $option"
+done
 for share in 0 1 nan -0.5 1.5 much; do
     expect 2 "a confidence of $share" "$program" plan "$model" -i "$inputs" --confidence=$share --tolerance sqnr_db=60
 done

@@ -31,7 +31,7 @@ struct plan_options {
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0,
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
-    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
+    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
      "Instead of --arith: what the nodes that are not kept are computed in by this target (trt: the newest TensorRT; @GPU may "
      "follow), fused kernels and all. Of several, with commas between, the plan must hold in each", 0},
     {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
@@ -68,10 +68,35 @@ static void read_targets(struct argp_state *state, struct plan_options *options,
                                     name + strcspn(name, "@"));
         if (length >= NAME_MAX_BYTES)
             refuse(state, "--for %s: the name is too long", name);
+        for (size_t t = 0; t < options->target_count; t++)
+            if (strcmp(options->targets[t], text) == 0)
+                refuse(state, "--for %s: %s is there already, name it once", name, text);
         options->targets[options->target_count++] = text;
     }
     if (!options->target_count)
         refuse(state, "--for: expected a target, as trt");
+}
+
+/* What a search goes by says nothing of a plan that is there. */
+static void refuse_beside_apply(const struct argp_state *state, const struct plan_options *options)
+{
+    const struct search_options *search = &options->search;
+    const struct {
+        bool given;
+        const char *name;
+    } rows[] = {
+        {search->tolerances.count, "--tolerance"}, {options->arithmetic, "--arith"},
+        {options->target_count, "--for"},          {options->keep_in, "--keep-in"},
+        {options->budget > 0, "--budget"},         {options->confidence > 0, "--confidence"},
+        {options->frontier, "--frontier"},         {search->cost, "--cost"},
+        {search->always.count, "--always"},        {search->never.count, "--never"},
+        {search->reference, "--reference"},        {search->validate.count, "--validate"},
+        {search->seconds > 0, "--stop-after"},     {search->html, "--html"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given)
+            refuse(state, "--apply searches nothing: it takes no %s", rows[i].name);
+    if (!search->out)
+        refuse(state, "--apply writes mixed.onnx: give --out");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -85,19 +110,22 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[2] = &options->search;
         return 0;
     case ARGP_KEY_END:
-        if (options->apply && (!search->out || search->tolerances.count))
-            refuse(state, search->out ? "--apply searches nothing: it takes no --tolerance"
-                                      : "--apply writes mixed.onnx: give --out");
+        if (options->apply)
+            refuse_beside_apply(state, options);
         if (options->target_count && options->arithmetic)
             refuse(state, "--for chooses the arithmetic: leave out --arith");
         if (!options->apply && !search->tolerances.count)
             refuse(state, "give a --tolerance, as --tolerance sqnr_db=60");
-        if (options->apply && search->html)
-            refuse(state, "--apply searches nothing: it takes no --html");
         if (search->lower_io && !search->out)
             refuse(state, "--lower-io is about mixed.onnx: give --out");
         if (count_shapes(&options->common) > 1)
             refuse(state, "plan takes one --shape of each input");
+        if (!options->keep_in)
+            options->keep_in = "fp32";
+        if (!(options->confidence > 0))
+            options->confidence = 0.99;
+        if (!search->reference)
+            options->search.reference = "mpfr:128";
         return 0;
     case 'a': options->arithmetic = argument; return 0;
     case OPTION_FOR: read_targets(state, options, argument); return 0;
@@ -144,15 +172,13 @@ static const char documentation[] =
 static enum ulp_status apply(const struct plan_options *options, const struct ulp_model *model,
                              struct ulp_mixed *mixed, struct ulp_error *error)
 {
-    const struct texts *validate = &options->search.validate;
     struct progress progress;
     struct search_samples samples = {0};
     struct ulp_precision_plan plan = {0};
     enum ulp_status status =
         ulp_precision_plan_read(options->apply, options->common.budget, &plan, error);
     if (status == ULP_OK)
-        status = read_search_samples(model, &options->common, validate->items, validate->count,
-                                     &samples, error);
+        status = read_search_samples(model, &options->common, NULL, 0, &samples, error);
     progress_init(&progress, options->common.quiet, samples.given.count);
     const struct ulp_observer observer = progress_observer(&progress);
     const struct ulp_mixed_options wanted = {.arithmetic = plan.arithmetic,
@@ -211,9 +237,7 @@ int command_plan(int argc, char **argv)
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
-    struct plan_options options = {.keep_in = "fp32",
-                                   .confidence = 0.99,
-                                   .search.reference = "mpfr:128"};
+    struct plan_options options = {0};
     common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
