@@ -419,7 +419,8 @@ static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ul
 /* Reference, then of each arithmetic itself and, of those asked about, its schedules; first[a] is
  * where a's begin. */
 static size_t make_lanes(const struct ulp_compare_options *options, size_t asked,
-                         struct ulp_arithmetic *lanes, struct ulp_keeps *keeps, size_t *first)
+                         struct ulp_arithmetic *lanes, struct ulp_keeps *keeps,
+                         struct ulp_groups *groups, size_t *first)
 {
     size_t count = 0;
     lanes[count++] = options->reference;
@@ -432,6 +433,8 @@ static size_t make_lanes(const struct ulp_compare_options *options, size_t asked
             lanes[count++] = options->arithmetics[a];
         for (size_t l = first[a]; options->keeps && l < count; l++)
             keeps[l] = options->keeps[a];
+        for (size_t l = first[a]; options->groups && l < count; l++)
+            groups[l] = options->groups[a];
     }
     first[options->arithmetic_count] = count;
     return count;
@@ -444,13 +447,16 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
                  lanes_max = 1 + arithmetics * ULP_SCHEDULES_MAX;
     struct ulp_arithmetic *lanes = ulp_arena_take(comparing->arena, lanes_max, sizeof *lanes);
     struct ulp_keeps *keeps = ulp_arena_take(comparing->arena, lanes_max, sizeof *keeps);
+    struct ulp_groups *groups = ulp_arena_take(comparing->arena, lanes_max, sizeof *groups);
     size_t *first = ulp_arena_take(comparing->arena, arithmetics + 1, sizeof *first);
     struct collecting collecting = {comparing, first};
-    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs, .keeps = keeps};
-    enum ulp_status status = lanes && keeps && first ? ULP_OK : ulp_out_of_memory(error);
+    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
+                                                  .keeps = keeps,
+                                                  .groups = options->groups ? groups : NULL};
+    enum ulp_status status = lanes && keeps && groups && first ? ULP_OK : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_plan_create(comparing->model, lanes,
-                                 make_lanes(options, comparing->asked, lanes, keeps, first),
+                                 make_lanes(options, comparing->asked, lanes, keeps, groups, first),
                                  &plan_options, &comparing->plan, error);
     if (status == ULP_OK)
         status = ulp_compare_match(comparing, error);

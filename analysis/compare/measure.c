@@ -150,6 +150,7 @@ enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,
     options.arithmetics = arithmetics;
     options.arithmetic_count = arithmetic_count;
     options.keeps = NULL;
+    options.groups = NULL;
     options.recorded_inputs = NULL;
     enum ulp_status status = ulp_comparing_measure(&again, error);
     ulp_comparing_free(&again);

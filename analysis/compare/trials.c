@@ -154,10 +154,14 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     const struct ulp_keeps keeps[2] = {{0},
                                        options->keeps ? options->keeps[trying->arithmetic]
                                                       : (struct ulp_keeps){0}};
+    const struct ulp_groups groups[2] = {{0},
+                                         options->groups ? options->groups[trying->arithmetic]
+                                                         : (struct ulp_groups){0}};
     struct ulp_tensor_set inputs = {0};
     struct ulp_plan *plan = NULL;
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
                                                   .keeps = keeps,
+                                                  .groups = options->groups ? groups : NULL,
                                                   .perturbation =
                                                       ulp_redraw(arithmetic, trying->trial + 1)};
     enum ulp_status status =

@@ -192,6 +192,8 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
                                                    engine ? &engine->arithmetic : arithmetic,
                                                .arithmetic_count = 1,
                                                .keeps = engine ? &engine->keeps : NULL,
+                                               .groups = engine ? &engine->groups : NULL,
+                                               .no_cause = engine != NULL,
                                                .allow_nonfinite_inputs =
                                                    options->allow_nonfinite_inputs,
                                                .thread_count = options->thread_count,
@@ -355,13 +357,18 @@ static void add_judging(struct ulp_text *out, const struct ulp_doctor_options *o
         ulp_text_add(out, " --allow-nonfinite-inputs");
 }
 
-/* An audit of the same. */
+/* An audit of the same; of what was built beside FP32, since a gate is of every arithmetic. */
 static void add_audit(struct ulp_text *out, const struct ulp_doctoring *x, const char *arguments)
 {
     ulp_text_add(out, "ulpscope audit");
     add_word(out, x->doctor->model_path);
-    ulp_text_add(out, "%s -a", arguments);
-    add_word(out, x->doctor->arithmetic);
+    ulp_text_add(out, "%s", arguments);
+    if (x->options->engine)
+        ulp_text_add(out, "%s",
+                     x->options->engine_arguments ? x->options->engine_arguments
+                                                  : " --engine LAYERS");
+    ulp_text_add(out, " -a");
+    add_word(out, x->options->engine ? "fp32" : x->doctor->arithmetic);
     add_judging(out, x->options);
     if (x->options->task != ULP_TASK_UNKNOWN)
         ulp_text_add(out, " --task %s", ulp_task_name(x->options->task));

@@ -76,6 +76,18 @@ static const char *find_base(const struct making *making, const char **names, si
     return base ? base : "fp32";
 }
 
+/* Where no kernel has several nodes nothing fuses. */
+static enum ulp_status find_arithmetic(const struct making *making, const char *name,
+                                       struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    struct ulp_arithmetic found = {0};
+    const enum ulp_status status = ulp_arithmetic_find(name, &found, error);
+    *out = found;
+    return status == ULP_OK && !making->out->groups.count && found.fuse != ULP_FUSE_NONE
+               ? ulp_arithmetic_change(out, &found, "fuse=none", error)
+               : status;
+}
+
 /* An entry for each arithmetic, with its nodes. */
 static enum ulp_status list_keeps(struct making *making, const char *base, const char **names,
                                   size_t name_count, struct ulp_error *error)
@@ -95,7 +107,7 @@ static enum ulp_status list_keeps(struct making *making, const char *base, const
         for (size_t n = 0; n < node_count; n++)
             if (making->arithmetics[n] && strcmp(making->arithmetics[n], names[i]) == 0)
                 nodes[keep->node_count++] = n;
-        status = ulp_arithmetic_find(names[i], &keep->arithmetic, error);
+        status = find_arithmetic(making, names[i], &keep->arithmetic, error);
     }
     making->out->keeps.items = items;
     making->out->keeps.count = count;
@@ -145,13 +157,13 @@ static enum ulp_status make(struct making *making, const char *name, struct ulp_
         return ulp_out_of_memory(error);
     find_arithmetics(making);
     const char *base = find_base(making, names, counts, &name_count);
-    enum ulp_status status = ulp_arithmetic_find(base, &out->arithmetic, error);
-    if (status == ULP_OK)
-        status = list_keeps(making, base, names, name_count, error);
-    if (status == ULP_OK)
-        status = list_groups(making, making->built, groups, &out->groups.count, error);
+    enum ulp_status status = list_groups(making, making->built, groups, &out->groups.count, error);
     if (status == ULP_OK && making->other)
         status = list_groups(making, making->other, groups, &out->groups.count, error);
+    if (status == ULP_OK)
+        status = find_arithmetic(making, base, &out->arithmetic, error);
+    if (status == ULP_OK)
+        status = list_keeps(making, base, names, name_count, error);
     out->groups.items = groups;
     out->groups.name = out->name;
     return status;

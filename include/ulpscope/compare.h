@@ -168,8 +168,10 @@ struct ulp_compare_options {
     const struct ulp_arithmetic *arithmetics;
     size_t arithmetic_count;
     const struct ulp_keeps
-        *keeps;    /* nodes in other arithmetics, one for each; NULL: there are none */
-    size_t trials; /* 0: 8 */
+        *keeps; /* nodes in other arithmetics, one for each; NULL: there are none */
+    const struct ulp_groups *groups; /* of those with fuse=groups, one for each; NULL: none; causes
+                                        are looked for without: set no_cause */
+    size_t trials;                   /* 0: 8 */
     /* the inputs that the framework was given, when they are not among the recordings' tensors;
      * else NULL */
     const struct ulp_tensor_set *recorded_inputs;

@@ -57,6 +57,7 @@ struct ulp_doctor_options {
     enum ulp_task task;    /* of the outputs; UNKNOWN: each is recognised */
     bool no_plan;          /* do not search what to keep */
     const char *arguments; /* of a command line, behind the model: " -i a.npz"; NULL: none */
+    const char *engine_arguments; /* likewise: " --engine a.json"; NULL: " --engine LAYERS" */
     bool allow_nonfinite_inputs;
     int thread_count;
     const struct ulp_observer *progress;

@@ -79,6 +79,35 @@ expect 0 "another is made" "$program" run rms_mended.onnx -i wide.npz -a fp8-e4m
 expect 1 "not explained" "$program" doctor rms_mended.onnx -i wide.npz --for torch --recorded coarse.npz -q
 shows out "recording coarse.npz is not explained by torch:fp16" "not explained"
 
+# What was built: a kernel of two nodes, compared as that, or kernels of one node each, which fuse nothing.
+python3 - <<END || fail "an engine"
+import json, struct, sys
+sys.path.insert(0, "$source/examples")
+from onnx_writer import node, write_model
+half = "Row major linear FP16 format"
+def layer(name, read, made):
+    return {"Name": name, "LayerType": "gemm", "TacticName": "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n", "Metadata": "\\x1e".join(f"[ONNX Layer: {n}]" for n in name.split(" + ")),
+            "Inputs": [{"Name": read, "Dimensions": [2, 8], "Format/Datatype": half}], "Outputs": [{"Name": made, "Dimensions": [2, 3], "Format/Datatype": half}]}
+weights = {"w": (1, (8, 3), struct.pack("<24f", *((i * 7 % 11 - 5) / 8 + 1e-4 for i in range(24))))}
+for name, nodes, layers in (("two", [node("MatMul", "x w", "h", "mm"), node("Relu", "h", "y", "act")], [layer("mm + act", "x", "y")]),
+                            ("one", [node("MatMul", "x w", "y", "mm")], [layer("mm", "x", "y")])):
+    write_model(name + ".onnx", nodes, {"x": (2, 8)}, ["y"], weights, opset=17)
+    json.dump({"Layers": layers, "Bindings": ["x", "y"]}, open(name + ".json", "w"))
+END
+for built in two one; do
+    expect 0 "$built: its outputs" "$program" run $built.onnx --seed 3 -a fp16 -q -o built.npz
+    expect 0 "$built built" "$program" doctor $built.onnx --seed 3 --engine $built.json -G a100 --recorded built.npz -q
+    shows out "--engine $built.json -G a100 -a fp32 --fail-above" "$built built"
+    next=$(sed -n 's/^  next *ulpscope //p' out)
+    (eval "$program $next -q") >said 2>&1 || fail "next: $next"
+    grep -q "^engine: fine" said || fail "$built: the engine is not audited"
+done
+expect 0 "another is made" "$program" run two.onnx --seed 3 -a fp8-e4m3 -q -o coarse.npz
+expect 1 "not what was built" "$program" doctor two.onnx --seed 3 --engine two.json --recorded coarse.npz -q
+shows out "recording coarse.npz is not explained" "not what was built"
+next=$(sed -n 's/^  next *ulpscope //p' out)
+(eval "$program $next -q") >said 2>&1 || fail "next: $next"
+
 expect 2 "an unknown target" "$program" doctor rms.onnx -i wide.npz --for nothing
 expect 2 "a tolerance without a plan" "$program" doctor rms.onnx -i wide.npz --no-plan --tolerance 60
 expect 3 "no file" "$program" doctor none.onnx -i wide.npz

@@ -111,7 +111,7 @@ struct making {
     struct sample_list samples;
     struct ulp_sample *list;
     struct ulp_recording_list recordings;
-    struct ulp_text arguments;
+    struct ulp_text arguments, engine_arguments;
     struct engine_lane engine;
     struct progress progress;
 };
@@ -148,6 +148,22 @@ static void add_range(struct ulp_text *out, const struct ulp_input_range *range)
     add_option(out, "--val-range", &text);
 }
 
+static void list_engine(struct making *making)
+{
+    const struct doctor_options *options = making->options;
+    struct ulp_text *out = &making->engine_arguments, text = {0};
+    if (!options->engine)
+        return;
+    ulp_text_add(&text, "%s", options->engine);
+    add_option(out, "--engine", &text);
+    if (options->built.unknown_accumulator)
+        ulp_text_add(out, " -A unknown=%s", options->built.unknown_accumulator);
+    if (options->built.gpu) {
+        ulp_text_add(&text, "%s", options->built.gpu);
+        add_option(out, "-G", &text);
+    }
+}
+
 /* What the command to go on with takes from this one: what says the inputs. */
 static void list_arguments(struct making *making)
 {
@@ -167,6 +183,7 @@ static void list_arguments(struct making *making)
         add_range(out, &common->ranges[r]);
     if (common->seed)
         ulp_text_add(out, " --seed %llu", (unsigned long long)common->seed);
+    list_engine(making);
 }
 
 static enum ulp_status prepare(struct making *making, struct ulp_error *error)
@@ -193,7 +210,8 @@ static enum ulp_status prepare(struct making *making, struct ulp_error *error)
         status = open_engine(options->engine, making->model, &making->samples, &options->built,
                              &making->engine, error);
     list_arguments(making);
-    return status == ULP_OK && making->arguments.failed ? out_of_memory(error) : status;
+    const bool failed = making->arguments.failed || making->engine_arguments.failed;
+    return status == ULP_OK && failed ? out_of_memory(error) : status;
 }
 
 static void show_step(void *context, const char *step, size_t index, size_t step_count)
@@ -221,6 +239,7 @@ static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct
     wanted.dims = options->common.dims;
     wanted.dim_count = options->common.dim_count;
     wanted.arguments = making->arguments.data;
+    wanted.engine_arguments = making->engine_arguments.data;
     wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
     wanted.thread_count = options->common.threads;
     wanted.progress = &observer;
@@ -236,6 +255,7 @@ static void finish(struct making *making)
     close_engine_lane(&making->engine);
     ulp_recording_list_free(&making->recordings);
     ulp_text_free(&making->arguments);
+    ulp_text_free(&making->engine_arguments);
     free(making->list);
     free_samples(&making->samples);
     ulp_model_free(making->model);
