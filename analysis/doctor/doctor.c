@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/doctor/doctoring.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/machine/environment.h"
@@ -320,7 +321,6 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
     return ULP_OK;
 }
 
-/* In quotes a shell changes nothing but a quote. */
 static void add_word(struct ulp_text *out, const char *word)
 {
     if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -329,8 +329,7 @@ static void add_word(struct ulp_text *out, const char *word)
         return;
     }
     ulp_text_add(out, " '");
-    for (; *word; word++)
-        ulp_text_add(out, *word == '\'' ? "'\\''" : "%c", *word);
+    ulp_quoted_add(out, word);
     ulp_text_add(out, "'");
 }
 

@@ -4,6 +4,7 @@
 
 #include "analysis/audit/audit_keep.h"
 #include "analysis/report/report.h"
+#include "analysis/writing/columns.h"
 #include "run/plan/plan.h"
 
 enum { NAMES_MAX = 3, RANGES_MAX = 8 };
@@ -27,12 +28,11 @@ static bool names_one(const struct ulp_hint_nodes *nodes, size_t node)
     return one;
 }
 
-/* " --keep 'NAME=fp32'": in quotes a shell changes nothing but a quote. */
+/* " --keep 'NAME=fp32'" */
 static void add_name(struct ulp_text *out, const char *name)
 {
     ulp_text_add(out, " --keep '");
-    for (; *name; name++)
-        ulp_text_add(out, *name == '\'' ? "'\\''" : "%c", *name);
+    ulp_quoted_add(out, name);
     ulp_text_add(out, "=fp32'");
 }
 

@@ -8,6 +8,7 @@
 
 #include "analysis/measure/judge.h"
 #include "analysis/scales/scales.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
@@ -100,7 +101,9 @@ static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
             struct ulp_keep *item = &c->items[c->count];
             status = ulp_arithmetic_find(names[n], &item->arithmetic, error);
             ulp_text_add(&keep, "%s=%s", out->tensors[t].node, names[n]);
-            ulp_text_add(&words, "--keep '%s'", keep.data ? keep.data : "");
+            ulp_text_add(&words, "--keep '");
+            ulp_quoted_add(&words, keep.data ? keep.data : "");
+            ulp_text_add(&words, "'");
             item->pattern = out->tensors[t].node;
             c->keeps[c->count] = (struct ulp_keeps){.count = 1, .items = item};
             c->choices[c->count].keep = ulp_arena_copy(out->memory, keep.data ? keep.data : "");

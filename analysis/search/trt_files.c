@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/text/shown.h"
@@ -76,15 +77,10 @@ static void add_flags(struct ulp_text *out, const struct ulp_search *found)
         }
 }
 
-/* What is inside single quotes a shell leaves alone. */
 static void add_quoted(struct ulp_text *out, const char *text)
 {
     ulp_text_add(out, "'");
-    for (; *text; text++)
-        if (*text == '\'')
-            ulp_text_add(out, "'\\''");
-        else
-            ulp_text_put(out, text, 1);
+    ulp_quoted_add(out, text);
     ulp_text_add(out, "'");
 }
 

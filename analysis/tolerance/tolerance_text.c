@@ -19,8 +19,7 @@ static void add_quoted(struct ulp_text *out, const char *name, double atol)
     char shown[1024];
     ulp_show(shown, sizeof shown, name, ULP_SHOWN_COLUMNS_MAX, 0);
     ulp_text_add(out, "'");
-    for (const char *c = shown; *c; c++)
-        ulp_text_add(out, *c == '\'' ? "'\\''" : "%c", *c);
+    ulp_quoted_add(out, shown);
     ulp_text_add(out, ":%.1e'", atol);
 }
 

@@ -93,3 +93,12 @@ void ulp_page_broken(const struct ulp_page *page, struct ulp_text *text, size_t 
     page->out->failed |= text->failed;
     ulp_text_free(text);
 }
+
+void ulp_quoted_add(struct ulp_text *out, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '\'')
+            ulp_text_add(out, "'\\''");
+        else
+            ulp_text_put(out, text, 1);
+}

@@ -26,6 +26,8 @@ enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_erro
 /* Add a name that stands after `used` columns: what a terminal has no room for is cut at its
  * front. */
 void ulp_page_name(const struct ulp_page *page, const char *name, int used);
+/* What stands between single quotes of a shell: there it changes nothing but a quote. */
+void ulp_quoted_add(struct ulp_text *out, const char *text);
 /* The columns of a text of so many bytes. */
 size_t ulp_page_columns(const char *text, size_t length);
 /* A figure as printf writes it, and "-" where there is none (NaN). ULP_FIGURE is for one use in the

@@ -118,9 +118,9 @@ scales() { "$program" scales "$1.onnx" -i "$2.npz" -q "${@:3}"; }
 expect 0 "scales: good" scales gram good
 expect 0 "scales: infinite gains" scales gram zero
 grep -q nan out && fail "scales: a gain is not a number"
-for inputs in nan inf; do
-    shut "scales: $inputs among the inputs" "input x" "holds NaN or infinity" scales gram $inputs
-    expect 0 "scales: $inputs meant" scales gram $inputs --allow-nonfinite-inputs
+for values in nan inf; do
+    shut "scales: $values among the inputs" "input x" "holds NaN or infinity" scales gram $values
+    expect 0 "scales: $values meant" scales gram $values --allow-nonfinite-inputs
 done
 shut "scales: NaN everywhere" "output q" "has no finite element" scales gram_undefined good
 shut "scales: integers alone" "" "no output has float elements" scales gram_integer good
@@ -128,6 +128,9 @@ shut "scales: nothing computes the output" "" "no node computes one" scales gram
 expect 1 "scales: empty batch" scales gram empty
 expect 0 "scales: another shape" scales gram_shape fractions
 shows out "  -inf    -inf  factor=mxfp4" "scales: another shape"
+expect 0 "scales: a quote in a name" scales gram_quoted good
+keep=$(grep -m 1 -o -- "--keep .*=bf16'$" out) && eval "expect 0 'scales: a quote, given' \"$program\" audit gram_quoted.onnx -i good.npz -a bf16,factor=nvfp4 -q $keep" ||
+    fail "scales: a quote in a name"
 expect 0 "scales: shapes of two inputs" "$program" scales rms.onnx --shape x=2x8 --shape w=8x8 -q
 expect 2 "scales: two shapes" "$program" scales rms.onnx --shape x=2x8 --shape x=3x8 -q
 

@@ -83,6 +83,7 @@ gram = [node("Transpose", "x", "t", "turn"), node("MatMul", "x t", "y", "gram")]
 write_model("gram.onnx", gram, x, ["y"])
 write_model("gram_undefined.onnx", [*gram, node("Sub", "y y", "z"), node("Div", "z z", "q", "quotient")], x, ["q"])
 write_model("gram_integer.onnx", [*gram, node("ArgMax", "y", "i", "most", axis=1)], x, ["i"], types={"i": 7})
+write_model("gram_quoted.onnx", [node("Transpose", "x", "t"), node("MatMul", "x t", "y", "it's")], x, ["y"])
 write_model("gram_given.onnx", [*gram, node("Constant", "", "c", "constant", value_float=3.3)], x, ["c"])
 write_model("gram_shape.onnx", [*gram, node("Floor", "y", "f"), node("NonZero", "f", "n"), node("Cast", "n", "v", to=1)], x, ["v"])
 npz("fractions.npz", x=((4, 4), (.99, .11, .07, .03, .9, .44, -.1, .02, .77, -.6, .33, .1, .05, .97, .6, .4)))
