@@ -279,6 +279,11 @@ for seconds in 0.02 0.04 0.08 0.16 0.32; do
     [ $? = 1 ] || shows out "holds in 50 of 50 draws" "plan: met in $seconds s"
     grep -q "holds in 50 of 50 draws" out || shows out "The time was over" "plan: not met in $seconds s"
 done
+expect 0 "plan: as documented" sixty
+while read -r line; do
+    [ -n "$line" ] || break # a table follows
+    grep -qxF "    $line" "$source/doc/plan.md" || fail "doc/plan.md does not have: $line"
+done <out
 expect 1 "plan: nothing allowed" "$program" plan "$model" -i "$inputs" --tolerance max_abs=0 -q
 shows out "nothing is allowed and there is an error" "plan: nothing allowed"
 
