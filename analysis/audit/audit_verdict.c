@@ -127,17 +127,12 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
     return judged->text != NULL;
 }
 
-/* Broken before not judged before borderline; of equal ones the first. */
-static int weigh(enum ulp_grade grade)
-{
-    return grade == ULP_GRADE_BROKEN ? 3 : grade == ULP_GRADE_NOT ? 2 : (int)grade;
-}
-
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = NULL;
     for (size_t o = 0; o < lane->outputs.output_count; o++)
-        if (!worst || weigh(lane->outputs.outputs[o].judged.grade) > weigh(worst->judged.grade))
+        if (!worst || ulp_grade_weigh(lane->outputs.outputs[o].judged.grade) >
+                          ulp_grade_weigh(worst->judged.grade)) /* of equal ones the first */
             worst = &lane->outputs.outputs[o];
     return worst;
 }

@@ -195,7 +195,8 @@ static void add_grade(const struct ulp_page *page, const struct ulp_comparison *
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_judged *judged = &comparison->tensors[t].values[f].judged;
         if (judged->task != ULP_TASK_UNKNOWN &&
-            (!worst || judged->grade > worst->values[f].judged.grade))
+            (!worst ||
+             ulp_grade_weigh(judged->grade) > ulp_grade_weigh(worst->values[f].judged.grade)))
             worst = &comparison->tensors[t];
     }
     if (!worst)

@@ -14,6 +14,11 @@ const char *ulp_grade_name(enum ulp_grade grade)
     return names[grade];
 }
 
+int ulp_grade_weigh(enum ulp_grade grade)
+{
+    return grade == ULP_GRADE_BROKEN ? 3 : grade == ULP_GRADE_NOT ? 2 : (int)grade;
+}
+
 const char *ulp_task_name(enum ulp_task task)
 {
     static const char *const names[ULP_TASK_COUNT] = {
@@ -277,7 +282,7 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
         return grade;
     }
     const bool none = judged->task == ULP_TASK_NONE; /* as asked */
-    ulp_text_add(text, none ? "no rule is applied" : "it has no figure to judge by");
+    ulp_text_add(text, none ? "no rule is applied" : "has no figure to judge by");
     return none ? ULP_GRADE_FINE : ULP_GRADE_NOT;
 }
 
@@ -285,6 +290,8 @@ void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp
                     const char *name)
 {
     ulp_text_add(out, "%s", ulp_grade_name(grade));
+    if (judged->grade == ULP_GRADE_NOT)
+        ulp_text_show(out, " (%s %s)", name ? name : "it", judged->text);
     if (judged->grade == ULP_GRADE_NOT || judged->task == ULP_TASK_NONE)
         return;
     ulp_text_show(out, " (%s%s%s", name ? name : "", name ? ", " : "", ulp_task_name(judged->task));

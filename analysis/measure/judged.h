@@ -20,6 +20,9 @@ struct ulp_judged_row {
 extern const struct ulp_judged_row ulp_judged_rows[ULP_JUDGED_COUNT];
 double ulp_judged_get(const struct ulp_judged *judged, int figure);
 
+/* Of several outputs the worst counts: broken before not judged before borderline. */
+int ulp_grade_weigh(enum ulp_grade grade);
+
 /* The task of an output of that name and shape, whose last operator that computes is `op`. */
 enum ulp_task ulp_task_recognise(const struct ulp_tensor *output, const char *name, const char *op);
 

@@ -403,18 +403,24 @@ static void add_vacant(struct ulp_text *out, const struct ulp_audit *audit,
 }
 
 /* "fine (classify: 0 of 3 first choices change): ", by the output that is worst by its rules. Where
- * the rule is about decibels alone, which follow, it is not said. */
-static void add_grade(struct ulp_text *out, const struct ulp_audit_lane *lane)
+ * the rule is about decibels alone, which follow, it is not said. more: something follows. */
+static void add_grade(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, bool more)
 {
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
-    if (!worst)
+    if (!worst) {
+        ulp_text_add(out, "%s", more ? "" : "no output can be compared");
         return;
-    if (worst->entire.nonfinite) /* which the rest says */
+    }
+    if (worst->entire.nonfinite ||
+        (worst->vacant.count && audit->sample_count > 1)) /* which the rest says */
         ulp_text_add(out, "%s", ulp_grade_name(ulp_audit_lane_grade(lane)));
     else
         ulp_judged_say(out, ulp_audit_lane_grade(lane), &worst->judged,
-                       lane->outputs.output_count > 1 ? worst->name : NULL);
-    ulp_text_add(out, ": ");
+                       lane->outputs.output_count > 1 || worst->judged.grade == ULP_GRADE_NOT
+                           ? worst->name
+                           : NULL);
+    ulp_text_add(out, "%s", more ? ": " : "");
 }
 
 void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
@@ -422,11 +428,12 @@ void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_la
 {
     const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
-    add_grade(out, lane);
+    const bool decides = diverged && lane->first_decided >= 0;
+    add_grade(out, audit, lane, lane->first_born >= 0 || decides || worst);
     if (lane->first_born >= 0) {
         add_overflow(out, lane, worst);
         add_fixed(out, lane);
-    } else if (diverged && lane->first_decided >= 0) {
+    } else if (decides) {
         const struct ulp_audit_node *decided = &lane->nodes[lane->first_decided];
         ulp_text_show(out,
                       "diverges from the reference at node %zu %s (%s): output %s "
@@ -437,9 +444,7 @@ void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_la
             ulp_text_add(out, "; ");
             add_error(out, worst);
         }
-    } else if (!worst) {
-        ulp_text_add(out, "no output can be compared");
-    } else {
+    } else if (worst) {
         add_error(out, worst);
         if (worst->entire.rms > 0)
             add_source(out, audit, lane, worst);

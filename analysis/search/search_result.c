@@ -409,7 +409,7 @@ static enum ulp_status report_verdict(const struct ulp_searcher *search, struct 
             continue;
         judged->grade = ulp_judged_grade(judged, &why);
         judged->text = why.data;
-        if (!text.length || judged->grade > out->grade) {
+        if (!text.length || ulp_grade_weigh(judged->grade) > ulp_grade_weigh(out->grade)) {
             ulp_text_free(&text);
             out->grade = judged->grade;
             if (!why.failed)

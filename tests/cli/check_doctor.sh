@@ -38,6 +38,11 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 [ -s part/model.onnx ] || fail "next extracted nothing: $next"
 
+expect 1 "a plan that keeps nothing" "$program" doctor flat.onnx -i flat.npz -a fp8-e5m2 -q
+shows out "of 4 tokens change" "a plan that keeps nothing"
+shows out "ulpscope extract flat.onnx softmax" "a plan that keeps nothing"
+grep -q "^  remedy" out && fail "a plan that keeps nothing is a remedy"
+
 # A first choice that stays is fine at less than the usual tolerance, and the gate for CI passes there.
 expect 0 "fine below 40 dB" "$program" doctor "$model" -i "$inputs" -a bf16 -q
 shows out "0 of 4 first choices change, at 39" "fine below 40 dB"

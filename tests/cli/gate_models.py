@@ -124,6 +124,9 @@ npz("large.npz", x=((1, 4), (1 + 2**-12,) * 4))
 for name, shape in ("mask", [1, 1, 2, 4]), ("mask_2", [1, 2, 2, 2]), ("logits", [2, 4]):
     write_model("holes_%s.onnx" % name, [node("Sqrt", "x", name, "root")], {"x": shape}, [name])
     npz("holes_%s.npz" % name, x=(shape, (1, -1, 2, 3, 4, 5, 6, 7)))
+# a plan at 40 dB keeps nothing, and every token changes
+write_model("flat.onnx", [node("Softmax", "x", "probs", "softmax", axis=-1)], {"x": [1, 4, 256]}, ["probs"], opset=13)
+npz("flat.npz", x=((1, 4, 256), tuple(i * i % 251 / 12000 for i in range(1024))))
 # boxes in one sample, and distances to anchors in the other
 write_model("boxes.onnx", [*near, node("Sub", "far big", "boxes", "back")], {"x": [2, 4]}, ["boxes"])
 npz("corners.npz", x=((2, 4), (100.7, 100.2, 101.5, 101.8, 5000, 5000, 5000.4, 5000.6)))
