@@ -266,6 +266,27 @@ START_TEST(choices_are_runs)
 }
 END_TEST
 
+/* As many nodes as were asked for are left out, each in both formats. */
+START_TEST(every_node_is_left_out)
+{
+    enum { LAYERS = 14 };
+    struct ulp_model *model = make_model(2, 16, LAYERS, 9, SIZE_MAX);
+    struct ulp_tensor_set inputs = make_inputs(2, 16, 9);
+    struct ulp_scales_options options = {.nodes = LAYERS, .thread_count = 1};
+    struct ulp_scales scales;
+    struct ulp_error error;
+    size_t kept = 0;
+    options.arithmetic = test_arithmetic("bf16,factor=nvfp4");
+    ck_ulp_ok(ulp_scales_run(model, &inputs, &options, &scales, &error), error);
+    for (size_t i = 0; i < scales.choice_count; i++)
+        kept += scales.choices[i].keep != NULL;
+    ck_assert_uint_eq(kept, 2 * LAYERS);
+    ulp_scales_free(&scales);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* Beside 1, blocks of 1e-7 have the scale 1e-7 / 6 / (1 / (6 * 448)) = 4.5e-5, which is zero in
  * E4M3: what they hold becomes zero, and nothing is clipped. 255 of 256 are 99.6 %. */
 START_TEST(scales_become_zero)
@@ -324,6 +345,7 @@ int main(void)
     tcase_add_test(tests, quantised_by_hand);
     tcase_add_loop_test(tests, outliers_are_named, 0, 10);
     tcase_add_test(tests, choices_are_runs);
+    tcase_add_test(tests, every_node_is_left_out);
     tcase_add_test(tests, scales_become_zero);
     tcase_add_test(tests, refusals);
     suite_add_tcase(suite, tests);
