@@ -39,7 +39,9 @@ static const struct text_graph graph = {
      NODE("Mul", "square", "x x", "t"), NODE("Softmax", "softmax", "q", "s"),
      NODE("Div", "ratio", "x p", "r"), NODE("Sqrt", "root", "t", "u")}};
 
-struct ulp_model *model;
+static const struct text_graph product = {"x", "p", {NODE("MatMul", "product", "x w", "p")}};
+
+struct ulp_model *model, *product_model;
 struct ulp_tensor_set inputs;
 
 enum ulp_status see_host(void *context, const struct ulp_event *event, struct ulp_error *error)
@@ -78,6 +80,7 @@ void subjects_open(void)
     static const float scales[] = {0x1p-140f, 0x1p-70f, 1,       0x1p-18f,
                                    0x1p-10f,  20,       0x1p12f, 0x1p-128f};
     model = text_load(&graph);
+    product_model = text_load(&product);
     inputs = text_inputs(model, 3, 0, true);
     float *x = inputs.items[0].tensor.data;
     for (size_t i = 0; i < inputs.items[0].tensor.count; i++)
@@ -88,4 +91,5 @@ void subjects_close(void)
 {
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
+    ulp_model_free(product_model);
 }
