@@ -35,7 +35,8 @@ struct choosing {
     struct ulp_scales_choice *choices; /* by lane */
     size_t count;
     const struct ulp_plan *plan;
-    bool judged, computed; /* an output of floats; one at all that a node computes */
+    bool judged;                  /* an output has a finite element */
+    struct ulp_unjudged unjudged; /* else: why not; its name is the plan's */
 };
 
 static bool is_there(const struct choosing *c, const struct ulp_arithmetic *arithmetic)
@@ -117,12 +118,13 @@ static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
     return status;
 }
 
-static bool is_output(const struct ulp_block *block, const char *name)
+/* The plan's name of the graph's output; NULL: there is none. */
+static const char *find_output(const struct ulp_block *block, const char *name)
 {
     for (size_t g = 0; g < block->output_count; g++)
         if (strcmp(block->slots[block->outputs[g]].name, name) == 0)
-            return true;
-    return false;
+            return block->slots[block->outputs[g]].name;
+    return NULL;
 }
 
 /* Of values that are not numbers in the reference there is no figure; what has not its shape, or is
@@ -151,17 +153,18 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const struct ulp_tensor *truth = event->values[o].entire;
-        if (!truth || !is_output(c->plan->main, event->output_names[o]))
+        const char *output = find_output(c->plan->main, event->output_names[o]);
+        if (!truth || !output)
             continue;
-        c->computed = true;
-        if (!ulp_type_is_float(truth->type))
+        if (!ulp_type_is_float(truth->type)) {
+            if (!c->unjudged.name)
+                c->unjudged.reason = "no output has float elements";
             continue;
-        c->judged = true;
+        }
         const enum ulp_crossing_kind kind = ulp_judge_reference(truth);
+        c->judged |= kind == ULP_CROSSED_VALUE;
         if (kind != ULP_CROSSED_VALUE)
-            return ulp_judge_fail(&(struct ulp_unjudged){.name = event->output_names[o],
-                                                         .reason = ulp_judge_reason(kind)},
-                                  error);
+            c->unjudged = (struct ulp_unjudged){.name = output, .reason = ulp_judge_reason(kind)};
         for (size_t l = 1; l < c->count && status == ULP_OK; l++) {
             double db;
             status = measure_lane(event->values[l * event->output_count + o].entire, truth,
@@ -199,14 +202,10 @@ static enum ulp_status run_all(struct choosing *c, const struct ulp_model *model
         status = ulp_plan_run(plan, inputs, &run, observers, c->options->progress ? 2 : 1, NULL,
                               NULL, error);
     }
+    if (status == ULP_OK && !c->judged)
+        status = ulp_judge_fail(&c->unjudged, error);
     ulp_plan_free(plan);
-    if (status != ULP_OK || c->judged)
-        return status;
-    return ulp_judge_fail(&(struct ulp_unjudged){.reason =
-                                                     c->computed
-                                                         ? "no output has float elements"
-                                                         : ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)},
-                          error);
+    return status;
 }
 
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
@@ -214,7 +213,9 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_scales_options *options, struct ulp_scales *out,
                                   struct ulp_error *error)
 {
-    struct choosing c = {.out = out, .options = options};
+    struct choosing c = {.out = out,
+                         .options = options,
+                         .unjudged = {.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}};
     /* the reference, and what is asked about */
     const size_t room = 2 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
     struct ulp_arena *arena;

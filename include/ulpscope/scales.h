@@ -79,8 +79,8 @@ struct ulp_scales_options {
     const struct ulp_observer *progress; /* `cancelled` is asked before each node */
 };
 
-/* Free *out with ulp_scales_free. ULP_ERROR_LIMIT: an output of floats has no finite element, or
- * there is none. */
+/* Free *out with ulp_scales_free. ULP_ERROR_LIMIT: no output of floats has a finite
+ * element. */
 ULP_API enum ulp_status ulp_scales_run(const struct ulp_model *model,
                                        const struct ulp_tensor_set *inputs,
                                        const struct ulp_scales_options *options,

@@ -123,6 +123,7 @@ for values in nan inf; do
     expect 0 "scales: $values meant" scales gram $values --allow-nonfinite-inputs
 done
 shut "scales: NaN everywhere" "output q" "has no finite element" scales gram_undefined good
+expect 0 "scales: NaN in one of two outputs" scales gram_part good
 shut "scales: integers alone" "" "no output has float elements" scales gram_integer good
 shut "scales: nothing computes the output" "" "no node computes one" scales gram_given good
 expect 1 "scales: empty batch" scales gram empty

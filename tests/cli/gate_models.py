@@ -82,6 +82,7 @@ npz("nothing.npz", y=((2, 4), [nan] * 8))
 gram = [node("Transpose", "x", "t", "turn"), node("MatMul", "x t", "y", "gram")]
 write_model("gram.onnx", gram, x, ["y"])
 write_model("gram_undefined.onnx", [*gram, node("Sub", "y y", "z"), node("Div", "z z", "q", "quotient")], x, ["q"])
+write_model("gram_part.onnx", [*gram, node("Sub", "y y", "z"), node("Div", "z z", "q", "quotient")], x, ["y", "q"])
 write_model("gram_integer.onnx", [*gram, node("ArgMax", "y", "i", "most", axis=1)], x, ["i"], types={"i": 7})
 write_model("gram_quoted.onnx", [node("Transpose", "x", "t"), node("MatMul", "x t", "y", "it's")], x, ["y"])
 write_model("gram_given.onnx", [*gram, node("Constant", "", "c", "constant", value_float=3.3)], x, ["c"])
