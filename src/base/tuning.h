@@ -1,9 +1,7 @@
 /* Constants that change time and memory only: with any other values every result has the same
  * bits. Constants that guard exactness stand where they are used, with their derivation.
  *
- * Before each constant: what it is for. What `make bench` gives with it and with other values is in
- * doc/performance.md; those of threads, memory, formulas and the reference's sums are not in that
- * table yet. */
+ * Before each constant: what it is for. `make bench` says what another value gives. */
 #ifndef ULP_BASE_TUNING_H
 #define ULP_BASE_TUNING_H
 

@@ -75,13 +75,15 @@ def table(titles, lines):
 
 def section(build, program, title, words, peers, only):
     rows, columns = measure(os.path.join(build, program), only)
-    lines = []
+    there = [peer for peer in peers if any(row.get(peer[0]) for row in rows)]
+    missing = ", ".join(f"`{peer[1]}`" for peer in peers if peer not in there)
+    peers, lines = there, []
     for row in rows:
         figures = columns[name_of(row)]
         lines.append([f"`{name_of(row)}`{shape(row)}"] + [f"{figure:.3g}" for figure in figures] +
                      [f"{row[key]:.3g}" if row.get(key) else "" for key, _ in peers])
     titles = ["", *instruction_sets.LISTS, *(peer for _, peer in peers)]
-    return f"## {title}\n\n" + (f"{words} (all instruction sets).\n\n" if words else "") + table(titles, lines)
+    return f"## {title}\n\n" + (f"{words} (all instruction sets).{f' Not on this machine: {missing}.' if missing else ''}\n\n" if words else "") + table(titles, lines)
 
 
 def networks(build, turns):
