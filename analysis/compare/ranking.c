@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/quantile.h"
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "number/function/math.h"
@@ -38,12 +39,6 @@ static double far(double ratio)
     return ulp_math_min(distance * 0.6931471805599453, FAR);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static struct ulp_ranked rank_one(const struct ranking *r, size_t a)
 {
     const struct ulp_comparison *out = r->comparing->out;
@@ -74,7 +69,7 @@ static struct ulp_ranked rank_one(const struct ranking *r, size_t a)
     }
     ranked.misfit = count ? ranked.misfit / (double)count : 0;
     if (count)
-        qsort(r->ratios, count, sizeof *r->ratios, by_size);
+        ulp_numbers_sort(r->ratios, count);
     ranked.ratio = count ? r->ratios[count / 2] : 0;
     return ranked;
 }

@@ -3,9 +3,21 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "base/machine/environment.h"
 #include "number/function/math.h"
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+void ulp_numbers_sort(double *numbers, size_t count)
+{
+    qsort(numbers, count, sizeof *numbers, by_size);
+}
 
 /* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method: about
  * sqrt(max(a, b)) steps. */

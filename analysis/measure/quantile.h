@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* Ascending, of no NaN. */
+void ulp_numbers_sort(double *numbers, size_t count);
+
 /* The regularised incomplete beta function I_x(a, b), to 1e-13. */
 double ulp_incomplete_beta(double a, double b, double x);
 

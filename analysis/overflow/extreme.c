@@ -3,9 +3,9 @@
  * Wallis, Wood, "Estimation of the generalized extreme-value distribution by the method of
  * probability-weighted moments", Technometrics 27, 1985), its interval by parametric bootstrap. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/quantile.h"
 #include "analysis/overflow/meter.h"
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
@@ -17,12 +17,6 @@
 #define RESAMPLES 1000
 /* Below this the shape is 0, Gumbel's distribution, whose formulas are the limits. */
 #define SHAPE_LEAST 1e-7
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* Of sorted values. Shape by Hosking's approximation, within 9e-4 for shapes of -0.5 to 0.5. */
 static void fit(const double *sorted, size_t count, struct ulp_extreme *out)
@@ -101,11 +95,11 @@ static void resample(struct ulp_extreme *out, double limit, uint64_t seed, doubl
     for (size_t r = 0; r < RESAMPLES; r++) {
         struct ulp_extreme again;
         draw(out, values, out->count, ulp_mix(seed), r * out->count);
-        qsort(values, out->count, sizeof *values, compare_numbers);
+        ulp_numbers_sort(values, out->count);
         fit(values, out->count, &again);
         chances[r] = again.scale > 0 ? exceed(&again, limit) : 0;
     }
-    qsort(chances, RESAMPLES, sizeof *chances, compare_numbers);
+    ulp_numbers_sort(chances, RESAMPLES);
     out->low = chances[RESAMPLES / 40];
     out->high = chances[RESAMPLES - 1 - RESAMPLES / 40];
 }
@@ -126,7 +120,7 @@ enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double
         return status;
     double *values = memory;
     memcpy(values, largest, count * sizeof *values);
-    qsort(values, count, sizeof *values, compare_numbers);
+    ulp_numbers_sort(values, count);
     const bool all_finite = isfinite(values[0]) && isfinite(values[count - 1]);
     if (all_finite && values[0] < values[count - 1])
         fit(values, count, out);

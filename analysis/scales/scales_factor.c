@@ -1,8 +1,8 @@
 /* What a format with scales does to one factor: doc/scales.md says how blocks lie. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/quantile.h"
 #include "analysis/scales/scales.h"
 #include "base/error.h"
 #include "number/format/scaling.h"
@@ -62,47 +62,26 @@ static bool is_clipped(const struct ulp_scaling *scaling, double x, double scale
 
 /* ---- blocks ---- */
 
-struct block {
-    double largest, smallest, error;
-};
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void add_element(const struct measuring *m, size_t group, size_t line, size_t k,
-                        struct block *blocks, struct ulp_scaled_tensor *out,
+                        struct ulp_scales_block *blocks, struct ulp_scaled_tensor *out,
                         struct ulp_scales_sums *sums)
 {
     const double x = value_at(m->factor, group, line, k), size = fabs(x);
     const struct place place = find_place(m, group, line, k);
     const double d = (double)place.element * place.scale - x;
-    struct block *block = &blocks[place.block];
-    if (!isfinite(d)) {
-        out->nonfinite++;
+    if (!ulp_scales_add(&blocks[place.block], x, d, place.element == 0,
+                        is_clipped(m->scaling, x, place.scale), out, sums))
         return;
-    }
-    out->zeros += x != 0 && place.element == 0;
-    const bool clipped = is_clipped(m->scaling, x, place.scale);
-    out->clipped += clipped;
-    sums->signal += x * x;
-    sums->error += d * d;
-    sums->clipping += clipped ? d * d : 0;
     const double other = m->others[group * m->problem->k + k];
     sums->product_signal += x * x * other;
     sums->product_error += d * d * other;
-    block->error += d * d;
-    block->largest = ulp_math_max(block->largest, size);
-    if (size > 0)
-        block->smallest = block->smallest > 0 ? ulp_math_min(block->smallest, size) : size;
     m->lines[line] = ulp_math_max(m->lines[line], size);
     m->lines[m->scaled.line_count + k] = ulp_math_max(m->lines[m->scaled.line_count + k], size);
 }
 
 /* A scale of all lines, or of several, is that of the largest of them. */
-static double share_largest(const struct measuring *m, const struct block *blocks, size_t block)
+static double share_largest(const struct measuring *m, const struct ulp_scales_block *blocks,
+                            size_t block)
 {
     const size_t lines = m->scaled.line_count, per_line = m->scaled.block_count,
                  tile = m->scaling->k + m->scaling->lines == 0 ? lines : (size_t)m->scaling->lines;
@@ -116,25 +95,16 @@ static double share_largest(const struct measuring *m, const struct block *block
     return largest;
 }
 
-static void look_at_blocks(const struct measuring *m, const struct block *blocks, double *ranges,
-                           struct ulp_scaled_tensor *out)
+static void look_at_blocks(const struct measuring *m, const struct ulp_scales_block *blocks,
+                           double *ranges, struct ulp_scaled_tensor *out)
 {
-    size_t count = 0, worst = 0;
-    for (size_t b = 0; b < out->blocks; b++) {
-        worst = blocks[b].error > blocks[worst].error ? b : worst;
-        if (blocks[b].smallest > 0)
-            ranges[count++] = ulp_math_log2(blocks[b].largest / blocks[b].smallest);
-    }
-    qsort(ranges, count, sizeof *ranges, by_size);
-    out->range_bits = count ? ranges[count / 2] : 0;
-    out->range_bits_most = count ? ranges[count - 1] : 0;
+    const size_t worst = ulp_scales_look(blocks, ranges, out);
     out->worst_line = worst / m->scaled.block_count % m->scaled.line_count;
     for (size_t k = 0; m->block && k < m->problem->k; k++)
         if ((size_t)m->scaled.k_offset[k] / m->block == worst % m->scaled.block_count) {
             out->worst_k = k;
             break;
         }
-    out->worst_part = blocks[worst].error;
 }
 
 /* ---- the outlier ---- */
@@ -146,7 +116,7 @@ static double find_ratio(const double *sizes, size_t count, double *sorted, size
         *which = sizes[i] > sizes[*which] ? i : *which;
         sorted[i] = sizes[i];
     }
-    qsort(sorted, count, sizeof *sorted, by_size);
+    ulp_numbers_sort(sorted, count);
     return count > 2 && sorted[count / 2] > 0 ? sizes[*which] / sorted[count / 2] : 0;
 }
 
@@ -232,7 +202,7 @@ static enum ulp_status look(struct measuring *m, int side, struct ulp_arena *are
                        (m->scaling->element.emin - m->scaling->element.precision + 1);
     out->blocks = s->group_count * s->line_count * s->block_count;
     out->elements = s->group_count * s->line_count * depth;
-    struct block *blocks = ulp_arena_take(arena, out->blocks + 1, sizeof *blocks);
+    struct ulp_scales_block *blocks = ulp_arena_take(arena, out->blocks + 1, sizeof *blocks);
     double *ranges = ulp_arena_take(arena, out->blocks + 1, sizeof *ranges),
            *sorted = ulp_arena_take(arena, count + 1, sizeof *sorted);
     m->lines = ulp_arena_take(arena, count + 1, sizeof *m->lines);

@@ -1,7 +1,6 @@
 /* What a QuantizeLinear of the graph does to its tensor: the scales are given, and a
  * DequantizeLinear of the same scales gives its values back, rounded. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/scales/scales.h"
 #include "base/error.h"
@@ -105,46 +104,23 @@ static double measure_exactly(const struct quantised *q, size_t i, double larges
     return scale > 0 ? (round_to(q, x / scale + zero) - zero) * scale - x : 0;
 }
 
-struct block {
-    double largest, smallest, error;
-};
-
-static void add_element(const struct quantised *q, size_t i, struct block *block,
+static void add_element(const struct quantised *q, size_t i, struct ulp_scales_block *block,
                         struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums)
 {
     const size_t at = find_scale(q, i);
     const double x = ulp_tensor_get(q->x, i), scale = ulp_tensor_get(q->scale, at),
                  zero = find_zero(q, at), code = ulp_tensor_get(q->codes, i),
-                 d = (code - zero) * scale - x, place = x / scale + zero;
-    if (!isfinite(d)) {
-        out->nonfinite++;
-        return;
-    }
+                 place = x / scale + zero;
     const bool clipped = scale != 0 && (place > q->high + q->half || place < q->low - q->half);
-    out->zeros += x != 0 && code == zero;
-    out->clipped += clipped;
-    sums->signal += x * x;
-    sums->error += d * d;
-    sums->clipping += clipped ? d * d : 0;
-    block->error += d * d;
-    block->largest = ulp_math_max(block->largest, fabs(x));
-    if (x != 0)
-        block->smallest = block->smallest > 0 ? ulp_math_min(block->smallest, fabs(x)) : fabs(x);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
+    ulp_scales_add(block, x, (code - zero) * scale - x, code == zero, clipped, out, sums);
 }
 
 static enum ulp_status look(const struct quantised *q, struct ulp_arena *arena,
                             struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
                             struct ulp_error *error)
 {
-    struct block *blocks = ulp_arena_take(arena, q->scale->count + 1, sizeof *blocks);
+    struct ulp_scales_block *blocks = ulp_arena_take(arena, q->scale->count + 1, sizeof *blocks);
     double *ranges = ulp_arena_take(arena, q->scale->count + 1, sizeof *ranges);
-    size_t count = 0, worst = 0;
     if (!blocks || !ranges)
         return ulp_out_of_memory(error);
     out->elements = q->x->count;
@@ -159,16 +135,7 @@ static enum ulp_status look(const struct quantised *q, struct ulp_arena *arena,
         const double d = is_cut(q, i) ? 0 : measure_exactly(q, i, blocks[find_scale(q, i)].largest);
         sums->exact += isfinite(d) ? d * d : 0;
     }
-    for (size_t b = 0; b < out->blocks; b++) {
-        worst = blocks[b].error > blocks[worst].error ? b : worst;
-        if (blocks[b].smallest > 0)
-            ranges[count++] = ulp_math_log2(blocks[b].largest / blocks[b].smallest);
-    }
-    qsort(ranges, count, sizeof *ranges, by_size);
-    out->range_bits = count ? ranges[count / 2] : 0;
-    out->range_bits_most = count ? ranges[count - 1] : 0;
-    out->worst_line = worst;
-    out->worst_part = blocks[worst].error;
+    out->worst_line = ulp_scales_look(blocks, ranges, out);
     return ULP_OK;
 }
 

@@ -1,19 +1,13 @@
 /* Cause "format": was the recording computed in another arithmetic than those asked about? */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/quantile.h"
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "number/format/scaling.h"
 #include "tensor/tensor.h"
-
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* Ratios of the file's tensors before the first unexplained one (`before`), or of it and what comes
  * after it, in that arithmetic; *count of them, in the arena. NULL: out of memory. */
@@ -57,7 +51,7 @@ static enum ulp_status is_likely(const struct ulp_comparing *comparing, size_t f
     *likely = false;
     *ratio = 0;
     if (ratios && count) {
-        qsort(ratios, count, sizeof *ratios, by_size);
+        ulp_numbers_sort(ratios, count);
         *ratio = ratios[count / 2];
         *likely = *ratio > 0.125 && *ratio < 2.5;
     }
