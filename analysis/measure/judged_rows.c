@@ -57,8 +57,7 @@ static bool is_dead(const struct part *part)
            part->base_most - part->base_least >= SPREAD * size && size > 0;
 }
 
-/* The first of the largest. */
-static size_t find_first(const double *row, size_t length)
+size_t ulp_first_choice(const double *row, size_t length)
 {
     size_t first = 0;
     for (size_t i = 1; i < length; i++)
@@ -110,7 +109,7 @@ static void find_five(const double *row, size_t length, size_t out[FIRST])
 static void judge_row_choice(struct judging *j)
 {
     size_t five[FIRST], other[FIRST];
-    const size_t b = find_first(j->b, j->length), v = find_first(j->v, j->length);
+    const size_t b = ulp_first_choice(j->b, j->length), v = ulp_first_choice(j->v, j->length);
     judge_choice(j, has_nan(j->v, j->length) ? j->length : v, b, j->b[b] - j->b[v]);
     if (j->length < FIRST)
         return;
@@ -146,7 +145,7 @@ static void make_logs(double *row, size_t length)
 
 static void judge_tokens(struct judging *j)
 {
-    const size_t first = find_first(j->b, j->length);
+    const size_t first = ulp_first_choice(j->b, j->length);
     double kl = 0;
     make_logs(j->v, j->length);
     make_logs(j->b, j->length);

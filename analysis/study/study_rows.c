@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/measure/difference.h"
+#include "analysis/measure/judged.h"
 #include "analysis/study/studying.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
@@ -16,6 +18,7 @@
 struct rows_run {
     struct ulp_study_rows *out;
     const struct ulp_observer *progress;
+    struct ulp_budget *budget;
     struct ulp_plan *plan;
     size_t *node_item; /* by node: 1 + index into out->nodes; 0: none */
     size_t node_capacity;
@@ -57,29 +60,33 @@ static bool differs(const struct ulp_tensor *const *values, size_t count, size_t
     return found;
 }
 
-/* The place of the largest of n elements from `at` on; NaN is no element. */
-static size_t choose(const struct ulp_tensor *tensor, size_t at, size_t n)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (ulp_tensor_get(tensor, at + i) > ulp_tensor_get(tensor, at + best))
-            best = i;
-    return best;
-}
-
-static void count_choices(struct ulp_study_rows_output *output,
-                          const struct ulp_tensor *const *values, size_t count)
+static enum ulp_status count_choices(const struct rows_run *run,
+                                     struct ulp_study_rows_output *output,
+                                     const struct ulp_tensor *const *values, size_t count,
+                                     struct ulp_error *error)
 {
     const struct ulp_tensor *first = values[0];
     const size_t n = first->rank ? (size_t)first->dims[first->rank - 1] : 1;
+    void *memory;
+    const enum ulp_status status =
+        ulp_allocate(&memory, n, sizeof(double), run->budget, "a row of choices", error);
+    if (status != ULP_OK)
+        return status;
+    double *row = memory;
     for (size_t at = 0; n > 1 && at < first->count; at += n) {
-        const size_t choice = choose(first, at, n);
+        size_t choice = 0;
         bool flips = false;
-        for (size_t l = 1; l < count; l++)
-            flips |= choose(values[l], at, n) != choice;
+        for (size_t l = 0; l < count; l++) {
+            ulp_side_read(row, values[l], at, n);
+            const size_t own = ulp_first_choice(row, n);
+            choice = l ? choice : own;
+            flips |= own != choice;
+        }
         output->choices++;
         output->flipped += flips;
     }
+    ulp_free(memory);
+    return ULP_OK;
 }
 
 static enum ulp_status add_output(struct rows_run *run, size_t o,
@@ -106,14 +113,14 @@ static enum ulp_status add_output(struct rows_run *run, size_t o,
         run->width2[o] += width * width;
         run->value2[o] += spread.first * spread.first;
     }
-    if (ulp_element_is_float(values[0]->element))
-        count_choices(output, values, count);
     for (size_t l = 0; l < count; l++)
         for (size_t k = 0; k < l; k++)
             run->same[l * count + k] &=
                 values[l]->count == 0 || memcmp(values[l]->data, values[k]->data,
                                                 values[l]->count * values[l]->element_bytes) == 0;
-    return ULP_OK;
+    return ulp_element_is_float(values[0]->element)
+               ? count_choices(run, output, values, count, error)
+               : ULP_OK;
 }
 
 /* sets: the outputs of each lane. */
@@ -323,7 +330,7 @@ enum ulp_status ulp_study_rows_run(const struct ulp_model *model, const struct u
     ulp_environment_enter(&caller);
     const double started = ulp_seconds_now();
     struct ulp_arithmetic lanes[ULP_STUDY_ROWS_MAX];
-    struct rows_run run = {.out = out, .progress = progress};
+    struct rows_run run = {.out = out, .progress = progress, .budget = ulp_model_budget(model)};
     struct ulp_plans plans = {.model = model, .lanes = lanes, .lane_count = row_count};
     *out = (struct ulp_study_rows){.sample_count = sample_count, .row_count = row_count};
     enum ulp_status status = check(out, rows, error);

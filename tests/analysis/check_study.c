@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ulpscope.h>
 
+#include "analysis/measure/judged.h"
 #include "analysis/measure/quantile.h"
 #include "base/random.h"
 #include "tests/support/test.h"
@@ -303,6 +304,33 @@ START_TEST(limits_of_laws)
 }
 END_TEST
 
+/* NaN, also the first, is no choice where there is another. */
+START_TEST(first_choices)
+{
+    const double rows[][3] = {
+        {1, 2, 2}, {NAN, 1, 2}, {3, NAN, 2}, {NAN, NAN, NAN}, {-INFINITY, 0, -1}};
+    const size_t choices[] = {1, 2, 0, 0, 1};
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        ck_assert_uint_eq(ulp_first_choice(rows[i], 3), choices[i]);
+}
+END_TEST
+
+/* Numbers of rows as text. */
+START_TEST(rows_as_text)
+{
+    static const char *const wrong[] = {"",    "1",   "8,1",  "0,1",  "1..1",      "3..2",
+                                        "1..", "..8", "1,8,", "a..b", "1..2000000"};
+    struct ulp_error error;
+    size_t rows[ULP_STUDY_ROWS_MAX], count;
+    ck_ulp_ok(ulp_study_rows_read("1,8,64", rows, &count, &error), error);
+    ck_assert(count == 3 && rows[0] == 1 && rows[1] == 8 && rows[2] == 64);
+    ck_ulp_ok(ulp_study_rows_read("2..10", rows, &count, &error), error);
+    ck_assert(count == 4 && rows[0] == 2 && rows[1] == 8 && rows[2] == 9 && rows[3] == 10);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_int_eq(ulp_study_rows_read(wrong[i], rows, &count, &error), ULP_ERROR_USAGE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("study");
@@ -316,5 +344,7 @@ int main(void)
     tcase_add_test(parts, as_linregress);
     tcase_add_test(parts, laws_of_their_own);
     tcase_add_test(parts, limits_of_laws);
+    tcase_add_test(parts, first_choices);
+    tcase_add_test(parts, rows_as_text);
     return test_run(suite, (Suite *)NULL);
 }
