@@ -57,6 +57,23 @@ static enum ulp_status contract(struct ulp_call *call, struct ulp_contraction *p
                : ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
+/* In the slices that the library takes for the shape. */
+static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contraction *problem,
+                                    struct ulp_error *error)
+{
+    const struct ulp_arithmetic *const named = call->arithmetic;
+    struct ulp_arithmetic cut = *named;
+    cut.schedule.slice_tile = ULP_CUBLAS_TILE;
+    cut.schedule.split_k = !problem->is_matrices
+                               ? 0
+                               : ulp_cublas_slices(problem->m * (size_t)named->schedule.rows,
+                                                   problem->n, problem->k, problem->turned);
+    call->arithmetic = &cut;
+    const enum ulp_status status = contract(call, problem, error);
+    call->arithmetic = named;
+    return status;
+}
+
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error)
 {
@@ -69,19 +86,9 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     if (ulp_scaling_is_used(call->arithmetic))
         problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
     problem->packed = call->packed;
-    const struct ulp_arithmetic *const named = call->arithmetic;
-    struct ulp_arithmetic cut = *named;
-    if (named->schedule.split_k == ULP_SPLIT_CUBLAS) {
-        cut.schedule.split_k = !problem->is_matrices
-                                   ? 0
-                                   : ulp_cublas_slices(problem->m * (size_t)named->schedule.rows,
-                                                       problem->n, problem->k, problem->turned);
-        cut.schedule.slice_tile = ULP_CUBLAS_TILE;
-        call->arithmetic = &cut;
-    }
-    status = contract(call, problem, error);
-    call->arithmetic = named;
-    return status;
+    return call->arithmetic->schedule.split_k == ULP_SPLIT_CUBLAS
+               ? contract_cut(call, problem, error)
+               : contract(call, problem, error);
 }
 
 /* plans NULL: the tape is for this run alone. */
