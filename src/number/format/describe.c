@@ -354,16 +354,19 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             "The k range of each product is cut into as many contiguous slices as give "
             "the bits that were recorded of it (`ulpscope compare`); each is a chain from "
             "zero, and the slices' sums are added in order.");
-    else if (s->split_k == ULP_SPLIT_CUBLAS)
+    else if (s->split_k == ULP_SPLIT_CUBLAS) {
+        char beside[64] = "";
+        if (s->rows > 1)
+            snprintf(beside, sizeof beside, ", here as if it had %d times its rows", s->rows);
         put_paragraph(
             page, "split",
             "The k range of a MatMul or Gemm is cut into as many contiguous slices as cuBLAS was "
-            "recorded to take for its shape on an H100, %d times its rows; each is a chain from "
+            "recorded to take for its shape on an H100%s; each is a chain from "
             "zero, and the slices' sums are added in order. Exact for recorded shapes; of others "
             "three of four, and nine of ten within one slice. Products of batches of matrices and "
             "Conv are not cut.",
-            s->rows);
-    else if (s->split_k)
+            beside);
+    } else if (s->split_k)
         put_paragraph(
             page, "split",
             "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
