@@ -396,8 +396,9 @@ static void say_next(struct ulp_doctoring *x)
     struct ulp_text text = {0};
     if (doctor->grade == ULP_GRADE_FINE) {
         add_audit(&text, x, arguments);
-        if (isfinite(gate_of(doctor, tolerance))) /* not of --task none, of what has no rms */
-            ulp_text_add(&text, " --fail-above sqnr_db=%g", gate_of(doctor, tolerance));
+        const double gate = gate_of(doctor, tolerance);
+        if (isfinite(gate)) /* not of --task none, of what has no rms */
+            ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
     } else if (doctor->plan && mends(doctor->plan)) {
         ulp_text_add(&text, "ulpscope plan");
         add_word(&text, doctor->model_path);

@@ -41,6 +41,21 @@ static void add_options(struct table *table, const struct argp *argp)
         add_options(table, child->argp);
 }
 
+/* The command line as getopt_long goes through it with the command's options; it puts words behind
+ * options, so it gets pointers of its own, freed with free(). NULL: out of memory. */
+static char **open_line(struct table *table, const struct argp *argp, int argc, char **argv)
+{
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    if (!words)
+        return NULL;
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    *table = (struct table){.count = 0};
+    add_options(table, argp);
+    optind = 0;
+    opterr = 0;
+    return words;
+}
+
 static const struct argp_option *find_row(const struct table *table, int found)
 {
     if (found >= 256)
@@ -81,21 +96,15 @@ static bool is_listed(const struct argp_option *row, const char *value)
     return false;
 }
 
-/* getopt_long puts words behind options, so it gets pointers of its own. */
 bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argument *use,
                      void *context)
 {
     static struct table table;
-    char **words = calloc((size_t)argc + 1, sizeof *words), name[40];
+    char **words = open_line(&table, argp, argc, argv), name[40];
     int found;
     bool goes_on = words != NULL;
     if (!words)
         return false;
-    memcpy(words, argv, (size_t)argc * sizeof *words);
-    table = (struct table){.count = 0};
-    add_options(&table, argp);
-    optind = 0;
-    opterr = 0;
     while (goes_on && (found = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1) {
         const struct argp_option *row = find_row(&table, found);
         const bool file = row && optarg && row->flags & OPTION_READS && !is_listed(row, optarg);
@@ -129,18 +138,13 @@ void refuse_unknown(const struct argp *argp, int argc, char **argv)
     const struct argp_state state = {.root_argp = argp, .name = argv[0], .err_stream = stderr};
     static struct table table;
     static struct dashed dashed[OPTIONS_MAX + 2];
-    char **words = calloc((size_t)argc + 1, sizeof *words);
+    char **words = open_line(&table, argp, argc, argv);
     if (!words)
         return; /* argp says so */
-    memcpy(words, argv, (size_t)argc * sizeof *words);
-    table = (struct table){.count = 0};
-    add_options(&table, argp);
     for (size_t o = 0; o < sizeof own / sizeof *own; o++)
         table.longs[table.count++] = (struct option){own[o], no_argument, NULL, 'h'};
     for (size_t o = 0; o < table.count; o++)
         snprintf(dashed[o].name, sizeof dashed[o].name, "--%s", table.longs[o].name);
-    optind = 0;
-    opterr = 0;
     for (int found; (found = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1;) {
         const char *word = words[optind - 1];
         if (found != '?' || strncmp(word, "--", 2) != 0)
