@@ -15,18 +15,6 @@
 /* What a plan is to meet where nothing else is asked: the bound of "fine". */
 #define FINE_DB 40.0
 
-enum { STEPS = 5 };
-
-static void begin(const struct ulp_doctoring *x, const char *step, size_t index)
-{
-    const struct ulp_doctor_options *options = x->options;
-    if (!options->begins)
-        return;
-    struct ulp_environment *paused = ulp_environment_pause();
-    options->begins(options->progress ? options->progress->context : NULL, step, index, STEPS);
-    ulp_environment_resume(paused);
-}
-
 /* ---- what it is judged in ---- */
 
 static bool declares_half(const struct ulp_model *model)
@@ -83,7 +71,7 @@ static enum ulp_status run_lint(struct ulp_doctoring *x, struct ulp_error *error
                                             .inputs =
                                                 x->sample_count ? x->samples[0].inputs : NULL};
     struct ulp_lint_result *lint = take(x, sizeof *lint);
-    begin(x, "lint", 0);
+    ulp_doctor_begin(x, "lint", 0);
     if (!lint)
         return ulp_out_of_memory(error);
     const enum ulp_status status = ulp_lint_run(x->model, &wanted, lint, error);
@@ -114,7 +102,7 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
                                              .thread_count = options->thread_count,
                                              .progress = options->progress};
     struct ulp_audit *audit = take(x, sizeof *audit);
-    begin(x, "audit", 1);
+    ulp_doctor_begin(x, "audit", 1);
     if (!audit)
         return ulp_out_of_memory(error);
     const enum ulp_status status =
@@ -124,63 +112,6 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
         x->lane = &audit->lanes[0];
     }
     return status;
-}
-
-static enum ulp_status meter_samples(const struct ulp_doctoring *x, struct ulp_plans *plans,
-                                     struct ulp_overflow_meter **meter, struct ulp_error *error)
-{
-    const struct ulp_doctor_options *options = x->options;
-    struct ulp_plan *plan = NULL;
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
-        const struct ulp_plan *before = plan;
-        status = ulp_plans_choose(plans, x->samples[s].inputs, &plan, error);
-        if (status == ULP_OK && plan != before)
-            status = *meter ? ulp_overflow_meter_reshape(*meter, plan, error)
-                            : ulp_overflow_meter_create(plan, options->thread_count, meter, error);
-        if (status == ULP_OK)
-            status = ulp_overflow_meter_sample(*meter, x->samples[s].name, x->samples[s].inputs,
-                                               options->progress, error);
-    }
-    return status;
-}
-
-/* Where something overflows: why it does, and remedies on the first sample. */
-static enum ulp_status run_overflow(struct ulp_doctoring *x,
-                                    const struct ulp_arithmetic *arithmetic,
-                                    struct ulp_error *error)
-{
-    const struct ulp_doctor_options *options = x->options;
-    struct ulp_arithmetic lanes[2] = {*arithmetic, *arithmetic};
-    struct ulp_plans plans = {.model = x->model,
-                              .lanes = lanes,
-                              .lane_count = 2,
-                              .options = {.dims = options->dims, .dim_count = options->dim_count}};
-    const struct ulp_run_options run = {.thread_count = options->thread_count};
-    struct ulp_overflow_meter *meter = NULL;
-    struct ulp_overflow_forecast *forecast = take(x, sizeof *forecast);
-    bool overflows = false;
-    for (size_t n = 0; n < x->lane->node_count; n++)
-        overflows |= x->lane->nodes[n].born;
-    if (!overflows || options->engine)
-        return ULP_OK;
-    begin(x, "overflow", 2);
-    enum ulp_status status =
-        forecast ? ulp_arithmetic_find("fp64", &lanes[0], error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = meter_samples(x, &plans, &meter, error);
-    if (status == ULP_OK)
-        status = ulp_overflow_meter_finish(meter, forecast, error);
-    if (status == ULP_OK && forecast->lanes[0].harmful_count)
-        status = ulp_overflow_remedies(forecast, plans.first, 0, x->samples[0].inputs, &run,
-                                       options->progress, error);
-    ulp_overflow_meter_free(meter);
-    ulp_plans_free(&plans);
-    if (status == ULP_OK)
-        x->doctor->overflow = forecast;
-    else if (forecast)
-        ulp_overflow_free(forecast);
-    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;
 }
 
 static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_arithmetic *arithmetic,
@@ -202,7 +133,7 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
     struct ulp_comparison *comparison = take(x, sizeof *comparison);
     if (!options->recording_count)
         return ULP_OK;
-    begin(x, "compare", 3);
+    ulp_doctor_begin(x, "compare", 3);
     if (!comparison)
         return ulp_out_of_memory(error);
     const enum ulp_status status =
@@ -236,7 +167,7 @@ static enum ulp_status run_plan(struct ulp_doctoring *x, const struct ulp_arithm
     if (options->no_plan || options->engine || x->doctor->grade == ULP_GRADE_FINE ||
         x->doctor->grade == ULP_GRADE_NOT)
         return ULP_OK;
-    begin(x, "plan", 4);
+    ulp_doctor_begin(x, "plan", 4);
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g",
              options->tolerance > 0 ? options->tolerance : FINE_DB);
     if (!plan)
@@ -440,7 +371,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     if (status == ULP_OK)
         status = judge(x, error);
     if (status == ULP_OK)
-        status = run_overflow(x, &arithmetic, error);
+        status = ulp_doctor_forecast(x, &arithmetic, error);
     if (status == ULP_OK)
         status = run_compare(x, &arithmetic, error);
     if (status == ULP_OK)

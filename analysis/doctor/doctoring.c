@@ -1,6 +1,19 @@
 /* Putting causes into a diagnosis. */
 #include "analysis/doctor/doctoring.h"
+#include "base/machine/environment.h"
 #include "run/plan/plan.h"
+
+enum { STEPS = 5 };
+
+void ulp_doctor_begin(const struct ulp_doctoring *x, const char *step, size_t index)
+{
+    const struct ulp_doctor_options *options = x->options;
+    if (!options->begins)
+        return;
+    struct ulp_environment *paused = ulp_environment_pause();
+    options->begins(options->progress ? options->progress->context : NULL, step, index, STEPS);
+    ulp_environment_resume(paused);
+}
 
 char *ulp_doctor_copy(struct ulp_doctoring *x, const char *text)
 {

@@ -24,6 +24,14 @@ char *ulp_doctor_copy(struct ulp_doctoring *x, const char *text);
 void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
                     const struct ulp_audit_node *node, const char *value, struct ulp_text *text);
 
+/* doctoring.c: a step begins. */
+void ulp_doctor_begin(const struct ulp_doctoring *x, const char *step, size_t index);
+
+/* doctor_forecast.c: doctor->overflow, where something overflows. */
+enum ulp_status ulp_doctor_forecast(struct ulp_doctoring *x,
+                                    const struct ulp_arithmetic *arithmetic,
+                                    struct ulp_error *error);
+
 /* cause.c: all causes, by the rules. */
 enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error *error);
 #define CAUSE(reason, word, function, what) void function(struct ulp_doctoring *x);

@@ -183,13 +183,13 @@ static void add_best_remedy(const struct ulp_page *page, const struct ulp_overfl
         ulp_text_add(page->out, ", ");
         add_nonfinite(page->out, best->nonfinite);
     }
-    ulp_text_add(page->out, ", as it is ");
+    ulp_text_add(page->out, ", and without it ");
     if (as_it_is->nonfinite)
         add_nonfinite(page->out, as_it_is->nonfinite);
     else if (isnan(as_it_is->sqnr_db))
         ulp_text_add(page->out, "nothing can be compared");
     else
-        ulp_text_add(page->out, "%.1f dB", as_it_is->sqnr_db);
+        ulp_text_add(page->out, "at %.1f dB", as_it_is->sqnr_db);
 }
 
 /* May the nodes be kept to some good, as far as that was tried? */

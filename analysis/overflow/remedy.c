@@ -310,6 +310,16 @@ static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_se
     return status;
 }
 
+size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].born && lane->nodes[n].output_count)
+            return lane->nodes[n].outputs[0].sample;
+    return 0;
+}
+
 enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
                                       const struct ulp_plan *plan, size_t lane,
                                       const struct ulp_tensor_set *inputs,

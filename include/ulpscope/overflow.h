@@ -226,6 +226,9 @@ ULP_API enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter
 ULP_API enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
                                                   struct ulp_overflow_forecast *out,
                                                   struct ulp_error *error);
+/* The sample to try the lane's remedies on, as an index into the forecast's: that of the first
+ * overflow. */
+ULP_API size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane);
 /* Try remedies for lane `lane` (of the forecast) on one sample: FP32 or BF16 for the nodes to keep;
  * real normalisations instead of decomposed ones; an exact power of two where operators hand a
  * scale on; finite masks. The plan is the meter's. A run with a lane for each; options and

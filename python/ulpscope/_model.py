@@ -284,8 +284,7 @@ class Model:
                 struct = forecast.value.lanes[lane]
                 if not remedies or not struct.harmful_count:
                     continue
-                born = next(struct.nodes[n] for n in range(struct.node_count) if struct.nodes[n].born)
-                sample = sets[born.outputs[0].sample if born.output_count else 0]
+                sample = sets[lib.ulp_overflow_sample(byref(struct))]
                 parts = (byref(sample.value), byref(options), byref(watch.observer))
                 call("ulp_overflow_remedies", byref(forecast.value), plan_of(sample).value, lane, *parts)
         return Overflow.take(forecast)

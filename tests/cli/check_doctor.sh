@@ -63,6 +63,14 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 expect 0 "a shape" "$program" doctor odd.onnx --shape x=2x5 -q
 shows out "odd.onnx --shape x=2x5 -a fp16 --fail" "a shape"
 
+# Remedies are tried on the sample that overflows, also where it is not the first.
+expect 1 "the second sample overflows" "$program" doctor rms.onnx -i fine.npz -i wide.npz --for torch -q -o second
+python3 - <<'END' || fail "remedies of the first sample"
+import json
+remedies = json.load(open("second/overflow.json"))["lanes"][0]["remedies"]
+assert len(remedies) > 1 and all(r["sqnr_db"] is not None for r in remedies), remedies
+END
+
 # Files are what is printed.
 python3 - <<'END' || fail "doctor.json"
 import json

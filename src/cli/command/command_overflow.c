@@ -183,12 +183,15 @@ static bool is_wanted(const struct making *making, const struct sample *sample)
 static enum ulp_status try_sample(void *context, const struct sample *sample,
                                   struct ulp_error *error)
 {
-    const struct making *making = context;
+    struct making *making = context;
     const struct ulp_run_options run = {.thread_count = making->options->common.threads};
-    return is_wanted(making, sample)
-               ? ulp_overflow_remedies(making->forecast, making->plans.first, making->lane,
-                                       &sample->inputs, &run, NULL, error)
-               : ULP_OK;
+    struct ulp_plan *plan;
+    if (!is_wanted(making, sample))
+        return ULP_OK;
+    const enum ulp_status status = ulp_plans_choose(&making->plans, &sample->inputs, &plan, error);
+    return status == ULP_OK ? ulp_overflow_remedies(making->forecast, plan, making->lane,
+                                                    &sample->inputs, &run, NULL, error)
+                            : status;
 }
 
 /* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
@@ -198,12 +201,8 @@ static enum ulp_status try_remedies(struct making *making, const struct sample_l
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < making->forecast->lane_count && status == ULP_OK; l++) {
         const struct ulp_overflow_lane *lane = &making->forecast->lanes[l];
-        size_t sample = 0;
-        for (size_t n = lane->node_count; n-- > 0;)
-            if (lane->nodes[n].born && lane->nodes[n].output_count)
-                sample = lane->nodes[n].outputs[0].sample;
         making->lane = l;
-        making->wanted = making->forecast->sample_names[sample];
+        making->wanted = making->forecast->sample_names[ulp_overflow_sample(lane)];
         if (!lane->harmful_count)
             continue;
         for (size_t s = 0; s < samples->count && status == ULP_OK; s++)
