@@ -329,6 +329,8 @@ static const struct ulp_field audit_remedy[] = {
     {.name = "output", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit_remedy, output)},
     {.name = "sqnr_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_remedy, sqnr_db)},
     {.name = "before_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_remedy, before_db)},
+    {.name = "ran", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_remedy, ran)},
+    {.name = "left_out", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_remedy, left_out)},
 };
 const struct ulp_struct ulp_struct_audit_remedy = {
     "ulp_audit_remedy", sizeof(struct ulp_audit_remedy), audit_remedy, sizeof audit_remedy / sizeof *audit_remedy};

@@ -104,6 +104,9 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_remedy *reme
         ulp_text_add(out, "at %.1f dB then", remedy->sqnr_db);
     if (isfinite(remedy->sqnr_db - remedy->before_db))
         ulp_text_add(out, ", %.1f dB more", remedy->sqnr_db - remedy->before_db);
+    if (remedy->left_out)
+        ulp_text_add(out, ", in the %zu of %zu samples that were run", remedy->ran,
+                     remedy->ran + remedy->left_out);
 }
 
 /* Do outputs follow other decisions than the reference's, by roundings that FP32 does not make? */

@@ -271,6 +271,12 @@ static enum ulp_status keep_text(const struct ulp_audit *audit, const char *text
     return *out ? ULP_OK : ulp_out_of_memory(error);
 }
 
+static void count_samples(const struct advising *advising, struct ulp_audit_remedy *out)
+{
+    out->ran = advising->samples->count;
+    out->left_out = advising->session->samples->count - out->ran;
+}
+
 static enum ulp_status take_best(const struct advising *advising, const struct choice *before,
                                  const struct choice *best, struct ulp_audit_remedy *out,
                                  struct ulp_error *error)
@@ -279,6 +285,7 @@ static enum ulp_status take_best(const struct advising *advising, const struct c
                                      .node_count = best->count,
                                      .before_db = before->sqnr_db,
                                      .sqnr_db = best->sqnr_db};
+    count_samples(advising, out);
     out->nodes = ulp_arena_take(advising->audit->memory, best->count + 1, sizeof *out->nodes);
     if (!out->nodes)
         return ulp_out_of_memory(error);
@@ -327,14 +334,16 @@ static enum ulp_status advise_lane(struct advising *advising, size_t l, struct u
 }
 
 /* What overflows was kept for the shares: those nodes, and that run. */
-static enum ulp_status take_kept(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
+static enum ulp_status take_kept(const struct advising *advising, struct ulp_audit_lane *lane,
                                  struct ulp_error *error)
 {
+    const struct ulp_audit *audit = advising->audit;
     const struct ulp_attribution *from = &lane->attribution;
     lane->remedy = (struct ulp_audit_remedy){.tried = true,
                                              .node_count = from->kept_count,
                                              .before_db = -INFINITY,
                                              .sqnr_db = from->kept_sqnr_db};
+    count_samples(advising, &lane->remedy);
     lane->remedy.nodes =
         ulp_arena_take(audit->memory, from->kept_count + 1, sizeof *lane->remedy.nodes);
     if (!lane->remedy.nodes)
@@ -381,7 +390,7 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
             .session = session, .audit = audit, .lane = lane, .samples = samples, .truths = truths};
         const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
         if (lane->attribution.kept_count)
-            status = take_kept(audit, lane, error);
+            status = take_kept(&advising, lane, error);
         if (lane->attribution.kept_count || !lane->attribution.given || !samples->count ||
             !can_help(lane) || !worst || !(worst->entire.rms > 0))
             continue;

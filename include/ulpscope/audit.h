@@ -326,6 +326,7 @@ struct ulp_audit_lane {
         char *output;      /* the worst one in the run with them */
         /* its sqnr_db there, and that of the worst one without them; -infinity: not finite */
         double sqnr_db, before_db;
+        size_t ran, left_out; /* samples: of other shapes than the first, or beyond 16 */
     } remedy; /* [whole] */
     /* With options.original: the pairs of QuantizeLinear and DequantizeLinear, and weights that
      * only the latter reads, by what they cost in the first sample, most first */

@@ -295,6 +295,10 @@ class Models(unittest.TestCase):
             report = audit.report()
         self.assertEqual(report["lanes"], wanted["lanes"])
         self.assertEqual(report["reference"], wanted["reference"])
+        # what is to be tried was run on samples of the first one's shapes, and says so
+        remedy = audit.lanes[0].remedy
+        self.assertEqual(remedy.ran + remedy.left_out, 3)
+        self.assertTrue(remedy.left_out and f"in the {remedy.ran} of 3 samples that were run" in " ".join(audit.summary(100).split()))
         self.assertEqual(audit.quick.elements, wanted["quick"]["elements"])
         self.assertGreater(audit.quick.elements, 100)
         self.assertNotIn("timings", wanted)
