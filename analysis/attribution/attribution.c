@@ -59,6 +59,32 @@ static enum ulp_status show_introduced(void *context, const struct ulp_step *ste
     return status;
 }
 
+/* Both shares of what was introduced, and the square of the condition, in one pass: each sum waits
+ * for itself alone. */
+static void weigh(const double *cotangents, const float *introduced, const float *values,
+                  size_t count, double *shares, double *condition)
+{
+    double share = 0, gain = 0, squares = *condition;
+    const float *gained = introduced ? introduced + count : NULL;
+    for (size_t i = 0; i < count && introduced && values; i++) {
+        const double c = cotangents[i], product = c * (double)values[i];
+        share += c * (double)introduced[i];
+        gain += c * (double)gained[i];
+        squares += isfinite(product) ? product * product : 0;
+    }
+    for (size_t i = 0; i < count && introduced && !values; i++) {
+        share += cotangents[i] * (double)introduced[i];
+        gain += cotangents[i] * (double)gained[i];
+    }
+    for (size_t i = 0; i < count && !introduced && values; i++) {
+        const double product = cotangents[i] * (double)values[i];
+        squares += isfinite(product) ? product * product : 0;
+    }
+    shares[0] = share;
+    shares[1] = gain;
+    *condition = squares;
+}
+
 static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
                                 const double *cotangents, size_t count, double *part,
                                 struct ulp_error *error)
@@ -68,35 +94,24 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
     struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
         item = item->next;
-    if (item && item->count == count) {
-        const enum ulp_status status =
-            ulp_attribution_fetch(course->attributor, &item->kept, error);
-        if (status != ULP_OK)
-            return status;
-        const float *introduced = item->kept.data, *gain = introduced + count;
-        double share = 0, gained = 0;
-        for (size_t i = 0; i < count; i++) {
-            share += cotangents[i] * (double)introduced[i];
-            gained += cotangents[i] * (double)gain[i];
-        }
-        course->share[node] += share;
-        course->gain[node] += gained;
-        *part += share;
-        ulp_attribution_release(&item->kept);
-        const enum ulp_status kept =
-            ulp_causes_keep(course, node, item, cotangents, share, gained, error);
-        if (kept != ULP_OK)
-            return kept;
-    }
-    if (where->block != course->attributor->plan->main)
+    const struct ulp_tensor *value = where->block == course->attributor->plan->main
+                                         ? &course->lane->values[where->step->outputs[position]]
+                                         : NULL;
+    const float *values = value && value->element == ULP_ELEMENT_F32 ? value->data : NULL;
+    double shares[2];
+    if (!item || item->count != count) {
+        weigh(cotangents, NULL, values, count, shares, &course->condition[node]);
         return ULP_OK;
-    const struct ulp_tensor *value = &course->lane->values[where->step->outputs[position]];
-    const float *values = value->element == ULP_ELEMENT_F32 ? value->data : NULL;
-    for (size_t i = 0; values && i < count; i++) {
-        const double product = cotangents[i] * (double)values[i];
-        course->condition[node] += isfinite(product) ? product * product : 0;
     }
-    return ULP_OK;
+    const enum ulp_status status = ulp_attribution_fetch(course->attributor, &item->kept, error);
+    if (status != ULP_OK)
+        return status;
+    weigh(cotangents, item->kept.data, values, count, shares, &course->condition[node]);
+    course->share[node] += shares[0];
+    course->gain[node] += shares[1];
+    *part += shares[0];
+    ulp_attribution_release(&item->kept);
+    return ulp_causes_keep(course, node, item, cotangents, shares[0], shares[1], error);
 }
 
 /* <e, e> of a target; its own error of a single element. */

@@ -15,6 +15,15 @@ struct ulp_attributed_bytes {
     size_t bytes, packed_bytes;
     bool in_file;
     uint64_t at;
+    struct ulp_attributed_bytes *of; /* a view of those, which others share; NULL: its own */
+};
+
+/* Values that events of one mark (ulp_event.settled) have in common, kept once. */
+struct ulp_attributed_settled {
+    struct ulp_attributed_settled *next;
+    const void *mark;
+    int position;
+    struct ulp_attributed_bytes value, introduced; /* bytes 0: not yet */
 };
 
 /* What one output of a node introduced, the execution-th time it ran. */
@@ -45,7 +54,8 @@ struct ulp_attributed {
     struct ulp_attributed_bytes *kept;
     const float **differences;          /* by slot: P - R, while it is in memory */
     struct ulp_introduced **introduced; /* by node */
-    struct ulp_owed **owed;             /* by node */
+    struct ulp_attributed_settled *settled;
+    struct ulp_owed **owed; /* by node */
     bool owed_any;
     double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
     double *norms;      /* by slot, of these: the norm of R */
@@ -149,6 +159,8 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
                                       struct ulp_attributed_bytes *kept, struct ulp_error *error);
 void ulp_attribution_release(struct ulp_attributed_bytes *kept);
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
+/* Bytes that were settled, for another who has the same. */
+void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept);
 
 /* decide.c: decisions[node], and what derivatives miss elsewhere, from the sweep's remainders. */
 enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributor,

@@ -76,6 +76,13 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
         lane->differences[s] = NULL;
         lane->errors[s] = NULL;
     }
+    for (struct ulp_attributed_settled *item = lane->settled, *next; item; item = next) {
+        next = item->next;
+        ulp_attribution_forget(&item->value);
+        ulp_attribution_forget(&item->introduced);
+        ulp_free(item);
+    }
+    lane->settled = NULL;
     for (size_t n = 0; lane->introduced && lane->owed && n < plan->node_count; n++) {
         for (struct ulp_introduced *item = lane->introduced[n], *next; item; item = next) {
             next = item->next;
@@ -92,10 +99,9 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
 /* Where derivatives are taken, and (wanted) the error there. */
 static enum ulp_status keep_floats(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                    int slot, const struct ulp_tensor *own,
-                                   const struct ulp_tensor *reference, bool wanted,
+                                   const struct ulp_tensor *reference, bool wanted, float *middle,
                                    struct ulp_error *error)
 {
-    float *middle = lane->kept[slot].data;
     struct difference job = {.a = own,
                              .b = reference,
                              .middle = middle,
@@ -123,10 +129,10 @@ static enum ulp_status keep_floats(struct ulp_attributor *attributor, struct ulp
 static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                   int slot, const struct ulp_tensor *own,
                                   const struct ulp_tensor *reference, bool wanted,
-                                  struct ulp_error *error)
+                                  struct ulp_attributed_settled *settled, struct ulp_error *error)
 {
     struct ulp_tensor *value = &lane->values[slot];
-    struct ulp_attributed_bytes *kept = &lane->kept[slot];
+    struct ulp_attributed_bytes *kept = settled ? &settled->value : &lane->kept[slot];
     const bool integers = !ulp_element_is_float(reference->element),
                floats = !integers || attributor->amounts[slot];
     enum ulp_status status = ULP_OK;
@@ -137,16 +143,19 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
         *value = ulp_tensor_view(reference);
     value->data = NULL;
     const size_t bytes = floats ? 2 * sizeof(float) : value->element_bytes;
-    if (status == ULP_OK)
+    const bool known = settled && kept->bytes;
+    if (status == ULP_OK && !known)
         status = ulp_attribution_room(attributor, lane, value->count, bytes, &kept->data, error);
     if (status != ULP_OK || lane->reason)
         return status;
-    if (floats)
-        status = keep_floats(attributor, lane, slot, own, reference, wanted, error);
-    else if (value->count)
+    if (floats && !known)
+        status = keep_floats(attributor, lane, slot, own, reference, wanted, kept->data, error);
+    else if (value->count && !known)
         memcpy(kept->data, reference->data, value->count * value->element_bytes);
-    if (status == ULP_OK && !lane->reason && !wanted)
+    if (status == ULP_OK && !lane->reason && !wanted && !known)
         status = ulp_attribution_settle(attributor, lane, kept, value->count * bytes, error);
+    if (settled)
+        ulp_attribution_share(&lane->kept[slot], kept);
     ulp_attribution_show(lane, slot);
     return status;
 }
@@ -187,10 +196,12 @@ static enum ulp_status form_introduced(struct ulp_attributor *attributor,
 
 static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane, const struct ulp_event *event,
-                                       size_t l, size_t o, struct ulp_error *error)
+                                       size_t l, size_t o, struct ulp_attributed_settled *settled,
+                                       struct ulp_error *error)
 {
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
     const size_t count = value->entire->count;
+    const bool known = settled && settled->introduced.bytes;
     struct ulp_introduced *item;
     enum ulp_status status = ulp_attribution_room(attributor, lane, 1, sizeof *item, &item, error);
     if (status != ULP_OK || !item)
@@ -200,20 +211,48 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
                                     .count = count,
                                     .position = event->output_positions[o]};
     lane->introduced[event->index] = item;
-    status =
-        ulp_attribution_room(attributor, lane, count, 2 * sizeof(float), &item->kept.data, error);
-    if (status == ULP_OK && !lane->reason)
-        status = form_introduced(attributor, lane, &event->arithmetics[l], value->entire,
-                                 value->here, item->kept.data, error);
-    if (status == ULP_OK && !lane->reason)
+    struct ulp_attributed_bytes *kept = settled ? &settled->introduced : &item->kept;
+    if (!known)
         status =
-            ulp_attribution_settle(attributor, lane, &item->kept, count * 2 * sizeof(float), error);
+            ulp_attribution_room(attributor, lane, count, 2 * sizeof(float), &kept->data, error);
+    if (status == ULP_OK && !lane->reason && !known)
+        status = form_introduced(attributor, lane, &event->arithmetics[l], value->entire,
+                                 value->here, kept->data, error);
+    if (status == ULP_OK && !lane->reason && !known)
+        status = ulp_attribution_settle(attributor, lane, kept, count * 2 * sizeof(float), error);
+    if (settled)
+        ulp_attribution_share(&item->kept, kept);
     return status;
 }
 
 static bool same_integers(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
     return a->element == b->element && memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+}
+
+/* What is explained is kept for each node. */
+static enum ulp_status find_settled(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                    const struct ulp_event *event, size_t o, int slot,
+                                    struct ulp_attributed_settled **out, struct ulp_error *error)
+{
+    const int position = event->output_positions[o];
+    *out = NULL;
+    if (!event->settled || attributor->wanted[slot])
+        return ULP_OK;
+    for (*out = lane->settled; *out; *out = (*out)->next)
+        if ((*out)->mark == event->settled && (*out)->position == position)
+            return ULP_OK;
+    void *memory;
+    const enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof **out, attributor->budget,
+                                                     "values of an attribution", error);
+    if (status != ULP_OK)
+        return status;
+    *out = memory;
+    **out = (struct ulp_attributed_settled){.next = lane->settled,
+                                            .mark = event->settled,
+                                            .position = position};
+    lane->settled = *out;
+    return ULP_OK;
 }
 
 static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t l,
@@ -226,7 +265,12 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     struct ulp_attributed *lane = &attributor->lanes[l - 1];
     const int slot = node->step->outputs[event->output_positions[o]];
     const bool main = node->block == attributor->plan->main;
+    struct ulp_attributed_settled *settled = NULL;
     enum ulp_status status = ULP_OK;
+    if (main)
+        status = find_settled(attributor, lane, event, o, slot, &settled, error);
+    if (status != ULP_OK)
+        return status;
     if (!ulp_tensor_same_shape(value->entire, reference) ||
         !ulp_tensor_same_shape(value->entire, value->here)) {
         lane->reason = diverged;
@@ -235,10 +279,10 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     if (!ulp_element_is_float(reference->element) && !(main && attributor->amounts[slot]))
         lane->decided[event->index] |= !same_integers(value->entire, reference);
     else
-        status = keep_introduced(attributor, lane, event, l, o, error);
+        status = keep_introduced(attributor, lane, event, l, o, settled, error);
     if (status == ULP_OK && !lane->reason && main)
         status = keep_value(attributor, lane, slot, value->entire, reference,
-                            attributor->wanted[slot], error);
+                            attributor->wanted[slot], settled, error);
     return status;
 }
 
@@ -281,7 +325,7 @@ static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l
                                attributor->pool, error);
     }
     if (status == ULP_OK)
-        status = keep_value(attributor, lane, slot, &own, given, true, error);
+        status = keep_value(attributor, lane, slot, &own, given, true, NULL, error);
     ulp_tensor_free(&own);
     return status;
 }

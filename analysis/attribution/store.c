@@ -177,9 +177,14 @@ static enum ulp_status read_stored(const struct ulp_attributor *attributor,
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
                                       struct ulp_attributed_bytes *kept, struct ulp_error *error)
 {
+    enum ulp_status status = ULP_OK;
+    if (kept->of) {
+        status = ulp_attribution_fetch(attributor, kept->of, error);
+        kept->data = kept->of->data;
+        return status;
+    }
     if ((!kept->in_file && !kept->packed_bytes) || kept->data)
         return ULP_OK;
-    enum ulp_status status = ULP_OK;
     if (kept->in_file)
         status = kept->packed_bytes
                      ? read_stored(attributor, kept, kept->packed_bytes, &kept->packed, error)
@@ -193,6 +198,11 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
 
 void ulp_attribution_release(struct ulp_attributed_bytes *kept)
 {
+    if (kept->of) {
+        ulp_attribution_release(kept->of);
+        kept->data = kept->of->data;
+        return;
+    }
     if (kept->in_file || kept->packed_bytes) {
         ulp_free(kept->data);
         kept->data = NULL;
@@ -205,7 +215,14 @@ void ulp_attribution_release(struct ulp_attributed_bytes *kept)
 
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept)
 {
-    ulp_free(kept->data);
-    ulp_free(kept->packed);
+    if (!kept->of) {
+        ulp_free(kept->data);
+        ulp_free(kept->packed);
+    }
     *kept = (struct ulp_attributed_bytes){0};
+}
+
+void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept)
+{
+    *out = (struct ulp_attributed_bytes){.data = kept->data, .of = kept};
 }

@@ -7,6 +7,7 @@
 #include "analysis/audit/divergence/divergence.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/place.h"
+#include "analysis/audit/settled.h"
 #include "analysis/audit/divergence/qdq.h"
 #include "analysis/audit/views.h"
 #include "analysis/audit/zero.h"
@@ -190,18 +191,23 @@ static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct 
     const size_t lane_count = auditor->audit.lane_count;
     const struct ulp_tensor *own = event->values[o].entire, *truth = find_truth(auditor, event, o);
     struct ulp_exponents counts = {0};
-    ulp_range_count(truth ? truth : own, &event->arithmetics[0].storage, auditor->pool,
-                    &out->ranges[o], &counts);
-    enum ulp_status status = ulp_place_count(&auditor->audit, event, o, &counts, error);
+    enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
         struct looked *looked = &out->looked[l * event->output_count + o];
         status = look_at(event, l, o, truth, looked, error);
         out->viewed[l] =
             (struct ulp_viewed){looked->value, &looked->round.format, looked->round.views};
     }
-    return status == ULP_OK ? ulp_views_measure(out->viewed, lane_count, own, truth ? truth : own,
-                                                auditor->pool, error)
-                            : status;
+    struct ulp_settled settled = {out->viewed, lane_count, &out->ranges[o], &counts};
+    if (status == ULP_OK && !(truth == own && ulp_settled_recall(auditor, event, o, &settled))) {
+        ulp_range_count(truth ? truth : own, &event->arithmetics[0].storage, auditor->pool,
+                        &out->ranges[o], &counts);
+        status = ulp_views_measure(out->viewed, lane_count, own, truth ? truth : own, auditor->pool,
+                                   error);
+        if (status == ULP_OK && truth == own)
+            ulp_settled_note(auditor, event, o, &settled);
+    }
+    return status == ULP_OK ? ulp_place_count(&auditor->audit, event, o, &counts, error) : status;
 }
 
 /* What the node's inputs say about an output's views. */

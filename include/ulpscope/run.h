@@ -300,6 +300,10 @@ struct ulp_event {
     double seconds;
     const struct ulp_lane_seconds *lane_seconds; /* by lane; zeros where it was not computed */
     double progress; /* estimated share of the run's work done, 0 to 1 */
+    /* The node's values follow from constants alone. Events with the same mark, of this run and of
+     * others of the plan in the same arithmetics, show the same values in every lane; NULL: they
+     * may differ. */
+    const void *settled;
 };
 
 /* Callbacks of a run; each may be NULL. They are called on the thread that called ulp_plan_run.

@@ -26,10 +26,18 @@ struct counted {
     struct counted *before;
 };
 
+struct note {
+    const void *mark;
+    size_t part;
+    void *note;
+    struct note *before;
+};
+
 struct ulp_kept {
     _Atomic size_t runs;
-    pthread_mutex_t preparing, mutex; /* the second guards the entries and what is counted */
+    pthread_mutex_t preparing, mutex; /* the second guards all that follows */
     struct counted *counted;          /* the last first */
+    struct note *notes;               /* the last first */
     struct ulp_budget constants, factors;
     size_t bytes_max; /* of either */
     struct entry *entries;
@@ -93,7 +101,9 @@ void ulp_kept_forget(struct ulp_kept *kept)
     pthread_mutex_lock(&kept->mutex);
     struct ulp_packed *packed = kept->packed;
     struct entry *entries = kept->entries;
+    struct note *notes = kept->notes;
     const size_t count = kept->count;
+    kept->notes = NULL;
     kept->packed = NULL;
     kept->entries = NULL;
     kept->count = 0;
@@ -103,6 +113,11 @@ void ulp_kept_forget(struct ulp_kept *kept)
     for (size_t i = 0; i < count; i++)
         ulp_tensor_free(&entries[i].tensor);
     free(entries);
+    for (struct note *before; notes; notes = before) {
+        before = notes->before;
+        free(notes->note);
+        free(notes);
+    }
 }
 
 void ulp_kept_free(struct ulp_kept *kept)
@@ -256,4 +271,35 @@ void ulp_kept_leave_lowered(struct ulp_kept *kept, const struct ulp_tensor *cons
                           in->constants,  in->rounding,    *lowered,       kept->counted};
     kept->counted = c;
     pthread_mutex_unlock(&kept->mutex);
+}
+
+/* Under the mutex. */
+static const void *find_note(const struct ulp_kept *kept, const void *mark, size_t part)
+{
+    const struct note *n = kept->notes;
+    while (n && (n->mark != mark || n->part != part))
+        n = n->before;
+    return n ? n->note : NULL;
+}
+
+const void *ulp_kept_find_note(struct ulp_kept *kept, const void *mark, size_t part)
+{
+    pthread_mutex_lock(&kept->mutex);
+    const void *note = find_note(kept, mark, part);
+    pthread_mutex_unlock(&kept->mutex);
+    return note;
+}
+
+void ulp_kept_leave_note(struct ulp_kept *kept, const void *mark, size_t part, void *note)
+{
+    struct note *n = malloc(sizeof *n);
+    pthread_mutex_lock(&kept->mutex);
+    if (n && !find_note(kept, mark, part)) {
+        *n = (struct note){mark, part, note, kept->notes};
+        kept->notes = n;
+        n = note = NULL;
+    }
+    pthread_mutex_unlock(&kept->mutex);
+    free(note);
+    free(n);
 }

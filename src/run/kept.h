@@ -47,4 +47,10 @@ bool ulp_kept_find_lowered(struct ulp_kept *kept, const struct ulp_tensor *const
 void ulp_kept_leave_lowered(struct ulp_kept *kept, const struct ulp_tensor *constant,
                             const struct ulp_arithmetic *in, const struct ulp_lowered *lowered);
 
+/* What an observer noted of events with that mark (ulp_event.settled), for later ones; `part` is
+ * the observer's to choose. Valid until the lanes' arithmetics change; NULL: nothing. */
+const void *ulp_kept_find_note(struct ulp_kept *kept, const void *mark, size_t part);
+/* The note, of malloc, becomes kept's, which frees it where there is one already. */
+void ulp_kept_leave_note(struct ulp_kept *kept, const void *mark, size_t part, void *note);
+
 #endif

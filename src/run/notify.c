@@ -53,6 +53,18 @@ static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struc
     return value;
 }
 
+/* A constant under other names has one mark. */
+static const void *find_mark(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                             const struct ulp_step *step)
+{
+    if (!step->settled || frame->outer || walk->options->given || walk->options->isolated)
+        return NULL;
+    for (size_t l = 0; l < walk->plan->lane_count; l++)
+        if (!ulp_views_constant(&frame->lanes[l], step))
+            return step;
+    return frame->block->slots[step->inputs[0]].constant;
+}
+
 enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
                            const struct ulp_step *step, const struct ulp_evaluation *evaluations,
                            const struct ulp_event_inputs *inputs, double seconds,
@@ -101,6 +113,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .seconds = seconds,
         .lane_seconds = lane_seconds,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
+        .settled = find_mark(walk, frame, step),
     };
     enum ulp_status status = ULP_OK;
     struct ulp_environment *paused = ulp_environment_pause();

@@ -202,10 +202,42 @@ struct side {
     const struct ulp_trace_part *part;
     const struct ulp_factor *own, *other;
     size_t lines, others;
+    bool beside;                /* the lines are */
     int64_t *line, *other_line; /* of the sums' numbers */
     int64_t *rows, *columns, *batches;
     double *owed;
 };
+
+/* Lines that lie side by side, as the columns of a matrix, no number in two places. */
+static bool are_beside(const struct side *side, size_t k)
+{
+    const struct ulp_factor *own = side->own;
+    bool beside = !side->part->numbers;
+    for (size_t i = 1; i < side->lines && beside; i++)
+        beside = own->line_offset[i] == own->line_offset[i - 1] + 1;
+    for (size_t i = 1; i < k && beside; i++)
+        beside = own->k_offset[i] >= own->k_offset[i - 1] + (int64_t)side->lines;
+    return beside;
+}
+
+/* A line as a whole; of lines side by side some elements of each at once, for the next element of a
+ * line is far away, but that of the next line is near. */
+#define AT_ONCE ((size_t)8)
+
+static void owe_lines(struct ulp_trace *trace, const struct side *side, size_t k, size_t batch,
+                      size_t first, size_t lines, const double *owed)
+{
+    const struct ulp_factor *own = side->own;
+    const int64_t start = own->batch_offset ? own->batch_offset[batch] : 0;
+    const size_t step = side->beside ? AT_ONCE : k;
+    for (size_t begin = 0; begin < k; begin += step)
+        for (size_t i = 0; i < lines; i++) {
+            const int64_t at = start + own->line_offset[first + i];
+            for (size_t e = begin; e < ulp_size_min(begin + step, k); e++)
+                if (!own->padding || !own->padding[at + own->k_offset[e]])
+                    ulp_trace_owe(trace, side->part, at + own->k_offset[e], owed[i * k + e]);
+        }
+}
 
 static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
                                      const struct side *side, size_t batch, size_t batches,
@@ -238,16 +270,8 @@ static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_t
         .store = true,
     };
     const enum ulp_status status = ulp_contract(&trace->arithmetic, &adjoint, trace->pool, error);
-    const struct ulp_factor *own = side->own;
     for (size_t g = 0; g < batches && status == ULP_OK; g++)
-        for (size_t i = 0; i < lines; i++) {
-            const int64_t at = (own->batch_offset ? own->batch_offset[batch + g] : 0) +
-                               own->line_offset[first + i];
-            const double *owed = side->owed + (g * lines + i) * p->k;
-            for (size_t k = 0; k < p->k; k++)
-                if (!own->padding || !own->padding[at + own->k_offset[k]])
-                    ulp_trace_owe(trace, side->part, at + own->k_offset[k], owed[k]);
-        }
+        owe_lines(trace, side, p->k, batch + g, first, lines, side->owed + g * lines * p->k);
     return status;
 }
 
@@ -293,6 +317,7 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct ulp_
     enum ulp_status status = ulp_allocate(&memory, batches * lines * p->k, sizeof *side.owed,
                                           trace->budget, "cotangents of a contraction", error);
     side.owed = memory;
+    side.beside = are_beside(&side, p->k);
     for (size_t g = 0; g < p->batch_count && status == ULP_OK; g += batches)
         for (size_t i = 0; i < side.lines && status == ULP_OK; i += lines)
             status = reverse_lines(trace, gate, &side, g, ulp_size_min(batches, p->batch_count - g),

@@ -9,6 +9,7 @@
 #include "ops/trace/trace.h"
 #include "run/lane.h"
 #include "run/pass/amounts.h"
+#include "run/pass/settled_order.h"
 
 /* Outputs of a node inside a body whose cotangents are reported. */
 #define POSITIONS 8
@@ -255,7 +256,7 @@ static void drop_infinite(const struct ulp_reverse *sweep, const struct ulp_step
 
 static enum ulp_status refine(struct course *course, const struct ulp_step *step,
                               struct ulp_arena *arena, double wanted, struct handed *handed,
-                              struct ulp_error *error)
+                              double *explained, struct ulp_error *error)
 {
     const struct ulp_reverse *sweep = course->sweep;
     struct handed mean = {.owed = ulp_arena_take(arena, step->input_count + 1, sizeof *mean.owed)};
@@ -267,8 +268,9 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
             reverse_at(course, step, (p + 0.5) / POINTS - 0.5, 1.0 / POINTS, &mean, NULL, error);
     if (status == ULP_OK)
         drop_infinite(sweep, step, &mean);
-    if (status == ULP_OK && fabs(wanted - measure_handed(sweep, step, &mean)) <
-                                fabs(wanted - measure_handed(sweep, step, handed))) {
+    const double by_mean = status == ULP_OK ? measure_handed(sweep, step, &mean) : 0;
+    if (status == ULP_OK && fabs(wanted - by_mean) < fabs(wanted - *explained)) {
+        *explained = by_mean;
         const struct handed before = *handed;
         handed->owed = mean.owed;
         mean.owed = before.owed;
@@ -333,7 +335,7 @@ static enum ulp_status cross_steps(const struct ulp_reverse *sweep, const struct
 }
 
 static enum ulp_status hand_on(const struct ulp_reverse *sweep, const struct ulp_step *step,
-                               const struct handed *handed, struct ulp_error *error)
+                               struct handed *handed, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
@@ -341,11 +343,16 @@ static enum ulp_status hand_on(const struct ulp_reverse *sweep, const struct ulp
         const size_t count = handed->owed[i] ? sweep->values[step->inputs[i]].count : 0;
         if (!handed->owed[i])
             continue;
-        status = ulp_reverse_cotangents(sweep, step->inputs[i], count, &owed, error);
-        for (size_t e = 0; status == ULP_OK && e < count; e++) {
-            owed[e] += handed->owed[i][e];
-            sweep->passed[step->number] |= handed->owed[i][e] != 0;
+        for (size_t e = 0; e < count && !sweep->passed[step->number]; e++)
+            sweep->passed[step->number] = handed->owed[i][e] != 0;
+        if (!sweep->cotangents[step->inputs[i]]) {
+            sweep->cotangents[step->inputs[i]] = handed->owed[i];
+            handed->owed[i] = NULL;
+            continue;
         }
+        status = ulp_reverse_cotangents(sweep, step->inputs[i], count, &owed, error);
+        for (size_t e = 0; status == ULP_OK && e < count; e++)
+            owed[e] += handed->owed[i][e];
     }
     return status;
 }
@@ -380,7 +387,7 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
                                 ulp_arena_take(arena, step->input_count + 1, sizeof *handed.owed)};
     const bool cast = ulp_casts_amounts(sweep->plan->main, step) &&
                       ulp_element_is_float(sweep->values[step->inputs[0]].element);
-    double entire = 0, wanted = 0;
+    double entire = 0, wanted = 0, explained = 0;
     for (size_t o = 0; sweep->errors && o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             entire += multiply(sweep->cotangents[step->outputs[o]], sweep->errors[step->outputs[o]],
@@ -394,14 +401,15 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
         status = cross_steps(sweep, step, &handed, error);
     if (status == ULP_OK && sweep->errors) {
         wanted = entire - introduced;
+        explained = measure_handed(sweep, step, &handed);
         if (handed.derived && !step->bound.blocks && !ulp_is_quantizer(step->bound.op) &&
-            fabs(wanted - measure_handed(sweep, step, &handed)) > CURVED)
-            status = refine(course, step, arena, wanted, &handed, error);
+            fabs(wanted - explained) > CURVED)
+            status = refine(course, step, arena, wanted, &handed, &explained, error);
     }
     for (size_t i = 0; status == ULP_OK && i < step->input_count; i++)
         sweep->stopped[step->number] |= !handed.derived && handed.owed[i];
     if (status == ULP_OK && sweep->errors)
-        sweep->remainders[step->number] = wanted - measure_handed(sweep, step, &handed);
+        sweep->remainders[step->number] = wanted - explained;
     if (status == ULP_OK)
         status = hand_on(sweep, step, &handed, error);
     free_handed(step, &handed);
@@ -417,10 +425,33 @@ static bool has_variable(const struct ulp_reverse *sweep, const struct ulp_step 
     return false;
 }
 
+static enum ulp_status visit_step(struct course *course, const struct ulp_step *step,
+                                  struct ulp_error *error)
+{
+    const struct ulp_reverse *sweep = course->sweep;
+    enum ulp_status status = ULP_OK;
+    if (!step->folded && is_owed(sweep, step)) {
+        double introduced = 0;
+        status = sweep->open(sweep->context, step, error);
+        if (status == ULP_OK)
+            status = notify_outputs(sweep, step, &introduced, error);
+        if (status == ULP_OK && has_variable(sweep, step))
+            status = reverse_step(course, step, introduced, error);
+        sweep->close(sweep->context, step);
+    }
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0) {
+            ulp_free(sweep->cotangents[step->outputs[o]]);
+            sweep->cotangents[step->outputs[o]] = NULL;
+        }
+    return status;
+}
+
 enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweep, struct ulp_error *error)
 {
     const struct ulp_block *block = sweep->plan->main;
     struct course course = {.sweep = sweep, .mix = {.count = 1, .items = &course.arithmetic}};
+    struct ulp_settled_order settled = {0};
     enum ulp_status status = ulp_arithmetic_find("fp64", &course.arithmetic, error);
     if (status == ULP_OK)
         status = ulp_trace_create(&course.trace, sweep->budget, sweep->pool, error);
@@ -430,23 +461,16 @@ enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweep, struct ulp_erro
     course.lane.trace = course.trace;
     if (status == ULP_OK)
         ulp_trace_pass_steps(course.trace);
+    if (status == ULP_OK)
+        status = ulp_settled_order(block, sweep->budget, &settled, error);
     for (size_t s = block->step_count; s-- > 0 && status == ULP_OK;) {
-        const struct ulp_step *step = &block->steps[s];
-        if (!step->folded && is_owed(sweep, step)) {
-            double introduced = 0;
-            status = sweep->open(sweep->context, step, error);
-            if (status == ULP_OK)
-                status = notify_outputs(sweep, step, &introduced, error);
-            if (status == ULP_OK && has_variable(sweep, step))
-                status = reverse_step(&course, step, introduced, error);
-            sweep->close(sweep->context, step);
-        }
-        for (size_t o = 0; o < step->output_count; o++)
-            if (step->outputs[o] >= 0) {
-                ulp_free(sweep->cotangents[step->outputs[o]]);
-                sweep->cotangents[step->outputs[o]] = NULL;
-            }
+        if (!block->steps[s].settled)
+            status = visit_step(&course, &block->steps[s], error);
+        for (size_t p = settled.first[s]; p < block->step_count && status == ULP_OK;
+             p = settled.next[p])
+            status = visit_step(&course, &block->steps[p], error);
     }
+    ulp_settled_order_free(&settled);
     if (course.lane.values)
         ulp_lane_free(&course.lane);
     ulp_trace_free(course.trace);

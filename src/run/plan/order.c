@@ -136,6 +136,19 @@ static enum ulp_status find_aliases(struct ulp_plan *plan, struct ulp_block *blo
     return ULP_OK;
 }
 
+static void find_settled(struct ulp_block *block)
+{
+    for (size_t s = 0; s < block->step_count; s++) {
+        struct ulp_step *step = &block->steps[s];
+        step->settled = !step->folded && !step->bound.blocks;
+        for (size_t i = 0; i < step->input_count && step->settled; i++) {
+            const struct ulp_step *from = ulp_block_producer(block, step->inputs[i]);
+            step->settled = step->inputs[i] < 0 || block->slots[step->inputs[i]].constant ||
+                            (from && from->settled);
+        }
+    }
+}
+
 static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block,
                                      struct ulp_error *error)
 {
@@ -253,6 +266,7 @@ enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
         status = find_aliases(plan, block, error);
     if (status != ULP_OK)
         return status;
+    find_settled(block);
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         step->cost = step->folded ? 0 : estimate_node(block, step) + estimate_bodies(block, step);

@@ -66,6 +66,7 @@ struct ulp_step {
     /* its result is its input 0, a constant, under another name or shape, for readers that take
      * either: a view of it in lanes whose nodes have one arithmetic */
     bool alias;
+    bool settled;   /* its results follow from constants alone: the same in every run of a lane */
     bool quantizes; /* its integer outputs are amounts, by its operator or by their use */
     /* a value, not work: Constant, or ConstantOfShape of a known shape */
     bool constant;

@@ -3,6 +3,7 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/text_model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,57 @@ START_TEST(figures_are_those_of_copies)
             const struct ulp_audit_node *one = audit_node(&audits[0], l, nodes[n]);
             audit_expect_same(one, audit_node(&audits[1], l, nodes[n]));
         }
+    ulp_audit_free(&audits[0]);
+    ulp_audit_free(&audits[1]);
+}
+END_TEST
+
+#define WEIGHT "{0.31, -1.7, 0.013, 2.9, -0.77, 1e-6, 0.5, -0.2...}"
+#define NAMES(SECOND)                                                                     \
+    "(float[3,8] x) => (float[3,8] y) <float[8,8] w = " WEIGHT ", float[8,8] u = " WEIGHT \
+    ", float[8,8] other = {-0.9, 0.7, 0.11, 3e-5, -0.33, 1.3...}> { "                     \
+    "[one] a = Identity(w) [two] b = Identity(" SECOND ") [three] c = Identity(other) "   \
+    "[m1] p = MatMul(x, a) [t1] q = Tanh(p) [m2] r = MatMul(q, b) [t2] s = Tanh(r) "      \
+    "[m3] v = MatMul(s, c) [m4] z = MatMul(v, b) [end] y = Tanh(z) }"
+
+/* What names of one weight have in common is measured and kept once, in all samples; names of
+ * weights with equal numbers have it each for itself. */
+START_TEST(shares_are_those_of_copies)
+{
+    static const char *const graphs[] = {NAMES("w"), NAMES("u")};
+    static const char *const lanes[] = {"mpfr:128", "fp16", "bf16"};
+    struct ulp_arithmetic arithmetics[3];
+    struct ulp_audit audits[2];
+    struct ulp_error error;
+    for (int l = 0; l < 3; l++)
+        arithmetics[l] = test_arithmetic(lanes[l]);
+    for (int g = 0; g < 2; g++) {
+        struct ulp_model *model = onnx_text_load(17, graphs[g]);
+        struct ulp_tensor_set inputs[] = {text_inputs(model, 3, -1, true),
+                                          text_inputs(model, 4, -1, true)};
+        const struct ulp_sample items[] = {{"0", &inputs[0], 0}, {"1", &inputs[1], 0}};
+        const struct ulp_samples samples = {.count = 2, .items = items};
+        const struct ulp_audit_options options = {.shares = true, .thread_count = 1};
+        ck_ulp_ok(ulp_audit_run(model, arithmetics, 3, &samples, &options, &audits[g], &error),
+                  error);
+        ulp_tensor_set_free(&inputs[0]);
+        ulp_tensor_set_free(&inputs[1]);
+        ulp_model_free(model);
+    }
+    for (size_t l = 0; l < 2; l++) {
+        /* as in check_attribution: what is left is of third order */
+        ck_assert(fabs(audits[0].lanes[l].attribution.sum - 1) <= 0.02);
+        for (size_t n = 0; n < audits[0].lanes[l].node_count; n++) {
+            const struct ulp_audit_node *one = &audits[0].lanes[l].nodes[n],
+                                        *own = &audits[1].lanes[l].nodes[n];
+            audit_expect_same(one, own);
+            ck_assert_double_eq(one->share, own->share);
+            ck_assert_double_eq(one->gain, own->gain);
+            ck_assert_double_eq(one->condition, own->condition);
+            ck_assert(one->share != 0 && audits[0].lanes[l].attribution.given);
+            ck_assert_mem_eq(one->causes, own->causes, sizeof one->causes);
+        }
+    }
     ulp_audit_free(&audits[0]);
     ulp_audit_free(&audits[1]);
 }
@@ -93,6 +145,7 @@ int main(void)
     Suite *suite = suite_create("alias");
     TCase *tests = tcase_create("alias");
     tcase_add_test(tests, figures_are_those_of_copies);
+    tcase_add_test(tests, shares_are_those_of_copies);
     tcase_add_test(tests, names_cost_nothing);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
