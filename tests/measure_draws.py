@@ -203,4 +203,5 @@ def main():
         print(f"{what}: {holding} of {len(rows)} plans hold; median of the multiply-adds kept {100 * macs:.2f} %; {sum(row['seconds'] for row in rows):.0f} s", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

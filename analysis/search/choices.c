@@ -4,6 +4,7 @@
 
 #include "analysis/search/searcher.h"
 #include "base/error.h"
+#include "number/format/scaling.h"
 
 /* ---- formats ---- */
 
@@ -40,7 +41,55 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
     snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.name);
     out->mantissa = storage->precision - 1;
     out->exponent = storage->storage_bits - storage->precision;
+    out->bits = 1 + out->exponent + out->mantissa;
     return ULP_OK;
+}
+
+/* ---- formats with scales ---- */
+
+/* What values are stored in, and all else computed: the one format of the list that has no scales.
+ */
+static enum ulp_status find_plain(const struct ulp_search_options *options, const char **out,
+                                  bool *scaled, struct ulp_error *error)
+{
+    struct ulp_scaling scaling;
+    size_t plain = 0;
+    *out = "bf16";
+    *scaled = false;
+    for (size_t f = 0; f < options->format_count; f++)
+        if (ulp_scaling_find(options->formats[f], &scaling))
+            *scaled = true;
+        else if (plain++ == 0)
+            *out = options->formats[f];
+    if (!*scaled || (plain < 2 && (strcmp(*out, "bf16") == 0 || strcmp(*out, "fp16") == 0 ||
+                                   strcmp(*out, "fp32") == 0)))
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "formats with scales are those of products' factors, and all else is computed "
+                    "in one other: give bf16, fp16 or fp32 beside them, here %s",
+                    plain < 2 ? *out : "there are several");
+}
+
+/* Factors are scaled back to storage and multiplied there, by that format's unit, as a graph says
+ * it and runs need least time for. */
+static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *name,
+                                  const char *plain, struct ulp_error *error)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s,factor=%s,unit=%s",
+             strcmp(plain, "fp32") == 0   ? "fp32"
+             : strcmp(plain, "fp16") == 0 ? "fp16@h200"
+                                          : "bf16@h200",
+             name, strcmp(plain, "fp32") == 0 ? "none" : "mma");
+    enum ulp_status status = set_choice(out, text, NULL, false, error);
+    const struct ulp_scaling *scaling = &out->arithmetic.scaling[0];
+    if (status == ULP_OK && !ulp_scaling_is_fake(&out->arithmetic))
+        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors are not scaled back", text);
+    snprintf(out->name, sizeof out->name, "%s", name);
+    out->mantissa = scaling->element.precision - 1;
+    out->exponent = scaling->element.storage_bits - scaling->element.precision;
+    out->bits = ulp_search_scaled_bits(scaling, SIZE_MAX);
+    return status;
 }
 
 /* What a plan is for: found node by node, as a change of one node moves the borders of kernels, and
@@ -78,12 +127,22 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
     const struct ulp_search_options *options = search->options;
     enum ulp_status status = ULP_OK;
     size_t widest = 0;
-    search->choices = ulp_arena_take(memory, options->format_count, sizeof *search->choices);
+    struct ulp_scaling scaling;
+    const char *plain = NULL;
+    search->choices = ulp_arena_take(memory, options->format_count + 1, sizeof *search->choices);
     if (!search->choices)
         return ulp_out_of_memory(error);
+    if (!options->by_node)
+        status = find_plain(options, &plain, &search->scaled, error);
+    if (search->scaled && status == ULP_OK)
+        status = set_choice(&search->choices[search->choice_count++], plain, NULL, false, error);
     for (size_t f = 0; f < options->format_count && status == ULP_OK; f++) {
+        if (search->scaled && strcmp(options->formats[f], plain) == 0)
+            continue;
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
-        status = set_choice(choice, options->formats[f], NULL, options->by_node, error);
+        status = search->scaled && ulp_scaling_find(options->formats[f], &scaling)
+                     ? set_scaled(choice, options->formats[f], plain, error)
+                     : set_choice(choice, options->formats[f], NULL, options->by_node, error);
         for (size_t i = 0; i + 1 < search->choice_count && status == ULP_OK; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
                 return ulp_fail(error, ULP_ERROR_USAGE, "format %s is there twice",
@@ -94,7 +153,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
             (now->precision == best->precision && now->max_finite > best->max_finite))
             widest = f;
     }
-    if (status != ULP_OK || options->by_node)
+    if (status != ULP_OK || options->by_node || search->scaled)
         return status;
     const struct ulp_search_choice first = search->choices[0];
     search->choices[0] = search->choices[widest];
@@ -145,17 +204,18 @@ enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena 
         ulp_search_set_narrow(search, 0);
     }
     for (size_t c = 1; c < search->choice_count && !options->by_node; c++)
-        if (search->choices[c].arithmetic.storage.storage_bits <
-            search->choices[search->narrow].arithmetic.storage.storage_bits)
+        if (search->choices[c].bits < search->choices[search->narrow].bits)
             search->narrow = c;
     return status;
 }
 
 /* ---- nodes that were asked for ---- */
 
-static bool computes(const struct ulp_plan_node *node)
+static bool may_be_layer(const struct ulp_searcher *search, const struct ulp_plan_node *node)
 {
-    return !node->step->folded && !node->step->constant;
+    size_t k, run;
+    return !node->step->folded && !node->step->constant &&
+           (!search->scaled || ulp_search_is_product(search, node, &k, &run));
 }
 
 enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *error)
@@ -181,10 +241,10 @@ enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *er
         memset(chosen, 0, nodes * sizeof *chosen);
         status = ulp_pattern_choose(plan, pattern, chosen, memory, error);
         for (size_t n = 0; n < nodes && status == ULP_OK; n++)
-            if (chosen[n] && computes(&plan->nodes[n]))
+            if (chosen[n] && may_be_layer(search, &plan->nodes[n]))
                 search->fixed[n] = never ? (ptrdiff_t)search->narrow : 0;
     }
     for (size_t n = 0; n < nodes; n++)
-        search->nodes.free[n] = computes(&plan->nodes[n]) && search->fixed[n] < 0;
+        search->nodes.free[n] = may_be_layer(search, &plan->nodes[n]) && search->fixed[n] < 0;
     return status;
 }

@@ -51,7 +51,7 @@ static enum ulp_status make_start(const struct ulp_searcher *search, struct star
 
 /* Where errors are too large to be added, no model is right, and other ones lead elsewhere: the
  * first learns from the best found, the next change every power by a random factor. */
-static void set_model(struct ulp_searcher *search, const struct start *start, size_t number)
+void ulp_search_set_model(struct ulp_searcher *search, const double *powers, size_t number)
 {
     const double widest = 3; /* as log2 */
     if (number == 1) {
@@ -60,7 +60,7 @@ static void set_model(struct ulp_searcher *search, const struct start *start, si
     }
     for (size_t l = 0; l < search->layer_count && number > 0; l++)
         search->layers[l].power =
-            start->powers[l] * ulp_math_exp2(widest * (2 * ulp_random_uniform(number, l) - 1));
+            powers[l] * ulp_math_exp2(widest * (2 * ulp_random_uniform(number, l) - 1));
 }
 
 /* Layers that no model describes, say where a rounding decides, spoil all that it proposes: from
@@ -90,7 +90,7 @@ static enum ulp_status run_starts(struct ulp_searcher *search, struct ulp_error 
     for (size_t number = 0;
          number < STARTS_MAX && status == ULP_OK && (number == 0 || may_go_on(search, STARTS_WORK));
          number++) {
-        set_model(search, &start, number);
+        ulp_search_set_model(search, start.powers, number);
         start.found.given = false;
         status = ulp_search_approach(search, APPROACHES, start.work, &start.found, error);
         if (status == ULP_OK)

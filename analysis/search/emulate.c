@@ -55,8 +55,9 @@ enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
     return status == ULP_OK ? ulp_emulation_keep(&search->emulation, &keeps, error) : status;
 }
 
-static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of, double ratio,
-                                struct ulp_error *error)
+/* emulated: the ratio without what the model expects. */
+static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of, double emulated,
+                                double ratio, struct ulp_error *error)
 {
     const double cost = ulp_search_cost(search, of);
     if (search->seen_count == search->seen_room) {
@@ -73,9 +74,12 @@ static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of,
         (struct ulp_search_seen){cost, ulp_search_mean_bits(search, of),
                                  ulp_search_mean_mantissa(search, of),
                                  ratio * search->emulation.margin};
-    if (!(ratio <= 1) ||
-        (search->given &&
-         (cost > search->best_cost || (cost == search->best_cost && ratio >= search->best_ratio))))
+    const bool within = search->limit < INFINITY, cheaper = cost < search->best_cost,
+               nearer = ratio < search->best_ratio;
+    if (within ? !(cost <= search->limit && emulated <= search->most) : !(ratio <= 1))
+        return ULP_OK;
+    if (search->given && !(within ? nearer || (cheaper && ratio == search->best_ratio)
+                                  : cheaper || (nearer && cost == search->best_cost)))
         return ULP_OK;
     memcpy(search->best, of, search->layer_count * sizeof *of);
     search->best_cost = cost;
@@ -111,8 +115,9 @@ enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of
     const enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, of), judgements,
                                 ratio, error);
-    *ratio = find_ratio(search, of, *ratio);
-    return status == ULP_OK ? remember(search, of, *ratio, error) : status;
+    const double emulated = *ratio;
+    *ratio = find_ratio(search, of, emulated);
+    return status == ULP_OK ? remember(search, of, emulated, *ratio, error) : status;
 }
 
 enum ulp_status ulp_search_emulate(struct ulp_searcher *search, const ulp_pick *of, double *ratio,
@@ -135,7 +140,7 @@ enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, 
     }
     const enum ulp_status status =
         ulp_emulation_try(&search->emulation, ulp_search_as_run(search, of), ratio, &all, error);
-    return status == ULP_OK && all ? remember(search, of, *ratio, error) : status;
+    return status == ULP_OK && all ? remember(search, of, *ratio, *ratio, error) : status;
 }
 
 enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *of, double *ratio,

@@ -153,7 +153,7 @@ enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_sear
 
 /* ---- points ---- */
 
-static int by_cost(const void *a, const void *b)
+static int by_paid(const void *a, const void *b)
 {
     const struct ulp_search_seen *x = a, *y = b;
     if (x->cost != y->cost)
@@ -165,7 +165,7 @@ static int by_cost(const void *a, const void *b)
 static void add_undominated(const struct ulp_searcher *search, struct ulp_search *out)
 {
     double least = INFINITY;
-    qsort(search->seen, search->seen_count, sizeof *search->seen, by_cost);
+    qsort(search->seen, search->seen_count, sizeof *search->seen, by_paid);
     for (size_t i = 0; i < search->seen_count; i++) {
         const struct ulp_search_seen *seen = &search->seen[i];
         if (!(seen->ratio < least) && out->point_count)
@@ -185,13 +185,14 @@ enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search
 {
     if (!search->options->frontier || !search->layer_count)
         return ULP_OK;
+    const bool by_cost = search->options->by_node || search->limit < INFINITY;
     out->frontier =
         ulp_arena_take(out->memory, search->seen_count + LAST - FIRST + 1, sizeof *out->frontier);
     if (!out->frontier)
         return ulp_out_of_memory(error);
-    if (search->options->by_node)
+    if (by_cost)
         add_undominated(search, out);
-    for (int i = LAST; i >= FIRST && !search->options->by_node; i--)
+    for (int i = LAST; i >= FIRST && !by_cost; i--)
         add_point(search, out, ulp_math_exp2(i));
     return ULP_OK;
 }

@@ -71,9 +71,10 @@ const char *ulp_search_cost_name(size_t cost)
 }
 
 /* COST_COUNT: a file. */
-static enum cost find_cost(const struct ulp_search_options *options)
+static enum cost find_cost(const struct ulp_searcher *search)
 {
-    size_t cost = options->by_node ? COST_NODES : COST_BITS;
+    const struct ulp_search_options *options = search->options;
+    size_t cost = options->by_node ? COST_NODES : search->scaled ? COST_WEIGHTS : COST_BITS;
     for (size_t c = 0; options->cost && c < COST_COUNT; c++)
         if (strcmp(options->cost, cost_names[c]) == 0)
             return (enum cost)c;
@@ -127,8 +128,8 @@ static void add_node(struct ulp_searcher *search, const struct ulp_audit_node *a
     const struct ulp_plan_node *node = &search->emulation.plan->nodes[audited->index];
     const double introduced = ulp_search_introduced(audited),
                  condition = given && isfinite(audited->condition) ? audited->condition : !given;
-    ptrdiff_t layer =
-        introduced == 0 && !search->options->by_node ? find_layer(search, node) : SEVERAL;
+    const bool joins = introduced == 0 && !search->options->by_node && !search->scaled;
+    ptrdiff_t layer = joins ? find_layer(search, node) : SEVERAL;
     if (layer < 0) {
         layer = (ptrdiff_t)search->layer_count++;
         search->layers[layer] = (struct ulp_search_room){.first = audited->index};
@@ -137,7 +138,7 @@ static void add_node(struct ulp_searcher *search, const struct ulp_audit_node *a
     search->layer_of[audited->index] = layer;
     room->node_count++;
     room->product |= node->step->bound.op->work == ULP_WORK_CONTRACTION;
-    room->weight += find_weight(node, find_cost(search->options));
+    room->weight += find_weight(node, find_cost(search));
     if (audited->index == room->first || introduced > 0)
         room->power +=
             condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(probe));
@@ -159,8 +160,12 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
         if (search->nodes.free[n] && (search->options->by_node || gives_floats(&lane->nodes[n])))
             add_node(search, &lane->nodes[n], lane->attribution.given, probe);
     }
-    const enum cost cost = find_cost(search->options);
+    const enum cost cost = find_cost(search);
     enum ulp_status status = ULP_OK;
+    if (search->scaled && search->options->budget > 0 && (cost == COST_COUNT || cost == COST_BYTES))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a budget of bits is a mean weighted by weights, macs, bits or nodes: give "
+                        "one of these as the cost");
     for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
         struct ulp_search_room *room = &search->layers[l];
         room->weight = cost == COST_BITS || cost == COST_COUNT ? 1 : ulp_math_max(room->weight, 1);
@@ -177,5 +182,8 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
         search->total_weight += search->layers[l].weight;
         status = ulp_search_rank(search, &search->layers[l], error);
     }
+    search->limit = search->scaled && search->options->budget > 0
+                        ? search->options->budget * search->total_weight
+                        : INFINITY;
     return status;
 }

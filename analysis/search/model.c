@@ -149,6 +149,64 @@ bool ulp_search_solve(const struct ulp_searcher *search, double ratio, ulp_pick 
     return true;
 }
 
+/* ---- the least error for a cost ---- */
+
+/* Of all changes that go in that direction the one of least error for what it saves, or of most
+ * error saved for what it costs, within the limit. */
+static bool step_limit(const struct ulp_searcher *search, size_t fixed, bool dearer, ulp_pick *of)
+{
+    const double now = ulp_search_cost(search, of);
+    double most = -INFINITY;
+    size_t layer = 0;
+    ulp_pick best = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        for (size_t c = 0; c < search->choice_count && l != fixed; c++) {
+            const struct ulp_search_room *room = &search->layers[l];
+            const double paid = room->cost[c] - room->cost[of[l]],
+                         less = ulp_search_power(search, l, of[l]) -
+                                ulp_search_power(search, l, (ulp_pick)c),
+                         merit = less / ulp_math_max(fabs(paid), 1e-300);
+            if (!room->bits[c] || c == of[l] ||
+                (dearer ? !(less > 0) || paid < 0 || now + paid > search->limit : !(paid < 0)))
+                continue;
+            if (merit > most) {
+                most = merit;
+                layer = l;
+                best = (ulp_pick)c;
+            }
+        }
+    if (most > -INFINITY)
+        of[layer] = best;
+    return most > -INFINITY;
+}
+
+bool ulp_search_fit_limit(const struct ulp_searcher *search, size_t fixed, ulp_pick *of)
+{
+    while (ulp_search_cost(search, of) > search->limit)
+        if (!step_limit(search, fixed, false, of))
+            return false;
+    while (step_limit(search, fixed, true, of))
+        continue;
+    return true;
+}
+
+/* The Lagrangian's choices for the smallest mu that keeps to the limit, and what is left of it
+ * given away. */
+bool ulp_search_solve_limit(const struct ulp_searcher *search, ulp_pick *out)
+{
+    double low = -400, high = 400, bound;
+    for (int i = 0; i < 60; i++) {
+        const double middle = (low + high) / 2;
+        choose_all(search, ulp_math_exp2(middle), 0, out, &bound);
+        if (ulp_search_cost(search, out) <= search->limit)
+            high = middle;
+        else
+            low = middle;
+    }
+    choose_all(search, ulp_math_exp2(high), 0, out, &bound);
+    return ulp_search_fit_limit(search, search->layer_count, out);
+}
+
 double ulp_search_relaxed(const struct ulp_searcher *search)
 {
     double bound;

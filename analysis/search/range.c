@@ -158,6 +158,15 @@ static void set_choice(struct ulp_searcher *search, struct ulp_search_room *room
         underflow = ulp_math_max(underflow, find_underflow(&values->items[v].histogram, storage));
     room->relative[c] = ldexp(underflow, -2 * (precision - 1));
     room->bits[c] = search->choices[c].exponent + precision;
+    if (search->scaled) {
+        size_t k, run;
+        ulp_search_is_product(search, &search->emulation.plan->nodes[room->first], &k, &run);
+        room->bits[c] = arithmetic->scaling[0].name[0]
+                            ? ulp_search_scaled_bits(&arithmetic->scaling[0], run)
+                            : search->choices[c].bits;
+        room->relative[c] = ldexp(1, -2 * search->choices[c].mantissa);
+        return; /* everything is stored in one format, whatever factors are rounded to */
+    }
     if (search->options->by_node && room->bits[c] < 1) /* of a format without a width */
         room->bits[c] = 1;
     /* the widest is what there is for values that fit nothing */
@@ -182,7 +191,8 @@ enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_a
         !(values.scratch = ulp_arena_take(values.memory, 1, sizeof *values.scratch)))
         status = ulp_out_of_memory(error);
     if (status == ULP_OK)
-        status = search->options->by_node ? ULP_OK : add_values(&values, layer, error);
+        status =
+            search->options->by_node || search->scaled ? ULP_OK : add_values(&values, layer, error);
     for (size_t v = 0; v < values.count && status == ULP_OK; v++) {
         const struct ulp_histogram *histogram = &values.items[v].histogram;
         size_t first = 0;

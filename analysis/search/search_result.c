@@ -33,6 +33,8 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
 {
     const struct ulp_search_options *options = search->options;
     out->by_node = options->by_node;
+    out->scaled = search->scaled;
+    out->budget = search->scaled ? options->budget : 0;
     out->headroom = options->headroom;
     out->tolerances =
         ulp_arena_take(out->memory, options->tolerance_count + 1, sizeof *out->tolerances);
@@ -50,6 +52,7 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
         status = ulp_search_copy(out->memory,
                                  options->cost      ? options->cost
                                  : options->by_node ? "nodes"
+                                 : search->scaled   ? "weights"
                                                     : "bits",
                                  &out->cost, error);
     for (size_t t = 0; t < options->tolerance_count && status == ULP_OK; t++)
@@ -58,13 +61,12 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
     return status;
 }
 
-/* The two of a plan stay in their order, the narrower one first, whatever they store in. */
-enum { BITS_MAX = 64 };
-
-static int count_bits(const struct ulp_searcher *search, const struct ulp_search_choice *choice)
+/* Is choice a reported before b: of fewer bits, and of eXmY of more exponents? The two of a plan
+ * stay in their order, the narrower one first, whatever they store in. */
+static bool is_before(const struct ulp_searcher *search, size_t a, size_t b)
 {
-    const int bits = 1 + choice->exponent + choice->mantissa;
-    return search->options->by_node ? 0 : bits < 1 ? 1 : bits > BITS_MAX ? BITS_MAX : bits;
+    const struct ulp_search_choice *x = &search->choices[a], *y = &search->choices[b];
+    return search->options->by_node ? a > b : x->bits != y->bits ? x->bits < y->bits : a < b;
 }
 
 /* Index into out->formats of each choice that is used by a node, a uniform or a move. */
@@ -85,22 +87,24 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
     for (size_t u = 0; u < out->uniform_count; u++)
         used[out->uniforms[u].format] = true;
     enum ulp_status status = ULP_OK;
-    for (int bits = 0; bits <= BITS_MAX && status == ULP_OK; bits++)
-        for (size_t k = search->choice_count; k-- > 0 && status == ULP_OK;) {
-            const size_t c = search->options->by_node ? k : search->choice_count - 1 - k;
-            const struct ulp_search_choice *choice = &search->choices[c];
-            if (!used[c] || count_bits(search, choice) != bits)
-                continue;
-            place[c] = out->format_count;
-            struct ulp_search_format *format = &out->formats[out->format_count++];
-            *format = (struct ulp_search_format){.exponent = choice->exponent,
-                                                 .mantissa = choice->mantissa,
-                                                 .bits = 1 + choice->exponent + choice->mantissa};
-            status = ulp_search_copy(out->memory, choice->name, &format->name, error);
-            if (status == ULP_OK)
-                status = ulp_search_copy(out->memory, choice->arithmetic.name, &format->arithmetic,
-                                         error);
-        }
+    for (size_t first = 0; first < search->choice_count && status == ULP_OK;) {
+        for (size_t c = first = 0; c < search->choice_count; c++)
+            if (used[c] && (!used[first] || is_before(search, c, first)))
+                first = c;
+        if (!used[first])
+            break;
+        const struct ulp_search_choice *choice = &search->choices[first];
+        struct ulp_search_format *format = &out->formats[out->format_count];
+        used[first] = false;
+        place[first] = out->format_count++;
+        *format = (struct ulp_search_format){.exponent = choice->exponent,
+                                             .mantissa = choice->mantissa,
+                                             .bits = choice->bits};
+        status = ulp_search_copy(out->memory, choice->name, &format->name, error);
+        if (status == ULP_OK)
+            status =
+                ulp_search_copy(out->memory, choice->arithmetic.name, &format->arithmetic, error);
+    }
     for (size_t u = 0; u < out->uniform_count; u++)
         out->uniforms[u].format = place[out->uniforms[u].format];
     return status;
@@ -454,7 +458,8 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
     if (status == ULP_OK && !isnan(search->before))
         status = report_judgements(search, search->judged, &out->before_samples, &out->before_count,
                                    out, error);
-    out->met = out->ratio <= 1 && (search->holds || !search->verified);
+    out->met = (out->ratio <= 1 || !search->options->tolerance_count) &&
+               (search->holds || !search->verified);
     out->minimal &= out->met;
     return status;
 }

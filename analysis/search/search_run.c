@@ -101,15 +101,18 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
     out->uniform = -1;
     search->allowed = 1;
     if (status == ULP_OK)
-        status = search->options->by_node ? ulp_search_surely(search, error)
-                                          : ulp_search_by_model(search, out, error);
+        status = search->options->by_node   ? ulp_search_surely(search, error)
+                 : search->limit < INFINITY ? ulp_search_within(search, out, error)
+                                            : ulp_search_by_model(search, out, error);
     if (status == ULP_OK)
         status = ulp_search_points(search, out, error);
     if (status == ULP_OK)
         status = ulp_search_report(search, out, error);
+    if (status == ULP_OK && search->given && search->scaled)
+        status = ulp_search_judge_unit(search, out, error);
     if (status == ULP_OK && search->given)
         status = validate(search, held_out, held_count, out, error);
-    return status == ULP_OK && search->given && search->options->mixed_folder
+    return status == ULP_OK && search->given && search->options->mixed_folder && !search->scaled
                ? ulp_search_write_mixed(search, out, error)
                : status;
 }
@@ -117,8 +120,6 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
 static enum ulp_status check_options(const struct ulp_search_options *options,
                                      struct ulp_error *error)
 {
-    if (options->budget > 0 && !options->by_node)
-        return ulp_fail(error, ULP_ERROR_USAGE, "a budget is of a plan, which has two formats");
     if (!(options->confidence >= 0 && options->confidence < 1))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "confidence %g: expected a share of draws, above 0 and below 1",
@@ -136,18 +137,23 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    *out = (struct ulp_search){.mixed_ratio = NAN};
+    *out = (struct ulp_search){.mixed_ratio = NAN, .unit_ratio = NAN};
     ULP_OPTIONS_TAKE(ulp_search_options, options, error);
     const double started = ulp_seconds_now();
+    /* what the least error for a budget is measured by */
+    const bool any = options->budget > 0 && !options->by_node && !options->tolerance_count;
+    static const char *const any_error = ULP_SEARCH_ANY_ERROR;
     struct ulp_searcher search = {.options = options,
+                                  .limit = INFINITY,
+                                  .most = INFINITY,
                                   .deadline =
                                       options->seconds > 0 ? started + options->seconds : INFINITY};
     const struct ulp_emulated given = {.model = model,
                                        .reference = &options->reference,
                                        .samples = samples,
                                        .sample_count = sample_count,
-                                       .tolerances = options->tolerances,
-                                       .tolerance_count = options->tolerance_count,
+                                       .tolerances = any ? &any_error : options->tolerances,
+                                       .tolerance_count = any ? 1 : options->tolerance_count,
                                        .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
                                        .lower_outputs = options->lower_io,
                                        .thread_count = options->thread_count,
@@ -159,6 +165,9 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
         status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     if (status == ULP_OK)
         status = ulp_search_choose(&search, out->memory, error);
+    if (status == ULP_OK && options->budget > 0 && !options->by_node && !search.scaled)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "a budget is of a plan of two formats, or of formats with scales");
     if (status == ULP_OK)
         status = find(&search, &given, held_out, held_count, out, error);
     ulp_emulation_close(&search.emulation);

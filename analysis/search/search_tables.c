@@ -40,7 +40,7 @@ static void add_layer(struct ulp_text *out, const struct ulp_search *found,
 {
     const struct ulp_search_format *format = &found->formats[layer->format];
     ulp_text_add(out, "%7zu  %-9s %8d %8d %6d  %9.3g %7s", layer->index, format->name,
-                 layer->bits - 1 - format->exponent, format->exponent, layer->exponent_needed,
+                 (int)layer->bits - 1 - format->exponent, format->exponent, layer->exponent_needed,
                  layer->largest, ULP_FIGURE("%.1f%%", 100 * layer->share));
     add_ratio(out, layer->predicted);
     add_ratio(out, layer->without);
@@ -123,6 +123,10 @@ enum ulp_status ulp_search_tables(struct ulp_text *out, const struct ulp_search 
 {
     if (found->by_node) {
         add_kept(out, found);
+        return ULP_OK;
+    }
+    if (found->scaled) {
+        ulp_search_tables_scaled(out, found);
         return ULP_OK;
     }
     const enum ulp_status status = found->layer_count ? add_layers(out, found, error) : ULP_OK;

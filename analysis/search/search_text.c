@@ -11,74 +11,12 @@
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 
-static void add_tolerances(struct ulp_text *out, const struct ulp_search *found)
-{
-    for (size_t t = 0; t < found->tolerance_count; t++)
-        ulp_text_show(out, "%s%s", t ? " and " : "", found->tolerances[t]);
-}
-
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-/* ", 3 e5m9 and 1 e8m12": the formats of most layers, and the widest. */
-static void add_formats(struct ulp_text *out, const struct ulp_search *found)
-{
-    enum { SHOWN = 3 };
-    size_t shown[SHOWN + 1], count = 0, widest = 0;
-    for (size_t f = 0; f < found->format_count; f++)
-        if (found->formats[f].layer_count)
-            widest = f;
-    while (count < SHOWN) {
-        size_t most = found->format_count;
-        for (size_t f = 0; f < found->format_count; f++) {
-            bool is_shown = !found->formats[f].layer_count;
-            for (size_t i = 0; i < count; i++)
-                is_shown |= shown[i] == f;
-            if (!is_shown && (most == found->format_count ||
-                              found->formats[f].layer_count > found->formats[most].layer_count))
-                most = f;
-        }
-        if (most == found->format_count)
-            break;
-        shown[count++] = most;
-    }
-    bool has_widest = false;
-    for (size_t i = 0; i < count; i++)
-        has_widest |= shown[i] == widest;
-    if (!has_widest)
-        shown[count++] = widest;
-    for (size_t i = 0; i < count; i++)
-        ulp_text_add(out, "%s%zu %s %s", i ? (i + 1 == count ? " and " : ", ") : "",
-                     found->formats[shown[i]].layer_count,
-                     i + 1 == count && !has_widest ? "need" : "take",
-                     found->formats[shown[i]].name);
-}
-
 /* ---- what plans and allocations say alike ---- */
-
-static const struct ulp_search_sample *find_worst(const struct ulp_search_sample *samples,
-                                                  size_t count)
-{
-    const struct ulp_search_sample *worst = NULL;
-    for (size_t s = 0; s < count; s++)
-        if (!worst || samples[s].ratio > worst->ratio)
-            worst = &samples[s];
-    return worst;
-}
-
-/* "logits is at sqnr_db 63.1", "logits equals the reference", "logits has no element to compare" */
-static void add_figure(struct ulp_text *out, const struct ulp_search_sample *sample)
-{
-    const char *reason = ulp_judge_find_reason(sample->metric);
-    if (reason)
-        ulp_text_show(out, "%s %s", sample->output, reason);
-    else if (sample->value == INFINITY && strcmp(sample->metric, "sqnr_db") == 0)
-        ulp_text_show(out, "%s equals the reference", sample->output);
-    else
-        ulp_text_show(out, "%s is at %s %.4g", sample->output, sample->metric, sample->value);
-}
 
 static void add_casts(struct ulp_text *out, const struct ulp_search *found)
 {
@@ -187,7 +125,7 @@ static void add_over(struct ulp_text *out, const struct ulp_search *found)
 
 static void add_plan(struct ulp_text *out, const struct ulp_search *found)
 {
-    const struct ulp_search_sample *after = find_worst(found->samples, found->sample_count);
+    const struct ulp_search_sample *after = ulp_search_worst(found->samples, found->sample_count);
     const bool counted = strcmp(found->cost, "nodes") == 0;
     ulp_text_show(out, "Keep %zu of %zu nodes in %s", found->kept_count, found->node_count,
                   widest(found));
@@ -195,14 +133,14 @@ static void add_plan(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_show(out, "%s%s: %s then %s ", counted ? "" : ", least by ",
                   counted ? "" : found->cost, name_of(found, found->narrow),
                   found->ratio <= 1 ? "meets" : "does not meet");
-    add_tolerances(out, found);
+    ulp_search_say_tolerances(out, found);
     add_draws(out, found);
     ulp_text_add(out, "; ");
-    add_figure(out, after);
+    ulp_search_say_figure(out, after);
     if (isfinite(after->ratio))
         ulp_text_add(out, " (%.3g of the error allowed)", after->ratio);
     ulp_text_add(out, ", and without them ");
-    add_figure(out, find_worst(found->before_samples, found->before_count));
+    ulp_search_say_figure(out, ulp_search_worst(found->before_samples, found->before_count));
     ulp_text_add(out, ".\n");
     if (found->grade_text)
         ulp_text_show(out, "What the outputs are for: %s.\n", found->grade_text);
@@ -228,11 +166,11 @@ static void add_nothing(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(out, "Keep nothing: ");
     ulp_text_show(out, "%s %smeets ", name_of(found, found->narrow),
                   found->kept_count ? "then " : "");
-    add_tolerances(out, found);
+    ulp_search_say_tolerances(out, found);
     ulp_text_add(out, found->kept_count ? "" : " as it is");
     add_draws(out, found);
     ulp_text_add(out, "; ");
-    add_figure(out, find_worst(found->samples, found->sample_count));
+    ulp_search_say_figure(out, ulp_search_worst(found->samples, found->sample_count));
     if (isfinite(found->ratio))
         ulp_text_add(out, " (%.3g of the error allowed)", found->ratio);
     ulp_text_add(out, ".\n");
@@ -249,14 +187,14 @@ static void add_plan_verdict(struct ulp_text *out, const struct ulp_search *foun
         add_nothing(out, found);
     } else if (fails && found->kept_count == 0) {
         ulp_text_add(out, "No plan meets ");
-        add_tolerances(out, found);
+        ulp_search_say_tolerances(out, found);
         ulp_text_show(out, ": no node may be kept in %s, and ", widest(found));
-        add_figure(out, find_worst(found->before_samples, found->before_count));
+        ulp_search_say_figure(out, ulp_search_worst(found->before_samples, found->before_count));
         ulp_text_add(out, ".\n");
     } else {
         if (fails) {
             ulp_text_add(out, "No plan meets ");
-            add_tolerances(out, found);
+            ulp_search_say_tolerances(out, found);
             ulp_text_show(out, ": with every node in %s ", widest(found));
             add_full(out, found);
             ulp_text_add(out, "\n");
@@ -269,11 +207,11 @@ static void add_plan_verdict(struct ulp_text *out, const struct ulp_search *foun
 
 static void add_worst(struct ulp_text *out, const struct ulp_search *found)
 {
-    const struct ulp_search_sample *worst = find_worst(found->samples, found->sample_count);
+    const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
     if (!worst || !*worst->metric)
         return;
     ulp_text_add(out, " ");
-    add_figure(out, worst);
+    ulp_search_say_figure(out, worst);
     if (!ulp_judge_find_reason(worst->metric))
         ulp_text_add(out, " (%.3g of the error allowed; the model said %.3g)", worst->ratio,
                      found->predicted);
@@ -323,12 +261,12 @@ static void add_unmet(struct ulp_text *out, const struct ulp_search *found)
 {
     if (found->timed_out) {
         ulp_text_add(out, "The time was over before an allocation was found that meets ");
-        add_tolerances(out, found);
+        ulp_search_say_tolerances(out, found);
         ulp_text_add(out, ".\n");
         return;
     }
     ulp_text_add(out, "No allocation meets ");
-    add_tolerances(out, found);
+    ulp_search_say_tolerances(out, found);
     ulp_text_show(out, ": with %s in every layer, ", found->base);
     add_full(out, found);
     for (size_t p = found->point_count; p-- > 0;)
@@ -349,13 +287,13 @@ static void add_allocation_verdict(struct ulp_text *out, const struct ulp_search
         ulp_text_add(out, "Nothing to allocate: no node computes floating-point values.\n");
     } else {
         ulp_text_add(out, "Outputs stay within ");
-        add_tolerances(out, found);
+        ulp_search_say_tolerances(out, found);
         ulp_text_show(out,
                       " with %.3g mantissa bits on average%s%s (%.4g bits with exponent and sign)",
                       found->mantissa, weighted ? ", weighted by " : "",
                       weighted ? found->cost : "", found->bits);
         ulp_text_add(out, ": of %zu layer%s ", found->layer_count, plural(found->layer_count));
-        add_formats(out, found);
+        ulp_search_say_formats(out, found);
         ulp_text_add(out, ".");
         add_uniform(out, found);
         add_worst(out, found);
@@ -368,7 +306,7 @@ static void add_allocation_verdict(struct ulp_text *out, const struct ulp_search
 
 static void add_basis(struct ulp_text *out, const struct ulp_search *found)
 {
-    const char *what = found->by_node ? "plan" : "allocation";
+    const char *what = ulp_search_is_plan(found) ? "plan" : "allocation";
     const bool any = found->by_node ? found->kept_count : found->met && found->layer_count;
     ulp_text_add(out, "Rests on %zu sample%s and %zu emulations", found->sample_count,
                  plural(found->sample_count), found->runs);
@@ -379,7 +317,7 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
     for (size_t s = 0; s < found->validated_count; s++)
         if (ulp_judge_find_reason(found->validated[s].metric)) {
             ulp_text_show(out, "Held-out %s: output ", found->validated[s].name);
-            add_figure(out, &found->validated[s]);
+            ulp_search_say_figure(out, &found->validated[s]);
             ulp_text_add(out, ".\n");
         }
     if (found->follows)
@@ -398,6 +336,8 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 {
     if (found->by_node)
         add_plan_verdict(out, found);
+    else if (found->scaled)
+        ulp_search_say_scaled(out, found);
     else
         add_allocation_verdict(out, found);
     if (with_basis)

@@ -13,6 +13,22 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 /* search_write.c: the result as a document; NULL: out of memory. */
 json_t *ulp_search_document(const struct ulp_search *found);
 
+/* search_say.c. What verdicts are made of: the tolerances; a sample's figure, "logits is at sqnr_db 63.1"; how
+ * many layers take which format; the worst sample. */
+void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found);
+void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample *sample);
+void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found);
+const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
+                                                 size_t count);
+/* search_scaled.c: of formats with scales. */
+void ulp_search_say_scaled(struct ulp_text *out, const struct ulp_search *found);
+void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *found);
+
+/* Of plan, or of bits? */
+static inline bool ulp_search_is_plan(const struct ulp_search *found)
+{
+    return found->by_node || found->scaled;
+}
 /* Are a result's means weighted by its costs? */
 static inline bool ulp_search_is_weighted(const struct ulp_search *found)
 {

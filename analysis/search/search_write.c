@@ -17,7 +17,7 @@
 static json_t *verdict_json(const struct ulp_search *found)
 {
     struct ulp_text text = {0};
-    ulp_search_verdict(&text, found, found->by_node);
+    ulp_search_verdict(&text, found, ulp_search_is_plan(found));
     return ulp_json_lines(&text);
 }
 
@@ -60,14 +60,9 @@ static enum ulp_status write_json(const struct ulp_search *found, struct ulp_tex
     return ulp_json_put_document(ulp_search_document(found), out, "plan.json", error);
 }
 
-static bool is_plan(const struct ulp_search *found)
-{
-    return found->by_node;
-}
-
 static bool is_allocation(const struct ulp_search *found)
 {
-    return !found->by_node;
+    return !ulp_search_is_plan(found);
 }
 
 /* Of bits also where no tolerance was met. */
@@ -85,7 +80,7 @@ static const struct {
     const char *name;
     bool (*applies)(const struct ulp_search *);
     enum ulp_status (*write)(const struct ulp_search *, struct ulp_text *, struct ulp_error *);
-} files[] = {{"plan.json", is_plan, write_json},
+} files[] = {{"plan.json", ulp_search_is_plan, write_json},
              {"bits.json", is_allocation, write_json},
              {"frontier.csv", has_points, ulp_frontier_csv},
              {"frontier.svg", has_picture, ulp_frontier_svg},

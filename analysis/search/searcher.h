@@ -12,6 +12,7 @@ struct ulp_search_choice {
     struct ulp_arithmetic arithmetic;
     char name[sizeof((struct ulp_arithmetic *)0)->name];
     int exponent, mantissa;
+    double bits; /* of a value */
 };
 
 /* A layer. By choice c: */
@@ -21,7 +22,7 @@ struct ulp_search_room {
     bool product;
     double weight;
     double largest, smallest;
-    int *bits;    /* of a value; 0: the layer's values do not fit its range */
+    double *bits; /* of a value; 0: the layer's values do not fit its range */
     double *cost; /* what the layer then costs */
     /* The error's power if this layer alone had choice c is power * relative[c]. relative: 4^-m,
      * and what underflow adds. power: in units of the error allowed, squared. */
@@ -29,6 +30,9 @@ struct ulp_search_room {
     double prior;   /* power, before single layers were emulated with fewer bits */
     int16_t *lower; /* ulp_search_lower's */
 };
+
+/* What the least error for a budget is measured by, where no tolerance is given. */
+#define ULP_SEARCH_ANY_ERROR "sqnr_db=0"
 
 /* An allocation: the choice of each layer. */
 typedef uint16_t ulp_pick;
@@ -83,6 +87,9 @@ struct ulp_searcher {
     double deadline;                      /* by ulp_seconds_now; INFINITY: none */
     bool over;                            /* it has passed */
     bool grid;                            /* the choices are all of eXmY; else a list */
+    bool scaled;                          /* some have scales: layers are products */
+    double limit;                         /* what may be paid; INFINITY: as much as it takes */
+    double most; /* with a limit: the emulated ratio of one format everywhere within it */
     size_t choice_count;
     struct ulp_search_choice *choices; /* the widest first */
     size_t narrow;                     /* the narrowest of a list */
@@ -140,6 +147,12 @@ void ulp_search_price(const struct ulp_searcher *search, const struct ulp_plan_n
 /* cost_file.c: what each layer costs in each choice, measured. */
 enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *path,
                                       struct ulp_error *error);
+/* products.c: is it a product whose factors a graph can quantise? *k, *run: the places that are
+ * summed, and after how many of them blocks begin anew. */
+bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+                           size_t *k, size_t *run);
+/* Bits of a factor's value, with its part of the scale of its block. */
+double ulp_search_scaled_bits(const struct ulp_scaling *scaling, size_t run);
 /* range.c: bits and relative of the layer, whose nodes are known. */
 enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_audit *audit,
                                  size_t layer, struct ulp_error *error);
@@ -156,6 +169,11 @@ double ulp_search_predict(const struct ulp_searcher *search, const ulp_pick *of)
 double ulp_search_power(const struct ulp_searcher *search, size_t layer, ulp_pick choice);
 /* The cheapest for a ratio, by the model; false: none. */
 bool ulp_search_solve(const struct ulp_searcher *search, double ratio, ulp_pick *out);
+/* That of the least error for search->limit, by the model; false: there is none. */
+bool ulp_search_solve_limit(const struct ulp_searcher *search, ulp_pick *out);
+/* Layers but `fixed` (layer_count: all) get cheaper choices until the limit is kept, those first
+ * that add least error for what they save, then dearer ones, as long as it is. False: in vain. */
+bool ulp_search_fit_limit(const struct ulp_searcher *search, size_t fixed, ulp_pick *of);
 /* The mean cost for ratio 1 if bits could be fractions: a bound of what the model has. */
 double ulp_search_relaxed(const struct ulp_searcher *search);
 /* The layer's cheaper choices, from its costs. */
@@ -203,6 +221,9 @@ enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ul
 /* For the frontier: more of them, down to an error `least` times what is allowed. */
 enum ulp_status ulp_search_more_uniforms(struct ulp_searcher *search, double least,
                                          struct ulp_search *out, struct ulp_error *error);
+/* course.c. The powers of one of several starts: as they are in `powers`, learnt, or each changed
+ * by a random factor. */
+void ulp_search_set_model(struct ulp_searcher *search, const double *powers, size_t number);
 /* learn.c. Each layer's power from an emulation in which it alone is narrow. work: room for an
  * allocation. */
 enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
@@ -242,6 +263,9 @@ enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *wor
                                       struct ulp_error *error);
 /* From the best on until no single layer of it can be cheaper. */
 enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
+                                  struct ulp_error *error);
+/* within.c. All of it, after the layers are known: the least error for search->limit. */
+enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
 /* frontier.c. Emulate allocations for other tolerances; and of all that were emulated, the best for
  * each. */
@@ -311,6 +335,10 @@ enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char 
                                       struct ulp_arena *memory, struct ulp_error *error);
 enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
+/* search_unit.c: the allocation with the factors' scales in the units that take them:
+ * out->unit_ratio. */
+enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_search *out,
+                                      struct ulp_error *error);
 /* search_mixed.c: what was found as mixed.onnx, and its error where that keeps more. */
 enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_search *out,
                                        struct ulp_error *error);

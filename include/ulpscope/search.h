@@ -34,7 +34,11 @@ struct ulp_search_options {
     size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
     /* Names of arithmetics, one of which each layer gets. None: eXmY of 2 to 8 exponent bits and 1
-     * to 23 mantissa bits, followed by `parts` (NULL: ULP_SEARCH_PARTS) */
+     * to 23 mantissa bits, followed by `parts` (NULL: ULP_SEARCH_PARTS).
+     * Formats with scales among them ("nvfp4", doc/scales.md) are those of the factors of products,
+     * and layers are then the MatMul, Gemm and Conv nodes of the main graph; the one other format
+     * ("bf16", which is added where there is none) is what all else is computed in. Factors are
+     * scaled back and multiplied there, as fake quantisation does */
     const char *const *formats;
     size_t format_count;
     const char *parts;
@@ -42,7 +46,7 @@ struct ulp_search_options {
      * whatever values it has. Else formats hold a layer's values, with the headroom */
     bool by_node;
     /* One of ulp_search_cost_name, or a file of measured costs (doc/plan.md). NULL: "nodes" for a
-     * plan, else "bits" */
+     * plan, "weights" of formats with scales, else "bits" */
     const char *cost;
     /* "METRIC=VALUE" or "OUTPUT:METRIC=VALUE", figures of the whole error as ulp_audit_check takes
      * them, of every sample. All must be met; besides, outputs must be finite where the reference
@@ -55,7 +59,8 @@ struct ulp_search_options {
     const char *const *always, *const *never;
     size_t always_count, never_count;
     /* Of a plan: the most that may be paid besides `always`, by `cost`; 0: as much as the tolerance
-     * needs */
+     * needs. Of formats with scales: the mean bits of a factor's value, scales included, weighted
+     * by `cost`; the least error for these is found, and a tolerance need not be given */
     double budget;
     /* Of a plan: arithmetics in each of which it must hold, with what they fuse; none: the narrower
      * format. It is searched node by node in the one where all nodes' error is largest */
@@ -86,7 +91,7 @@ struct ulp_search_options {
 struct ulp_search_format {
     char *name, *arithmetic;        /* "e5m7"; as --keep takes it */
     int exponent, mantissa;         /* bits; mantissa without the hidden one */
-    int bits;                       /* of a value: with the sign */
+    double bits;                    /* of a value: with the sign, and its part of the scale */
     size_t layer_count, node_count; /* that have it */
 };
 
@@ -96,7 +101,8 @@ struct ulp_search_layer {
     size_t node_count;
     double weight, cost;
     size_t format; /* [in formats] */
-    int bits; /* per value. Of TF32: 19 for products, which round their factors to it, else 32 */
+    /* per value. Of TF32: 19 for products, which round their factors to it, else 32 */
+    double bits;
     /* magnitudes of what it reads, its weights and results, over all samples; 0: there are none, or
      * a plan did not look */
     double largest, smallest;
@@ -164,9 +170,11 @@ struct ulp_search_uniform {
 /* The cheapest allocation that was found. Strings and arrays belong to the result. */
 struct ulp_search {
     char *model_path, *reference, *cost;
-    char *base;   /* the arithmetic that the entries are over, and of what belongs to no layer
-                   * [apart] */
-    bool by_node; /* a plan */
+    char *base;    /* the arithmetic that the entries are over, and of what belongs to no layer
+                    * [apart] */
+    bool by_node;  /* a plan */
+    bool scaled;   /* layers are products, and formats those of their factors, some with scales */
+    double budget; /* of formats with scales: the mean bits that were allowed; 0: any */
     size_t tolerance_count;
     char **tolerances;
     double headroom;
@@ -177,9 +185,11 @@ struct ulp_search {
     /* Worst ratios: with the narrowest format in every layer (NaN: not run), with the widest; the
      * rest of these figures is of the allocation, NaN without one */
     double before, full;
-    bool met;       /* it holds for every sample */
-    bool minimal;   /* and not when any single layer gets a cheaper format: all was tried */
-    bool timed_out; /* the time was over */
+    bool met; /* it holds for every sample */
+    /* and not when any single layer gets a cheaper format: all was tried. With a budget of bits: no
+     * single layer in another format, others giving way, has less error */
+    bool minimal;
+    bool timed_out;          /* the time was over */
     double ratio, predicted; /* emulated, and by the model */
     /* of the output that is worst by what it is for, in the samples with the allocation */
     enum ulp_grade grade;
@@ -235,6 +245,10 @@ struct ulp_search {
     /* the worst ratio with the allocation and what mixed.onnx has in FLOAT besides; NaN: there is
      * no such lane, because the widest format is another type than FLOAT */
     double mixed_ratio;
+    /* of formats with scales: the worst ratio where factors are multiplied by the unit of this GPU
+     * that takes their scales; NaN, and none: they are not */
+    double unit_ratio;
+    char *unit;
     size_t runs,
         tried;   /* emulations of one sample; layers tried with a cheaper format in the end */
     double work; /* what they computed, in whole runs of one sample */

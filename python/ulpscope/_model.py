@@ -337,6 +337,7 @@ class Model:
         held_out: Samples = (),
         always: Sequence[str] = (),
         never: Sequence[str] = (),
+        budget: float = 0,
         seconds: float = 0,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
@@ -344,11 +345,12 @@ class Model:
     ) -> Search:
         """The fewest bits for each layer, mantissa and exponent apart (or one of `formats` for each), so that every output meets
         the tolerances ("sqnr_db=40"), proven by emulation. cost: as of `plan`. held_out: samples that are judged with the result
-        and were not used to find it. expected: the model's error is also at most so many times what is allowed (0: not limited).
+        and were not used to find it. Formats with scales among `formats` ("nvfp4") are those of products' factors; budget: the mean
+        of their bits that is allowed, for the least error, and the tolerance may be () (doc/scales.md). expected: the model's error is also at most so many times what is allowed (0: not limited).
         seconds: the search ends then, with the best so far. LimitError: as of `plan`."""
         return self._search(
             samples, held_out, progress, formats=formats, parts=None if parts is None else parts.encode(), tolerances=_list(tolerance), cost=cost,
-            reference=reference, always=always, never=never, frontier=True, headroom=headroom, expected=expected, seconds=seconds,
+            reference=reference, always=always, never=never, frontier=True, headroom=headroom, expected=expected, budget=budget, seconds=seconds,
             allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
         )  # fmt: skip
 

@@ -179,7 +179,7 @@ class Search(records.Search, Result):
 
     @property
     def _file(self) -> str:  # type: ignore[override]
-        return "plan.json" if self.by_node else "bits.json"
+        return "plan.json" if self.by_node or self.scaled else "bits.json"
 
     def summary(self, width: int = 0) -> str:
         return text("ulp_search_text", byref(self._owner.value))

@@ -7,10 +7,10 @@ function bitsLayers(root) {
     ["bits", (layer) => layer.bits],
     ["mantissa", (layer) => layer.bits - 1 - bitsExponent(root, layer)],
     ["exponent", (layer) => bitsExponent(root, layer)],
-  ];
+  ].slice(0, root.scaled ? 1 : 3);
   return {
     title: "Bits of each layer",
-    note: "sign, mantissa and exponent together, and the two by themselves",
+    note: root.scaled ? "of a factor's value, with its part of its block's scale" : "sign, mantissa and exponent together, and the two by themselves",
     unit: "layer, in the order of the table",
     linear: true,
     ticks: root.layers.map((layer, i) => ({ x: i + 1, text: String(i + 1) })),
@@ -37,7 +37,7 @@ function bitsFrontier(root) {
 adapters.bits = (report) => {
   const root = report.root, view = emptyView();
   view.model = root.model_path ?? "";
-  view.title = "Fewest bits";
+  view.title = root.scaled ? "A format for each product" : "Fewest bits";
   view.lanes = [{ name: root.arithmetic }];
   view.verdicts = lineVerdicts(root.verdict, () => (root.met && root.validated_met === root.validated.length ? "good" : "bad"));
   view.curves = [...(root.met && root.layers.length > 1 ? [bitsLayers(root)] : []), ...(root.frontier.length > 1 ? [bitsFrontier(root)] : [])];
@@ -58,28 +58,31 @@ adapters.bits = (report) => {
   ];
   view.tables = [
     longTable(
-      "Layers",
-      "A layer is a node with the nodes behind it that only hand its values on. With one bit less: what the error would be, of that allowed.",
+      root.scaled ? "Products" : "Layers",
+      root.scaled
+        ? "The format of both factors. Share: of the error, by what each product alone adds."
+        : "A layer is a node with the nodes behind it that only hand its values on. With one bit less: what the error would be, of that allowed.",
       [
         { title: "layer", text: (r) => shown(r.name), class: () => "name" },
         operatorColumn,
         { title: "format", text: (r) => shown(r.format) },
-        { title: "bits", number: true, text: (r) => whole(r.bits) },
+        { title: "bits", number: true, text: (r) => figure(r.bits) },
+        { title: "weight", number: true, text: (r) => figure(r.weight) },
         { title: "mantissa", number: true, text: (r) => whole(r.bits - 1 - bitsExponent(root, r)) },
         { title: "exponent", number: true, text: (r) => whole(bitsExponent(root, r)) },
         { title: "largest", number: true, text: (r) => figure(r.largest) },
         { title: "share", number: true, text: (r) => figure(r.share) },
         { title: "with one bit less", number: true, text: (r) => figure(r.without) },
-      ],
+      ].filter((column) => !root.scaled || !["mantissa", "exponent", "largest", "with one bit less"].includes(column.title)),
       root.layers,
-      "Layers",
+      root.scaled ? "Products" : "Layers",
     ),
   ];
   view.how = [
     ["Model", shown(root.model_path ?? "")],
     ["Reference", shown(root.reference ?? "")],
     ["Tolerance", root.tolerances.map(shown)],
-    ["Search", `${whole(root.tried)} allocations were emulated, each with every sample until one failed; exponent bits follow from the range of the values, mantissa bits from the layers' shares in the error`],
+    ["Search", `${whole(root.tried)} allocations were emulated, each with every sample until one failed${root.scaled ? ", after each product alone in each format" : "; exponent bits follow from the range of the values, mantissa bits from the layers' shares in the error"}`],
   ];
   return view;
 };

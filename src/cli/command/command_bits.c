@@ -11,9 +11,7 @@ struct bits_options {
     struct common_options common;
     struct search_options search;
     const char *parts;
-    struct texts formats;
     double headroom, expected;
-    char *list; /* of --formats: what `formats` points into */
 };
 
 /* clang-format off */
@@ -36,35 +34,15 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-/* Of names only: what has parts has commas. */
-static void read_formats(struct argp_state *state, struct bits_options *options, const char *text)
-{
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    char *rest;
-    if (options->list)
-        refuse(state, "--formats is there twice: name all formats in one list");
-    if (!(options->list = strdup(text)))
-        refuse_memory(state);
-    for (char *name = strtok_r(options->list, ",", &rest); name;
-         name = strtok_r(NULL, ",", &rest)) {
-        if (ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
-            refuse(state, "--formats: %s", error.message);
-        add_argument(state, &options->formats.items, &options->formats.count, name);
-    }
-    if (!options->formats.count)
-        refuse(state, "--formats: expected names, as fp16,fp32");
-}
-
 static void check(struct argp_state *state, const struct bits_options *options)
 {
     if (!options->search.tolerances.count)
         refuse(state, "give a --tolerance, as --tolerance sqnr_db=40");
-    if (options->formats.count && options->parts)
+    if (options->search.formats.count && options->parts)
         refuse(state, "--parts is for layers of any number of bits: not with --formats");
-    if (options->search.never.count && !options->formats.count)
+    if (options->search.never.count && !options->search.formats.count)
         refuse(state, "--never is about the narrowest of --formats: give these");
-    if (options->search.lower_io && (!options->search.out || !options->formats.count))
+    if (options->search.lower_io && (!options->search.out || !options->search.formats.count))
         refuse(state, "--lower-io is about mixed.onnx: give --out and --formats");
     if (count_shapes(&options->common) > 1)
         refuse(state, "bits takes one --shape of each input");
@@ -81,7 +59,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_END: check(state, options); return 0;
     case 'o': options->search.out = argument; return 0;
-    case OPTION_FORMATS: read_formats(state, options, argument); return 0;
+    case OPTION_FORMATS: read_formats(state, &options->search, argument, false); return 0;
     case OPTION_PARTS: options->parts = argument; return 0;
     case OPTION_HEADROOM:
         options->headroom = read_number(state, "--headroom", argument, 0, 64);
@@ -116,12 +94,11 @@ static const char documentation[] =
 
 static int run_bits(const struct bits_options *options)
 {
-    struct ulp_search_options search = {.formats = (const char *const *)options->formats.items,
-                                        .format_count = options->formats.count,
-                                        .parts = options->parts,
+    struct ulp_search_options search = {.parts = options->parts,
                                         .frontier = true,
-                                        .mixed_folder =
-                                            options->formats.count ? options->search.out : NULL,
+                                        .mixed_folder = options->search.formats.count
+                                                            ? options->search.out
+                                                            : NULL,
                                         .headroom = options->headroom,
                                         .expected = options->expected};
     return run_search(&options->common, &options->search, &search);
@@ -142,7 +119,5 @@ int command_bits(int argc, char **argv)
         code = run_bits(&options);
     common_free(&options.common);
     search_free(&options.search);
-    free(options.formats.items);
-    free(options.list);
     return code;
 }

@@ -11,7 +11,8 @@ enum {
     OPTION_BUDGET,
     OPTION_CONFIDENCE,
     OPTION_FRONTIER,
-    OPTION_APPLY
+    OPTION_APPLY,
+    OPTION_FORMATS
 };
 enum { TARGETS_MAX = 8, NAME_MAX_BYTES = 80 };
 
@@ -19,7 +20,7 @@ struct plan_options {
     struct common_options common;
     struct search_options search;
     const char *arithmetic, *keep_in, *apply;
-    double budget, confidence;
+    double budget, bits, confidence;
     bool frontier;
     /* of --for: the arithmetics */
     char names[TARGETS_MAX][NAME_MAX_BYTES];
@@ -34,10 +35,15 @@ static const struct argp_option option_list[] = {
     {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
      "Instead of --arith: what the nodes that are not kept are computed in by this target (trt: the newest TensorRT; @GPU may "
      "follow), fused kernels and all. Of several, with commas between, the plan must hold in each", 0},
+    {"formats", OPTION_FORMATS, "FORMAT,FORMAT...", 0,
+     "Instead of --arith and --keep-in: give the factors of each MatMul, Gemm and Conv one of these, as nvfp4,mxfp8,bf16 "
+     "(ulpscope arith bf16,factor=nvfp4 explains one); all else is computed in the one that has no scales (default bf16)", 0},
     {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
      "The arithmetic of the kept nodes (default fp32)", 0},
-    {"budget", OPTION_BUDGET, "N", 0,
-     "Keep N nodes at most, besides those of --always: the least error found for so many. With another --cost: N of that", 0},
+    {"budget", OPTION_BUDGET, "N|bits=MEAN", 0,
+     "Keep N nodes at most, besides those of --always: the least error found for so many. With another --cost: N of that. "
+     "Of --formats: the least error for so many bits of a factor's value on average, scales included (nvfp4 4.5, mxfp8 8.25), "
+     "each product weighted by its weights, with --cost macs by its multiply-adds; --tolerance is then not needed", 0},
     {"confidence", OPTION_CONFIDENCE, "SHARE", 0,
      "The share of 50 draws that must hold, and of others that are expected to (default 0.99). In a draw every "
      "rounding falls anew, and sums are formed in another legal order", 0},
@@ -84,19 +90,47 @@ static void refuse_beside_apply(const struct argp_state *state, const struct pla
     const struct {
         bool given;
         const char *name;
-    } rows[] = {
-        {search->tolerances.count, "--tolerance"}, {options->arithmetic, "--arith"},
-        {options->target_count, "--for"},          {options->keep_in, "--keep-in"},
-        {options->budget > 0, "--budget"},         {options->confidence > 0, "--confidence"},
-        {options->frontier, "--frontier"},         {search->cost, "--cost"},
-        {search->always.count, "--always"},        {search->never.count, "--never"},
-        {search->reference, "--reference"},        {search->validate.count, "--validate"},
-        {search->seconds > 0, "--stop-after"},     {search->html, "--html"}};
+    } rows[] = {{search->tolerances.count, "--tolerance"},
+                {options->arithmetic, "--arith"},
+                {options->target_count, "--for"},
+                {options->keep_in, "--keep-in"},
+                {options->budget > 0 || options->bits > 0, "--budget"},
+                {options->confidence > 0, "--confidence"},
+                {options->frontier, "--frontier"},
+                {search->cost, "--cost"},
+                {search->always.count, "--always"},
+                {search->never.count, "--never"},
+                {search->reference, "--reference"},
+                {search->validate.count, "--validate"},
+                {search->seconds > 0, "--stop-after"},
+                {search->html, "--html"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
             refuse(state, "--apply searches nothing: it takes no %s", rows[i].name);
     if (!search->out)
         refuse(state, "--apply writes mixed.onnx: give --out");
+}
+
+/* What is of two arithmetics says nothing of a list, and the other way. */
+static void check_formats(const struct argp_state *state, const struct plan_options *options)
+{
+    const struct {
+        bool given;
+        const char *name;
+    } rows[] = {{options->arithmetic, "--arith"},         {options->keep_in, "--keep-in"},
+                {options->target_count, "--for"},         {options->confidence > 0, "--confidence"},
+                {options->search.lower_io, "--lower-io"}, {options->apply, "--apply"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && options->search.formats.count; i++)
+        if (rows[i].given)
+            refuse(state, "--formats gives each product one of a list: it takes no %s",
+                   rows[i].name);
+    if (options->bits > 0 && !options->search.formats.count)
+        refuse(state,
+               "--budget bits=%g counts the bits of --formats: give these, as "
+               "nvfp4,mxfp8,bf16",
+               options->bits);
+    if (options->budget > 0 && options->search.formats.count)
+        refuse(state, "--budget of --formats is bits=MEAN, as bits=5");
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -114,7 +148,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse_beside_apply(state, options);
         if (options->target_count && options->arithmetic)
             refuse(state, "--for chooses the arithmetic: leave out --arith");
-        if (!options->apply && !search->tolerances.count)
+        check_formats(state, options);
+        if (!options->apply && !search->tolerances.count && !(options->bits > 0))
             refuse(state, "give a --tolerance, as --tolerance sqnr_db=60");
         if (search->lower_io && !search->out)
             refuse(state, "--lower-io is about mixed.onnx: give --out");
@@ -122,7 +157,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "plan takes one --shape of each input");
         if (!options->keep_in)
             options->keep_in = "fp32";
-        if (!(options->confidence > 0))
+        if (!(options->confidence > 0) && !search->formats.count)
             options->confidence = 0.99;
         if (!search->reference)
             options->search.reference = "mpfr:128";
@@ -138,8 +173,12 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'o': options->search.out = argument; return 0;
     case OPTION_KEEP_IN: options->keep_in = argument; return 0;
     case OPTION_BUDGET:
-        options->budget = read_number(state, "--budget", argument, 1e-9, 1e18);
+        if (strncmp(argument, "bits=", 5) == 0)
+            options->bits = read_number(state, "--budget bits", argument + 5, 1, 64);
+        else
+            options->budget = read_number(state, "--budget", argument, 1e-9, 1e18);
         return 0;
+    case OPTION_FORMATS: read_formats(state, &options->search, argument, true); return 0;
     case OPTION_FRONTIER: options->frontier = true; return 0;
     case OPTION_APPLY: options->apply = argument; return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -165,6 +204,9 @@ static const char documentation[] =
     "  ulpscope plan model.onnx -i a.npz -i b.npz --validate c.npz --tolerance "
     "logits:max_abs=0.01\n"
     "      found with two samples, judged by a third\n"
+    "  ulpscope plan model.onnx -i samples/ --formats nvfp4,mxfp8,bf16 --budget bits=5 --out "
+    "plan/\n"
+    "      a format for each product's factors, with the least error for 5 bits on average\n"
     "  ulpscope plan model.onnx -a tf32 --tolerance sqnr_db=80 --never 'op:Conv'\n"
     "      where TF32 loses accuracy, besides convolutions";
 
@@ -225,6 +267,11 @@ static int run_plan(const struct plan_options *options)
                                         .confidence = options->confidence,
                                         .frontier = options->frontier,
                                         .mixed_folder = options->search.out};
+    if (options->search.formats.count) {
+        search.by_node = false;
+        search.budget = options->bits;
+        search.expected = 1;
+    }
     return options->apply ? run_apply(options)
                           : run_search(&options->common, &options->search, &search);
 }

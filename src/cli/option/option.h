@@ -281,11 +281,16 @@ struct texts {
 struct search_options {
     const char *cost, *reference, *html, *out;
     struct texts tolerances, always, never, validate;
+    struct texts formats; /* of --formats */
+    char *list;           /* what these point into */
     double seconds;
     bool lower_io;
 };
 extern const struct argp search_argp;
 void search_free(struct search_options *options);
+/* --formats, of names only: what has parts has commas. scaled: those with scales are known, too. */
+void read_formats(struct argp_state *state, struct search_options *options, const char *text,
+                  bool scaled);
 /* Search and report; `search` has what the command alone knows. Returns an exit code. */
 int run_search(const struct common_options *common, const struct search_options *options,
                struct ulp_search_options *search);

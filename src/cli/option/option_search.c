@@ -1,6 +1,7 @@
 /* What commands that search have alike: options, samples, the search itself and its report. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -81,6 +82,44 @@ void search_free(struct search_options *options)
     free(options->always.items);
     free(options->never.items);
     free(options->validate.items);
+    free(options->formats.items);
+    free(options->list);
+}
+
+static bool is_scaled(const char *name)
+{
+    char text[80];
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    return snprintf(text, sizeof text, "bf16,factor=%s,unit=none", name) < (int)sizeof text &&
+           ulp_arithmetic_find(text, &arithmetic, &error) == ULP_OK &&
+           arithmetic.scaling[0].name[0];
+}
+
+void read_formats(struct argp_state *state, struct search_options *options, const char *text,
+                  bool scaled)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_error error;
+    char *rest;
+    if (options->list)
+        refuse(state, "--formats is there twice: name all formats in one list");
+    if (!(options->list = strdup(text)))
+        refuse_memory(state);
+    for (char *name = strtok_r(options->list, ",", &rest); name;
+         name = strtok_r(NULL, ",", &rest)) {
+        if (is_scaled(name) && !scaled)
+            refuse(state,
+                   "--formats: %s has scales and is a format of products' factors: ulpscope plan "
+                   "--formats finds one for each product",
+                   name);
+        if (!is_scaled(name) && ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
+            refuse(state, "--formats: %s", error.message);
+        add_argument(state, &options->formats.items, &options->formats.count, name);
+    }
+    if (!options->formats.count)
+        refuse(state, "--formats: expected names, as %s",
+               scaled ? "nvfp4,mxfp8,bf16" : "fp16,fp32");
 }
 
 /* ---- samples ---- */
@@ -151,6 +190,9 @@ static enum ulp_status find(const struct common_options *common,
     search->always_count = options->always.count;
     search->never = (const char *const *)options->never.items;
     search->never_count = options->never.count;
+    search->formats =
+        options->formats.count ? (const char *const *)options->formats.items : search->formats;
+    search->format_count = options->formats.count ? options->formats.count : search->format_count;
     search->seconds = options->seconds;
     search->lower_io = options->lower_io;
     search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
@@ -193,8 +235,9 @@ static int report(const struct search_options *options, const struct ulp_search 
         return fail(&error);
     if (options->out)
         say(stdout,
-            found->by_node ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
-                           : "allocation: %s/bits.json (audit --plan reads it)\n",
+            found->by_node  ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
+            : found->scaled ? "plan: %s/plan.json (audit --plan reads it)\n"
+                            : "allocation: %s/bits.json (audit --plan reads it)\n",
             options->out);
     if (found->mixed.path || found->mixed.reason) {
         const int code = say_mixed(&found->mixed);

@@ -1,0 +1,63 @@
+/* Products whose factors have formats with scales, as a graph says them: each factor is quantised
+ * in front of the node, in blocks along the axis that is summed. */
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "graph/graph.h"
+
+static int64_t find_int(const struct ulp_node *node, const char *name, int64_t absent)
+{
+    const struct ulp_attribute *attribute = ulp_node_attribute(node, name);
+    return attribute && attribute->kind == ULP_ATTRIBUTE_INT ? attribute->i : absent;
+}
+
+/* The dimension of the input, the axis counted from the front or, negative, from the end; 0: it is
+ * not known. */
+static size_t find_dim(const struct ulp_plan_node *node, size_t input, int axis)
+{
+    const int slot = input < node->step->own_input_count ? node->step->inputs[input] : -1;
+    const struct ulp_tensor *shape = slot >= 0 ? &node->block->slots[slot].shape : NULL;
+    if (!shape || !ulp_type_is_float(shape->type))
+        return 0;
+    const int at = axis < 0 ? axis + shape->rank : axis;
+    return at >= 0 && at < shape->rank && shape->rank > 1 ? (size_t)shape->dims[at] : 0;
+}
+
+bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+                           size_t *k, size_t *run)
+{
+    const struct ulp_node *from = node->step->bound.node;
+    const char *op = from->op_type;
+    *k = *run = 0;
+    const struct ulp_graph *graph = search->emulation.given.model->graph;
+    if (from < graph->nodes || from >= graph->nodes + graph->node_count || *from->domain)
+        return false; /* of a body or a function */
+    if (strcmp(op, "MatMul") == 0 && find_dim(node, 1, -2))
+        *k = *run = find_dim(node, 0, -1);
+    if (strcmp(op, "Gemm") == 0)
+        *k = *run = find_dim(node, 0, find_int(from, "transA", 0) ? 0 : 1);
+    if (strcmp(op, "Conv") == 0) {
+        const size_t channels = find_dim(node, 1, 1);
+        *k = *run = channels;
+        for (int d = 2; find_dim(node, 1, d); d++)
+            *k *= find_dim(node, 1, d);
+        if (find_int(from, "group", 1) == 1)
+            return channels > 0;
+        /* blocks of a graph lie along all channels, those of a product in a group's */
+        for (size_t c = 0; c < search->choice_count; c++) {
+            const int block = search->choices[c].arithmetic.scaling[0].k;
+            if (block && channels % (size_t)block)
+                return false;
+        }
+    }
+    return *k > 0;
+}
+
+double ulp_search_scaled_bits(const struct ulp_scaling *scaling, size_t run)
+{
+    const size_t block = (size_t)scaling->k;
+    const double scales = !block || scaling->lines > 1 ? 0
+                          : run == SIZE_MAX            ? 1.0 / (double)block
+                                            : (double)ulp_size_divide_up(run, block) / (double)run;
+    return scaling->element.storage_bits + scaling->scale.storage_bits * scales;
+}

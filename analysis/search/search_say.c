@@ -1,0 +1,67 @@
+/* What verdicts of searches are made of. */
+#include <math.h>
+
+#include "analysis/measure/judge.h"
+#include "analysis/search/search_text.h"
+
+void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found)
+{
+    for (size_t t = 0; t < found->tolerance_count; t++)
+        ulp_text_show(out, "%s%s", t ? " and " : "", found->tolerances[t]);
+}
+
+/* ", 3 e5m9 and 1 e8m12": the formats of most layers, and the widest. */
+void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found)
+{
+    enum { SHOWN = 3 };
+    size_t shown[SHOWN + 1], count = 0, widest = 0;
+    for (size_t f = 0; f < found->format_count; f++)
+        if (found->formats[f].layer_count)
+            widest = f;
+    while (count < SHOWN) {
+        size_t most = found->format_count;
+        for (size_t f = 0; f < found->format_count; f++) {
+            bool is_shown = !found->formats[f].layer_count;
+            for (size_t i = 0; i < count; i++)
+                is_shown |= shown[i] == f;
+            if (!is_shown && (most == found->format_count ||
+                              found->formats[f].layer_count > found->formats[most].layer_count))
+                most = f;
+        }
+        if (most == found->format_count)
+            break;
+        shown[count++] = most;
+    }
+    bool has_widest = false;
+    for (size_t i = 0; i < count; i++)
+        has_widest |= shown[i] == widest;
+    if (!has_widest)
+        shown[count++] = widest;
+    for (size_t i = 0; i < count; i++)
+        ulp_text_add(out, "%s%zu %s %s", i ? (i + 1 == count ? " and " : ", ") : "",
+                     found->formats[shown[i]].layer_count,
+                     i + 1 == count && !has_widest ? "need" : "take",
+                     found->formats[shown[i]].name);
+}
+
+const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
+                                                 size_t count)
+{
+    const struct ulp_search_sample *worst = NULL;
+    for (size_t s = 0; s < count; s++)
+        if (!worst || samples[s].ratio > worst->ratio)
+            worst = &samples[s];
+    return worst;
+}
+
+/* "logits is at sqnr_db 63.1", "logits equals the reference", "logits has no element to compare" */
+void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample *sample)
+{
+    const char *reason = ulp_judge_find_reason(sample->metric);
+    if (reason)
+        ulp_text_show(out, "%s %s", sample->output, reason);
+    else if (sample->value == INFINITY && strcmp(sample->metric, "sqnr_db") == 0)
+        ulp_text_show(out, "%s equals the reference", sample->output);
+    else
+        ulp_text_show(out, "%s is at %s %.4g", sample->output, sample->metric, sample->value);
+}

@@ -1,0 +1,141 @@
+/* An allocation of formats with scales as text. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/measure/judge.h"
+#include "analysis/search/search_text.h"
+#include "analysis/search/searcher.h"
+#include "analysis/writing/columns.h"
+#include "number/function/math.h"
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* A ratio in dB where it is of an SQNR, else in units of what is allowed. */
+static void add_error(struct ulp_text *out, const struct ulp_search *found, double ratio)
+{
+    static const char metric[] = "sqnr_db=";
+    const char *one = found->tolerance_count == 0   ? ULP_SEARCH_ANY_ERROR
+                      : found->tolerance_count == 1 ? found->tolerances[0]
+                                                    : "";
+    if (!isfinite(ratio))
+        ulp_text_add(out, "something is not finite");
+    else if (strncmp(one, metric, strlen(metric)) == 0 && ratio > 0)
+        ulp_text_add(out, "%.1f dB",
+                     strtod(one + strlen(metric), NULL) -
+                         20 * ulp_math_log2(ratio) / ulp_math_log2(10));
+    else
+        ulp_text_add(out, "%.3g of the error allowed", ratio);
+}
+
+static void add_uniforms(struct ulp_text *out, const struct ulp_search *found)
+{
+    bool any = false;
+    for (size_t f = 0; f < found->format_count; f++)
+        for (size_t u = 0; u < found->uniform_count; u++)
+            if (found->uniforms[u].format == f) {
+                ulp_text_add(out, "%s%s %.4g bits and ",
+                             any ? ", " : "The same format in every product: ",
+                             found->formats[f].name, found->uniforms[u].bits);
+                add_error(out, found, found->uniforms[u].ratio);
+                any = true;
+            }
+    if (any)
+        ulp_text_add(out, ".\n");
+}
+
+static void add_found(struct ulp_text *out, const struct ulp_search *found)
+{
+    const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
+    ulp_text_add(out, "Of %zu product%s ", found->layer_count, plural(found->layer_count));
+    ulp_search_say_formats(out, found);
+    ulp_text_show(out, ": %.4g bits for a factor's value on average, scales included%s%s",
+                  found->bits, ulp_search_is_weighted(found) ? ", weighted by " : "",
+                  ulp_search_is_weighted(found) ? found->cost : "");
+    if (found->budget > 0)
+        ulp_text_add(out, " (%.4g allowed)", found->budget);
+    ulp_text_add(out, "; ");
+    ulp_search_say_figure(out, worst);
+    if (found->tolerance_count && isfinite(worst->ratio))
+        ulp_text_add(out, " (%.3g of the error allowed)", worst->ratio);
+    if (isfinite(found->predicted) && found->predicted > 0) {
+        ulp_text_add(out, "; the sum of what each product adds alone is ");
+        add_error(out, found, found->predicted);
+    }
+    ulp_text_add(out, ".\n");
+    add_uniforms(out, found);
+    if (found->unit) {
+        ulp_text_add(out,
+                     "Factors are scaled back before they are multiplied; with scales in the "
+                     "units of the GPU %s: ",
+                     found->unit);
+        add_error(out, found, found->unit_ratio);
+        ulp_text_add(out, ".\n");
+    }
+}
+
+void ulp_search_say_scaled(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (!found->met) {
+        ulp_text_add(out, found->timed_out
+                              ? "The time was over before an allocation was found that meets "
+                              : "No allocation meets ");
+        ulp_search_say_tolerances(out, found);
+        if (found->budget > 0)
+            ulp_text_add(out, " with %.4g bits on average", found->budget);
+        ulp_text_add(out, ": with %s in every product the error is %.3g times what is allowed.\n",
+                     found->base, found->full);
+    }
+    if (found->layer_count)
+        add_found(out, found);
+    else if (found->met)
+        ulp_text_add(out, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv whose "
+                          "factors could be quantised.\n");
+    if (found->minimal && found->budget > 0)
+        ulp_text_add(out, "No single product in another format, others giving way, has less error: "
+                          "each was tried.\n");
+    else if (found->minimal)
+        ulp_text_add(out,
+                     "No single product can do with fewer bits: each of the %zu that could "
+                     "have them was tried.\n",
+                     found->tried);
+    else if (found->timed_out)
+        ulp_text_add(out, "The time was over before all was tried: this is the best so far.\n");
+}
+
+/* ---- tables ---- */
+
+static void add_points(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (!found->point_count)
+        return;
+    ulp_text_add(out, "\n%10s  %s\n", "bits", "least error");
+    for (size_t p = 0; p < found->point_count; p++) {
+        ulp_text_add(out, "%10.4g  ", found->frontier[p].bits);
+        add_error(out, found, found->frontier[p].ratio);
+        ulp_text_add(out, "\n");
+    }
+}
+
+void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->layer_count)
+        ulp_text_add(out, "\n%7s  %-16s %6s %8s %7s  %-7s  %s\n", "node", "format", "bits",
+                     "weight", "share", "op", "name");
+    for (size_t l = 0; l < found->layer_count; l++) {
+        const struct ulp_search_layer *layer = &found->layers[l];
+        ulp_text_add(out, "%7zu  %-16s %6.4g %8s %7s", layer->index,
+                     found->formats[layer->format].name, layer->bits,
+                     ULP_FIGURE("%.1f%%", 100 * layer->weight / found->total_weight),
+                     ULP_FIGURE("%.1f%%", 100 * layer->share));
+        ulp_text_show(out, "  %-7s  %s\n", layer->op, layer->name);
+    }
+    if (found->layer_count)
+        ulp_text_show(out,
+                      "\nweight: of all products, by %s; share: of the error, by what each "
+                      "product alone adds\n",
+                      found->cost);
+    add_points(out, found);
+}

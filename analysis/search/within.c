@@ -1,0 +1,151 @@
+/* The least error for a mean of bits: the model proposes, and every allocation is emulated. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "number/function/math.h"
+
+/* Starts, and then exchanges, are made while the work is below so many whole runs of all samples.
+ */
+#define STARTS_WORK 300
+#define EXCHANGE_WORK 1200
+#define STARTS_MAX 24
+
+/* ---- exchanges ---- */
+
+/* One layer gets another choice, and others give way or take what is left. */
+static enum ulp_status try_change(struct ulp_searcher *search, size_t layer, size_t choice,
+                                  ulp_pick *work, struct ulp_error *error)
+{
+    double ratio;
+    const size_t bytes = search->layer_count * sizeof *work;
+    memcpy(work, search->best, bytes);
+    work[layer] = (ulp_pick)choice;
+    if (!search->layers[layer].bits[choice] || !ulp_search_fit_limit(search, layer, work) ||
+        memcmp(work, search->best, bytes) == 0)
+        return ULP_OK;
+    return ulp_search_emulate(search, work, &ratio, error);
+}
+
+/* Every layer in every other choice, until all were tried since the last that helped. */
+static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
+                                struct ulp_error *error)
+{
+    const size_t moves = search->layer_count * search->choice_count;
+    enum ulp_status status = ULP_OK;
+    size_t since = 0;
+    for (size_t m = 0; since < moves && status == ULP_OK && !search->over &&
+                       ulp_search_work(search) < EXCHANGE_WORK;
+         m = (m + 1) % moves) {
+        const size_t layer = m / search->choice_count, choice = m % search->choice_count;
+        const double before = search->best_ratio;
+        since++;
+        if (search->best[layer] != choice)
+            status = try_change(search, layer, choice, work, error);
+        if (search->best_ratio < before)
+            since = 0;
+    }
+    search->minimal = since == moves && !search->over;
+    return status;
+}
+
+/* ---- the course ---- */
+
+/* Once each product's error alone is known, the model's error is limited, too, if that is asked
+ * for: what was run before is judged again. No allocation is taken that is emulated worse than one
+ * format everywhere is. */
+static enum ulp_status judge_again(struct ulp_searcher *search, const struct ulp_search *out,
+                                   ulp_pick *work, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    double ratio;
+    for (size_t u = 0; u < out->uniform_count; u++)
+        if (out->uniforms[u].bits <= search->options->budget)
+            search->most = ulp_math_min(search->most, out->uniforms[u].ratio);
+    search->measured = true;
+    if (!(search->options->expected > 0) || search->over)
+        return ULP_OK;
+    search->given = false;
+    search->seen_count = 0;
+    for (size_t c = 0; c < search->choice_count && status == ULP_OK; c++)
+        if (ulp_search_same(search, (ulp_pick)c, work))
+            status = ulp_search_emulate(search, work, &ratio, error);
+    return status;
+}
+
+static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
+                                  struct ulp_error *error)
+{
+    const size_t layers = search->layer_count;
+    double *powers = ulp_arena_take(search->emulation.memory, layers + 1, sizeof *powers);
+    enum ulp_status status = powers ? ULP_OK : ulp_out_of_memory(error);
+    for (size_t l = 0; l < layers && status == ULP_OK; l++)
+        powers[l] = search->layers[l].power;
+    for (size_t number = 0; number < STARTS_MAX && status == ULP_OK && !search->over &&
+                            (number == 0 || ulp_search_work(search) < STARTS_WORK);
+         number++) {
+        double ratio;
+        ulp_search_set_model(search, powers, number ? number + 1 : 0);
+        if (ulp_search_solve_limit(search, work))
+            status = ulp_search_emulate(search, work, &ratio, error);
+    }
+    for (size_t l = 0; l < layers && status == ULP_OK; l++)
+        search->layers[l].power = powers[l];
+    return status;
+}
+
+/* For a picture of the error against the bits: other limits, as the model has it. */
+static enum ulp_status run_limits(struct ulp_searcher *search, ulp_pick *work,
+                                  struct ulp_error *error)
+{
+    enum { POINTS = 24 };
+    const double asked = search->limit;
+    double least = 0, most = 0, ratio;
+    for (size_t l = 0; l < search->layer_count; l++) {
+        const struct ulp_search_room *room = &search->layers[l];
+        double low = INFINITY;
+        for (size_t c = 0; c < search->choice_count; c++)
+            if (room->bits[c] && room->cost[c] < low)
+                low = room->cost[c];
+        least += low;
+        most += room->cost[0];
+    }
+    enum ulp_status status = ULP_OK;
+    for (int p = 0; p <= POINTS && status == ULP_OK && !search->over; p++) {
+        search->limit = least + (most - least) * p / POINTS;
+        if (!ulp_search_solve_limit(search, work))
+            continue;
+        search->limit = asked;
+        status = ulp_search_emulate(search, work, &ratio, error);
+    }
+    search->limit = asked;
+    return status;
+}
+
+enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search *out,
+                                  struct ulp_error *error)
+{
+    ulp_pick *work =
+        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *work);
+    bool follows;
+    enum ulp_status status =
+        work ? ulp_search_run_widest(search, work, &follows, error) : ulp_out_of_memory(error);
+    if (status != ULP_OK || !search->layer_count)
+        return status;
+    if (!ulp_search_solve_limit(search, work))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "a budget of %g bits: the fewest that these formats have for the products "
+                        "are %.4g",
+                        search->options->budget, ulp_search_mean_bits(search, work));
+    status = ulp_search_uniforms(search, out, error);
+    if (status == ULP_OK)
+        status = ulp_search_measure(search, work, error);
+    if (status == ULP_OK)
+        status = judge_again(search, out, work, error);
+    if (status == ULP_OK)
+        status = run_starts(search, work, error);
+    if (status == ULP_OK && search->given)
+        status = exchange(search, work, error);
+    return status == ULP_OK && search->options->frontier ? run_limits(search, work, error) : status;
+}
