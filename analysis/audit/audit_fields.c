@@ -402,6 +402,8 @@ const struct ulp_struct ulp_struct_histogram = {
     "ulp_histogram", sizeof(struct ulp_histogram), histogram, sizeof histogram / sizeof *histogram};
 
 static const struct ulp_field place[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_place, name), .whole = true},
+    {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_place, op), .whole = true},
     {.name = "formula", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_place, formula), .whole = true},
     {.name = "input_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_place, input_count), .whole = true, .counts = true},
     {.name = "inputs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_place, inputs), .type = &ulp_struct_link, .points = true, .counted = true, .count = offsetof(struct ulp_place, input_count), .whole = true},

@@ -83,6 +83,10 @@ enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *m
             place->formula = before->formula;
         else
             status = copy_formula(op, memory, &place->formula, error);
+        place->name = ulp_arena_copy(memory, ulp_plan_node_name(plan, n));
+        place->op = ulp_arena_copy(memory, ulp_plan_node_op(plan, n));
+        if (status == ULP_OK && (!place->name || !place->op))
+            status = refuse(error);
         if (status == ULP_OK)
             status = link_inputs(place, &plan->nodes[n], memory, error);
     }

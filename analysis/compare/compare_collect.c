@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/audit/auditor.h"
+#include "analysis/audit/place.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
@@ -458,6 +459,11 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
         status = ulp_plan_create(comparing->model, lanes,
                                  make_lanes(options, comparing->asked, lanes, keeps, groups, first),
                                  &plan_options, &comparing->plan, error);
+    if (status == ULP_OK)
+        status = ulp_places_make(comparing->plan, comparing->out->memory, &comparing->out->places,
+                                 error);
+    if (status == ULP_OK)
+        comparing->out->place_count = comparing->plan->node_count;
     if (status == ULP_OK)
         status = ulp_compare_match(comparing, error);
     if (status == ULP_OK)

@@ -130,6 +130,8 @@ static const struct ulp_field comparison[] = {
     {.name = "tensors", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_comparison, tensors), .type = &ulp_struct_compared_tensor, .points = true, .counted = true, .count = offsetof(struct ulp_comparison, tensor_count)},
     {.name = "slice_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, slice_count), .counts = true},
     {.name = "slices", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_comparison, slices), .type = &ulp_struct_compared_slices, .points = true, .counted = true, .count = offsetof(struct ulp_comparison, slice_count)},
+    {.name = "place_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, place_count), .counts = true},
+    {.name = "places", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_comparison, places), .type = &ulp_struct_place, .points = true, .counted = true, .count = offsetof(struct ulp_comparison, place_count)},
     {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_comparison, seconds)},
 };
 const struct ulp_struct ulp_struct_comparison = {

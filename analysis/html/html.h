@@ -4,13 +4,19 @@
 #define ULP_ANALYSIS_HTML_H
 
 #include <jansson.h>
+#include <time.h>
 #include <ulpscope/html.h>
 
 #include "base/text/text.h"
 
+/* Figures of a page have that many digits: more than it shows, and half of what doubles would be.
+ */
+enum { ULP_HTML_DIGITS = 9 };
+
 /* One report. */
 struct ulp_html_report {
     const char *kind; /* "audit", "overflow", ...: the script's word for it */
+    time_t saved;     /* when the file was written that it was read from; 0: it is of this run */
     json_t *root;     /* the caller's; what is said where scripts are not run is taken from it */
     /* NULL: the data are the root. Else puts them, as JSON, without all of it in memory. */
     enum ulp_status (*put)(const void *context, struct ulp_text *out, struct ulp_error *error);

@@ -1,7 +1,9 @@
 /* Writing the page: see html.h. */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <ulpscope.h>
 #include <zlib.h>
@@ -10,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/machine/file.h"
+#include "base/machine/sha256.h"
 #include "data/data.h"
 #include "data/json_file.h"
 
@@ -148,11 +151,31 @@ static void put_formats(struct ulp_text *out)
     }
 }
 
+/* The day of the run, or of the file that keeps its report (SOURCE_DATE_EPOCH stands for both, so
+ * that pages can be made again), and what model it was: a file that may be another by now is not
+ * asked. */
+static void put_origin(const struct ulp_html_report *report, struct ulp_text *out)
+{
+    const char *epoch = getenv("SOURCE_DATE_EPOCH"), *path = find_text(report->root, "model_path");
+    const time_t when = epoch && *epoch ? (time_t)strtoll(epoch, NULL, 10)
+                        : report->saved ? report->saved
+                                        : time(NULL);
+    struct tm day;
+    char digest[65], date[32];
+    uint64_t bytes;
+    if (gmtime_r(&when, &day) && strftime(date, sizeof date, "%Y-%m-%d", &day))
+        ulp_text_add(out, ",\"date\":\"%s\"", date);
+    if (!report->saved && ulp_file_sha256(path, digest, &bytes))
+        ulp_text_add(out, ",\"model\":{\"sha256\":\"%s\",\"bytes\":%" PRIu64 "}", digest, bytes);
+}
+
 static enum ulp_status put_reports(const struct ulp_html_report *reports, size_t count,
                                    struct ulp_text *out, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    ulp_text_add(out, "{\"version\":\"%s\",\"formats\":[", ulp_version());
+    ulp_text_add(out, "{\"version\":\"%s\"", ulp_version());
+    put_origin(&reports[0], out);
+    ulp_text_add(out, ",\"formats\":[");
     put_formats(out);
     ulp_text_add(out, "],\"reports\":[");
     for (size_t r = 0; r < count && status == ULP_OK; r++) {
@@ -160,7 +183,8 @@ static enum ulp_status put_reports(const struct ulp_html_report *reports, size_t
         if (reports[r].put) {
             status = reports[r].put(reports[r].context, out, error);
         } else {
-            char *text = ulp_json_dump(reports[r].root, JSON_COMPACT);
+            char *text =
+                ulp_json_dump(reports[r].root, JSON_COMPACT | JSON_REAL_PRECISION(ULP_HTML_DIGITS));
             out->failed |= !text;
             ulp_text_add(out, "%s", text ? text : "");
             free(text);

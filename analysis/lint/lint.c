@@ -104,6 +104,35 @@ static bool list_assumed(const struct ulp_lint *lint, const char **out)
     return whole;
 }
 
+/* The graph as pages draw it. */
+static bool list_places(struct ulp_lint *lint, struct ulp_lint_result *out)
+{
+    out->places = ulp_arena_take(lint->arena, lint->node_count + 1, sizeof *out->places);
+    for (size_t n = 0; out->places && n < lint->node_count; n++) {
+        const struct ulp_lint_place at = lint->places[n];
+        struct ulp_place *place = &out->places[out->place_count++];
+        const char *name = ulp_lint_node_name(lint, at.graph, at.node->name);
+        place->name = name ? ulp_arena_copy(lint->arena, name) : NULL;
+        place->op = ulp_arena_copy(lint->arena, at.node->op_type);
+        place->inputs =
+            ulp_arena_take(lint->arena, at.node->input_count + 1, sizeof *place->inputs);
+        if (!place->name || !place->op || !place->inputs)
+            return false;
+        for (size_t i = 0; i < at.node->input_count; i++) {
+            const int value = ulp_lint_input(at, i);
+            if (value < 0)
+                continue;
+            const struct ulp_lint_place source = ulp_lint_producer(at.graph, value);
+            place->inputs[place->input_count++] =
+                (struct ulp_link){.name = ulp_arena_copy(lint->arena,
+                                                         ulp_lint_value_name(at.graph, value)),
+                                  .node = source.node ? (ptrdiff_t)ulp_lint_number(source) : -1,
+                                  .constant = ulp_lint_constant(at.graph, value) != NULL};
+        }
+    }
+    return out->places != NULL;
+}
+
 static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
                             struct ulp_error *error)
 {
@@ -115,7 +144,8 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
     run_rules(lint);
     out->model_path = ulp_arena_copy(lint->arena, lint->model->path);
     out->unplanned = lint->unplanned;
-    if (lint->failed || !out->model_path || !list_assumed(lint, &out->assumed))
+    if (lint->failed || !out->model_path || !list_assumed(lint, &out->assumed) ||
+        !list_places(lint, out))
         return ulp_out_of_memory(error);
     out->targets = lint->targets;
     out->node_count = lint->node_count;

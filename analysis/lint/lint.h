@@ -52,6 +52,12 @@ struct ulp_lint_place {
     const struct ulp_node *node;
 };
 
+/* Where the place stands in the list of all. */
+static inline size_t ulp_lint_number(struct ulp_lint_place place)
+{
+    return place.graph->first_place + (size_t)(place.node - place.graph->graph->nodes);
+}
+
 struct ulp_plan;
 struct ulp_block;
 struct ulp_idiom;

@@ -32,6 +32,8 @@ static const struct ulp_field lint_result[] = {
     {.name = "finding_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_lint_result, finding_count), .counts = true},
     {.name = "assumed", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_lint_result, assumed)},
     {.name = "unplanned", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_lint_result, unplanned)},
+    {.name = "place_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_lint_result, place_count), .counts = true},
+    {.name = "places", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_lint_result, places), .type = &ulp_struct_place, .points = true, .counted = true, .count = offsetof(struct ulp_lint_result, place_count)},
     {.name = "findings", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_lint_result, findings), .type = &ulp_struct_finding, .points = true, .counted = true, .count = offsetof(struct ulp_lint_result, finding_count)},
     {.name = "seconds", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_lint_result, seconds)},
 };

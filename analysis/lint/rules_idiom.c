@@ -56,8 +56,7 @@ static void find_idioms(struct ulp_lint *lint)
                 const struct ulp_lint_place place =
                     find_place(lint, &block->steps[found->items[i].steps[s]]);
                 if (place.node)
-                    lint->in_idiom[place.graph->first_place +
-                                   (size_t)(place.node - place.graph->graph->nodes)] = true;
+                    lint->in_idiom[ulp_lint_number(place)] = true;
             }
     }
 }
@@ -66,8 +65,7 @@ bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place)
 {
     if (!lint->looked_for_idioms)
         find_idioms(lint);
-    return lint->in_idiom && lint->in_idiom[place.graph->first_place +
-                                            (size_t)(place.node - place.graph->graph->nodes)];
+    return lint->in_idiom && lint->in_idiom[ulp_lint_number(place)];
 }
 
 /* A model that declares FP16 keeps other nodes in FP32 on purpose. */

@@ -5,6 +5,7 @@
 
 #include <ulpscope/prove.h>
 
+#include "analysis/audit/place.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -380,6 +381,10 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pl
     enum ulp_status status = refuse_kernels(plan, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = ulp_places_make(plan, out->memory, &out->places, error);
+    if (status == ULP_OK)
+        out->place_count = ulp_plan_node_count(plan);
     if (status == ULP_OK)
         status = fill(&prover, model, box ? box : &none, thread_count, error);
     out->seconds = ulp_seconds_now() - started;

@@ -12,11 +12,6 @@
 
 /* ---- of an audit ---- */
 
-static enum ulp_status put_audit(const void *context, struct ulp_text *out, struct ulp_error *error)
-{
-    return ulp_report_json(context, out, error);
-}
-
 /* What is said where scripts are not run. */
 static json_t *make_head(const struct ulp_audit *audit)
 {
@@ -34,7 +29,10 @@ static json_t *make_head(const struct ulp_audit *audit)
 
 struct ulp_html_report ulp_report_page(const struct ulp_audit *audit)
 {
-    return (struct ulp_html_report){"audit", make_head(audit), put_audit, audit};
+    return (struct ulp_html_report){.kind = "audit",
+                                    .root = make_head(audit),
+                                    .put = ulp_report_json_shown,
+                                    .context = audit};
 }
 
 enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
@@ -75,6 +73,7 @@ struct reading {
 static enum ulp_status read_one(struct reading *reading, const char *path,
                                 struct ulp_budget *budget, struct ulp_error *error)
 {
+    struct stat info = {0};
     json_t *root;
     size_t k = 0, charged;
     enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
@@ -91,8 +90,11 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
         ulp_json_file_free(root, budget, charged);
         return status;
     }
+    stat(path, &info);
     reading->reports[reading->count] =
-        (struct ulp_html_report){.kind = known[k].kind, .root = root};
+        (struct ulp_html_report){.kind = known[k].kind,
+                                 .saved = info.st_mtime ? info.st_mtime : 1,
+                                 .root = root};
     reading->charged[reading->count++] = charged;
     return ULP_OK;
 }

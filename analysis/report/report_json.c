@@ -135,11 +135,11 @@ static void add_lane(struct ulp_json_writer *writer, const void *object, const v
         ulp_json_put(writer, "no_attribution", ulp_json_text(lane->attribution.reason));
 }
 
-enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
-                                struct ulp_error *error)
+static enum ulp_status put_report(const struct ulp_audit *audit, unsigned digits,
+                                  struct ulp_text *out, struct ulp_error *error)
 {
     const struct ulp_json_how how = make_how(audit);
-    struct ulp_json_writer writer = {.out = out};
+    struct ulp_json_writer writer = {.out = out, .digits = digits};
     ulp_json_open(&writer, NULL, '{');
     ulp_json_put(&writer, "schema", json_integer(ULP_JSON_SCHEMA));
     ulp_json_put(&writer, "ulpscope", json_string(ulp_version()));
@@ -147,4 +147,16 @@ enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *
     ulp_json_close(&writer, '}');
     ulp_text_add(out, "\n");
     return writer.failed && !out->failed ? ulp_out_of_memory(error) : ULP_OK;
+}
+
+enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
+                                struct ulp_error *error)
+{
+    return put_report(audit, 0, out, error);
+}
+
+enum ulp_status ulp_report_json_shown(const void *audit, struct ulp_text *out,
+                                      struct ulp_error *error)
+{
+    return put_report(audit, ULP_HTML_DIGITS, out, error);
 }

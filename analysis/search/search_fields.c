@@ -200,6 +200,8 @@ static const struct ulp_field search[] = {
     {.name = "added_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, added_count)},
     {.name = "target_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, target_count), .counts = true},
     {.name = "targets", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, targets), .type = &ulp_struct_search_target, .points = true, .counted = true, .count = offsetof(struct ulp_search, target_count)},
+    {.name = "place_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, place_count), .counts = true},
+    {.name = "places", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, places), .type = &ulp_struct_place, .points = true, .counted = true, .count = offsetof(struct ulp_search, place_count)},
     {.name = "kept_macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, kept_macs)},
     {.name = "macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, macs)},
     {.name = "kept_bytes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, kept_bytes)},

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/audit/place.h"
 #include "analysis/measure/judged.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
@@ -482,6 +483,10 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
         status = report_layers(search, place, out, error);
     if (status == ULP_OK)
         status = report_nodes(search, place, out, error);
+    if (status == ULP_OK)
+        status = ulp_places_make(search->emulation.plan, out->memory, &out->places, error);
+    if (status == ULP_OK)
+        out->place_count = search->emulation.plan->node_count;
     if (status == ULP_OK && search->given)
         status = report_entries(search, out, error);
     if (status == ULP_OK && search->given)

@@ -78,7 +78,8 @@ void ulp_json_put(struct ulp_json_writer *writer, const char *key, json_t *value
     }
     start_value(writer, key);
     if (!value || json_dump_callback(value, add_piece, writer,
-                                     JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY) != 0)
+                                     JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY |
+                                         JSON_REAL_PRECISION(writer->digits)) != 0)
         writer->failed = true;
     json_decref(value);
 }

@@ -16,8 +16,9 @@ struct ulp_struct;
 struct ulp_json_writer {
     struct ulp_text *out; /* NULL: into root */
     int depth;
-    bool empty;  /* nothing is in it yet */
-    bool failed; /* out of memory */
+    bool empty;      /* nothing is in it yet */
+    bool failed;     /* out of memory */
+    unsigned digits; /* of figures, in a text; 0: all that doubles have */
     /* the result that is written, whose lists indexes are into (ulp_json_document) */
     const struct ulp_struct *type;
     const void *result;

@@ -396,6 +396,7 @@ struct ulp_histogram {
 };
 /* A node in the graph: what is the same in every lane. */
 struct ulp_place {
+    char *name, *op; /* [whole] */
     const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none [whole] */
     /* its inputs, weights included; of an If, Loop or Scan also captured values and the results of
      * its bodies */

@@ -155,6 +155,8 @@ struct ulp_comparison {
     struct ulp_compared_tensor *tensors; /* in graph order, inputs first */
     size_t slice_count;                  /* 0: no arithmetic has split-k=auto */
     struct ulp_compared_slices *slices;  /* of every product, in graph order */
+    size_t place_count;
+    struct ulp_place *places; /* of each node of the plan, by index; without histograms */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };

@@ -9,6 +9,7 @@
 #ifndef ULPSCOPE_LINT_H
 #define ULPSCOPE_LINT_H
 
+#include <ulpscope/audit.h>
 #include <ulpscope/model.h>
 #include <ulpscope/target.h>
 
@@ -65,6 +66,9 @@ struct ulp_lint_result {
     size_t finding_count;
     const char *assumed;   /* "batch, length": free dimensions that were taken as 1; NULL: none */
     const char *unplanned; /* why no shapes are known; NULL: they are */
+    size_t place_count;
+    /* every node of the graph, of bodies and of functions; an index is its place in this list */
+    struct ulp_place *places;
     const struct ulp_finding *findings; /* by rule, in the table's order; then in graph order */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */

@@ -216,6 +216,8 @@ struct ulp_search {
     size_t added_count;                /* nodes that are kept besides, so that it holds in draws */
     size_t target_count;
     struct ulp_search_target *targets;
+    size_t place_count;
+    struct ulp_place *places; /* of each node of the plan, by index; without histograms */
     /* of a plan: what is kept, and of all nodes: multiply-adds and element operations; bytes of
      * constants and results, in the widest format */
     double kept_macs, macs, kept_bytes, bytes;

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/machine/available.h"
 #include "base/machine/file.h"
+#include "base/machine/sha256.h"
 #include "base/random.h"
 #include "base/text/text.h"
 #include "base/machine/thread.h"
@@ -340,6 +341,37 @@ START_TEST(text_goes_to_a_file)
 }
 END_TEST
 
+/* FIPS 180-4's examples, and their million of letters; a folder has no digest. */
+START_TEST(sha256_known_answers)
+{
+    static const struct {
+        const char *text, *digest;
+        size_t times;
+    } cases[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 1},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", 1},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1", 1},
+        {"a", "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0", 1000000},
+    };
+    char digest[65];
+    uint64_t bytes;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        FILE *file = fopen("digested", "wb");
+        ck_assert_ptr_nonnull(file);
+        for (size_t i = 0; i < cases[c].times; i++)
+            fputs(cases[c].text, file);
+        ck_assert_int_eq(fclose(file), 0);
+        ck_assert(ulp_file_sha256("digested", digest, &bytes));
+        ck_assert_str_eq(digest, cases[c].digest);
+        ck_assert_uint_eq(bytes, cases[c].times * strlen(cases[c].text));
+    }
+    remove("digested");
+    ck_assert(!ulp_file_sha256(".", digest, &bytes));
+    ck_assert(!ulp_file_sha256("not there", digest, &bytes));
+}
+END_TEST
+
 START_TEST(errors_gain_their_place)
 {
     struct ulp_error error;
@@ -371,6 +403,7 @@ int main(void)
     tcase_add_test(tests, philox_known_answers);
     tcase_add_test(tests, files_are_whole_and_text_grows);
     tcase_add_test(tests, text_goes_to_a_file);
+    tcase_add_test(tests, sha256_known_answers);
     tcase_add_test(tests, errors_gain_their_place);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

@@ -1,7 +1,9 @@
 """A browser without a window, driven over its DevTools protocol through a pipe, with nothing but the standard library."""
 import base64
+import importlib.util
 import json
 import os
+import pathlib
 import select
 import shutil
 import subprocess
@@ -13,6 +15,16 @@ def find():
     for name in (os.environ.get('ULPSCOPE_TEST_BROWSER'), 'chromium', 'chromium-browser', 'google-chrome', 'chrome'):
         if name and shutil.which(name):
             return shutil.which(name)
+    return None
+
+
+def find_axe():
+    """The rules of axe-core (Deque), as the Python packages around it have them; None: neither is installed."""
+    for package in ('axe_playwright_python', 'axe_core_python'):
+        spec = importlib.util.find_spec(package)
+        for folder in spec.submodule_search_locations if spec else []:
+            if (path := pathlib.Path(folder, 'axe.min.js')).exists():
+                return path.read_text()
     return None
 
 
@@ -106,6 +118,12 @@ class Browser:
             assert method not in ('Runtime.exceptionThrown', 'Runtime.consoleAPICalled', 'Page.javascriptDialogOpening'), (where, json.dumps(event)[:3000])
             assert method != 'Log.entryAdded' or parameters['entry']['level'] in ('info', 'verbose'), (where, json.dumps(event)[:3000])
             assert method != 'Network.requestWillBeSent' or parameters['request']['url'].startswith('file://') and parameters['type'] == 'Document', (where, json.dumps(event)[:3000])
+
+    def check_axe(self, axe, where):
+        """No rule of WCAG 2.2 (A and AA), and none of good practice, is broken."""
+        self.run(axe + ';0')
+        found = self.run("axe.run().then(r => r.violations.map(v => [v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + n.failureSummary.slice(0, 300))]))")
+        assert not found, (where, json.dumps(found, indent=1)[:3000])
 
     def click(self, place):
         """place: a script whose value is an element."""

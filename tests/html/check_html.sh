@@ -20,7 +20,7 @@ expect 3 "another document" "$program" report other.json --html a.html
 expect 2 "two shapes" "$program" audit "$model" --shape patches=1x16x16 --shape patches=2x16x16 --html a.html
 
 python3 - "$program" "$source" <<'END' || fail "pages"
-import copy, json, os, random, struct, subprocess, sys, zipfile
+import copy, hashlib, json, os, random, struct, subprocess, sys, zipfile
 program, source = sys.argv[1:]
 sys.path.insert(0, source + '/tests/html')
 from page import Page, check_report, make_hostile
@@ -30,8 +30,13 @@ def run(*arguments):
 
 # the data are those of report.json, whether the audit writes the page or the report afterwards
 report = json.load(open('report/report.json'))
+with open(source + '/examples/digits/model.onnx', 'rb') as file:
+    model_bytes = file.read()
 for path in ('page.html', 'later.html'):
     page = Page(path).check()
+    # the model's file may be another when a page is made of an old report
+    own = {'sha256': hashlib.sha256(model_bytes).hexdigest(), 'bytes': len(model_bytes)}
+    assert page.data.get('model') == (own if path == 'page.html' else None) and len(page.data['date']) == 10
     check_report(page, report)
     assert 'model.onnx' in page.text['title']
     assert len(page.bytes) < 400_000, len(page.bytes)

@@ -73,7 +73,7 @@ const outputColumns = [
 ];
 
 const schedulesColumns = [
-  { title: "node", text: (r) => shown(r.name), class: () => "name" },
+  { title: "node", text: (r) => nodeLink(r.name, r.index), class: () => "name" },
   { title: "operator", text: (r) => shown(r.op) },
   { title: "width rms / rms", number: true, text: (r) => figure(r.width_rms / r.ref_rms), hint: "largest minus smallest result over the schedules" },
   { title: "width max ulp", number: true, text: (r) => figure(r.width_max_ulp) },
@@ -98,11 +98,11 @@ function overflowTable(lane) {
     title: `Overflows in ${shown(lane.name)}`,
     note: "Where values beyond the storage begin, and what becomes of them.",
     columns: [
-      { title: "node", text: (r) => shown(r.node), class: () => "name" },
+      { title: "node", text: (r) => nodeLink(r.node), class: () => "name" },
       { title: "from constant", text: (r) => shown(r.constant ?? "–") },
       { title: "fate", text: (r) => shown(r.fate), class: (r) => (r.fate === "reaches output" || r.fate === "spoils" ? "bad" : "") },
-      { title: "absorbed by", text: (r) => shown(r.absorbed_by ?? "–"), class: () => "name" },
-      { title: "spoils", text: (r) => shown(r.spoils ?? "–"), class: () => "name" },
+      { title: "absorbed by", text: (r) => nodeLink(r.absorbed_by), class: () => "name" },
+      { title: "spoils", text: (r) => nodeLink(r.spoils), class: () => "name" },
     ],
     rows: lane.overflows.filter((r) => r.joins === undefined).map((r) => ({ ...r, constant: lane.constants[r.constant]?.name })),
   };
@@ -148,6 +148,31 @@ function auditHow(root, nodes) {
 
 const crossingText = (limit) => (limit.crossings.length ? limit.crossings.map((c) => shown(c.text)).join("; ") : "met");
 
+// The output that a lane's verdict is about: the worst grade, then the least signal to error.
+function judgedOutput(lane) {
+  const rank = (o) => ["broken", "borderline", "fine"].indexOf(o.judged?.grade) >>> 0;
+  return [...(lane.outputs || [])].sort((a, b) => rank(a) - rank(b) || (a.judged?.sqnr_db ?? Infinity) - (b.judged?.sqnr_db ?? Infinity))[0];
+}
+
+function auditHero(root, view, l) {
+  const lane = root.lanes[l] ?? {}, output = judgedOutput(lane), judged = output?.judged, remedy = lane.remedy?.tried && lane.remedy.nodes?.length ? lane.remedy : null, tiles = [];
+  const options = /Try ((?:--keep '[^']*' ?)+)/.exec(lane.verdict)?.[1].trim(), command = commandOf("audit", root);
+  const name = shown(lane.name ?? ""), count = view.nodes.count;
+  if (judged?.grade) tiles.push(gradeTile(judged));
+  if (known(judged?.sqnr_db) || remedy) tiles.push(errorTile(judged?.sqnr_db, remedy?.sqnr_db, remedy ? `of ${shown(remedy.output)}, with ${plural(remedy.nodes.length, "node")} in FP32` : `of ${shown(output?.name)}`, grades[judged?.grade]));
+  if (known(judged?.top1_flips) && judged.rows > 0 && judged.task === "classify") tiles.push(tile("First choices changed", `${whole(judged.top1_flips)} of ${whole(judged.rows)}`, `in ${shown(output.name)}`, judged.top1_flips ? grades[judged.grade] : "good"));
+  if (remedy) tiles.push(keptTile(remedy.nodes.length, count, "that is the remedy"));
+  const rooms = view.nodes.values(l, "headroom");
+  const least = rooms.reduce((best, v, i) => (!Number.isNaN(v) && !(v >= rooms[best]) ? i : best), -1);
+  if (least >= 0) tiles.push(headroomTile(rooms[least], view.nodes.title(least), view.nodes.numbers[least]));
+  return {
+    level: view.verdicts[l]?.level ?? "plain",
+    headline: judged?.grade ? `${name} is ${judged.grade}: ${shown(judged.text || firstClause(lane.verdict))}` : `${name}: ${shown(firstClause(lane.verdict))}`,
+    tiles,
+    command: options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." },
+  };
+}
+
 adapters.audit = (report) => {
   const root = report.root, view = emptyView();
   view.model = root.model_path ?? "";
@@ -178,5 +203,6 @@ adapters.audit = (report) => {
     read: readAuditNode,
   });
   view.how = auditHow(root, view.nodes);
+  view.hero = (lane) => auditHero(root, view, lane);
   return view;
 };

@@ -13,7 +13,7 @@ function lineVerdicts(text, level) {
 
 const longTable = (title, note, columns, rows, section) => ({ title, section, note, columns, rows });
 
-const nodeColumn = { title: "node", text: (r) => shown(r.name ?? "–"), class: () => "name" };
+const nodeColumn = { title: "node", text: (r) => nodeLink(r.name, r.index), class: () => "name" };
 const operatorColumn = { title: "operator", text: (r) => shown(r.op ?? "") };
 const sampleNames = (root) => (root.sample_names ?? root.samples ?? []).map((sample) => sample.name ?? sample);
 const sharedHow = (root) => [
@@ -32,6 +32,17 @@ const overflowMeasures = [
   measure("nonfinite", "overflowed", "count", whole, sum, "elements beyond the format's largest number"),
 ];
 
+function overflowHero(root, view, l, verdict) {
+  const lane = root.lanes[l] ?? {}, [before, ...tried] = lane.remedies || [], after = tried[0], tiles = [], rooms = view.nodes.values(l, "headroom");
+  tiles.push(tile("Nodes that overflow", whole(lane.born_count ?? 0), lane.harmful_count ? `${whole(lane.harmful_count)} make results wrong` : "none makes a result wrong", lane.harmful_count ? "bad" : lane.born_count ? "warn" : "good"));
+  const least = rooms.reduce((best, v, i) => (!Number.isNaN(v) && !(v >= rooms[best]) ? i : best), -1);
+  if (least >= 0) tiles.push(headroomTile(rooms[least], view.nodes.title(least), view.nodes.numbers[least]));
+  if (known(after?.sqnr_db)) tiles.push(errorTile(before.nonfinite ? NaN : before.sqnr_db, after.sqnr_db, `${shown(after.what)}: ${shown(after.output ?? "")}`));
+  if (lane.keep_count) tiles.push(keptTile(lane.keep_count, view.nodes.count, "enough for the range"));
+  const options = /(?:--keep '[^']*' ?)+/.exec(verdict?.text ?? "")?.[0].trim(), command = commandOf("audit", root);
+  return { level: verdict?.level ?? "plain", headline: shown(firstClause(verdict?.text)), tiles, command: options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." } };
+}
+
 adapters.overflow = (report, data) => {
   const root = report.root, view = emptyView(), formats = root.lanes;
   view.model = root.model_path ?? "";
@@ -40,6 +51,7 @@ adapters.overflow = (report, data) => {
   view.verdicts = lineVerdicts(root.verdict, (i) => (i < unjudged ? "bad" : formats[i - unjudged]?.harmful_count > 0 ? "bad" : formats[i - unjudged]?.born_count > 0 ? "warn" : "good"));
   view.lanes = formats.map((f) => ({ name: f.name, storage: data.formats.find((format) => format.name === f.name.split(/[,@]/)[0]) }));
   // nodes that are constants are not computed, and those of a branch only where some format takes it
+  view.hero = (l) => overflowHero(root, view, l, view.verdicts[unjudged + l]);
   const all = new Map(formats.flatMap((f) => f.nodes.map(({ index, name, op }) => [index, { index, name, op }])));
   const rows = [...all.keys()].sort((a, b) => a - b);
   view.nodes = new NodeList({
@@ -57,7 +69,7 @@ adapters.overflow = (report, data) => {
   view.nodes.more = (lane, i) => {
     const node = view.nodes.node(lane, i);
     return [
-      { title: "Results", content: smallTable([{ title: "", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => bits(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.verdict === "overflows" ? o.cause : "–") }], node.outputs || [], "Results") },
+      { title: "Results", content: smallTable([{ title: "result", text: (o) => cut(o.name, 30) }, { title: "verdict", text: (o) => shown(o.verdict) }, { title: "headroom", number: true, text: (o) => bits(o.headroom_bits) }, { title: "largest", number: true, text: (o) => figure(o.largest) }, { title: "smallest", number: true, text: (o) => figure(o.smallest) }, { title: "cause", text: (o) => shown(o.verdict === "overflows" ? o.cause : "–") }], node.outputs || [], "Results") },
       ...(node.hidden?.length ? [{ title: `Inside, were it computed in ${shown(formats[lane].name)}`, content: smallTable([{ title: "value", text: (h) => cut(h.words, 40) }, { title: "verdict", text: (h) => shown(h.narrow?.verdict ?? "") }, { title: "headroom", number: true, text: (h) => bits(h.narrow?.headroom_bits) }, { title: "largest", number: true, text: (h) => figure(h.largest) }], node.hidden, "Inside") }] : []),
     ];
   };
@@ -81,6 +93,31 @@ function planFrontier(root) {
     ticks: Array.from({ length: Math.ceil(high / step) + 1 }, (_, i) => ({ x: i * step, text: String(i * step) })),
     lines: [{ name: "error / tolerance", kind: "output", points }],
   };
+}
+
+// Which of a plan's formats each node is in.
+function keptMarks(root) {
+  const names = [root.narrow ?? root.arithmetic, ...new Set((root.kept || []).map((k) => k.format))].filter((name, i, all) => all.indexOf(name) === i).map(shown);
+  const at = new Map((root.places || []).map((_, i) => [i, 0])), without = new Map();
+  for (const k of root.kept || []) at.set(k.index, names.indexOf(shown(k.format)));
+  for (const k of root.kept || []) if (known(k.without)) without.set(k.index, k.without);
+  return [
+    { measure: classMeasure("format", "format", names, "the format that the plan computes the node in"), at },
+    { measure: measure("without", "without it", "error", figure, Math.max, "the error in units of what is allowed when this node alone is not kept"), at: without },
+  ];
+}
+
+function planHero(root) {
+  const tiles = [], grade = /^(\S+) \((.*)\)$/.exec(root.grade_text ?? ""), worst = (rows) => [...(rows || [])].sort((a, b) => b.ratio - a.ratio)[0];
+  const before = worst(root.before_samples), after = worst(root.samples), draws = root.targets || [], held = draws.every((t) => t.held_count === t.draw_count);
+  if (root.grade && grade) tiles.push(gradeTile({ grade: root.grade, text: grade[2] }));
+  if (after?.metric === "sqnr_db") tiles.push(errorTile(before?.value, after.value, `of ${shown(after.output)}`, root.met ? "good" : "bad"));
+  else if (after) tiles.push(tile(after.metric, known(before?.value) ? `${figure(before.value)} → ${figure(after.value)}` : figure(after.value), `of ${shown(after.output)}`, root.met ? "good" : "bad"));
+  tiles.push(keptTile((root.kept || []).length, root.node_count ?? 0, root.macs > 0 ? `${share(root.kept_macs / root.macs)} of the multiply-adds` : ""));
+  if (draws.length) tiles.push(tile("Other roundings", `${whole(draws.reduce((a, t) => a + t.held_count, 0))} of ${whole(draws.reduce((a, t) => a + t.draw_count, 0))}`, "draws in which the plan holds", held ? "good" : "bad"));
+  if (root.casts) tiles.push(tile("Casts", whole(root.casts.length), `${whole(root.cast_elements)} elements are converted`));
+  const command = root.kept?.length && commandOf("audit", root);
+  return { level: root.met ? "good" : "bad", headline: shown(firstClause(root.verdict).replace(/ \([^()]*\)/g, "")), tiles, command: command && { text: `${command} -a ${quoted(root.arithmetic)} ${keepOptions(root.kept)}`, note: "The audit with the plan: what error is left, and where it comes from." } };
 }
 
 adapters.plan = (report) => {
@@ -110,28 +147,54 @@ adapters.plan = (report) => {
   }
   view.tables = [
     longTable("Draws", "The plan where roundings fall otherwise, in each arithmetic that it is for: the draw that is worst.", [{ title: "arithmetic", text: (r) => shown(r.name), class: () => "name" }, { title: "draws", number: true, text: (r) => whole(r.draw_count) }, { title: "held", number: true, text: (r) => whole(r.held_count) }, { title: "output", text: (r) => shown(r.output) }, { title: "figure", text: (r) => shown(r.metric) }, { title: "value", number: true, text: (r) => figure(r.value) }, { title: "of what is allowed", number: true, text: (r) => figure(r.ratio), class: (r) => (r.ratio > 1 ? "bad" : "good") }], root.targets || [], "Plan"),
-    longTable("Nodes that are kept", "Without a node: the error, in units of what is allowed, when it alone is not kept.", [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "without", number: true, text: (r) => figure(r.without) }, { title: "", text: (r) => (r.always ? "as asked" : "") }], root.kept || [], "Plan"),
+    longTable("Nodes that are kept", "Without a node: the error, in units of what is allowed, when it alone is not kept.", [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "format", text: (r) => shown(r.format ?? "") }, { title: "without", number: true, text: (r) => figure(r.without) }, { title: "why", text: (r) => (r.always ? "as asked" : "") }], root.kept || [], "Plan"),
     ...(root.mixed?.widened?.length ? [longTable("Also in FLOAT in mixed.onnx", "", [nodeColumn, operatorColumn, { title: "why", text: (r) => shown(r.why) }], root.mixed.widened, "Plan")] : []),
   ];
-  view.how = [...sharedHow(root), ["Plan", `${shown(root.arithmetic)} with ${(root.keep || []).map((k) => `${plural(k.nodes?.length ?? 0, "node")} in ${shown(k.arithmetic)}`).join(", ")}; ${whole(root.runs)} runs of the mixed arithmetic; ${whole(root.casts?.length)} Casts`]];
+  view.how = [...sharedHow(root), ["Plan", `${shown(root.arithmetic)} with ${(root.keep || []).map((k) => `${plural(k.nodes?.length ?? 0, "node")} in ${shown(k.arithmetic)}`).join(", ")}; ${plural(root.runs, "run")} of the mixed arithmetic; ${plural(root.casts?.length, "Cast")}`]];
+  view.nodes = drawnNodes(root, keptMarks(root));
+  view.hero = () => planHero(root);
   return view;
 };
 
 // ---- compare ----
 
+function compareHero(root, rows, verdict) {
+  const good = rows.filter((r) => r.explained).length, first = rows.find((r) => r.name === root.first_unexplained), by = [...new Set((root.files || []).map((f) => f.by).filter(Boolean))];
+  const tiles = [tile("Tensors explained", `${whole(good)} of ${whole(rows.length)}`, by.length ? `by ${by.map(shown).join(", ")}` : "", good === rows.length ? "good" : "bad")];
+  tiles.push(first ? tile("First that is not", shown(first.node ?? first.name), first.node ? `node ${first.index}` : "", "bad", first.index ?? -1) : tile("First that is not", "none", "", "good"));
+  const judged = rows.filter((r) => known(r.judged?.sqnr_db)).sort((a, b) => a.judged.sqnr_db - b.judged.sqnr_db)[0];
+  if (judged) tiles.push(gradeTile(judged.judged), errorTile(NaN, judged.judged.sqnr_db, `of ${shown(judged.name)}`));
+  return { level: verdict?.level ?? "plain", headline: shown(firstClause(verdict?.text).replace(/^\S*\//, "")), tiles };
+}
+
+function compareMarks(rows, excess) {
+  const explained = new Map(), near = new Map();
+  for (const r of rows)
+    if (Number.isInteger(r.index) && r.index >= 0) {
+      explained.set(r.index, Math.max(explained.get(r.index) ?? 0, r.explained ? 0 : 1));
+      near.set(r.index, Math.max(near.get(r.index) ?? 0, excess(r)));
+    }
+  return [
+    { measure: classMeasure("explained", "explained", ["explained", "not explained"], "whether an arithmetic makes what was recorded; grey: not recorded", ["good", "bad"]), at: explained },
+    { measure: measure("excess", "of the limit", "error", figure, Math.max, "the ratio over its limit: beyond 1 the tensor is not explained"), at: near },
+  ];
+}
+
 adapters.compare = (report) => {
   const root = report.root, view = emptyView(), rows = (root.tensors || []).flatMap((t) => (t.values || []).map((f) => ({ ...t, ...f })));
   view.model = root.model_path ?? "";
   view.title = "Comparison with recordings";
-  view.verdicts = lineVerdicts(root.verdict, (i) => (root.files?.[i] ? (root.files[i].explained ? "good" : "bad") : "plain"));
+  // the terminal's ranking is a table here
+  const spoken = String(root.verdict ?? "").replace(/^ {2}explains .*(?:\n {2}(?:all|\d|no).*)*/gm, "").replace(/\n+/g, "\n").trim();
+  view.verdicts = lineVerdicts(spoken, (i) => (root.files?.[i] ? (root.files[i].explained ? "good" : "bad") : "plain"));
   const excess = (r) => Math.max(r.ratio / r.limit || 0, r.max_ratio / r.max_limit || 0);
   view.tables = [
     longTable(
       "Recorded tensors",
-      "Ratio: rms error over what the arithmetic makes there; beyond its limit a tensor is not explained. Those nearest to their limits stand first.",
+      "Ratio: rms error over what the arithmetic makes there; beyond its limit a tensor is not explained. The first in the graph that is not explained stands on top, then those nearest to their limits.",
       [
         { title: "tensor", text: (r) => shown(r.name), class: () => "name" },
-        { title: "node", text: (r) => shown(r.node ?? "–"), class: () => "name" },
+        { title: "node", text: (r) => nodeLink(r.node, r.index), class: () => "name" },
         operatorColumn,
         { title: "recording", text: (r) => cut(String(r.file).split("/").pop(), 40) },
         { title: "explained", text: (r) => (r.explained ? "yes" : "no"), class: (r) => (r.explained ? "good" : "bad") },
@@ -142,10 +205,14 @@ adapters.compare = (report) => {
         { title: "ratio", number: true, text: (r) => figure(r.ratio) },
         { title: "limit", number: true, text: (r) => figure(r.limit) },
       ],
-      rows.sort((a, b) => Number(!!a.explained) - Number(!!b.explained) || excess(b) - excess(a)),
+      [...rows].sort((a, b) => Number(b.name === root.first_unexplained) - Number(a.name === root.first_unexplained) || Number(!!a.explained) - Number(!!b.explained) || excess(b) - excess(a)),
       "Comparison",
     ),
+    ...(root.files || []).filter((f) => f.ranked?.length).map((f) => longTable(`Arithmetics beside ${cut(String(f.name).split("/").pop(), 60)}`, "From the best fit on. Misfit: how far the errors are from what the arithmetic makes, over all tensors.", [{ title: "arithmetic", text: (r) => shown(r.arithmetic) }, { title: "explains", text: (r) => (r.explains ? "all" : "not all"), class: (r) => (r.explains ? "good" : "") }, { title: "equal bits", number: true, text: (r) => share(r.equal / r.elements) }, { title: "ratio", number: true, text: (r) => figure(r.ratio) }, { title: "misfit", number: true, text: (r) => figure(r.misfit) }], f.ranked, "Comparison")),
   ];
+  view.nodes = drawnNodes(root, compareMarks(rows, excess));
+  view.hero = () => compareHero(root, rows, view.verdicts[0]);
+  view.first = rows.find((r) => r.name === root.first_unexplained)?.index;
   view.how = [...sharedHow(root), ["Arithmetics", (root.arithmetics || []).map(shown).join(", ")], ["Limits", `from ${whole(root.trials)} slightly changed problems that each arithmetic was run on`], ["Recordings", (root.files || []).map((f) => `${shown(f.name)}: ${plural(f.tensor_count, "tensor")}${f.unmatched?.length ? `, not compared: ${f.unmatched.slice(0, 8).map(shown).join(", ")}` : ""}`)]];
   return view;
 };
@@ -154,13 +221,42 @@ adapters.compare = (report) => {
 
 const told = (type) => (type && type !== "UNDEFINED" ? shown(type) : "");
 
+// A class for each word that nodes have, in the order of their number.
+function wordMark(key, title, hint, words) {
+  const counts = new Map();
+  for (const word of words) if (word) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const names = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
+  return { measure: classMeasure(key, title, names, hint), at: new Map(words.map((word, i) => [i, word ? names.indexOf(word) : NaN])) };
+}
+
 adapters.engine = (report) => {
   const root = report.root, view = emptyView(), layers = root.layers || [], wishes = root.wishes?.items || [], changes = root.changes?.items || [];
   view.model = root.model_path ?? root.engine?.path ?? "";
   view.title = `Engine ${cut(String(root.engine?.path ?? "").split("/").pop(), 60)}`;
   view.verdicts = lineVerdicts(root.verdict, () => (wishes.some((w) => w.verdict !== "obeyed") ? "bad" : "plain"));
   view.lanes = [{ name: "engine" }];
-  view.nodes = new NodeList({ lists: [root.nodes || []], graph: root.graph, measures: [], read: () => ({}) });
+  const layerOf = (node) => layers[node.layer];
+  view.nodes = new NodeList({
+    lists: [root.nodes || []],
+    graph: root.graph,
+    measures: [],
+    read: () => ({}),
+    marks: [
+      wordMark("type", "type", "the type that the engine stores the result in; grey: no layer names the node", (root.nodes || []).map((node) => told(layerOf(node)?.output))),
+      wordMark("accumulator", "accumulates in", "the type of the sums of products", (root.nodes || []).map((node) => shown(layerOf(node)?.accumulator ?? ""))),
+      wordMark("fate", "fate", "what became of the node in the engine", (root.nodes || []).map((node) => shown(node.kind ?? ""))),
+    ],
+  });
+  const obeyed = wishes.filter((w) => w.verdict === "obeyed").length, kinds = root.kinds || {}, found = (kinds.computed ?? 0) + (kinds.taken ?? 0) + (kinds.inside ?? 0) + (kinds.moved ?? 0) + (kinds.constant ?? 0);
+  view.hero = () => ({
+    level: view.verdicts[0]?.level ?? "plain",
+    headline: shown(firstClause(view.verdicts[0]?.text)),
+    tiles: [
+      tile("Layers", whole(layers.length), `of ${plural((root.nodes || []).length, "node")}, ${whole(found)} found in them`),
+      tile("Products in FP16", `${whole(root.fp16_products ?? 0)} of ${whole(root.products ?? 0)}`, `${whole(root.fp16_accumulators ?? 0)} accumulate in FP16`, root.fp16_accumulators ? "warn" : "plain"),
+      ...(wishes.length ? [tile("Constraints obeyed", `${whole(obeyed)} of ${whole(wishes.length)}`, "", obeyed === wishes.length ? "good" : "bad")] : []),
+    ],
+  });
   view.nodes.more = (lane, i) => {
     const node = root.nodes[i] || {}, layer = layers[node.layer];
     return [{ title: "In the engine", content: element("dl", { class: "how" }, element("dt", { text: "fate" }), element("dd", { text: shown(node.kind ?? "–") }), layer ? [["layer", layer.layer?.name], ["kernel", layer.layer?.kernel], ["input", told(layer.input)], ["weights", told(layer.weights)], ["output", told(layer.output)], ["accumulates in", layer.accumulator], ["sure", layer.product && layer.certainty]].filter(([, text]) => text).map(([term, text]) => [element("dt", { text: term }), element("dd", { text: cut(text, 300) })]) : null) }];
@@ -181,8 +277,24 @@ adapters.lint = (report) => {
   view.model = root.model_path ?? "";
   view.title = "Lint";
   view.verdicts = lineVerdicts(root.verdict, () => (root.counts?.error ? "bad" : root.counts?.warning ? "warn" : "good"));
-  const rows = [...(root.findings || [])].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
-  view.tables = [longTable("Findings", "", [{ title: "severity", text: (r) => shown(r.severity), class: (r) => (r.severity === "error" ? "bad" : "") }, { title: "rule", text: (r) => shown(r.rule) }, { title: "node", text: (r) => shown(r.node ?? "–"), class: () => "name" }, operatorColumn, { title: "finding", text: (r) => shown(r.text), class: () => "name" }, { title: "what to do", text: (r) => shown(r.fix), class: () => "name" }], rows, "Findings")];
+  const rules = new Map();
+  for (const finding of root.findings || []) rules.set(finding.rule, [...(rules.get(finding.rule) ?? []), finding]);
+  const ranked = [...rules.values()].sort((a, b) => order.indexOf(a[0].severity) - order.indexOf(b[0].severity) || b.length - a.length);
+  view.tables = ranked.map((rows) => longTable(`${shown(rows[0].severity)}: ${shown(rows[0].rule)} (${whole(rows.length)})`, [rows[0].what && `${shown(rows[0].what)}.`, shown(rows[0].fix ?? "")].filter(Boolean).join(" "), [{ title: "node", text: (r) => nodeLink(r.node), class: () => "name" }, operatorColumn, { title: "finding", text: (r) => shown(r.text), class: () => "name" }], rows, "Findings"));
+  const worst = new Map(), ofNodes = new Map((root.places || []).map((place, n) => [place.name, n]));
+  for (const finding of root.findings || []) {
+    const n = ofNodes.get(finding.node), rank = 2 - order.indexOf(finding.severity);
+    if (n !== undefined && !(worst.get(n) >= rank)) worst.set(n, rank);
+  }
+  view.nodes = drawnNodes(root, [{ measure: classMeasure("severity", "severity", ["note", "warning", "error"], "the worst that a rule finds there; grey: nothing", ["plain", "warn", "bad"]), at: worst }]);
+  if (view.nodes) view.nodes.more = (lane, i) => (root.findings || []).filter((f) => f.node === view.nodes.names[i]).map((f) => ({ title: `${shown(f.severity)}: ${shown(f.rule)}`, content: element("p", { text: `${shown(f.text)}. ${shown(f.fix ?? "")}` }) }));
+  const count = (severity, level) => tile(`${severity[0].toUpperCase()}${severity.slice(1)}s`, whole(root.counts?.[severity] ?? 0), "", root.counts?.[severity] ? level : "good");
+  view.hero = () => ({
+    level: view.verdicts[0]?.level ?? "plain",
+    headline: shown(firstClause(String(root.verdict ?? "").replace(`${root.model_path}: `, ""))),
+    tiles: [count("error", "bad"), count("warning", "warn"), count("note", "plain"), tile("Nodes looked at", whole(root.node_count ?? 0), root.unplanned ? "shapes are not known" : "")],
+    command: ranked.length ? { text: `ulpscope lint --explain ${quoted(ranked[0][0].rule)}`, note: "What the rule finds, why it matters, and what to do." } : null,
+  });
   view.how = [...sharedHow(root), ["Rules for", (root.targets || []).map(shown).join(", ")], ["Nothing is computed", "findings are about the graph and its constants alone"]];
   return view;
 };
@@ -194,7 +306,14 @@ adapters.doctor = (report) => {
   view.model = root.model_path ?? "";
   view.title = "Doctor";
   view.verdicts = lineVerdicts(root.verdict, () => classes[root.grade] ?? "bad");
-  view.tables = [longTable("Causes", "The most probable first.", [{ title: "reason", text: (r) => shown(r.reason) }, { title: "node", text: (r) => shown(r.node ?? "–"), class: () => "name" }, operatorColumn, { title: "cause", text: (r) => shown(r.text), class: () => "name" }, { title: "rule", text: (r) => shown(r.rule ?? "–") }, { title: "what to do", text: (r) => shown(r.fix ?? "–"), class: () => "name" }], root.causes || [], "Causes")];
+  view.tables = [longTable("Causes", "The most probable first.", [{ title: "reason", text: (r) => shown(r.reason) }, { title: "node", text: (r) => nodeLink(r.node, r.index), class: () => "name" }, operatorColumn, { title: "cause", text: (r) => shown(r.text), class: () => "name" }, { title: "rule", text: (r) => shown(r.rule ?? "–") }, { title: "what to do", text: (r) => shown(r.fix ?? "–"), class: () => "name" }], root.causes || [], "Causes")];
+  view.hero = () => ({
+    level: classes[root.grade] ?? "bad",
+    headline: shown(firstClause(root.verdict)),
+    tiles: root.grade ? [gradeTile({ grade: root.grade, text: root.reason })] : [],
+    command: root.next && { text: root.next, note: root.remedy ? firstClause(root.remedy) + "." : "" },
+  });
+  view.first = root.causes?.[0]?.index;
   view.how = [...sharedHow(root), ["Judged in", shown(root.arithmetic ?? "")], ["Result", shown(root.reason ?? "")], ["Remedy", shown(root.remedy ?? "none was searched, or none found")], ["To go on with", shown(root.next ?? "")]];
   return view;
 };
@@ -211,6 +330,10 @@ adapters.proof = (report) => {
   view.tables = [
     longTable(`Bounds for every input, in ${shown(root.arithmetic)}`, `For every input within ${(root.inputs || []).slice(0, 12).map((i) => `${shown(i.name)} in [${figure(i.low)}, ${figure(i.high)}]${i.given ? "" : " (assumed)"}`).join(", ")}. The largest bounds stand first.`, [{ title: "#", number: true, text: (r) => String(r.index) }, nodeColumn, operatorColumn, { title: "bound", number: true, text: (r) => (known(r.output.bound) ? figure(r.output.bound) : "none") }, { title: "low", number: true, text: (r) => figure(r.output.low) }, { title: "high", number: true, text: (r) => figure(r.output.high) }, { title: "verdict", text: (r) => shown(r.output.verdict), class: (r) => (r.output.verdict === "proven" ? "good" : "bad") }, { title: "reason", text: (r) => shown(r.reason ?? "") }], rows.sort((a, b) => bound(b) - bound(a) || a.index - b.index), "Proofs"),
   ];
+  const proven = new Map(rows.map((r) => [r.index, 0])), verdicts = ["proven", "conditional", "not proven"];
+  for (const r of rows) proven.set(r.index, Math.max(proven.get(r.index), verdicts.indexOf(r.output.verdict)));
+  view.nodes = drawnNodes(root, [{ measure: classMeasure("proven", "proven", verdicts, "whether the result is shown to stay in the range for every input; grey: it depends on no input", ["good", "warn", "bad"]), at: proven }]);
+  view.hero = () => ({ level: view.verdicts[0]?.level ?? "plain", headline: shown(firstClause(view.verdicts[0]?.text)), tiles: verdicts.map((word, v) => tile(`Outputs ${word}`, `${whole(root.counts?.[word] ?? 0)} of ${whole(root.output_count ?? rows.length)}`, "", v === 0 ? (root.counts?.proven === root.output_count ? "good" : "plain") : root.counts?.[word] ? ["", "warn", "bad"][v] : "good")) });
   view.how = [...sharedHow(root), ["Proof", `bounds for all inputs in the ranges, by enclosures; ${figure(root.seconds)} s`]];
   return view;
 };

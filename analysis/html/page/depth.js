@@ -49,7 +49,7 @@ class Depth {
     svg.append(drawn("text", { x: left, y: height - 6, class: "tick", text: "first node" }), drawn("text", { x: width - right, y: height - 6, class: "tick", "text-anchor": "end", text: `node ${whole(nodes.numbers.at(-1))}` }));
     this.follow(svg, l, x, left, width - right);
     host.replaceChildren(
-      element("figcaption", {}, element("strong", { text: shown(view.lanes[l].name) }), element("span", { class: "key introduced", text: "introduced" }), element("span", { class: "key carried", text: "carried" }), element("span", { class: "quiet", text: "rms over the rms of each result" }), shares ? element("span", { class: "key share", text: "share of the outputs' error" }) : null),
+      element("figcaption", {}, element("strong", { text: shown(view.lanes[l].name) }), element("span", { class: "key introduced", text: "introduced" }), element("span", { class: "key carried", text: "carried" }), element("span", { class: "quiet", text: "rms over the rms of each result" }), shares ? element("span", { class: "key share", text: "share of the outputs' error" }) : null, shares && shares.some((v) => v < 0) ? element("span", { class: "key share less", text: "below 0: takes error away" }) : null, selected >= 0 ? element("span", { class: "key here", text: "the chosen node" }) : null),
       svg,
     );
   }
@@ -87,7 +87,7 @@ class Depth {
       this.tip.style.top = `${event.clientY - host.top + 14}px`;
     });
     svg.addEventListener("pointerleave", () => (this.tip.hidden = true));
-    svg.addEventListener("click", (event) => this.app.select(at(event), true));
+    svg.addEventListener("click", (event) => this.app.choose(at(event), true));
   }
 }
 

@@ -43,8 +43,12 @@ class Detail {
     app.listen(() => this.show());
     this.show();
   }
+  marks(i) {
+    const { nodes } = this.app.view, rows = nodes.measures.filter((m) => nodes.marks.has(m.key) && !Number.isNaN(nodes.values(0, m.key)[i]));
+    return rows.length ? element("dl", { class: "how" }, rows.map((m) => [element("dt", { text: m.title, title: m.hint }), element("dd", { text: m.text(nodes.values(0, m.key)[i]) })])) : null;
+  }
   link(i, name) {
-    return button(cut(this.app.view.nodes.title(i), 46), { class: "link", title: cut(name ?? this.app.view.nodes.names[i], 400) }, () => this.app.select(i, true));
+    return button(cut(this.app.view.nodes.title(i), 46), { class: "link", title: cut(name ?? this.app.view.nodes.names[i], 400) }, () => this.app.choose(i, true));
   }
   section(title, ...content) {
     const parts = content.flat().filter((part) => part !== null && part !== undefined);
@@ -55,7 +59,7 @@ class Detail {
     const views = viewNames.filter(([view]) => output?.[view]);
     if (!views.length) return null;
     return smallTable(
-      [{ title: "", text: ([name]) => name }, ...views.map(([view, hint]) => ({ title: view, hint, number: true, text: ([, text]) => text(output[view]) }))],
+      [{ title: "figure", text: ([name]) => name }, ...views.map(([view, hint]) => ({ title: view, hint, number: true, text: ([, text]) => text(output[view]) }))],
       [["rms / rms", null], ...detailRows].map(([name, text]) => [name, text || ((m) => figure(m.rms / output.range?.ref_rms))]),
       `Figures of ${cut(output.name ?? "", 80)}`,
     );
@@ -76,14 +80,16 @@ class Detail {
     const { view } = this.app, measures = view.nodes.measures.filter((m) => ["share", "introduced", "carried", "entire", "headroom"].includes(m.key) && view.nodes.has(m.key));
     if (view.lanes.length < 2 || !measures.length) return null;
     return smallTable(
-      [{ title: "", text: (l) => shown(view.lanes[l].name) }, ...measures.map((m) => ({ title: m.title, number: true, text: (l) => m.text(view.nodes.values(l, m.key)[i]) }))],
+      [{ title: "arithmetic", text: (l) => shown(view.lanes[l].name) }, ...measures.map((m) => ({ title: m.title, number: true, text: (l) => m.text(view.nodes.values(l, m.key)[i]) }))],
       view.lanes.map((_, l) => l),
       "All arithmetics",
     );
   }
   show() {
     const { view, lane, selected } = this.app;
-    this.host.replaceChildren();
+    this.host.classList.remove("folded");
+    this.host.scrollTop = 0;
+    this.host.replaceChildren(button("Fold", { class: "fold" }, (event) => (event.target.textContent = this.host.classList.toggle("folded") ? "Unfold" : "Fold")));
     if (selected < 0) {
       this.host.append(element("p", { class: "quiet", text: "Choose a node, in the graph, the picture of errors or the table, to see its formula, the causes of its error, and how its values lie." }));
       return;
@@ -92,9 +98,10 @@ class Detail {
     const remark = nodeRemark(node), histograms = place.histograms || [];
     this.host.append(
       element("h3", { class: "name" }, breakable(shown(nodes.title(selected)).slice(0, 20000))),
-      element("p", {}, element("strong", { text: cut(nodes.ops[selected], 60) }), ` · node ${nodes.numbers[selected]}`, (node.outputs || []).filter((o) => o.type).slice(0, 4).map((o) => ` · ${describeShape(o)}`).join(""), ` · ${shown(node.arithmetic || view.lanes[lane].name)}`),
+      element("p", {}, element("strong", { text: cut(nodes.ops[selected], 60) }), ` · node ${nodes.numbers[selected]}`, (node.outputs || []).filter((o) => o.type).slice(0, 4).map((o) => ` · ${describeShape(o)}`).join(""), view.lanes[lane] ? ` · ${shown(node.arithmetic || view.lanes[lane].name)}` : ""),
     );
     const add = (part) => part && this.host.append(part);
+    add(this.marks(selected));
     if (remark) add(element("p", { class: "bad", text: remark }));
     add(place.formula ? this.section("Formula", element("pre", { text: shown(place.formula.replaceAll("; ", ";\n")).replaceAll("\\n", "\n") }), /\bacc\b/.test(place.formula) ? element("p", { class: "quiet", text: "acc is the sum of products." }) : null) : null);
     if (known(node.share)) add(this.section(`Causes of its share, ${share(node.share)} of the outputs' error`, causesBlock(node)));

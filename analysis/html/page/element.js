@@ -34,7 +34,7 @@ const button = (text, attributes, pressed) => element("button", { type: "button"
 function smallTable(columns, rows, caption) {
   return element(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table: ${caption}` },
     element(
       "table",
       {},

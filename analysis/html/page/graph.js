@@ -16,9 +16,11 @@ class Graph {
     this.scale = 1;
     this.tree = makeTree(app.view.nodes);
     openSome(this.tree.root, host.clientWidth < 600 ? 30 : 60);
-    this.measures = app.view.nodes.measures.filter((m) => ["share", "introduced", "carried", "entire", "headroom"].includes(m.key) && app.view.nodes.has(m.key));
+    const { nodes } = app.view;
+    this.measures = nodes.measures.filter((m) => (["share", "introduced", "carried", "entire", "headroom"].includes(m.key) || nodes.marks.has(m.key)) && nodes.has(m.key));
     this.measure = this.measures[0];
     this.build();
+    app.state.keep("colour", () => (this.measure !== this.measures[0] ? this.measure.key : ""), (key) => this.colourBy(this.measures.findIndex((m) => m.key === key)));
     app.listen((change) => {
       if (change.lane) this.paint();
       if (change.selected) this.reveal(app.selected, change.scroll);
@@ -26,11 +28,20 @@ class Graph {
     onTheme(() => this.paint());
   }
 
+  colourBy(i) {
+    if (!this.measures[i]) return;
+    this.measure = this.measures[i];
+    this.colours.querySelector("select").selectedIndex = i;
+    this.paint();
+    this.app.state.write();
+  }
+
   build() {
     const { view } = this.app;
+    this.colours = this.measures.length ? chooser("Colour", this.measures.map((m) => m.title), 0, (i) => this.colourBy(i)) : null;
     this.status = element("p", { class: "hidden", role: "status" });
     this.legend = element("div", { class: "legend" });
-    this.svg = drawn("svg", { class: "graph", role: "group", "aria-label": "Graph of the model. Arrow keys go from node to node, Enter opens a group or chooses a node." });
+    this.svg = drawn("svg", { class: "graph", role: "tree", "aria-label": "Graph of the model. Arrow keys go from node to node, Enter opens a group or chooses a node." });
     this.svg.addEventListener("click", (event) => this.press(event));
     this.svg.addEventListener("keydown", (event) => this.key(event));
     this.canvas = element("div", { class: "canvas", tabindex: "-1" }, this.svg);
@@ -39,7 +50,7 @@ class Graph {
       "div",
       { class: "tools" },
       view.lanes.length > 1 ? this.app.laneChooser() : null,
-      this.measures.length ? chooser("Colour", this.measures.map((m) => m.title), 0, (i) => ((this.measure = this.measures[i]), this.paint())) : null,
+      this.colours,
       element("span", { class: "buttons" },
         button("Open all", { title: `Open groups while fewer than ${seenMost} boxes are seen` }, () => this.openAll(true)),
         button("Close all", {}, () => this.openAll(false)),
@@ -94,7 +105,7 @@ class Graph {
   }
 
   drawGroup(group, x, y) {
-    const content = drawn("g", { transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})` });
+    const content = drawn("g", { transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, role: group.parent ? "group" : null });
     for (const edge of group.edges)
       if (edge.points) content.append(drawn("path", { d: linePath(edge.points), class: edge.reversed ? "edge back" : "edge", "marker-end": "url(#tip)" }));
     for (const child of group.children) content.append(this.drawItem(child));
@@ -108,7 +119,7 @@ class Graph {
       transform: `translate(${item.x.toFixed(1)} ${item.y.toFixed(1)})`,
       class: `item ${isGroup ? (item.open ? "open" : "group") : "node"}`,
       tabindex: "-1",
-      role: "button",
+      role: "treeitem",
       "aria-label": full,
       "aria-expanded": isGroup ? String(item.open) : null,
     });
@@ -138,11 +149,11 @@ class Graph {
     const { view, lane } = this.app, colours = currentScales();
     const values = this.measure ? view.nodes.values(lane, this.measure.key) : [];
     const broken = view.nodes.measures.some((m) => m.key === "nonfinite") ? view.nodes.values(lane, "nonfinite") : null;
-    const scale = this.measure ? scaleOf(this.measure, values) : null, stops = scale && colours[scale.stops];
+    const classes = this.measure?.classes, scale = this.measure && !classes ? scaleOf(this.measure, values) : null, stops = scale && colours[scale.stops];
     for (const [item, box] of this.boxes) {
       if (item.node < 0 && item.open) continue;
       const value = this.measure ? this.valueOf(item, values) : NaN;
-      const colour = Number.isNaN(value) ? colours.none : colourAt(stops, scale.part(value)), ink = inkOn(colour);
+      const colour = Number.isNaN(value) ? colours.none : classes ? classColour(colours, this.measure, value) : colourAt(stops, scale.part(value)), ink = inkOn(colour);
       const bad = broken && [...leavesOf(item)].some((node) => broken[node] > 0);
       box.querySelector(".frame").setAttribute("fill", colour);
       box.classList.toggle("broken", Boolean(bad));
@@ -150,24 +161,30 @@ class Graph {
       const name = item.node < 0 ? cut(item.label, 200) : cut(view.nodes.names[item.node], 400);
       box.querySelector("title").textContent = `${name}${this.measure ? `\n${this.measure.title}: ${this.measure.text(value)}` : ""}${bad ? "\nnot finite" : ""}${item.node < 0 ? "\nclick to open" : ""}`;
     }
-    this.paintLegend(scale, stops, colours);
+    this.paintLegend(scale, stops, colours, broken && broken.some((v) => v > 0));
     this.mark();
   }
 
-  paintLegend(scale, stops) {
+  paintLegend(scale, stops, colours, broken) {
+    const m = this.measure, swatch = (colour, text, kind) => element("span", { class: "swatch" }, element("span", { class: kind ?? null, style: `background:${colour}` }), text);
     this.legend.replaceChildren();
-    if (!scale) return;
-    this.legend.append(
-      element("span", { text: scale.ends[0] }),
-      element("span", { class: "ramp", style: `background:linear-gradient(to right,${stops.join(",")})`, role: "img", "aria-label": `Colours from ${scale.ends[0]} to ${scale.ends[1]}` }),
-      element("span", { text: scale.ends[1] }),
-      element("span", { class: "quiet", text: `${this.measure.title}: ${this.measure.hint}${this.measure.join === sum ? "; a group has the sum" : "; a group has its worst"}` }),
-    );
+    if (scale)
+      this.legend.append(
+        element("span", { text: scale.ends[0] }),
+        element("span", { class: "ramp", style: `background:linear-gradient(to right,${stops.join(",")})`, role: "img", "aria-label": `Colours from ${scale.ends[0]} to ${scale.ends[1]}` }),
+        element("span", { text: scale.ends[1] }),
+      );
+    if (m?.classes) this.legend.append(...m.classes.map((c, value) => swatch(classColour(colours, m, value), shown(c.name))));
+    this.legend.append(swatch(colours.none, m ? "no figure" : "a node"), broken ? swatch("none", "not finite", "broken") : "", swatch("none", "chosen", "chosen"), swatch("none", "a group", "group"));
+    if (m) this.legend.append(element("span", { class: "quiet", text: `${m.title}: ${m.hint}. A group has ${m.join === sum ? "the sum" : m.classes ? "the last of these that a node in it has" : "its worst"}.` }));
   }
 
   mark() {
     const chosen = this.app.selected >= 0 ? this.tree.leaves[this.app.selected] : null;
-    for (const [item, box] of this.boxes) box.classList.toggle("chosen", item === chosen);
+    for (const [item, box] of this.boxes) {
+      box.classList.toggle("chosen", item === chosen);
+      if (item.node >= 0) box.setAttribute("aria-selected", String(item === chosen));
+    }
     const home = (chosen && this.boxes.get(chosen)) || this.boxes.get(this.tree.root.children[0]);
     for (const box of this.boxes.values()) box.setAttribute("tabindex", "-1");
     home?.setAttribute("tabindex", "0");
@@ -218,7 +235,7 @@ class Graph {
 
   choose(item) {
     if (item.node < 0) this.toggle(item);
-    else this.app.select(item.node);
+    else this.app.choose(item.node);
   }
 
   // Arrow keys go to the nearest box in their direction.

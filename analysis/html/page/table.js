@@ -9,7 +9,7 @@ class RowWindow {
     const space = () => element("tr", { "aria-hidden": "true" }, element("td", { colspan: columns, class: "space" }));
     Object.assign(this, { columns, make, count: 0, before: space(), after: space(), body: element("tbody"), table });
     table.append(this.body);
-    this.frame = element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": label, onscroll: () => this.show() }, table);
+    this.frame = element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": `Table: ${label}`, onscroll: () => this.show() }, table);
     new ResizeObserver(() => this.show()).observe(this.frame);
     window.addEventListener("beforeprint", () => this.show(true, true));
     window.addEventListener("afterprint", () => this.show(true));
@@ -44,8 +44,10 @@ function manyTable(columns, rows, caption) {
       "tr",
       {},
       columns.map((c) => {
-        const text = String(c.text(rows[position]));
-        return element("td", { class: [c.number ? "number" : "", c.class ? c.class(rows[position]) : ""].join(" ").trim() || null, text: cut(text, 400), title: c.number ? null : cut(text, 2000) });
+        const content = c.text(rows[position]), text = content instanceof Node ? content.textContent : String(content);
+        const cell = element("td", { class: [c.number ? "number" : "", c.class ? c.class(rows[position]) : ""].join(" ").trim() || null, title: c.number ? null : cut(text, 2000) });
+        cell.append(content instanceof Node ? content : cut(text, 400));
+        return cell;
       }),
     );
   // words get three times the room of figures
@@ -71,6 +73,8 @@ class NodeTable {
     this.filter = "";
     this.build(host);
     this.order();
+    app.state.keep("sort", () => (this.sort.key === "index" && !this.sort.down ? "" : `${this.sort.down ? "-" : ""}${this.sort.key}`), (text) => this.sortAs(text.replace(/^-/, ""), text.startsWith("-")));
+    app.state.keep("filter", () => this.filter, (text) => ((this.search.value = this.filter = text), this.order()));
     app.listen((change) => {
       if (change.lane) this.order();
       else this.seen.show(true);
@@ -78,23 +82,31 @@ class NodeTable {
   }
 
   build(host) {
+    const { app } = this;
     this.count = element("span", { class: "quiet", role: "status" });
-    this.search = element("input", { type: "search", placeholder: "name, or op:Softmax", "aria-label": "Filter nodes by name, or op: and an operator", spellcheck: "false", oninput: () => ((this.filter = this.search.value), this.order()) });
+    this.search = element("input", { type: "search", placeholder: "name, or op:Softmax", "aria-label": "Filter nodes by name, or op: and an operator", spellcheck: "false", oninput: () => ((this.filter = this.search.value), this.order(), app.state.write()) });
     this.heads = this.columns.map((c) => {
       const sorter = button(c.title, { title: c.hint }, () => this.sortBy(c));
       return element("th", { scope: "col", class: c.number ? "number" : null, style: `width:${c.width}` }, sorter);
     });
     const total = this.columns.reduce((all, c) => all + parseFloat(c.width), 0);
     const table = element("table", { class: "nodes", style: `min-width:${total}em` }, element("caption", { class: "hidden", text: "All nodes; headings sort" }), element("thead", {}, element("tr", {}, this.heads)));
-    this.seen = new RowWindow(table, this.columns.length, "Table of nodes", (position) => this.row(this.rows[position]));
+    this.seen = new RowWindow(table, this.columns.length, "nodes", (position) => this.row(this.rows[position]));
     this.seen.body.addEventListener("click", (event) => this.press(event));
-    host.append(element("div", { class: "tools" }, element("label", { class: "chooser" }, element("span", { text: "Filter" }), this.search), this.app.view.lanes.length > 1 ? this.app.laneChooser() : null, this.count), this.seen.frame);
+    host.append(element("div", { class: "tools" }, element("label", { class: "chooser" }, element("span", { text: "Filter" }), this.search), app.view.lanes.length > 1 ? app.laneChooser() : null, this.count, app.view.nodes.measures.some((m) => m.key === "nonfinite") ? element("span", { class: "quiet swatch" }, element("span", { class: "broken" }), "a node with values that are not finite") : null), this.seen.frame);
+  }
+
+  sortAs(key, down) {
+    if (!this.columns.some((c) => c.key === key)) return;
+    this.sort = { key, down };
+    this.order();
   }
 
   sortBy(column) {
     // figures begin with the largest, words with the first
-    this.sort = this.sort.key === column.key ? { key: column.key, down: !this.sort.down } : { key: column.key, down: Boolean(column.number) && column.key !== "index" && column.key !== "headroom" && column.key !== "sqnr" };
-    this.order();
+    const down = Boolean(column.number) && !["index", "headroom", "sqnr"].includes(column.key);
+    this.sortAs(column.key, this.sort.key === column.key ? !this.sort.down : down);
+    this.app.state.write();
   }
 
   order() {
@@ -140,6 +152,6 @@ class NodeTable {
 
   press(event) {
     const row = event.target.closest("tr");
-    if (row && row.node >= 0) this.app.select(row.node, true);
+    if (row && row.node >= 0) this.app.choose(row.node, true);
   }
 }

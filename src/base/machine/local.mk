@@ -4,4 +4,5 @@ libcore_la_SOURCES += \
 	%D%/cpu.c %D%/cpu.h \
 	%D%/environment.c %D%/environment.h \
 	%D%/file.c %D%/file.h %D%/file_map.c %D%/new_file.c \
+	%D%/sha256.c %D%/sha256.h \
 	%D%/thread.c %D%/thread.h
