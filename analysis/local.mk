@@ -16,6 +16,7 @@ include analysis/prove/local.mk
 include analysis/engine/local.mk
 include analysis/extract/local.mk
 include analysis/doctor/local.mk
+include analysis/fix/local.mk
 include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/scales/local.mk

@@ -28,6 +28,7 @@ pkginclude_HEADERS = \
 	include/ulpscope/extract.h \
 	include/ulpscope/scales.h \
 	include/ulpscope/doctor.h \
+	include/ulpscope/fix.h \
 	include/ulpscope/verdict.h \
 	include/ulpscope/prove.h \
 	include/ulpscope/outputs.h include/ulpscope/report.h

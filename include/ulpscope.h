@@ -9,7 +9,7 @@
  * the truth), search.h (what to keep in a wider arithmetic, the fewest bits for each layer),
  * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
  * prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these in
- * one walk), verdict.h (fine, borderline, broken), scales.h (what formats with
+ * one walk), fix.h (a model that holds, of one that fails), verdict.h (fine, borderline, broken), scales.h (what formats with
  * scales do to factors), tolerance.h (what an arithmetic
  * can meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look
  * at), outputs.h (several files or none). The library never prints, aborts or exits.
@@ -48,6 +48,7 @@
 #include <ulpscope/extract.h>
 #include <ulpscope/overflow.h>
 #include <ulpscope/doctor.h>
+#include <ulpscope/fix.h>
 #include <ulpscope/prove.h>
 #include <ulpscope/report.h>
 #include <ulpscope/html.h>

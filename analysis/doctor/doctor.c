@@ -5,53 +5,29 @@
 #include <string.h>
 
 #include "analysis/doctor/doctoring.h"
+#include "analysis/emulation/emulation.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/machine/environment.h"
 #include "base/machine/clock.h"
-#include "graph/graph.h"
 
 /* What a plan is to meet where nothing else is asked: the bound of "fine". */
 #define FINE_DB 40.0
-
-/* ---- what it is judged in ---- */
-
-static bool declares_half(const struct ulp_model *model)
-{
-    bool half = false;
-    for (size_t v = 0; v < model->graph->value_count; v++) {
-        const struct ulp_value *value = &model->graph->values[v];
-        const enum ulp_type type = value->initializer ? value->initializer->type : value->info.type;
-        half |= type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16;
-    }
-    return half;
-}
-
-/* These lower every model, or (ort) follow declared types in their own arithmetic. */
-#define LOWERS                                                                              \
-    (ULP_TARGET_TRT8 | ULP_TARGET_ORT | ULP_TARGET_OPENVINO_CPU | ULP_TARGET_OPENVINO_GPU | \
-     ULP_TARGET_COREML_ANE | ULP_TARGET_COREML_GPU | ULP_TARGET_QNN)
 
 static enum ulp_status choose_arithmetic(const struct ulp_doctoring *x, struct ulp_arithmetic *out,
                                          struct ulp_error *error)
 {
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
-    const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
-    char name[160];
-    if (options->target && !target)
-        return ulp_target_refuse(options->target, error);
-    const char *gpu = target ? options->target + strcspn(options->target, "@") : "";
-    if (options->arithmetic)
-        snprintf(name, sizeof name, "%s", options->arithmetic);
-    else if (declares_half(x->model) && !(target && target->bit & LOWERS))
-        snprintf(name, sizeof name, "model%s", gpu);
-    else
-        snprintf(name, sizeof name, "%s%s", target ? target->lowered : "fp16", gpu);
+    char name[ULP_JUDGED_IN_BYTES];
+    const enum ulp_status status =
+        ulp_judged_in(x->model, options->target, options->arithmetic, name, out, error);
+    if (status != ULP_OK)
+        return status;
     doctor->arithmetic =
         ulp_arena_copy(doctor->memory, options->engine ? options->engine->name : name);
-    return doctor->arithmetic ? ulp_arithmetic_find(name, out, error) : ulp_out_of_memory(error);
+    return doctor->arithmetic ? ULP_OK : ulp_out_of_memory(error);
 }
 
 /* ---- steps ---- */
@@ -316,8 +292,9 @@ static double gate_of(const struct ulp_doctor *doctor, double tolerance)
     return gate;
 }
 
-/* The command to go on with: in CI where all is fine, the plan's files where there is one, else the
- * part of the graph by itself for who has to mend it. */
+/* The command to go on with: in CI where all is fine, the mended model where there is a plan (its
+ * files, of a format that is no type of a graph), else the part of the graph by itself for who has
+ * to mend it. */
 static void say_next(struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
@@ -331,12 +308,14 @@ static void say_next(struct ulp_doctoring *x)
         if (isfinite(gate)) /* not of --task none, of what has no rms */
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
     } else if (doctor->plan && mends(doctor->plan)) {
-        ulp_text_add(&text, "ulpscope plan");
+        ulp_text_add(&text, x->typed ? "ulpscope fix" : "ulpscope plan");
         add_word(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
         add_lane(&text, x);
         add_judging(&text, x->options);
-        ulp_text_add(&text, " --tolerance sqnr_db=%g --out plan/", tolerance);
+        if (!x->typed || x->options->tolerance > 0)
+            ulp_text_add(&text, " --tolerance sqnr_db=%g", tolerance);
+        ulp_text_add(&text, x->typed ? " -o fixed.onnx" : " --out plan/");
     } else if (first && first->reason == ULP_DOCTOR_GRAPH) {
         ulp_text_add(&text, "ulpscope lint --explain %s", first->rule);
     } else if (first && first->node) {
@@ -359,6 +338,8 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     enum ulp_status status = choose_arithmetic(x, &arithmetic, error);
     if (status != ULP_OK)
         return status;
+    x->typed = strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_FLOAT16].format) == 0 ||
+               strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_BFLOAT16].format) == 0;
     doctor->model_path = ulp_arena_copy(doctor->memory, ulp_model_path(x->model));
     doctor->target = options->target ? ulp_arena_copy(doctor->memory, options->target) : NULL;
     doctor->reference = ulp_arena_copy(doctor->memory, options->reference.name);

@@ -15,6 +15,7 @@ struct ulp_doctoring {
     struct ulp_doctor *doctor;
     const struct ulp_audit_lane *lane; /* that is judged */
     size_t cause_capacity;
+    bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
     bool failed; /* out of memory */
 };
 

@@ -6,6 +6,7 @@
 
 #include <ulpscope/audit.h>
 #include <ulpscope/mixed.h>
+#include <ulpscope/target.h>
 
 #include "analysis/measure/limit.h"
 #include "run/pass/trial.h"
@@ -181,6 +182,18 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
                                        const struct ulp_sample *sample, struct ulp_judgement *out,
                                        struct ulp_error *error);
+
+/* judged_in.c: the arithmetic as named; NULL: the target's; of a model that declares FP16 or BF16
+ * "model", unless the target lowers every model; without a target "fp16". */
+#define ULP_JUDGED_IN_BYTES 160
+enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target,
+                              const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],
+                              struct ulp_arithmetic *out, struct ulp_error *error);
+/* The targets that lower a model whatever it declares. (ORT follows declared types, in an
+ * arithmetic of its own.) */
+#define ULP_LOWERED                                                                                \
+    (ULP_TARGET_TRT8 | ULP_TARGET_OPENVINO_CPU | ULP_TARGET_OPENVINO_GPU | ULP_TARGET_COREML_ANE | \
+     ULP_TARGET_COREML_GPU | ULP_TARGET_QNN)
 
 /* entries.c: what each node is kept in, as patterns of struct ulp_keep. Of several that name a node
  * the last applies. Charged to memory. */

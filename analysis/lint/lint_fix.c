@@ -2,10 +2,9 @@
  * the operator that they are, and constants by such as FP16 holds. Main graph only. */
 #include <math.h>
 
-#include "analysis/lint/lint.h"
+#include "analysis/lint/proposal.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
-#include "load/mixed/edit_file.h"
 #include "number/function/math.h"
 #include "run/idiom/idiom.h"
 #include "tensor/tensor.h"
@@ -14,44 +13,42 @@
 #define MASK -1e4
 #define EPSILON 0x1p-14
 
-struct fixing {
-    struct ulp_lint *lint;
-    bool allow; /* edits that change what is computed in exact arithmetic */
-    struct ulp_edit *edits;
-    struct ulp_lint_edit *said;
-    size_t count, edit_capacity, said_capacity, left;
-};
-
-static void add(struct fixing *f, const struct ulp_edit *edit, const char *rule,
-                struct ulp_lint_place place, bool exact, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
-static void add(struct fixing *f, const struct ulp_edit *edit, const char *rule,
-                struct ulp_lint_place place, bool exact, const char *format, ...)
+/* One more edit of a proposal that has begun. */
+static void add_part(struct ulp_lint_proposals *p, const struct ulp_edit *edit)
 {
-    struct ulp_lint *lint = f->lint;
-    struct ulp_text text = {0};
-    va_list list;
-    if (!exact && !f->allow) {
-        f->left++;
+    if (!ulp_plan_grow(p->lint.arena, &p->edits, p->edit_count, &p->edit_capacity,
+                       sizeof *p->edits)) {
+        p->lint.failed = true;
         return;
     }
+    p->edits[p->edit_count++] = *edit;
+    p->items[p->count - 1].edit_count++;
+}
+
+/* The first edit of a proposal. */
+static void propose(struct ulp_lint_proposals *p, const struct ulp_edit *edit, const char *rule,
+                    struct ulp_lint_place place, bool exact, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+static void propose(struct ulp_lint_proposals *p, const struct ulp_edit *edit, const char *rule,
+                    struct ulp_lint_place place, bool exact, const char *format, ...)
+{
+    struct ulp_text text = {0};
+    va_list list;
     va_start(list, format);
     ulp_text_show_list(&text, format, list);
     va_end(list);
     const char *kept =
-        text.data && !text.failed ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
+        text.data && !text.failed ? ulp_arena_text(p->lint.arena, text.data, text.length) : NULL;
     ulp_text_free(&text);
     if (!kept ||
-        !ulp_plan_grow(lint->arena, &f->edits, f->count, &f->edit_capacity, sizeof *f->edits) ||
-        !ulp_plan_grow(lint->arena, &f->said, f->count, &f->said_capacity, sizeof *f->said)) {
-        lint->failed = true;
+        !ulp_plan_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
+        p->lint.failed = true;
         return;
     }
-    f->edits[f->count] = *edit;
-    f->said[f->count++] = (struct ulp_lint_edit){.rule = rule,
-                                                 .node = place.node->name,
-                                                 .text = kept,
-                                                 .exact = exact};
+    p->items[p->count++] = (struct ulp_lint_proposal){
+        .said = {.rule = rule, .node = place.node->name, .text = kept, .exact = exact},
+        .first = p->edit_count};
+    add_part(p, edit);
 }
 
 /* ---- operators written out as several nodes ---- */
@@ -98,7 +95,7 @@ static const struct operator_row {
     {ULP_IDIOM_SOFTMAX, "decomposed-softmax", "Softmax", NULL, 13, false, true},
 };
 
-static void replace_idiom(struct fixing *f, const struct ulp_block *block,
+static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *block,
                           const struct ulp_idiom *idiom, const struct operator_row *row)
 {
     static const int holes[] = {ULP_IDIOM_X, ULP_IDIOM_GAMMA, ULP_IDIOM_BETA};
@@ -112,35 +109,35 @@ static void replace_idiom(struct fixing *f, const struct ulp_block *block,
                             .axis = idiom->axis,
                             .has_epsilon = row->normalises,
                             .epsilon = (float)idiom->epsilon};
-    if (root->call || ulp_model_opset(f->lint->model, "") < row->opset ||
+    if (root->call || ulp_model_opset(p->lint.model, "") < row->opset ||
         x->type == ULP_TYPE_UNDEFINED || x->type != y->type || !ulp_tensor_same_shape(x, y) ||
         idiom->step_count < 2 || (row->axis && idiom->axis < 0) ||
         (row->normalises && !normalises_last(block, idiom)) ||
         (row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis))
         return;
     for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
-        edit.inputs[edit.input_count++] = find_value(f->lint, block, idiom->holes[holes[i]]);
+        edit.inputs[edit.input_count++] = find_value(&p->lint, block, idiom->holes[holes[i]]);
         if (edit.inputs[i] < 0)
             return;
     }
-    const struct ulp_lint_place place = {&f->lint->graphs[0], root->node};
-    add(f, &edit, row->rule, place, true, "%zu nodes are one %s", idiom->step_count, row->op);
+    const struct ulp_lint_place place = {&p->lint.graphs[0], root->node};
+    propose(p, &edit, row->rule, place, true, "%zu nodes are one %s", idiom->step_count, row->op);
 }
 
-static void replace_idioms(struct fixing *f)
+static void replace_idioms(struct ulp_lint_proposals *p)
 {
-    const struct ulp_lint *lint = f->lint;
+    const struct ulp_lint *lint = &p->lint;
     for (size_t b = 0; b < lint->idiom_block_count; b++)
         for (size_t i = 0; i < lint->idioms[b].count && !lint->idioms[b].block->parent; i++)
             for (size_t r = 0; r < sizeof operator_rows / sizeof *operator_rows; r++)
                 if (lint->idioms[b].items[i].kind == operator_rows[r].kind)
-                    replace_idiom(f, lint->idioms[b].block, &lint->idioms[b].items[i],
+                    replace_idiom(p, lint->idioms[b].block, &lint->idioms[b].items[i],
                                   &operator_rows[r]);
 }
 
 /* ---- nodes and constants ---- */
 
-static void replace_log(struct fixing *f, struct ulp_lint_place place)
+static void replace_log(struct ulp_lint_proposals *p, struct ulp_lint_place place)
 {
     const struct ulp_lint_place softmax = ulp_lint_source(place, 0);
     const struct ulp_attribute *axis =
@@ -153,8 +150,8 @@ static void replace_log(struct fixing *f, struct ulp_lint_place place)
                                   .input_count = 1,
                                   .has_axis = axis && axis->kind == ULP_ATTRIBUTE_INT,
                                   .axis = axis ? axis->i : 0};
-    add(f, &edit, "log-of-softmax", place, true, "the logarithm of '%s' is one LogSoftmax",
-        softmax.node->name);
+    propose(p, &edit, "log-of-softmax", place, true, "the logarithm of '%s' is one LogSoftmax",
+            softmax.node->name);
 }
 
 /* Of the main graph's values, as they are planned; 0: it is not known. */
@@ -180,7 +177,7 @@ static bool keeps_rank(const struct ulp_lint *lint, struct ulp_lint_place produc
 }
 
 /* (q @ k) * c becomes (q * c) @ k: the product's node scales, the scale's multiplies. */
-static void move_scale(struct fixing *f, struct ulp_lint_place place)
+static void move_scale(struct ulp_lint_proposals *p, struct ulp_lint_place place)
 {
     int constant;
     if (!ulp_lint_scales_late(place, &constant))
@@ -188,7 +185,7 @@ static void move_scale(struct fixing *f, struct ulp_lint_place place)
     const struct ulp_lint_place product = ulp_lint_source(place, (size_t)(1 - constant));
     const struct ulp_tensor *scale =
         ulp_lint_constant(place.graph, ulp_lint_input(place, (size_t)constant));
-    if (product.graph != place.graph || !scale || !keeps_rank(f->lint, product, scale))
+    if (product.graph != place.graph || !scale || !keeps_rank(&p->lint, product, scale))
         return;
     const struct ulp_edit first = {.node = product.node,
                                    .op = place.node->op_type,
@@ -200,17 +197,18 @@ static void move_scale(struct fixing *f, struct ulp_lint_place place)
                                     .inputs = {ulp_lint_output(product, 0),
                                                ulp_lint_input(product, 1)},
                                     .input_count = 2};
-    add(f, &first, "scale-after-product", product, true, "scales the first factor now");
-    add(f, &second, "scale-after-product", place, true, "is the product now");
+    propose(p, &first, "scale-after-product", place, true,
+            "'%s' is scaled before the product, by its first factor", product.node->name);
+    add_part(p, &second);
 }
 
 /* change NULL: the elements are not set yet. */
-static struct ulp_tensor *change_constant(struct fixing *f, const struct ulp_tensor *from,
-                                          double (*change)(double))
+static struct ulp_tensor *change_constant(struct ulp_lint_proposals *p,
+                                          const struct ulp_tensor *from, double (*change)(double))
 {
-    struct ulp_tensor *to = ulp_arena_take(f->lint->arena, 1, sizeof *to);
-    float *data = ulp_arena_take(f->lint->arena, from->count + 1, sizeof *data);
-    f->lint->failed |= !to || !data;
+    struct ulp_tensor *to = ulp_arena_take(p->lint.arena, 1, sizeof *to);
+    float *data = ulp_arena_take(p->lint.arena, from->count + 1, sizeof *data);
+    p->lint.failed |= !to || !data;
     if (!to || !data)
         return NULL;
     *to = *from;
@@ -246,7 +244,7 @@ static bool is_own(const struct ulp_lint_graph *graph, int value)
 
 /* A variance beyond FP16: it becomes 1 less the epsilon, and the scale is divided by the deviation
  * that it was. What FP32 rounds of that is below 1e-6 of the output. */
-static void replace_variance(struct fixing *f, struct ulp_lint_place place)
+static void replace_variance(struct ulp_lint_proposals *p, struct ulp_lint_place place)
 {
     enum { SCALE = 1, BIAS, MEAN, VARIANCE };
     const struct ulp_attribute *attribute =
@@ -262,21 +260,22 @@ static void replace_variance(struct fixing *f, struct ulp_lint_place place)
         old->count != factors->count || !ulp_lint_figures(place.graph, variance)->overflowing ||
         ulp_lint_int(place, "training_mode", 0))
         return;
-    const struct ulp_edit edits[] = {{.value = scale, .tensor = change_constant(f, factors, NULL)},
-                                     {.value = variance, .tensor = change_constant(f, old, NULL)}};
-    for (size_t i = 0; i < old->count && !f->lint->failed; i++) {
+    const struct ulp_edit edits[] = {{.value = scale, .tensor = change_constant(p, factors, NULL)},
+                                     {.value = variance, .tensor = change_constant(p, old, NULL)}};
+    for (size_t i = 0; i < old->count && !p->lint.failed; i++) {
         const double deviation = sqrt(ulp_tensor_get(old, i) + epsilon);
         ((float *)edits[0].tensor->data)[i] = (float)(ulp_tensor_get(factors, i) / deviation);
         ((float *)edits[1].tensor->data)[i] = (float)(1 - epsilon);
     }
-    if (f->lint->failed)
+    if (p->lint.failed)
         return;
-    add(f, &edits[0], "constant-beyond-fp16", place, true,
-        "the scale '%s' is divided by the deviations", ulp_lint_value_name(place.graph, scale));
-    add(f, &edits[1], "constant-beyond-fp16", place, true,
-        "the variance '%s', which reaches %.3g, is 1 less the epsilon",
-        ulp_lint_value_name(place.graph, variance),
+    propose(
+        p, &edits[0], "constant-beyond-fp16", place, true,
+        "the scale '%s' is divided by the deviations, for the variance '%s', which reaches %.3g, "
+        "is 1 less the epsilon",
+        ulp_lint_value_name(place.graph, scale), ulp_lint_value_name(place.graph, variance),
         ulp_lint_figures(place.graph, variance)->largest);
+    add_part(p, &edits[1]);
 }
 
 /* Is every reader one of these operators? */
@@ -288,23 +287,25 @@ static bool is_read_by(const struct ulp_lint_graph *graph, int value, const char
     return all;
 }
 
-static bool protects_alone(struct fixing *f, const struct ulp_lint_graph *graph, int value)
+static bool protects_alone(struct ulp_lint_proposals *p, const struct ulp_lint_graph *graph,
+                           int value)
 {
     bool all = ulp_lint_reader_count(graph, value) > 0;
     for (size_t i = 0; i < ulp_lint_reader_count(graph, value); i++) {
         double epsilon;
-        all &= ulp_lint_epsilon(f->lint, ulp_lint_reader(graph, value, i), &epsilon);
+        all &= ulp_lint_epsilon(&p->lint, ulp_lint_reader(graph, value, i), &epsilon);
     }
     return all;
 }
 
-static void replace_constant(struct fixing *f, const struct ulp_lint_graph *graph, int value)
+static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint_graph *graph,
+                             int value)
 {
     static const char *const masking[] = {"Add", "Sub", "Mul", "Where", NULL};
     const struct ulp_tensor *constant = ulp_lint_constant(graph, value);
     const struct ulp_lint_figures *figures = ulp_lint_figures(graph, value);
     if (!constant || !figures || constant->element != ULP_ELEMENT_F32 ||
-        !ulp_lint_in_half(f->lint, constant->type) || !ulp_lint_reader_count(graph, value) ||
+        !ulp_lint_in_half(&p->lint, constant->type) || !ulp_lint_reader_count(graph, value) ||
         graph->is_output[value])
         return;
     const struct ulp_lint_place reader = ulp_lint_reader(graph, value, 0);
@@ -312,43 +313,94 @@ static void replace_constant(struct fixing *f, const struct ulp_lint_graph *grap
     double most = -INFINITY;
     for (size_t i = 0; figures->overflowing && i < constant->count; i++)
         most = ulp_math_max(most, ulp_tensor_get(constant, i));
-    if (constant->count == 1 && figures->vanishing && protects_alone(f, graph, value)) {
-        edit.tensor = change_constant(f, constant, raise_epsilon);
+    if (constant->count == 1 && figures->vanishing && protects_alone(p, graph, value)) {
+        edit.tensor = change_constant(p, constant, raise_epsilon);
         if (edit.tensor)
-            add(f, &edit, "eps-zero", reader, false, "epsilon '%s' is %g instead of %g",
-                ulp_lint_value_name(graph, value), EPSILON, ulp_tensor_get(constant, 0));
+            propose(p, &edit, "eps-zero", reader, false, "epsilon '%s' is %g instead of %g",
+                    ulp_lint_value_name(graph, value), EPSILON, ulp_tensor_get(constant, 0));
     } else if (figures->overflowing && most <= 0 && figures->largest >= 1e6 &&
                is_read_by(graph, value, masking)) {
-        edit.tensor = change_constant(f, constant, bound_mask);
+        edit.tensor = change_constant(p, constant, bound_mask);
         if (edit.tensor)
-            add(f, &edit, "constant-beyond-fp16", reader, false,
-                "%zu of %zu elements of mask '%s' are %g", figures->overflowing, constant->count,
-                ulp_lint_value_name(graph, value), MASK);
+            propose(p, &edit, "constant-beyond-fp16", reader, false,
+                    "%zu of %zu elements of mask '%s' are %g", figures->overflowing,
+                    constant->count, ulp_lint_value_name(graph, value), MASK);
     }
 }
 
-static enum ulp_status fix(struct fixing *f, const char *path, struct ulp_error *error)
+static void look(struct ulp_lint_proposals *p)
 {
-    struct ulp_lint *lint = f->lint;
-    const enum ulp_status status = ulp_lint_view(lint, error);
-    if (status != ULP_OK)
-        return status;
-    const struct ulp_lint_graph *main = &lint->graphs[0];
+    const struct ulp_lint_graph *main = &p->lint.graphs[0];
     for (size_t n = 0; n < main->graph->node_count; n++) {
         const struct ulp_lint_place place = {main, &main->graph->nodes[n]};
         if (n == 0)
-            ulp_lint_in_idiom(lint, place); /* finds them */
-        replace_log(f, place);
-        move_scale(f, place);
-        replace_variance(f, place);
+            ulp_lint_in_idiom(&p->lint, place); /* finds them */
+        replace_log(p, place);
+        move_scale(p, place);
+        replace_variance(p, place);
     }
-    replace_idioms(f);
+    replace_idioms(p);
     for (size_t v = 0; v < main->graph->value_count; v++)
         if (is_stored(main, (int)v))
-            replace_constant(f, main, (int)v);
-    if (lint->failed)
+            replace_constant(p, main, (int)v);
+}
+
+enum ulp_status ulp_lint_propose(const struct ulp_model *model,
+                                 const struct ulp_lint_options *options,
+                                 struct ulp_lint_proposals *out, struct ulp_error *error)
+{
+    static const struct ulp_lint_options defaults;
+    *out = (struct ulp_lint_proposals){.lint = {.model = model,
+                                                .options = options ? options : &defaults,
+                                                .targets = ULP_TARGET_ALL}};
+    enum ulp_status status = ulp_arena_create(&out->lint.arena, ulp_model_budget(model), error);
+    if (status == ULP_OK)
+        status = ulp_lint_view(&out->lint, error);
+    if (status == ULP_OK)
+        look(out);
+    return status == ULP_OK && out->lint.failed ? ulp_out_of_memory(error) : status;
+}
+
+void ulp_lint_proposals_free(struct ulp_lint_proposals *proposals)
+{
+    ulp_plan_free(proposals->lint.plan);
+    ulp_names_free(&proposals->lint.names);
+    ulp_arena_free(proposals->lint.arena);
+    *proposals = (struct ulp_lint_proposals){0};
+}
+
+enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
+                                      const char *path, struct ulp_error *error)
+{
+    struct ulp_edit *edits =
+        ulp_arena_take(proposals->lint.arena, proposals->edit_count + 1, sizeof *edits);
+    size_t count = 0;
+    if (!edits)
         return ulp_out_of_memory(error);
-    return f->count ? ulp_edit_file(lint->model, f->edits, f->count, path, error) : ULP_OK;
+    for (size_t i = 0; i < proposals->count; i++)
+        for (size_t e = 0; taken[i] && e < proposals->items[i].edit_count; e++)
+            edits[count++] = proposals->edits[proposals->items[i].first + e];
+    return count ? ulp_edit_file(proposals->lint.model, edits, count, path, error) : ULP_OK;
+}
+
+/* ---- lint --fix ---- */
+
+static enum ulp_status fix(struct ulp_lint_proposals *p, bool allow, const char *path,
+                           struct ulp_lint_fixed *out, struct ulp_error *error)
+{
+    bool *taken = ulp_arena_take(p->lint.arena, p->count + 1, sizeof *taken);
+    struct ulp_lint_edit *said = ulp_arena_take(p->lint.arena, p->count + 1, sizeof *said);
+    if (!taken || !said)
+        return ulp_out_of_memory(error);
+    for (size_t i = 0; i < p->count; i++) {
+        taken[i] = allow || p->items[i].said.exact;
+        if (taken[i])
+            said[out->edit_count++] = p->items[i].said;
+        else
+            out->left_count++;
+    }
+    out->edits = said;
+    return ulp_lint_write_edited(p, taken, path, error);
 }
 
 enum ulp_status ulp_lint_fix(const struct ulp_model *model, const struct ulp_lint_options *options,
@@ -357,22 +409,18 @@ enum ulp_status ulp_lint_fix(const struct ulp_model *model, const struct ulp_lin
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    static const struct ulp_lint_options defaults;
-    struct ulp_lint lint = {.model = model, .options = options ? options : &defaults};
-    struct fixing f = {.lint = &lint, .allow = allow_value_change};
-    lint.targets = ULP_TARGET_ALL;
+    struct ulp_lint_proposals proposals;
     *out = (struct ulp_lint_fixed){0};
-    enum ulp_status status = ulp_arena_create(&lint.arena, ulp_model_budget(model), error);
-    out->memory = lint.arena;
+    enum ulp_status status = ulp_lint_propose(model, options, &proposals, error);
     if (status == ULP_OK)
-        status = fix(&f, path, error);
-    ulp_plan_free(lint.plan);
-    ulp_names_free(&lint.names);
-    out->edits = f.said;
-    out->edit_count = f.count;
-    out->left_count = f.left;
-    if (status != ULP_OK)
-        ulp_lint_fixed_free(out);
+        status = fix(&proposals, allow_value_change, path, out, error);
+    if (status == ULP_OK) {
+        out->memory = proposals.lint.arena;
+        proposals.lint.arena = NULL;
+    } else {
+        *out = (struct ulp_lint_fixed){0};
+    }
+    ulp_lint_proposals_free(&proposals);
     return status;
 }
 

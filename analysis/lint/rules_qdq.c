@@ -51,7 +51,9 @@ void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
                 {ULP_TYPE_INT16, 32767}, {ULP_TYPE_UINT4, 15}, {ULP_TYPE_INT4, 7}};
     const struct ulp_tensor *zero =
         ulp_lint_is(place, "QuantizeLinear") ? find_zero_point(place) : NULL;
-    const struct ulp_lint_place source = ulp_lint_source(place, 0);
+    struct ulp_lint_place source = ulp_lint_source(place, 0);
+    for (int depth = 0; depth < 8 && ulp_lint_is(source, "Cast"); depth++)
+        source = ulp_lint_source(source, 0);
     if (!zero || !zero->count || !source.node || ulp_lint_is_any(source, never_positive) ||
         ulp_lint_constant(place.graph, ulp_lint_input(place, 0)))
         return;

@@ -14,8 +14,8 @@
 
 #define FILE_NAME "mixed.onnx"
 
-static const char *const tops[] = {FILE_NAME ".data", FILE_NAME};
-enum { FILES = sizeof tops / sizeof *tops };
+static const char *const ends[] = {".data", ""};
+enum { FILES = sizeof ends / sizeof *ends };
 
 /* ---- the types' own arithmetics ---- */
 
@@ -166,9 +166,11 @@ static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
                                   struct ulp_mixed *out, struct ulp_error *error)
 {
     char paths[FILES][4096];
-    const char *path = paths[FILES - 1];
+    const char *path = paths[FILES - 1],
+               *name = job->options->name ? job->options->name : FILE_NAME;
     for (int f = 0; f < FILES; f++) {
-        if (snprintf(paths[f], sizeof paths[f], "%s/%s", folder, tops[f]) >= (int)sizeof paths[f])
+        if (snprintf(paths[f], sizeof paths[f], "%s/%s%s", folder, name, ends[f]) >=
+            (int)sizeof paths[f])
             return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
         if (ulp_model_is_read_from(job->model, paths[f]))
             return ulp_fail(error, ULP_ERROR_USAGE,

@@ -14,6 +14,7 @@ struct ulp_mixed_options {
     bool lower_io;
     int thread_count;
     const struct ulp_observer *progress; /* of each run; may be NULL */
+    const char *name;                    /* of the file in the folder; NULL: mixed.onnx */
 };
 
 /* Why a node is FLOAT although it is not kept. */

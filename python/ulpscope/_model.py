@@ -17,8 +17,8 @@ from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress, ProgressOption, make_progress
-from ._results import Audit, Comparison, Doctor, LintResult, Overflow, Proof, Scales, Search, Study, Tolerance
-from ._shared import models
+from ._results import Audit, Comparison, Doctor, Fix, LintResult, Overflow, Proof, Scales, Search, Study, Tolerance
+from ._shared import models, output
 
 Inputs = Mapping[str, Any]
 Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
@@ -441,6 +441,50 @@ class Model:
             )
             call("ulp_doctor_run", self._model, byref(options), _sample_items(names, sets), len(sets), byref(result.value))
         return Doctor.take(result)
+
+    def fix(
+        self,
+        samples: Samples,
+        path: str | os.PathLike[str],
+        target: str | None = None,
+        *,
+        arithmetic: str | None = None,
+        tolerance: str | Sequence[str] = (),
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+        allow_value_change: bool = False,
+        best: bool = False,
+        confidence: float = 0.99,
+        reference: ArithmeticName = "mpfr:128",
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Fix:
+        """A model that comes out right where it is to run ("trt"), written to path: edits of the graph, each tried by a run, and what a plan keeps in
+        FP32 where these are not enough. tolerance: what it must meet ("sqnr_db=60"; none: the verdict is fine). only, without: rules of the lint.
+        allow_value_change: also edits that change more than 1e-6 of an output's rms. best: write what came nearest where nothing meets it.
+        Nothing to fix: no file, and result.path is None."""
+        names, sets = self._samples(samples)
+        given: dict[str, Any] = {}
+        for many, one, items in (("tolerances", "tolerance", _list(tolerance)), ("only", "only", only), ("without", "without", without)):
+            given |= {many: _strings(items), one + "_count": len(items)}
+        result = Owner(d.ulp_fix(), "ulp_fix_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_fix_options(
+                path=output(path),
+                target=target.encode() if target is not None else None,
+                arithmetic=str(arithmetic).encode() if arithmetic is not None else None,
+                reference=find_arithmetic(reference).struct,
+                allow_value_change=allow_value_change,
+                best=best,
+                confidence=confidence,
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+                **given,
+            )
+            call("ulp_fix_run", self._model, byref(options), _sample_items(names, sets), len(sets), byref(result.value))
+        return Fix.take(result)
 
     def scales(
         self,

@@ -149,6 +149,16 @@ class Doctor(records.Doctor, Result):
         call("ulp_doctor_html", byref(self._owner.value), output(path))
 
 
+class Fix(records.Fix, OneFile):
+    """What was done to a model so that it comes out right."""
+
+    _text, _write, _file = "ulp_fix_text", "ulp_fix_write_json", "fix.json"
+
+    def html(self, path: str | os.PathLike[str]) -> None:
+        """The same as one page."""
+        call("ulp_fix_html", byref(self._owner.value), output(path))
+
+
 class Scales(records.Scales, OneFile):
     """What formats with scales do to the factors of products."""
 

@@ -18,6 +18,7 @@ ulpscope_SOURCES += %D%/command/conformance.c
 ulpscope_SOURCES += %D%/command/command_demo.c
 ulpscope_SOURCES += %D%/command/command_diff.c
 ulpscope_SOURCES += %D%/command/command_doctor.c
+ulpscope_SOURCES += %D%/command/command_fix.c
 ulpscope_SOURCES += %D%/command/command_engine.c
 ulpscope_SOURCES += %D%/command/command_extract.c
 ulpscope_SOURCES += %D%/command/command_fit.c

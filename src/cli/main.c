@@ -23,6 +23,8 @@ static const struct {
     {"demo", command_demo, "audit the example that the program carries, and show the page"},
     {"doctor", command_doctor,
      "say whether a model comes out right where it is to run, and if not, why"},
+    {"fix", command_fix,
+     "write a model that comes out right there: edits, and what to keep in FP32"},
     {"audit", command_audit,
      "compare arithmetics with a reference, node by node: which layer loses accuracy"},
     {"merge", command_merge, "put the shards of an audit together"},

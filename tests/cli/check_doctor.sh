@@ -25,9 +25,15 @@ named cancels fine shift "causes [0-9]+ % of the error" --for torch
 expect 0 "rms, fused" "$program" doctor rms.onnx -i wide.npz --for trt -q
 expect 0 "cancels, fused" "$program" doctor cancels.onnx -i fine.npz --for trt -q
 
-# The remedy is a plan, and the command that is printed makes its files and meets its tolerance.
+# The remedy is a plan, and the command that is printed writes the model that meets its tolerance; or, of a format that is no type of a
+# graph, the plan's files.
 expect 1 "with a remedy" "$program" doctor rms.onnx -i wide.npz --for torch -q -o diagnosis --html diagnosis.html
 shows out "meets sqnr_db=40" "with a remedy"
+next=$(sed -n 's/^  next *ulpscope //p' out)
+(eval "$program $next -q") >said 2>&1 || fail "next: $next"
+[ -s fixed.onnx ] || fail "next wrote no model: $next"
+expect 0 "the fix holds" "$program" doctor fixed.onnx -i wide.npz --for torch -q
+expect 1 "no type" "$program" doctor rms.onnx -i wide.npz -a e5m9 -q
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 [ -s plan/plan.json ] || fail "next wrote no plan: $next"

@@ -63,6 +63,7 @@ others_of() {
     report-model-*) echo --to=onnx ;;
     report-*-out) echo --to=csv ;;
     audit-*-junit) echo --fail-above=rms=1 ;;
+    fix-*-json | fix-*-html) echo --out=fixed.onnx ;;
     esac
 }
 crossed=0

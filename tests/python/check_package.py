@@ -383,6 +383,15 @@ class Models(unittest.TestCase):
         for wrong in (np.nan, np.inf, -1.0):
             with self.assertRaises(ulpscope.UsageError):
                 model.doctor(INPUTS, tolerance=wrong)
+        with tempfile.TemporaryDirectory() as folder:
+            fixed = os.path.join(folder, "fixed.onnx")
+            fix = model.fix(INPUTS, fixed, "torch")
+            self.assertTrue(fix.met and fix.made_count and fix.path == fixed)
+            self.assertTrue(ulpscope.Model(fixed).doctor(INPUTS, "torch").fine)
+            self.assertEqual(fix.report()["schema"], 2)
+            self.assertIsNone(model.fix(INPUTS, fixed, arithmetic="fp32").path)
+            with self.assertRaisesRegex(ulpscope.UsageError, "no rule 'none'"):
+                model.fix(INPUTS, fixed, "torch", only=["none"])
         scales = model.scales(INPUTS, "bf16,factor=nvfp4", nodes=1)
         gains = [choice.gain_db for choice in scales.choices]
         self.assertEqual(gains, sorted((choice.sqnr_db - scales.sqnr_db for choice in scales.choices), reverse=True))

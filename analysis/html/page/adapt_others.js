@@ -318,6 +318,18 @@ adapters.doctor = (report) => {
   return view;
 };
 
+// ---- fix ----
+
+adapters.fix = (report) => {
+  const root = report.root, view = emptyView();
+  view.model = root.model_path ?? "";
+  view.title = "Fix";
+  view.verdicts = lineVerdicts(root.verdict, () => (root.met ? "good" : "bad"));
+  view.tables = [longTable("Edits", "gain: dB of the worst output that are lost without the edit; change: what it changes in exact arithmetic, of an output's rms.", [{ title: "done", text: (r) => shown(r.done) }, { title: "node", text: (r) => shown(r.node), class: () => "name" }, { title: "rule", text: (r) => shown(r.rule) }, { title: "edit", text: (r) => shown(r.text), class: () => "name" }, { title: "gain", number: true, text: (r) => figure(r.gain) }, { title: "change", number: true, text: (r) => figure(r.change ?? 0) }], root.edits || [], "Edits")];
+  view.how = [...sharedHow(root), ["Judged in", shown(root.arithmetic ?? "")], ["Before", shown(root.before?.text ?? "")], ["With the edits", shown(root.edited?.text ?? "")], ["After", shown(root.after?.text ?? "")], ["Nodes in FP32", (root.kept || []).map(shown).join(", ") || "none"], ["File", shown(root.path ?? root.reason ?? "none")]];
+  return view;
+};
+
 // ---- proof ----
 
 adapters.proof = (report) => {

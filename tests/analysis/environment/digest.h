@@ -42,6 +42,7 @@ void digest_fit(struct digest *digest);
 void digest_forecast(struct digest *digest);
 void digest_lint(struct digest *digest);
 void digest_doctor(struct digest *digest);
+void digest_fix(struct digest *digest);
 void digest_plan(struct digest *digest);
 void digest_bits(struct digest *digest);
 void digest_proof(struct digest *digest);

@@ -338,6 +338,31 @@ void digest_lint(struct digest *digest)
     ulp_lint_fixed_free(&fixed);
 }
 
+void digest_fix(struct digest *digest)
+{
+    static const char *const tolerances[] = {"sqnr_db=60"};
+    struct ulp_fix fix;
+    char *text;
+    const struct ulp_sample sample = {.name = "sample", .inputs = &inputs};
+    struct ulp_fix_options options = {.path = test_folder("mended.onnx"),
+                                      .arithmetic = "bf16",
+                                      .tolerances = tolerances,
+                                      .tolerance_count = 1,
+                                      .allow_value_change = true,
+                                      .best = true,
+                                      .thread_count = 1};
+    CALL(ulp_arithmetic_find("mpfr:128", &options.reference, e));
+    CALL(ulp_fix_run(model, &options, &sample, 1, &fix, e));
+    fix.seconds = fix.plan_seconds = 0;
+    CALL(ulp_fix_text(&fix, 100, false, &text, e));
+    add_bytes(digest, text, strlen(text));
+    free(text);
+    CALL(ulp_fix_write_json(&fix, test_folder("fix.json"), e));
+    CALL(ulp_fix_html(&fix, test_folder("fix.html"), e));
+    add_file(digest, test_folder("fix.json"));
+    ulp_fix_free(&fix);
+}
+
 void digest_doctor(struct digest *digest)
 {
     struct ulp_doctor doctor;

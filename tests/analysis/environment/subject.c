@@ -427,6 +427,7 @@ const struct subject subjects[] = {
     {"the study", digest_study},
     {"the lint", digest_lint},
     {"the doctor", digest_doctor},
+    {"the fix", digest_fix},
     {"the graph with types", digest_mixed},
 };
 const int subject_count = sizeof subjects / sizeof *subjects;

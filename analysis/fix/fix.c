@@ -1,0 +1,309 @@
+/* The course: how the model comes out, edits, a plan for what remains, the file (ulpscope/fix.h).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/fix/fixing.h"
+#include "base/error.h"
+#include "base/machine/clock.h"
+#include "base/machine/environment.h"
+#include "base/machine/file.h"
+#include "base/options.h"
+#include "base/text/suggest.h"
+
+/* What a plan is searched for, and what "met" means in figures, where nothing is asked. */
+static const char *const fine[] = {"sqnr_db=40"};
+
+/* ---- what is asked ---- */
+
+static const char *rule_name(const void *context, size_t r)
+{
+    struct ulp_lint_rule rule;
+    (void)context;
+    return ulp_lint_rule(r, &rule) ? rule.id : "";
+}
+
+static enum ulp_status check_rules(const char *const *rules, size_t count, struct ulp_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ulp_text near = {0};
+        if (ulp_lint_rule_find(rules[i]) >= 0)
+            continue;
+        ulp_suggest_names(&near, rules[i], ulp_lint_row_count, rule_name, NULL);
+        const enum ulp_status status =
+            ulp_fail(error, ULP_ERROR_USAGE,
+                     "there is no rule '%s'%s: ulpscope lint --list has them", rules[i],
+                     near.data ? near.data : "");
+        ulp_text_free(&near);
+        return status;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_error *error)
+{
+    const struct ulp_fix_options *options = x->options;
+    if (!options->path || !*options->path)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a fix needs the path of the new model");
+    if (ulp_model_is_read_from(x->model, options->path))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: is the model itself or has its weights, expected another name for the "
+                        "copy",
+                        options->path);
+    const enum ulp_status status = check_rules(options->only, options->only_count, error);
+    return status == ULP_OK ? check_rules(options->without, options->without_count, error) : status;
+}
+
+static bool copy(struct ulp_fix *fix, char **out, const char *text)
+{
+    *out = text ? ulp_arena_copy(fix->memory, text) : NULL;
+    return !text || *out;
+}
+
+static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    const struct ulp_fix_options *options = x->options;
+    char name[ULP_JUDGED_IN_BYTES];
+    const enum ulp_status status =
+        ulp_judged_in(x->model, options->target, options->arithmetic, name, &x->arithmetic, error);
+    if (status != ULP_OK)
+        return status;
+    const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
+    fix->lowered = target && target->bit & ULP_LOWERED;
+    const bool asked = options->tolerance_count;
+    const char *const *tolerances = asked ? options->tolerances : fine;
+    const size_t count = asked ? options->tolerance_count : 1, length = strlen(options->path);
+    fix->tolerances = ulp_arena_take(fix->memory, count, sizeof *fix->tolerances);
+    x->draft = ulp_arena_take(fix->memory, length + 16, 1);
+    x->draft_data = ulp_arena_take(fix->memory, length + 16, 1);
+    bool copied = fix->tolerances && x->draft && x->draft_data &&
+                  copy(fix, &fix->model_path, ulp_model_path(x->model)) &&
+                  copy(fix, &fix->target, options->target) && copy(fix, &fix->arithmetic, name) &&
+                  copy(fix, &fix->reference, options->reference.name);
+    for (size_t t = 0; t < count && copied; t++)
+        copied = copy(fix, &fix->tolerances[fix->tolerance_count++], tolerances[t]);
+    if (!copied)
+        return ulp_out_of_memory(error);
+    snprintf(x->draft, length + 16, "%s.draft", options->path);
+    snprintf(x->draft_data, length + 16, "%s.draft.data", options->path);
+    fix->sample_count = x->sample_count;
+    return ULP_OK;
+}
+
+/* ---- the plan ---- */
+
+static const struct ulp_model *edited(const struct ulp_fixing *x)
+{
+    return x->edited ? x->edited : x->model;
+}
+
+static enum ulp_status search(struct ulp_fixing *x, struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    const struct ulp_fix_options *options = x->options;
+    const char *const formats[] = {"fp32", x->arithmetic.name}, *const targets[] = {formats[1]};
+    const struct ulp_search_options wanted = {.reference = options->reference,
+                                              .formats = formats,
+                                              .format_count = 2,
+                                              .by_node = true,
+                                              .targets = targets,
+                                              .target_count = options->target ? 1 : 0,
+                                              .tolerances = (const char *const *)fix->tolerances,
+                                              .tolerance_count = fix->tolerance_count,
+                                              .confidence = options->confidence,
+                                              .allow_nonfinite_inputs =
+                                                  options->allow_nonfinite_inputs,
+                                              .thread_count = options->thread_count,
+                                              .progress = options->progress};
+    struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
+    if (!plan)
+        return ulp_out_of_memory(error);
+    const enum ulp_status status =
+        ulp_search_run(edited(x), &wanted, x->samples, x->sample_count, NULL, 0, plan, error);
+    if (status != ULP_OK)
+        return status;
+    fix->plan = plan;
+    fix->plan_seconds = plan->seconds;
+    fix->node_count = plan->node_count;
+    fix->kept_macs = plan->kept_macs;
+    fix->macs = plan->macs;
+    fix->kept = ulp_arena_take(fix->memory, plan->kept_count + 1, sizeof *fix->kept);
+    for (size_t k = 0; fix->kept && k < plan->kept_count; k++)
+        if (!copy(fix, &fix->kept[fix->kept_count++], plan->kept[k].name))
+            return ulp_out_of_memory(error);
+    return fix->kept ? ULP_OK : ulp_out_of_memory(error);
+}
+
+/* What the plan keeps, of the edited model. */
+static enum ulp_status list_keeps(struct ulp_fixing *x, struct ulp_keeps *out,
+                                  struct ulp_error *error)
+{
+    const struct ulp_search *plan = x->fix->plan;
+    const size_t count = plan ? plan->entry_count : 0;
+    struct ulp_keep *items = ulp_arena_take(x->fix->memory, count + 1, sizeof *items);
+    enum ulp_status status = items ? ULP_OK : ulp_out_of_memory(error);
+    for (size_t e = 0; e < count && status == ULP_OK; e++) {
+        items[e].pattern = plan->entries[e].pattern;
+        status = ulp_arithmetic_find(plan->entries[e].arithmetic, &items[e].arithmetic, error);
+    }
+    *out = (struct ulp_keeps){.count = count, .items = items, .name = "fix"};
+    return status;
+}
+
+/* ---- the file ---- */
+
+static enum ulp_status give_reason(struct ulp_fixing *x, const char *reason,
+                                   struct ulp_error *error)
+{
+    return copy(x->fix, &x->fix->reason, reason) ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status write_types(struct ulp_fixing *x, const struct ulp_keeps *keeps,
+                                   struct ulp_error *error)
+{
+    const char *path = x->options->path, *slash = strrchr(path, '/');
+    char *folder =
+        slash ? ulp_arena_text(x->fix->memory, path, slash == path ? 1 : (size_t)(slash - path))
+              : ulp_arena_copy(x->fix->memory, ".");
+    const struct ulp_mixed_options wanted = {.arithmetic = x->arithmetic,
+                                             .keeps = *keeps,
+                                             .thread_count = x->options->thread_count,
+                                             .progress = x->options->progress,
+                                             .name = slash ? slash + 1 : path};
+    return folder ? ulp_mixed_write(edited(x), &wanted, x->samples, x->sample_count, folder,
+                                    &x->fix->mixed, error)
+                  : ulp_out_of_memory(error);
+}
+
+/* With types where nodes are kept, and where the target takes types from the graph; else the edits
+ * alone, for what lowers every model itself. */
+static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps *keeps,
+                                   struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    enum ulp_status status = ULP_OK;
+    if (fix->kept_count || !fix->lowered)
+        status = write_types(x, keeps, error);
+    fix->types = fix->mixed.path != NULL;
+    if (status == ULP_OK && fix->mixed.reason)
+        status = give_reason(x, fix->mixed.reason, error);
+    const bool wide = fix->kept_count && fix->kept_count == fix->node_count;
+    if (status != ULP_OK || (!fix->types && ((fix->kept_count && !wide) || !fix->made_count)))
+        return status;
+    if (!fix->types)
+        status = ulp_lint_write_edited(&x->proposals, x->taken, x->options->path, error);
+    if (status == ULP_OK && !copy(fix, &fix->path, x->options->path))
+        return ulp_out_of_memory(error);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+/* Why there is no file, though it may look fine in the samples as they are. */
+static enum ulp_status explain(struct ulp_fixing *x, struct ulp_error *error)
+{
+    const struct ulp_search *plan = x->fix->plan;
+    struct ulp_text text = {0};
+    for (size_t t = 0; plan && t < plan->target_count && !text.length; t++)
+        if (plan->targets[t].held_count < plan->targets[t].draw_count && plan->targets[t].own <= 1)
+            ulp_text_add(&text, "it holds in %zu of %zu draws (ulpscope plan --help)",
+                         plan->targets[t].held_count, plan->targets[t].draw_count);
+    ulp_text_add(&text, "%s--best writes what came nearest",
+                 text.length ? ": " : "nothing that was tried meets it: ");
+    const enum ulp_status status =
+        text.failed ? ulp_out_of_memory(error) : give_reason(x, text.data, error);
+    ulp_text_free(&text);
+    return status;
+}
+
+static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
+                            struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    const struct ulp_lint_options looking = {.dims = x->options->dims,
+                                             .dim_count = x->options->dim_count,
+                                             .inputs = x->samples[0].inputs};
+    struct ulp_fix_judged after;
+    struct ulp_keeps keeps;
+    enum ulp_status status = ulp_lint_propose(x->model, &looking, &x->proposals, error);
+    if (status == ULP_OK)
+        status = ulp_fix_try_edits(x, before, &after, error);
+    if (status == ULP_OK)
+        status = ulp_fix_report(x, &after, &fix->edited, error);
+    if (status == ULP_OK && !ulp_fix_is_met(x, &after))
+        status = search(x, error);
+    if (status == ULP_OK)
+        status = list_keeps(x, &keeps, error);
+    if (status == ULP_OK && keeps.count)
+        status = ulp_fix_judge(x, edited(x), &keeps, &after, error);
+    if (status == ULP_OK)
+        status = ulp_fix_report(x, &after, &fix->after, error);
+    if (status != ULP_OK)
+        return status;
+    fix->met = fix->plan ? fix->plan->met : ulp_fix_is_met(x, &after);
+    if (fix->met || x->options->best)
+        return write_model(x, &keeps, error);
+    return explain(x, error);
+}
+
+static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
+{
+    struct ulp_fix_judged before;
+    enum ulp_status status = check_options(x, error);
+    if (status == ULP_OK)
+        status = begin(x, error);
+    if (status == ULP_OK)
+        status = ulp_fix_open(x, &before, error);
+    if (status == ULP_OK)
+        status = ulp_fix_report(x, &before, &x->fix->before, error);
+    if (status != ULP_OK)
+        return status;
+    if (!ulp_fix_is_met(x, &before))
+        return mend(x, &before, error);
+    x->fix->met = true;
+    x->fix->edited = x->fix->after = x->fix->before;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_options *options,
+                            const struct ulp_sample *samples, size_t sample_count,
+                            struct ulp_fix *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    *out = (struct ulp_fix){0};
+    ULP_OPTIONS_TAKE(ulp_fix_options, options, error);
+    const double started = ulp_seconds_now();
+    struct ulp_fixing x = {.model = model,
+                           .options = options,
+                           .samples = samples,
+                           .sample_count = sample_count,
+                           .fix = out};
+    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    const bool begun = ulp_files_hold();
+    if (status == ULP_OK)
+        status = course(&x, error);
+    if (x.draft) {
+        ulp_files_drop(x.draft);
+        ulp_files_drop(x.draft_data);
+    }
+    status = ulp_files_release(begun, status, error);
+    ulp_emulation_close(&x.emulation);
+    ulp_lint_proposals_free(&x.proposals);
+    ulp_model_free(x.edited);
+    out->seconds = ulp_seconds_now() - started;
+    if (status != ULP_OK)
+        ulp_fix_free(out);
+    return status;
+}
+
+void ulp_fix_free(struct ulp_fix *fix)
+{
+    if (fix->plan)
+        ulp_search_free(fix->plan);
+    ulp_mixed_free(&fix->mixed);
+    ulp_arena_free(fix->memory);
+    *fix = (struct ulp_fix){0};
+}

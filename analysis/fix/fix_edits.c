@@ -1,0 +1,204 @@
+/* Which edits of the graph are made: those that gain something, by a run of the model without each.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/fix/fixing.h"
+#include "base/error.h"
+#include "base/machine/file.h"
+#include "number/function/math.h"
+
+/* Less than that many dB is no gain: other roundings would give or take as much. */
+#define GAIN_LEAST 0.1
+/* From so many edits on a rule's are tried together alone: each costs a run. */
+#define SINGLY_MAX 64
+
+const char *ulp_fix_done_name(enum ulp_fix_done done)
+{
+    static const char *const names[ULP_FIX_DONE_COUNT] = {"made", "no gain", "changes", "left out"};
+    return names[done];
+}
+
+static bool is_listed(const char *rule, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i], rule) == 0)
+            return true;
+    return false;
+}
+
+static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
+{
+    const struct ulp_fix_options *options = x->options;
+    struct ulp_fix *fix = x->fix;
+    const struct ulp_lint_proposals *proposals = &x->proposals;
+    x->taken = ulp_arena_take(fix->memory, proposals->count + 1, sizeof *x->taken);
+    fix->edits = ulp_arena_take(fix->memory, proposals->count + 1, sizeof *fix->edits);
+    if (!x->taken || !fix->edits)
+        return ulp_out_of_memory(error);
+    for (size_t i = 0; i < proposals->count; i++) {
+        const struct ulp_lint_edit *said = &proposals->items[i].said;
+        struct ulp_fix_edit *edit = &fix->edits[fix->edit_count++];
+        x->taken[i] =
+            (!options->only_count || is_listed(said->rule, options->only, options->only_count)) &&
+            !is_listed(said->rule, options->without, options->without_count);
+        *edit = (struct ulp_fix_edit){.rule = ulp_arena_copy(fix->memory, said->rule),
+                                      .node = ulp_arena_copy(fix->memory, said->node),
+                                      .text = ulp_arena_copy(fix->memory, said->text),
+                                      .done = x->taken[i] ? ULP_FIX_MADE : ULP_FIX_LEFT_OUT,
+                                      .gain = NAN,
+                                      .change = NAN};
+        if (!edit->rule || !edit->node || !edit->text)
+            return ulp_out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
+/* The draft has a name only while this process holds it. */
+enum ulp_status ulp_fix_load(struct ulp_fixing *x, const bool *taken, struct ulp_model **out,
+                             struct ulp_error *error)
+{
+    ulp_files_drop(x->draft);
+    ulp_files_drop(x->draft_data);
+    *out = NULL;
+    enum ulp_status status = ulp_lint_write_edited(&x->proposals, taken, x->draft, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(x->draft, ulp_model_budget(x->model), out, error);
+    return status;
+}
+
+static bool any(const struct ulp_fixing *x, const bool *taken)
+{
+    bool found = false;
+    for (size_t i = 0; i < x->proposals.count; i++)
+        found |= taken[i];
+    return found;
+}
+
+/* change NULL: it is not wanted. */
+static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp_fix_judged *out,
+                             double *change, struct ulp_error *error)
+{
+    struct ulp_model *model = NULL;
+    enum ulp_status status = ulp_fix_load(x, taken, &model, error);
+    if (status == ULP_OK && out)
+        status = ulp_fix_judge(x, model, NULL, out, error);
+    if (status == ULP_OK && change)
+        status = ulp_fix_change(x, model, change, error);
+    ulp_model_free(model);
+    return status;
+}
+
+/* What an edit that is not an identity changes, by itself. */
+static enum ulp_status measure_changes(struct ulp_fixing *x, bool *alone, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < x->proposals.count && status == ULP_OK; i++) {
+        struct ulp_fix_edit *edit = &x->fix->edits[i];
+        if (!x->taken[i] || x->proposals.items[i].said.exact)
+            continue;
+        alone[i] = true;
+        status = judge(x, alone, NULL, &edit->change, error);
+        alone[i] = false;
+        if (status == ULP_OK && !(edit->change <= ULP_FIX_CHANGE) &&
+            !x->options->allow_value_change) {
+            edit->done = ULP_FIX_CHANGES;
+            x->taken[i] = false;
+        }
+    }
+    return status;
+}
+
+/* Is it one of those that are tried together: of that rule, or the edit alone? */
+static bool is_of(const struct ulp_fixing *x, size_t i, size_t of, bool rule)
+{
+    return x->taken[i] &&
+           (i == of || (rule && strcmp(x->fix->edits[i].rule, x->fix->edits[of].rule) == 0));
+}
+
+/* Leave the edit, or all of its rule, out, and for good where nothing is lost. */
+static enum ulp_status leave_out(struct ulp_fixing *x, size_t of, bool rule, bool *rest,
+                                 const struct ulp_fix_judged *before, struct ulp_fix_judged *all,
+                                 struct ulp_error *error)
+{
+    struct ulp_fix_judged without = *before;
+    const bool exact = x->proposals.items[of].said.exact;
+    for (size_t i = 0; i < x->proposals.count; i++)
+        rest[i] = x->taken[i] && !is_of(x, i, of, rule);
+    const enum ulp_status status = any(x, rest) ? judge(x, rest, &without, NULL, error) : ULP_OK;
+    const double gain = ulp_fix_gain(&without, all);
+    /* an identity that may be one of several that are needed stays; of one rule all or none do */
+    const bool drop = gain < GAIN_LEAST ? rule || !exact : isnan(gain) && !exact;
+    for (size_t i = 0; i < x->proposals.count && status == ULP_OK; i++) {
+        if (!is_of(x, i, of, rule))
+            continue;
+        x->fix->edits[i].gain = gain;
+        if (drop)
+            x->fix->edits[i].done = ULP_FIX_NO_GAIN;
+    }
+    if (status == ULP_OK && drop) {
+        memcpy(x->taken, rest, x->proposals.count * sizeof *rest);
+        *all = without;
+    }
+    return status;
+}
+
+static size_t count_of(const struct ulp_fixing *x, size_t of)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < x->proposals.count; i++)
+        count += is_of(x, i, of, true);
+    return count;
+}
+
+static bool is_first(const struct ulp_fixing *x, size_t of)
+{
+    for (size_t i = 0; i < of; i++)
+        if (is_of(x, i, of, true))
+            return false;
+    return x->taken[of];
+}
+
+/* Rule by rule, those first whose edits are no identities; then edit by edit. */
+static enum ulp_status choose(struct ulp_fixing *x, bool *rest, const struct ulp_fix_judged *before,
+                              struct ulp_fix_judged *all, struct ulp_error *error)
+{
+    const size_t count = x->proposals.count;
+    enum ulp_status status = ULP_OK;
+    for (int exact = 0; exact < 2; exact++)
+        for (size_t i = 0; i < count && status == ULP_OK; i++)
+            if (is_first(x, i) && x->proposals.items[i].said.exact == exact)
+                status = leave_out(x, i, true, rest, before, all, error);
+    size_t made = 0;
+    for (size_t i = 0; i < count; i++)
+        made += x->taken[i];
+    for (size_t i = 0; i < count && status == ULP_OK && made <= SINGLY_MAX; i++)
+        if (x->taken[i] && count_of(x, i) > 1)
+            status = leave_out(x, i, false, rest, before, all, error);
+    return status;
+}
+
+enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
+                                  struct ulp_fix_judged *out, struct ulp_error *error)
+{
+    *out = *before;
+    enum ulp_status status = list_edits(x, error);
+    bool *rest = ulp_arena_take(x->fix->memory, x->proposals.count + 1, sizeof *rest);
+    if (!rest)
+        return ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        status = measure_changes(x, rest, error);
+    if (status == ULP_OK && any(x, x->taken))
+        status = judge(x, x->taken, out, NULL, error);
+    if (status == ULP_OK && any(x, x->taken))
+        status = choose(x, rest, before, out, error);
+    for (size_t i = 0; i < x->proposals.count; i++)
+        x->fix->made_count += x->taken[i];
+    if (status == ULP_OK && x->fix->made_count)
+        status = ulp_fix_load(x, x->taken, &x->edited, error);
+    if (status == ULP_OK && x->fix->made_count)
+        status = ulp_fix_judge(x, x->edited, NULL, out, error);
+    if (status == ULP_OK && x->fix->made_count)
+        status = ulp_fix_change(x, x->edited, &x->fix->change, error);
+    return status;
+}

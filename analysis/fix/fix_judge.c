@@ -1,0 +1,226 @@
+/* How models come out in the arithmetic, judged by the exact results of the one that is given. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/fix/fixing.h"
+#include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
+#include "analysis/measure/metrics.h"
+#include "base/error.h"
+#include "number/function/math.h"
+#include "run/lane.h"
+
+static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_kind kind)
+{
+    return judgement->metric && strcmp(judgement->metric, ulp_judge_name(kind)) == 0;
+}
+
+static void add(struct ulp_judgement *worst, const struct ulp_judgement *more)
+{
+    if (!worst->output || more->ratio > worst->ratio)
+        *worst = *more;
+}
+
+/* Of all samples, before any of them has been judged and after. */
+static void begin(struct ulp_fixing *x, struct ulp_fix_judged *out)
+{
+    *out = (struct ulp_fix_judged){0};
+    memset(x->emulation.judged, 0, ulp_model_output_count(x->model) * sizeof *x->emulation.judged);
+}
+
+static enum ulp_status finish(struct ulp_fixing *x, struct ulp_fix_judged *out,
+                              struct ulp_error *error)
+{
+    out->grade = is_named(&out->worst, ULP_CROSSED_NONFINITE) ? ULP_GRADE_BROKEN : ULP_GRADE_FINE;
+    for (size_t o = 0; o < ulp_model_output_count(x->model); o++) {
+        const struct ulp_judged *judged = &x->emulation.judged[o];
+        struct ulp_text text = {0};
+        if (judged->task == ULP_TASK_UNKNOWN)
+            continue;
+        const enum ulp_grade grade = ulp_judged_grade(judged, &text);
+        if (ulp_grade_weigh(grade) > ulp_grade_weigh(out->grade))
+            out->grade = grade;
+        const bool failed = text.failed;
+        ulp_text_free(&text);
+        if (failed)
+            return ulp_out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status run(const struct ulp_fixing *x, struct ulp_plans *plans, size_t sample,
+                           struct ulp_tensor_set *outputs, struct ulp_error *error)
+{
+    const struct ulp_run_options options = {.thread_count = x->options->thread_count};
+    struct ulp_plan *plan;
+    enum ulp_status status = ulp_plans_choose(plans, x->samples[sample].inputs, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_plan_run(plan, x->samples[sample].inputs, &options, x->options->progress,
+                              x->options->progress ? 1 : 0, outputs, NULL, error);
+    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", x->samples[sample].name);
+}
+
+static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *lowered,
+                                   struct ulp_fix_judged *out, struct ulp_error *error)
+{
+    struct ulp_emulation *emulation = &x->emulation;
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+        struct ulp_tensor_set outputs[2] = {{0}};
+        status = run(x, &emulation->plans, s, outputs, error);
+        emulation->truths[s] = outputs[0];
+        lowered[s] = outputs[1];
+    }
+    if (status == ULP_OK)
+        status = ulp_emulation_check_truths(emulation, error);
+    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+        struct ulp_judgement judgement;
+        status =
+            ulp_emulation_judge(emulation, &lowered[s], &emulation->truths[s], &judgement, error);
+        if (status == ULP_OK)
+            add(&out->worst, &judgement);
+    }
+    return status == ULP_OK ? finish(x, out, error) : status;
+}
+
+enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
+                             struct ulp_error *error)
+{
+    const struct ulp_emulated given = {.model = x->model,
+                                       .reference = &x->options->reference,
+                                       .arithmetic = &x->arithmetic,
+                                       .samples = x->samples,
+                                       .sample_count = x->sample_count,
+                                       .tolerances = (const char *const *)x->fix->tolerances,
+                                       .tolerance_count = x->fix->tolerance_count,
+                                       .thread_count = x->options->thread_count,
+                                       .allow_nonfinite_inputs = x->options->allow_nonfinite_inputs,
+                                       .progress = x->options->progress,
+                                       .what = "a fix"};
+    enum ulp_status status = ulp_emulation_open(&x->emulation, &given, error);
+    if (status != ULP_OK)
+        return status;
+    struct ulp_arena *memory = x->emulation.memory;
+    struct ulp_tensor_set *lowered = ulp_arena_take(memory, x->sample_count, sizeof *lowered);
+    x->emulation.judged =
+        ulp_arena_take(memory, ulp_model_output_count(x->model) + 1, sizeof *x->emulation.judged);
+    if (!lowered || !x->emulation.judged)
+        return ulp_out_of_memory(error);
+    begin(x, out);
+    status = judge_given(x, lowered, out, error);
+    for (size_t s = 0; s < x->sample_count; s++)
+        ulp_tensor_set_free(&lowered[s]);
+    return status;
+}
+
+enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *model,
+                              const struct ulp_keeps *keeps, struct ulp_fix_judged *out,
+                              struct ulp_error *error)
+{
+    struct ulp_plans plans = {.model = model,
+                              .lanes = &x->arithmetic,
+                              .lane_count = 1,
+                              .options = {.keeps = keeps}};
+    enum ulp_status status = ULP_OK;
+    begin(x, out);
+    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+        struct ulp_tensor_set outputs = {0};
+        struct ulp_judgement judgement;
+        status = run(x, &plans, s, &outputs, error);
+        if (status == ULP_OK)
+            status = ulp_emulation_judge(&x->emulation, &outputs, &x->emulation.truths[s],
+                                         &judgement, error);
+        if (status == ULP_OK)
+            add(&out->worst, &judgement);
+        x->fix->runs++;
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_plans_free(&plans);
+    return status == ULP_OK ? finish(x, out, error) : status;
+}
+
+/* "output logits: 12 elements are not finite where the reference is" */
+static void say(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
+                struct ulp_text *out)
+{
+    const struct ulp_judgement *worst = &judged->worst;
+    struct ulp_text why = {0};
+    ulp_text_show(out, "output %s: ", worst->output);
+    for (size_t o = 0; o < ulp_model_output_count(x->model) && !why.length; o++)
+        if (strcmp(ulp_model_output(x->model, o).name, worst->output) == 0 &&
+            x->emulation.judged[o].task != ULP_TASK_UNKNOWN)
+            ulp_judged_grade(&x->emulation.judged[o], &why);
+    if (is_named(worst, ULP_CROSSED_NONFINITE))
+        ulp_text_add(out, "%.0f element%s not finite where the reference is", worst->value,
+                     worst->value == 1 ? " is" : "s are");
+    else
+        ulp_text_add(out, "%s", why.data ? why.data : worst->metric);
+    if (strcmp(worst->metric, ulp_figure_rows[ULP_FIGURE_sqnr_db].name) == 0 &&
+        !(why.data && strstr(why.data, " dB")))
+        ulp_text_add(out, ", at %.1f dB", worst->value);
+    out->failed |= why.failed;
+    ulp_text_free(&why);
+}
+
+enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
+                               struct ulp_fix_state *out, struct ulp_error *error)
+{
+    struct ulp_arena *memory = x->fix->memory;
+    struct ulp_text text = {0};
+    say(x, judged, &text);
+    *out = (struct ulp_fix_state){.output = ulp_arena_copy(memory, judged->worst.output),
+                                  .metric = ulp_arena_copy(memory, judged->worst.metric),
+                                  .value = judged->worst.value,
+                                  .ratio = judged->worst.ratio,
+                                  .grade = judged->grade,
+                                  .text = text.failed ? NULL : ulp_arena_copy(memory, text.data)};
+    ulp_text_free(&text);
+    return out->output && out->metric && out->text ? ULP_OK : ulp_out_of_memory(error);
+}
+
+bool ulp_fix_is_met(const struct ulp_fixing *x, const struct ulp_fix_judged *judged)
+{
+    return x->options->tolerance_count ? judged->worst.ratio <= 1 : judged->grade == ULP_GRADE_FINE;
+}
+
+double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_judged *with)
+{
+    const double before = without->worst.ratio, after = with->worst.ratio;
+    if (isinf(before) || isinf(after))
+        return isinf(before) && isinf(after) ? NAN : isinf(before) ? INFINITY : -INFINITY;
+    return before == after ? 0 : 20 * (ulp_math_log10(before) - ulp_math_log10(after));
+}
+
+enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model, double *out,
+                               struct ulp_error *error)
+{
+    struct ulp_plans plans = {.model = model, .lanes = &x->options->reference, .lane_count = 1};
+    enum ulp_status status = ULP_OK;
+    *out = 0;
+    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+        struct ulp_tensor_set outputs = {0};
+        status = run(x, &plans, s, &outputs, error);
+        const struct ulp_tensor_set *truths = &x->emulation.truths[s];
+        for (size_t o = 0; o < truths->count && status == ULP_OK; o++) {
+            struct ulp_metrics metrics;
+            struct ulp_range range;
+            const struct ulp_tensor *truth = &truths->items[o].tensor,
+                                    *value = ulp_tensor_set_find(&outputs, truths->items[o].name);
+            if (!value)
+                return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the edited model has no output '%s'",
+                                truths->items[o].name);
+            status = ulp_metrics_measure_on(value, truth, &x->arithmetic.storage, x->emulation.pool,
+                                            &metrics, error);
+            if (status != ULP_OK)
+                continue;
+            ulp_range_measure(truth, &x->arithmetic.storage, x->emulation.pool, &range);
+            const double change = metrics.diverged || metrics.nonfinite
+                                      ? INFINITY
+                                      : ulp_relative_rms(&metrics, &range);
+            *out = ulp_math_max(*out, change);
+        }
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_plans_free(&plans);
+    return status;
+}

@@ -1,0 +1,180 @@
+/* A fix as text: how it was, how it is, what was done. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/fix/fixing.h"
+#include "analysis/writing/columns.h"
+#include "base/machine/environment.h"
+
+static void add_line(const struct ulp_page *page, const char *title, struct ulp_text *text)
+{
+    ulp_text_add(page->out, "  %-9s ", title);
+    ulp_page_broken(page, text, 12, 12);
+}
+
+static void add_done(struct ulp_text *out, const struct ulp_fix *fix)
+{
+    if (fix->made_count)
+        ulp_text_add(out, "%zu edit%s", fix->made_count, fix->made_count == 1 ? "" : "s");
+    if (fix->kept_count)
+        ulp_text_add(out, "%s%zu of %zu nodes in FP32", fix->made_count ? " and " : "",
+                     fix->kept_count, fix->node_count);
+    if (!fix->made_count && !fix->kept_count)
+        ulp_text_add(out, "nothing");
+}
+
+void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
+{
+    const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
+    const char *was = ulp_grade_name(before->grade);
+    if (fix->met && !fix->edit_count && !fix->plan) {
+        ulp_text_show(out, "nothing to fix: %s in %s, %s", was, fix->arithmetic, before->text);
+        return;
+    }
+    ulp_text_show(out, "%s: it was %s in %s, %s; with ", fix->met ? "fixed" : "not fixed", was,
+                  fix->arithmetic, before->text);
+    add_done(out, fix);
+    ulp_text_show(out, " it is %s, %s", ulp_grade_name(after->grade), after->text);
+    if (fix->path)
+        ulp_text_show(out, ": %s", fix->path);
+    else if (fix->reason)
+        ulp_text_show(out, ". No file: %s", fix->reason);
+}
+
+static void say_gain(struct ulp_text *out, const struct ulp_fix_edit *edit)
+{
+    if (isnan(edit->gain))
+        ulp_text_add(out, "not finite with it or without");
+    else if (isinf(edit->gain))
+        ulp_text_add(out, edit->gain > 0 ? "only with it all is finite" : "with it less is finite");
+    else
+        ulp_text_add(out, "%+.1f dB", edit->gain);
+}
+
+static void say_change(struct ulp_text *out, const struct ulp_fix_edit *edit)
+{
+    if (isnan(edit->change))
+        ulp_text_add(out, "the same in exact arithmetic");
+    else
+        ulp_text_add(out, "in exact arithmetic it changes %.2g of an output's rms", edit->change);
+}
+
+static void add_edit(const struct ulp_page *page, const struct ulp_fix_edit *edit)
+{
+    static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit", "no gain", "left", "left out"};
+    struct ulp_text text = {0};
+    ulp_text_show(&text, "%s (%s): %s; ", edit->node, edit->rule, edit->text);
+    if (edit->done == ULP_FIX_CHANGES) {
+        say_change(&text, edit);
+        ulp_text_add(&text, " (--allow-value-change)");
+    } else if (edit->done == ULP_FIX_LEFT_OUT) {
+        ulp_text_add(&text, "as asked");
+    } else {
+        say_gain(&text, edit);
+        ulp_text_add(&text, "; ");
+        say_change(&text, edit);
+    }
+    add_line(page, titles[edit->done], &text);
+}
+
+/* Edits of a rule that gain nothing were tried together. */
+static void add_useless(const struct ulp_page *page, const struct ulp_fix *fix, size_t of)
+{
+    struct ulp_text text = {0};
+    const struct ulp_fix_edit *edit = &fix->edits[of];
+    size_t count = 0;
+    for (size_t e = 0; e < fix->edit_count; e++) {
+        const bool same =
+            fix->edits[e].done == ULP_FIX_NO_GAIN && strcmp(fix->edits[e].rule, edit->rule) == 0;
+        if (same && e < of)
+            return;
+        count += same;
+    }
+    if (count == 1) {
+        add_edit(page, edit);
+        return;
+    }
+    ulp_text_show(&text, "%s: %zu edits, of %s and others; ", edit->rule, count, edit->node);
+    say_gain(&text, edit);
+    add_line(page, "no gain", &text);
+}
+
+static void add_plan(const struct ulp_page *page, const struct ulp_fix *fix)
+{
+    enum { SHOWN = 4 };
+    struct ulp_text text = {0};
+    if (!fix->plan)
+        return;
+    ulp_text_add(&text, "%zu of %zu nodes in FP32", fix->kept_count, fix->node_count);
+    if (fix->macs > 0)
+        ulp_text_add(&text, ", %.3g %% of the multiply-adds", 100 * fix->kept_macs / fix->macs);
+    for (size_t k = 0; k < fix->kept_count && k < SHOWN; k++)
+        ulp_text_show(&text, "%s %s", k ? "," : ":", fix->kept[k]);
+    if (fix->kept_count > SHOWN)
+        ulp_text_add(&text, ", ...");
+    add_line(page, "plan", &text);
+}
+
+static void add_file(const struct ulp_page *page, const struct ulp_fix *fix)
+{
+    const struct ulp_mixed *mixed = &fix->mixed;
+    struct ulp_text text = {0};
+    if (!fix->path)
+        return;
+    if (fix->types)
+        ulp_text_show(&text, "%zu nodes in %s, %zu in FLOAT, %zu Cast%s", mixed->low_count,
+                      mixed->low_type, mixed->float_count, mixed->cast_count,
+                      mixed->cast_count == 1 ? "" : "s");
+    else
+        ulp_text_add(&text, "types as in the model: lower it as before");
+    if (fix->reason)
+        ulp_text_show(&text, " (%s)", fix->reason);
+    if (mixed->external)
+        ulp_text_show(&text, "; weights in %s.data", fix->path);
+    add_line(page, "file", &text);
+    if (!fix->types || !fix->lowered)
+        return;
+    ulp_text_show(&text, "%s lowers every model itself: tell it to keep these nodes in FP32",
+                  fix->target);
+    add_line(page, "do", &text);
+}
+
+static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%zu edit%s in %zu run%s of %zu sample%s", fix->edit_count,
+                 fix->edit_count == 1 ? "" : "s", fix->runs, fix->runs == 1 ? "" : "s",
+                 fix->sample_count, fix->sample_count == 1 ? "" : "s");
+    if (fix->plan)
+        ulp_text_add(&text, ", plan in %zu runs", fix->plan->runs);
+    if (fix->made_count)
+        ulp_text_add(&text, "; all edits change %.2g of an output's rms", fix->change);
+    ulp_text_show(&text, "; reference %s; %.1f s", fix->reference, fix->seconds);
+    add_line(page, "looked at", &text);
+}
+
+enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
+                             struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text = {0}, verdict = {0};
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    *out = NULL;
+    ulp_fix_verdict(&verdict, fix);
+    ulp_text_add(&text, "%s", fix->met ? "" : page.red);
+    ulp_page_broken(&page, &verdict, 2, 0);
+    ulp_text_add(&text, "%s", fix->met ? "" : page.off);
+    if (fix->edit_count || fix->plan) {
+        for (int done = 0; done < ULP_FIX_DONE_COUNT; done++)
+            for (size_t e = 0; e < fix->edit_count; e++)
+                if (done == ULP_FIX_NO_GAIN && fix->edits[e].done == ULP_FIX_NO_GAIN)
+                    add_useless(&page, fix, e);
+                else if ((int)fix->edits[e].done == done)
+                    add_edit(&page, &fix->edits[e]);
+        add_plan(&page, fix);
+        add_file(&page, fix);
+        add_steps(&page, fix);
+    }
+    return ulp_page_take(&text, out, error);
+}

@@ -1,0 +1,58 @@
+/* The inside of fixing a model (ulpscope/fix.h). */
+#ifndef ULP_ANALYSIS_FIXING_H
+#define ULP_ANALYSIS_FIXING_H
+
+#include <jansson.h>
+#include <ulpscope/fix.h>
+
+#include "analysis/emulation/emulation.h"
+#include "analysis/lint/proposal.h"
+
+struct ulp_fixing {
+    const struct ulp_model *model;
+    const struct ulp_fix_options *options;
+    const struct ulp_sample *samples;
+    size_t sample_count;
+    struct ulp_fix *fix;
+    struct ulp_arithmetic arithmetic; /* that it is judged in */
+    struct ulp_emulation emulation;   /* of the model as it is given: limits and exact results */
+    struct ulp_lint_proposals proposals;
+    bool *taken;              /* by proposal */
+    char *draft, *draft_data; /* paths that edited models have until one is written */
+    struct ulp_model *edited; /* with those taken; NULL: there are none */
+};
+
+/* fix_judge.c. A model with the given one's outputs. */
+struct ulp_fix_judged {
+    struct ulp_judgement worst;
+    enum ulp_grade grade;
+};
+/* Open the emulation: exact results, and how the model comes out as it is. */
+enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
+                             struct ulp_error *error);
+/* Judge another model by these results, with nodes kept (NULL: none). */
+enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *model,
+                              const struct ulp_keeps *keeps, struct ulp_fix_judged *out,
+                              struct ulp_error *error);
+/* What the last judgement says, in the result's memory. */
+enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
+                               struct ulp_fix_state *out, struct ulp_error *error);
+/* Is it what was asked for? */
+bool ulp_fix_is_met(const struct ulp_fixing *x, const struct ulp_fix_judged *judged);
+/* How many dB `with` has more; infinity: only that is finite; NaN: neither is. */
+double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_judged *with);
+/* What the model changes in exact arithmetic: the rms over the output's, of the worst output. */
+enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model, double *out,
+                               struct ulp_error *error);
+
+/* fix_edits.c. The model with these proposals, to be freed; the draft is its file. */
+enum ulp_status ulp_fix_load(struct ulp_fixing *x, const bool *taken, struct ulp_model **out,
+                             struct ulp_error *error);
+/* Which proposals are taken, and what each gains; *out: how the model comes out with them. */
+enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
+                                  struct ulp_fix_judged *out, struct ulp_error *error);
+
+/* fix_text.c: the first sentence. */
+void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix);
+
+#endif

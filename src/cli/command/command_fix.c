@@ -1,0 +1,207 @@
+/* ulpscope fix: from a model that fails to one that holds. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+enum {
+    OPTION_FOR = 512,
+    OPTION_TOLERANCE,
+    OPTION_ONLY,
+    OPTION_WITHOUT,
+    OPTION_CHANGE,
+    OPTION_BEST,
+    OPTION_CONFIDENCE,
+    OPTION_JSON,
+    OPTION_HTML,
+    OPTION_REFERENCE
+};
+
+struct words {
+    char **items;
+    size_t count;
+};
+
+struct fix_options {
+    struct common_options common;
+    struct ulp_fix_options fix;
+    struct words tolerances, only, without;
+    const char *reference, *json, *html;
+};
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
+     "Where the model is to run (trt: the newest TensorRT; @GPU may follow; ulpscope arith NAME explains it): its arithmetic is judged", 0},
+    {"arith", 'a', "ARITH", 0, "The arithmetic that is judged, instead of the target's (default fp16)", 0},
+    {"out", 'o', "FILE", OPTION_WRITES, "The new model (weights beyond 2 GB, and those that were in another file, go to FILE.data)", 0},
+    {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
+     "What every output must meet, as plan takes it; may be repeated (default: what ulpscope doctor calls fine, and of a plan sqnr_db=40)", 0},
+    {"only", OPTION_ONLY, "RULE,...", 0, "Only the edits of these rules (ulpscope lint --list)", 0},
+    {"without", OPTION_WITHOUT, "RULE,...", 0, "No edits of these rules", 0},
+    {"allow-value-change", OPTION_CHANGE, 0, 0, "Also edits that change more than 1e-6 of an output's rms in exact arithmetic: masks and epsilons that the format holds", 0},
+    {"best", OPTION_BEST, 0, 0, "Where nothing meets the tolerance, write what came nearest", 0},
+    {"confidence", OPTION_CONFIDENCE, "SHARE", 0, "Of the plan: the share of 50 draws that must hold (default 0.99)", 0},
+    REFERENCE_ROW(OPTION_REFERENCE),
+    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write the result as JSON", 0},
+    HTML_ROW(OPTION_HTML),
+    {0},
+};
+/* clang-format on */
+
+static void add_words(struct argp_state *state, struct words *words, char *list)
+{
+    char *rest;
+    for (char *word = strtok_r(list, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+        add_argument(state, &words->items, &words->count, word);
+}
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    struct fix_options *options = state->input;
+    struct ulp_fix_options *fix = &options->fix;
+    struct ulp_error error;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
+        return 0;
+    case OPTION_FOR: fix->target = read_target_name(state, argument); return 0;
+    case 'a': fix->arithmetic = argument; return 0;
+    case 'o': fix->path = argument; return 0;
+    case OPTION_TOLERANCE:
+        if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
+            refuse(state, "--tolerance: %s", error.message);
+        add_argument(state, &options->tolerances.items, &options->tolerances.count, argument);
+        return 0;
+    case OPTION_ONLY: add_words(state, &options->only, argument); return 0;
+    case OPTION_WITHOUT: add_words(state, &options->without, argument); return 0;
+    case OPTION_CHANGE: fix->allow_value_change = true; return 0;
+    case OPTION_BEST: fix->best = true; return 0;
+    case OPTION_CONFIDENCE:
+        fix->confidence = read_number(state, "--confidence", argument, 0, 1);
+        if (!(fix->confidence > 0 && fix->confidence < 1))
+            refuse(state, "--confidence %s: expected a share above 0 and below 1, as 0.99",
+                   argument);
+        return 0;
+    case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_JSON: options->json = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
+    case ARGP_KEY_END: {
+        const struct combination rows[] = {
+            {!fix->path, true, "give the new model's name: -o fixed.onnx"},
+            {fix->target && fix->arithmetic, true,
+             "--for chooses the arithmetic: leave out --arith"},
+            {count_shapes(&options->common) > 1, true, "fix takes one --shape of each input"},
+        };
+        REFUSE_COMBINATIONS(state, rows);
+        return 0;
+    }
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char documentation[] =
+    "Make of MODEL, which comes out wrong where it is to run, one that comes out right, in one "
+    "file: "
+    "edits of its graph, each tried by a run (operators written out, masks and epsilons that the "
+    "format does not hold, scales behind products), and where these are not enough the nodes that "
+    "ulpscope plan keeps in FP32, with types and Casts. Each edit is said with its reason, its "
+    "gain "
+    "and what it changes in exact arithmetic; what gains nothing is not made."
+    "\vdoc/fix.md has the edits. A model that is fine already is left alone: no file is "
+    "written.\n\nExit code 1: nothing that was tried meets the tolerance.\n\n"
+    "Examples:\n"
+    "  ulpscope fix model.onnx -i inputs.npz --for trt -o fixed.onnx\n"
+    "  ulpscope fix model.onnx -i samples/ --for torch --tolerance sqnr_db=60 -o fixed.onnx\n"
+    "      every output within 1e-3 of its rms\n"
+    "  ulpscope fix model.onnx -i inputs.npz --for ort-cuda --only decomposed-layernorm -o "
+    "fixed.onnx\n"
+    "      no edit but that, and a plan for the rest\n"
+    "  ulpscope fix model.onnx -i inputs.npz --for coreml-ane --allow-value-change -o fixed.onnx\n"
+    "      also masks of -1e4 and epsilons of 6e-5";
+
+/* One fix while it is made. */
+struct making {
+    const struct fix_options *options;
+    struct ulp_model *model;
+    struct search_samples samples;
+    struct progress progress;
+};
+
+static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ulp_error *error)
+{
+    const struct fix_options *options = making->options;
+    const struct common_options *common = &options->common;
+    struct ulp_fix_options wanted = options->fix;
+    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
+    if (status == ULP_OK)
+        status = open_search(common, NULL, &making->model, error);
+    if (status == ULP_OK)
+        status = read_search_samples(making->model, common, NULL, 0, &making->samples, error);
+    if (status != ULP_OK)
+        return status;
+    progress_init(&making->progress, common->quiet, making->samples.given.count);
+    const struct ulp_observer observer = progress_observer(&making->progress);
+    wanted.tolerances = (const char *const *)options->tolerances.items;
+    wanted.tolerance_count = options->tolerances.count;
+    wanted.only = (const char *const *)options->only.items;
+    wanted.only_count = options->only.count;
+    wanted.without = (const char *const *)options->without.items;
+    wanted.without_count = options->without.count;
+    wanted.dims = common->dims;
+    wanted.dim_count = common->dim_count;
+    wanted.allow_nonfinite_inputs = common->allow_nonfinite_inputs;
+    wanted.thread_count = common->threads;
+    wanted.progress = &observer;
+    status = ulp_fix_run(making->model, &wanted, making->samples.searched,
+                         making->samples.given.count, out, error);
+    progress_clear(&making->progress);
+    return status;
+}
+
+static int report(const struct fix_options *options, const struct ulp_fix *fix)
+{
+    struct ulp_error error;
+    char *text;
+    if (ulp_fix_text(fix, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
+                     &error) != ULP_OK)
+        return fail(&error);
+    fputs(text, stdout);
+    free(text);
+    if (options->json && ulp_fix_write_json(fix, options->json, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html && ulp_fix_html(fix, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
+    return fix->met ? ULP_OK : ULP_ERROR_LIMIT;
+}
+
+int command_fix(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
+    struct fix_options options = {.reference = "mpfr:128", .fix.confidence = 0.99};
+    struct making making = {.options = &options};
+    struct ulp_fix fix = {0};
+    struct ulp_error error = {0};
+    common_init(&options.common);
+    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    if (code == ULP_OK)
+        code = run(&making, &fix, &error) == ULP_OK ? report(&options, &fix) : fail(&error);
+    ulp_fix_free(&fix);
+    free_search_samples(&making.samples);
+    ulp_model_free(making.model);
+    common_free(&options.common);
+    free(options.tolerances.items);
+    free(options.only.items);
+    free(options.without.items);
+    return code;
+}
