@@ -14,7 +14,6 @@ struct measuring {
     const struct ulp_factor *factor;
     const struct ulp_contraction *problem;
     struct ulp_scaled scaled;
-    size_t block;   /* places that share a scale */
     double *lines;  /* largest magnitude of each line, and then of each place along k */
     double *others; /* the other factor's squares, [group][k] */
     size_t skipped_k, skipped_line; /* left out of sums; SIZE_MAX: none */
@@ -38,10 +37,12 @@ struct place {
 static struct place find_place(const struct measuring *m, size_t group, size_t line, size_t k)
 {
     const struct ulp_scaled *s = &m->scaled;
-    const size_t row = group * s->line_count + line, at = (size_t)s->k_offset[k],
-                 block = row * s->block_count + (m->block ? at / m->block : 0);
-    return (struct place){block, (double)s->scale[block] * (double)s->tensor_scale,
-                          ((const float *)s->elements.data)[row * s->stride + at]};
+    const size_t block = ulp_scaled_block_of(s, k);
+    return (struct place){
+        (group * s->line_count + line) * s->block_count + block,
+        (double)s->scale[ulp_scaled_block(s, group, line, block)] * (double)s->tensor_scale,
+        ((const float *)
+             s->elements.data)[s->batch_offset[group] + s->line_offset[line] + s->k_offset[k]]};
 }
 
 /* x rounded with the scale that is not rounded itself. */
@@ -100,11 +101,9 @@ static void look_at_blocks(const struct measuring *m, const struct ulp_scales_bl
 {
     const size_t worst = ulp_scales_look(blocks, ranges, out);
     out->worst_line = worst / m->scaled.block_count % m->scaled.line_count;
-    for (size_t k = 0; m->block && k < m->problem->k; k++)
-        if ((size_t)m->scaled.k_offset[k] / m->block == worst % m->scaled.block_count) {
-            out->worst_k = k;
-            break;
-        }
+    const struct ulp_scaled *s = &m->scaled;
+    const size_t block = worst % s->block_count;
+    out->worst_k = block / s->run_blocks * s->run + block % s->run_blocks * s->block;
 }
 
 /* ---- the outlier ---- */
@@ -242,7 +241,6 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
     struct measuring m = {.scaling = scaling,
                           .factor = side ? &problem->b : &problem->a,
                           .problem = problem,
-                          .block = (size_t)scaling->k,
                           .skipped_k = SIZE_MAX,
                           .skipped_line = SIZE_MAX};
     struct ulp_arena *arena;

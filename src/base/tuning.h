@@ -102,6 +102,10 @@
 #define ULP_TUNE_SHARED_PANELS 4
 /* Steps of k whose elements are asked for before they are packed. */
 #define ULP_TUNE_PACKED_AHEAD 8
+/* Elements of cells that are rounded with their scales at once, and at least so many cells, whose
+ * neighbours in memory share cache lines. */
+#define ULP_TUNE_SCALED_ELEMENTS 4096
+#define ULP_TUNE_SCALED_CELLS_MIN 16
 /* Columns of a vector times a matrix that is not packed, at a time. */
 #define ULP_TUNE_UNPACKED_COLUMNS 1024
 

@@ -48,7 +48,7 @@ static enum ulp_status contract_back(const struct ulp_arithmetic *arithmetic,
             status = ulp_scaled_back(&sides[side], &arithmetic->factor,
                                      ulp_storage_element(&arithmetic->storage), pool, error);
         struct ulp_factor *factor = side ? &sub.b : &sub.a;
-        *factor = ulp_scaled_factor(&sides[side], false);
+        *factor = ulp_scaled_factor(&sides[side]);
         factor->ready = false;
     }
     if (status == ULP_OK)

@@ -18,9 +18,9 @@ struct ulp_factor {
      * padding, where the tensor holds a zero): its product is skipped, never Inf * 0. */
     const uint8_t *padding;
     bool ready; /* elements are values of the factor's format: nothing is rounded */
-    /* NULL, or exponents of scales, which a matrix unit adds to those of elements: element e's is
-     * shift[e / 32] */
-    const int16_t *shift;
+    /* NULL, or the elements' exponents as a matrix unit reads them, where the unit adds those of
+     * scales; elements are then their products with scales */
+    const int16_t *exponent;
 };
 
 /* out(g, i, j) = sum over k of a(g, i, k) * b(g, j, k), in increasing k. Offsets of out as of

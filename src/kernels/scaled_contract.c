@@ -4,10 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 #include "kernels/operand/output.h"
+#include "kernels/unit/fast.h"
 #include "kernels/unit/fp4.h"
 #include "kernels/unit/unit.h"
 
@@ -22,8 +24,7 @@ struct epilogue {
 
 static float scale_at(const struct ulp_scaled *s, size_t batch, size_t line, size_t block)
 {
-    const size_t group = s->group_count > 1 ? batch : 0;
-    return s->scale[(group * s->line_count + line) * s->block_count + block];
+    return s->scale[ulp_scaled_block(s, batch, line, block)];
 }
 
 /* sums += chain * scales, as an H200's kernels were recorded (doc/scales.md). */
@@ -78,7 +79,6 @@ static enum ulp_status sum_elements(const struct ulp_arithmetic *arithmetic,
                                     size_t first, size_t count, struct ulp_pool *pool,
                                     struct ulp_error *error)
 {
-    const bool blocks = sides[0].scaling->k > 0;
     struct ulp_contraction sub = *problem;
     void *memory;
     enum ulp_status status =
@@ -93,8 +93,8 @@ static enum ulp_status sum_elements(const struct ulp_arithmetic *arithmetic,
         row[i] = (int64_t)(i * problem->n);
     for (size_t j = 0; j < problem->n; j++)
         column[j] = (int64_t)j;
-    sub.a = ulp_scaled_factor(&sides[0], blocks);
-    sub.b = ulp_scaled_factor(&sides[1], blocks);
+    sub.a = ulp_scaled_factor(&sides[0]);
+    sub.b = ulp_scaled_factor(&sides[1]);
     sub.a.k_offset += first;
     sub.b.k_offset += first;
     sub.k = count;
@@ -145,7 +145,10 @@ static enum ulp_status contract_outside(const struct ulp_arithmetic *arithmetic,
         status = sum_elements(arithmetic, problem, sides, &chain, 0, problem->k, pool, error);
     for (size_t b = 0; block && b < sides[0].block_count && status == ULP_OK; b++) {
         epilogue.block = b;
-        status = sum_elements(arithmetic, problem, sides, &chain, b * block, block, pool, error);
+        const size_t in_run = b % sides[0].run_blocks * block;
+        status = sum_elements(arithmetic, problem, sides, &chain,
+                              b / sides[0].run_blocks * sides[0].run + in_run,
+                              ulp_size_min(block, sides[0].run - in_run), pool, error);
         if (status == ULP_OK)
             status = ulp_parallel_for(pool, rows, ulp_grain((double)problem->n), add_block,
                                       &epilogue, error);
@@ -157,10 +160,58 @@ static enum ulp_status contract_outside(const struct ulp_arithmetic *arithmetic,
     return status;
 }
 
+struct joining {
+    const struct ulp_scaled *scaled;
+    int emin; /* of elements */
+};
+
+/* Elements become their products with scales, powers of two, and get exponents: those of element
+ * and scale. The products are exact, as the values that elements were rounded from had FP32's
+ * range. */
+static enum ulp_status join_rows(void *context, size_t first, size_t last, int worker,
+                                 struct ulp_error *error)
+{
+    enum { PIECE = 512 };
+    (void)worker, (void)error;
+    const struct joining *joining = context;
+    const struct ulp_scaled *s = joining->scaled;
+    const size_t length = ulp_scaled_row_length(s);
+    for (size_t row = first; row < last; row++)
+        for (size_t at = 0; at < length; at += PIECE) {
+            const size_t count = ulp_size_min(PIECE, length - at);
+            float *x = (float *)s->elements.data + row * length + at, scale[PIECE];
+            int16_t *exponent = s->exponent + row * length + at;
+            ulp_scaled_row_scales(s, row, at, count, scale);
+            for (size_t i = 0; i < count; i++) {
+                const int own = (int)(ulp_float_bits(x[i]) >> 23 & 255) - 127,
+                          field = (int)(ulp_float_bits(scale[i]) >> 23 & 255);
+                const int whole = (own > joining->emin ? own : joining->emin) + field - 127;
+                exponent[i] = (int16_t)(x[i] == 0 ? ULP_UNIT_ZERO : whole);
+                x[i] *= scale[i];
+            }
+        }
+    return ULP_OK;
+}
+
+static enum ulp_status join_scales(struct ulp_scaled *scaled, int emin, struct ulp_pool *pool,
+                                   struct ulp_error *error)
+{
+    void *memory;
+    struct joining joining = {scaled, emin};
+    const enum ulp_status status = ulp_allocate(&memory, scaled->elements.count, sizeof(int16_t),
+                                                ulp_pool_scratch(pool), "exponents", error);
+    if (status != ULP_OK)
+        return status;
+    scaled->exponent = memory;
+    return ulp_parallel_for(pool, ulp_scaled_row_count(scaled),
+                            ulp_grain((double)ulp_scaled_row_length(scaled)), join_rows, &joining,
+                            error);
+}
+
 /* On a unit that reads scales beside the elements. */
 static enum ulp_status contract_inside(const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem,
-                                       const struct ulp_scaled sides[2], struct ulp_pool *pool,
+                                       struct ulp_scaled sides[2], struct ulp_pool *pool,
                                        struct ulp_error *error)
 {
     const struct ulp_unit *unit = ulp_unit_of(arithmetic, error);
@@ -169,16 +220,21 @@ static enum ulp_status contract_inside(const struct ulp_arithmetic *arithmetic,
         return ULP_ERROR_UNSUPPORTED;
     if (unit->kind == ULP_UNIT_SCALED_GROUPS)
         return ulp_unit_run_fp4(ulp_cpu_features(), arithmetic, problem, sides, pool, error);
-    sub.a = ulp_scaled_factor(&sides[0], true);
-    sub.b = ulp_scaled_factor(&sides[1], true);
-    sub.k = sides[0].stride;
+    for (int side = 0; side < 2; side++) {
+        const enum ulp_status status =
+            join_scales(&sides[side], ulp_unit_input(unit, side)->emin, pool, error);
+        if (status != ULP_OK)
+            return status;
+    }
+    sub.a = ulp_scaled_factor(&sides[0]);
+    sub.b = ulp_scaled_factor(&sides[1]);
     sub.packed = NULL;
     return ulp_contract_unit(arithmetic, &sub, pool, error);
 }
 
 enum ulp_status ulp_contract_elements(const struct ulp_arithmetic *arithmetic,
                                       const struct ulp_contraction *problem,
-                                      const struct ulp_scaled sides[2], struct ulp_pool *pool,
+                                      struct ulp_scaled sides[2], struct ulp_pool *pool,
                                       struct ulp_error *error)
 {
     return ulp_scaling_is_inside(&arithmetic->scaling[0])

@@ -1,4 +1,4 @@
-/* Factors with scales: doc/scales.md states the rules. */
+/* Factors with scales: how their cells lie. doc/scales.md states the rules. */
 #include "kernels/operand/scaled.h"
 
 #include <math.h>
@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/memory/alloc.h"
+#include "base/tuning.h"
+#include "kernels/operand/scaled_round.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
 
@@ -13,191 +15,87 @@
 struct making {
     struct ulp_scaled *out;
     const struct ulp_factor *factor;
-    size_t k_count, block; /* block: places of a line that share a scale */
-    size_t tile;           /* lines that share one */
-    float largest;         /* of the tensor, where that matters */
-    enum ulp_rounding rounding;
+    struct ulp_scaled_rule rule;
+    int64_t first;       /* where the first of shared cells begins, from the batch's offset */
+    const uint8_t *used; /* of shared cells, [group][cell] */
+    size_t tile;         /* cells that are rounded at once */
+    size_t tile_lines;   /* lines whose blocks share scales; 0: none do */
+    float *scratch;      /* of each worker: a tile of shared cells, and what rounding needs */
+    size_t scratch_floats;
 };
 
-static float *line_of(const struct ulp_scaled *s, size_t group, size_t line)
+static size_t group_elements(const struct ulp_scaled *s)
 {
-    return (float *)s->elements.data + (group * s->line_count + line) * s->stride;
+    return s->cell_count * s->run;
 }
 
-static float *scales_of(const struct ulp_scaled *s, size_t group, size_t line)
-{
-    return s->scale + (group * s->line_count + line) * s->block_count;
-}
+/* ---- gathering ---- */
 
-/* The largest magnitude; NaN: not all are finite. */
-static float find_largest(const float *x, size_t count)
+/* Elements of cells that follow each other, [cell][run]: pieces of their runs, as neighbours of one
+ * are in other cells where lines follow each other. */
+static void gather(const struct making *making, float *out, size_t group, size_t first,
+                   size_t count)
 {
-    float largest = 0;
-    bool finite = true;
-    for (size_t i = 0; i < count; i++) {
-        const float magnitude = fabsf(x[i]);
-        largest = magnitude > largest ? magnitude : largest;
-        finite &= magnitude < INFINITY;
-    }
-    return finite ? largest : NAN;
-}
-
-static float find_largest_finite(const float *x, size_t count)
-{
-    float largest = 0;
-    for (size_t i = 0; i < count; i++) {
-        const float magnitude = fabsf(x[i]);
-        largest = magnitude > largest && magnitude < INFINITY ? magnitude : largest;
-    }
-    return largest;
-}
-
-static float find_largest_of(const struct ulp_tensor *tensor)
-{
-    float largest = 0;
-    const double *x = tensor->data;
-    if (tensor->element == ULP_ELEMENT_F32)
-        return find_largest_finite(tensor->data, tensor->count);
-    for (size_t i = 0; i < tensor->count; i++) {
-        const float one = (float)x[i], magnitude = find_largest_finite(&one, 1);
-        largest = magnitude > largest ? magnitude : largest;
-    }
-    return largest;
-}
-
-/* The exponent of the scale of a block whose largest magnitude is m > 0. */
-static int choose_power(const struct ulp_scaling *scaling, float m)
-{
-    const struct ulp_format *element = &scaling->element;
-    int exponent; /* m = f * 2^exponent, 1/2 <= f < 1 */
-    const float f = frexpf(m, &exponent);
-    int power = exponent - 1 - element->emax;
-    if (scaling->rule == ULP_SCALE_UP && (double)m > ldexp(element->max_finite, power))
-        power++;
-    if (scaling->rule == ULP_SCALE_EVEN &&
-        rint(ldexp(f, element->precision)) == ldexp(1, element->precision))
-        power++;
-    return power < -127 ? -127 : power > 127 ? 127 : power;
-}
-
-static float round_scale(const struct ulp_scaling *scaling, float x)
-{
-    struct ulp_format format = scaling->scale;
-    format.overflow = ULP_OVERFLOW_SATURATE;
-    ulp_round_floats(&format, ULP_ROUND_NEAREST_EVEN, &x, 1, 0, 0, 0);
-    return x;
-}
-
-/* out = elements of x over the whole scale; a scale of zero has elements of zero. */
-static void round_elements(const struct making *making, float *out, const float *x, size_t count,
-                           float whole)
-{
-    const struct ulp_scaling *scaling = making->out->scaling;
-    const bool power = ulp_scaling_is_power(scaling);
-    const float inverse = 1 / whole; /* exact of a power */
-    for (size_t i = 0; i < count; i++)
-        out[i] = whole == 0 ? 0 : power ? x[i] * inverse : x[i] / whole;
-    /* FP8 has NaN for what is not finite; the others' blocks have a scale that is NaN */
-    for (size_t i = 0; i < count && scaling->scale.storage_bits == 32; i++)
-        out[i] = isfinite(x[i]) ? out[i] : NAN;
-    ulp_round_floats(&scaling->element, making->rounding, out, count, 0, 0, 0);
-}
-
-/* NVFP4's four-over-six: is the block nearer with its largest at 4 than at 6? */
-static bool is_four_better(const struct making *making, const float *x, size_t count,
-                           const float scale[2])
-{
-    double error[2] = {0, 0};
-    float out[32];
-    for (int i = 0; i < 2; i++) {
-        const float whole = scale[i] * making->out->tensor_scale;
-        round_elements(making, out, x, count, whole);
-        for (size_t j = 0; j < count; j++) {
-            const double d = (double)out[j] * (double)whole - (double)x[j];
-            error[i] += d * d;
-        }
-    }
-    return error[1] < error[0];
-}
-
-/* The scale of a block, without the tensor's. */
-static float choose_scale(const struct making *making, const float *x, float m)
-{
-    const struct ulp_scaling *scaling = making->out->scaling;
-    const double top = scaling->element.max_finite;
-    if (ulp_scaling_is_power(scaling))
-        return m != m ? NAN : ldexpf(1, m == 0 ? -127 : choose_power(scaling, m));
-    if (!scaling->tensor_scale) /* of FP32: at least the smallest normal number */
-        return m == 0 ? 1 : (float)ulp_math_max((float)((double)m / top), 0x1p-126);
-    if (m != m)
-        return NAN;
-    const float over = making->out->tensor_scale;
-    const float scale[2] = {round_scale(scaling, m / (float)top / over),
-                            round_scale(scaling, m / 4 / over)};
-    if (scaling->rule == ULP_SCALE_FOUR_SIX && is_four_better(making, x, making->block, scale))
-        return scale[1];
-    return scale[0];
-}
-
-static void gather(const struct making *making, size_t group, size_t line)
-{
+    enum { PIECE = 128 };
     const struct ulp_factor *factor = making->factor;
-    const float *in = factor->tensor->data;
+    const struct ulp_scaled *s = making->out;
+    const int64_t base = factor->batch_offset ? factor->batch_offset[group] : 0;
+    const float *narrow = factor->tensor->data;
     const double *wide = factor->tensor->element == ULP_ELEMENT_F64 ? factor->tensor->data : NULL;
-    float *out = line_of(making->out, group, line);
-    const int64_t first =
-        (factor->batch_offset ? factor->batch_offset[group] : 0) + factor->line_offset[line];
-    memset(out, 0, making->out->stride * sizeof *out);
-    for (size_t k = 0; k < making->k_count; k++)
-        out[making->out->k_offset[k]] =
-            wide ? (float)wide[first + factor->k_offset[k]] : in[first + factor->k_offset[k]];
+    for (size_t piece = 0; piece < s->run; piece += PIECE)
+        for (size_t c = 0; c < count; c++) {
+            const size_t cell = first + c, end = ulp_size_min(s->run, piece + PIECE);
+            const int64_t *k = factor->k_offset + (s->shared ? 0 : cell % s->run_count * s->run);
+            const int64_t at = base + (s->shared ? making->first + (int64_t)cell - k[0]
+                                                 : factor->line_offset[cell / s->run_count]);
+            const bool absent =
+                s->shared && !making->used[group * s->cell_count + cell]; /* may lie outside */
+            for (size_t i = piece; i < end; i++)
+                out[c * s->run + i] = absent ? 0
+                                      : wide ? (float)wide[at + k[i]]
+                                             : narrow[at + k[i]];
+        }
 }
 
-static void scale_block(const struct making *making, size_t group, size_t line, size_t lines,
-                        size_t block)
+/* Shared cells from `first` on, by way of a tile of their own. */
+static void round_shared(const struct making *making, float *tile, size_t group, size_t first,
+                         size_t count)
 {
-    struct ulp_scaled *out = making->out;
-    const struct ulp_scaling *scaling = out->scaling;
-    const bool inside = scaling->scale.storage_bits == 8;
-    float m = making->largest;
-    for (size_t i = 0; scaling->k + scaling->lines > 0 && i < lines; i++) {
-        const float *x = line_of(out, group, line + i) + block * making->block;
-        const float own =
-            inside ? find_largest(x, making->block) : find_largest_finite(x, making->block);
-        m = i == 0 || own > m || own != own ? own : m;
-    }
-    const float scale = choose_scale(making, line_of(out, group, line) + block * making->block, m);
-    for (size_t i = 0; i < lines; i++) {
-        float *x = line_of(out, group, line + i) + block * making->block;
-        const size_t at = (group * out->line_count + line + i) * out->block_count + block;
-        out->scale[at] = scale;
-        if (out->shift)
-            out->shift[at] = (int16_t)(scale == scale ? ilogbf(scale) : 0);
-        if (scale == scale)
-            round_elements(making, x, x, making->block, scale * out->tensor_scale);
-        else
-            for (size_t k = 0; k < making->block; k++)
-                x[k] = NAN;
-    }
+    struct ulp_scaled *s = making->out;
+    float *const elements = (float *)s->elements.data + group * group_elements(s) + first,
+                 *const scale = s->scale + (group * s->cell_count + first) * s->run_blocks;
+    gather(making, tile, group, first, count);
+    ulp_scaled_round(&making->rule, tile, scale, count, 0, tile + making->tile * s->run);
+    for (size_t i = 0; i < s->run; i++)
+        for (size_t c = 0; c < count; c++)
+            elements[i * s->cell_count + c] = tile[c * s->run + i];
 }
 
-static enum ulp_status scale_tiles(void *context, size_t first, size_t last, int worker,
+static enum ulp_status round_tiles(void *context, size_t first, size_t last, int worker,
                                    struct ulp_error *error)
 {
-    (void)worker, (void)error;
+    (void)error;
     const struct making *making = context;
-    const struct ulp_scaled *out = making->out;
-    const size_t tiles = ulp_size_divide_up(out->line_count, making->tile);
+    struct ulp_scaled *s = making->out;
+    float *const scratch = making->scratch + (size_t)worker * making->scratch_floats;
+    const size_t tiles = ulp_size_divide_up(s->cell_count, making->tile);
     for (size_t item = first; item < last; item++) {
-        const size_t group = item / tiles, line = item % tiles * making->tile;
-        const size_t lines = ulp_size_min(making->tile, out->line_count - line);
-        for (size_t i = 0; i < lines; i++)
-            gather(making, group, line + i);
-        for (size_t block = 0; block < out->block_count; block++)
-            scale_block(making, group, line, lines, block);
+        const size_t group = item / tiles, cell = item % tiles * making->tile,
+                     count = ulp_size_min(making->tile, s->cell_count - cell);
+        if (s->shared) {
+            round_shared(making, scratch, group, cell, count);
+            continue;
+        }
+        float *const x = (float *)s->elements.data + group * group_elements(s) + cell * s->run;
+        gather(making, x, group, cell, count);
+        ulp_scaled_round(&making->rule, x,
+                         s->scale + (group * s->cell_count + cell) * s->run_blocks, count,
+                         making->tile_lines ? count / s->run_count : 0, scratch);
     }
     return ULP_OK;
 }
+
+/* ---- how cells lie ---- */
 
 /* Batches that are all the same are one group. */
 static size_t count_groups(const struct ulp_factor *factor, size_t batch_count)
@@ -208,24 +106,92 @@ static size_t count_groups(const struct ulp_factor *factor, size_t batch_count)
     return 1;
 }
 
+/* Is every run the first one, moved? */
+static bool runs_are_moved(const struct ulp_factor *factor, size_t run, size_t run_count)
+{
+    for (size_t r = 1; r < run_count; r++)
+        for (size_t i = 1; i < run; i++)
+            if (factor->k_offset[r * run + i] - factor->k_offset[r * run] !=
+                factor->k_offset[i] - factor->k_offset[0])
+                return false;
+    return true;
+}
+
+/* Cells by the tensor's places where that are fewer than lines have. */
+static void find_cells(struct making *making)
+{
+    struct ulp_scaled *s = making->out;
+    const int64_t *line = making->factor->line_offset, *k = making->factor->k_offset;
+    s->cell_count = s->line_count * s->run_count;
+    if (s->run_count < 2 || making->tile_lines || s->line_count == 0 ||
+        !runs_are_moved(making->factor, s->run, s->run_count))
+        return;
+    int64_t low[2] = {line[0], k[0]}, high[2] = {line[0], k[0]};
+    for (size_t l = 1; l < s->line_count; l++) {
+        low[0] = line[l] < low[0] ? line[l] : low[0];
+        high[0] = line[l] > high[0] ? line[l] : high[0];
+    }
+    for (size_t r = 1; r < s->run_count; r++) {
+        low[1] = k[r * s->run] < low[1] ? k[r * s->run] : low[1];
+        high[1] = k[r * s->run] > high[1] ? k[r * s->run] : high[1];
+    }
+    const size_t span = (size_t)(high[0] - low[0] + high[1] - low[1]) + 1;
+    if (span >= s->cell_count)
+        return;
+    s->shared = true;
+    s->cell_count = span;
+    making->first = low[0] + low[1];
+}
+
+static void mark_used(const struct making *making, uint8_t *used)
+{
+    const struct ulp_scaled *s = making->out;
+    for (size_t l = 0; l < s->line_count; l++)
+        for (size_t r = 0; r < s->run_count; r++)
+            used[s->line_cell[l] + s->run_cell[r]] = 1;
+    for (size_t g = 1; g < s->group_count; g++)
+        memcpy(used + g * s->cell_count, used, s->cell_count);
+}
+
+static void lay_cells(const struct making *making, size_t batch_count)
+{
+    const struct ulp_scaled *s = making->out;
+    const int64_t *k = making->factor->k_offset, cell_step = s->shared ? 1 : (int64_t)s->run,
+                  step = s->shared ? (int64_t)s->cell_count : 1;
+    int64_t low = s->run_count ? k[0] : 0;
+    for (size_t r = 1; r < s->run_count; r++)
+        low = k[r * s->run] < low ? k[r * s->run] : low;
+    for (size_t g = 0; g < batch_count; g++)
+        s->batch_offset[g] = s->group_count > 1 ? (int64_t)(g * group_elements(s)) : 0;
+    for (size_t l = 0; l < s->line_count; l++) {
+        s->line_cell[l] = s->shared ? making->factor->line_offset[l] - (making->first - low)
+                                    : (int64_t)(l * s->run_count);
+        s->line_offset[l] = s->line_cell[l] * cell_step;
+    }
+    for (size_t r = 0; r < s->run_count; r++) {
+        s->run_cell[r] = s->shared ? k[r * s->run] - low : (int64_t)r;
+        for (size_t i = 0; i < s->run; i++)
+            s->k_offset[r * s->run + i] = s->run_cell[r] * cell_step + (int64_t)i * step;
+    }
+}
+
 static enum ulp_status allocate(struct ulp_scaled *out, size_t batch_count, size_t k_count,
                                 struct ulp_budget *budget, struct ulp_error *error)
 {
-    const int64_t dims[] = {(int64_t)out->group_count, (int64_t)out->line_count,
-                            (int64_t)out->stride};
+    const int64_t dims[] = {(int64_t)out->group_count, (int64_t)out->cell_count, (int64_t)out->run};
     size_t scales;
-    if (!ulp_size_mul(out->group_count, out->line_count, &scales) ||
-        !ulp_size_mul(scales, out->block_count, &scales))
+    if (!ulp_size_mul(out->group_count, out->cell_count, &scales) ||
+        !ulp_size_mul(scales, out->run_blocks, &scales))
         return ulp_fail(error, ULP_ERROR_MEMORY, "a factor has too many blocks");
     const struct {
         void *to;
         size_t count, bytes;
     } parts[] = {{&out->scale, scales, sizeof *out->scale},
-                 {&out->shift, ulp_scaling_is_power(out->scaling) ? scales : 0, sizeof *out->shift},
+                 {&out->line_cell, out->line_count, sizeof *out->line_cell},
+                 {&out->run_cell, out->run_count, sizeof *out->run_cell},
                  {&out->batch_offset, batch_count, sizeof *out->batch_offset},
                  {&out->line_offset, out->line_count, sizeof *out->line_offset},
-                 {&out->k_offset, k_count, sizeof *out->k_offset},
-                 {&out->place_offset, out->stride, sizeof *out->place_offset}};
+                 {&out->k_offset, k_count, sizeof *out->k_offset}};
     enum ulp_status status =
         ulp_tensor_describe(&out->elements, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims, error);
     if (status == ULP_OK)
@@ -241,6 +207,67 @@ static enum ulp_status allocate(struct ulp_scaled *out, size_t batch_count, size
     return status;
 }
 
+/* ---- all of it ---- */
+
+static float find_largest(const struct ulp_tensor *tensor)
+{
+    float largest = 0;
+    const double *x = tensor->data;
+    if (tensor->element == ULP_ELEMENT_F32)
+        return ulp_scaled_largest(tensor->data, tensor->count);
+    for (size_t i = 0; i < tensor->count; i++) {
+        const float magnitude = fabsf((float)x[i]);
+        largest = magnitude > largest && isfinite(magnitude) ? magnitude : largest;
+    }
+    return largest;
+}
+
+/* What is the tensor's: its largest magnitude, and the scale that all blocks have besides. */
+static void scale_tensor(struct making *making)
+{
+    const struct ulp_scaling *scaling = making->out->scaling;
+    struct ulp_scaled_rule *rule = &making->rule;
+    if (scaling->tensor_scale || scaling->k + scaling->lines == 0)
+        rule->largest = find_largest(making->factor->tensor);
+    if (scaling->tensor_scale && rule->largest > 0) {
+        const float top = scaling->rule == ULP_SCALE_FOUR_SIX ? 256 : 448;
+        rule->tensor_scale =
+            (float)ulp_math_max(rule->largest / ((float)scaling->element.max_finite * top),
+                                0x1p-126);
+    }
+    making->out->tensor_scale = rule->tensor_scale;
+}
+
+static enum ulp_status round_all(struct making *making, struct ulp_pool *pool,
+                                 struct ulp_error *error)
+{
+    struct ulp_scaled *s = making->out;
+    struct ulp_budget *budget = ulp_pool_scratch(pool);
+    const size_t tiles = ulp_size_divide_up(s->cell_count, making->tile);
+    void *scratch = NULL, *used = NULL;
+    enum ulp_status status = ULP_OK;
+    making->scratch_floats =
+        ulp_scaled_spare(&making->rule, making->tile) + (s->shared ? making->tile * s->run : 0);
+    if (s->shared)
+        status = ulp_allocate_zero(&used, s->group_count, s->cell_count, budget,
+                                   "a factor with scales", error);
+    if (status == ULP_OK)
+        status = ulp_allocate(&scratch, making->scratch_floats,
+                              (size_t)ulp_pool_thread_count(pool) * sizeof(float), budget,
+                              "a factor with scales", error);
+    if (status == ULP_OK && s->shared)
+        mark_used(making, used);
+    making->used = used;
+    making->scratch = scratch;
+    if (status == ULP_OK)
+        status = ulp_parallel_for(pool, s->group_count * tiles,
+                                  ulp_grain((double)(s->run * making->tile) * 2), round_tiles,
+                                  making, error);
+    ulp_free(used);
+    ulp_free(scratch);
+    return status;
+}
+
 enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling *scaling,
                                 const struct ulp_contraction *problem, int side,
                                 enum ulp_rounding rounding, struct ulp_pool *pool,
@@ -248,60 +275,72 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
 {
     const struct ulp_factor *factor = side ? &problem->b : &problem->a;
     const size_t k_count = problem->k,
-                 run = problem->k_run && scaling->k ? problem->k_run : k_count;
-    const size_t unit = scaling->k ? (size_t)scaling->k : 1;
-    const size_t padded = ulp_size_divide_up(run, unit) * unit;
+                 run = problem->k_run && scaling->k ? problem->k_run : k_count,
+                 block = scaling->k ? (size_t)scaling->k : run;
     *out = (struct ulp_scaled){.scaling = scaling,
                                .group_count = count_groups(factor, problem->batch_count),
                                .line_count = side ? problem->n : problem->m,
-                               .tensor_scale = 1};
-    out->stride = run ? k_count / run * padded : 0;
-    out->block_count = scaling->k ? out->stride / unit : 1;
+                               .run = run,
+                               .run_count = run ? k_count / run : 0,
+                               .block = block,
+                               .run_blocks = run ? ulp_size_divide_up(run, block) : 0};
+    out->block_count = out->run_count * out->run_blocks;
     if (factor->tensor->element != ULP_ELEMENT_F32 && factor->tensor->element != ULP_ELEMENT_F64)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "factors with scales (%s) are rounded from values in FP32 or narrower",
                         scaling->name);
+    struct making making = {.out = out,
+                            .factor = factor,
+                            .rule = {scaling, rounding, run, block, .tensor_scale = 1},
+                            .tile_lines = scaling->lines > 1 ? (size_t)scaling->lines : 0};
+    find_cells(&making);
+    making.tile = making.tile_lines
+                      ? making.tile_lines * out->run_count
+                      : ULP_TUNE_SCALED_CELLS_MIN + ULP_TUNE_SCALED_ELEMENTS / (run + 1);
     enum ulp_status status =
         allocate(out, problem->batch_count, k_count, ulp_pool_scratch(pool), error);
     if (status != ULP_OK)
         return status;
-    for (size_t g = 0; g < problem->batch_count; g++)
-        out->batch_offset[g] =
-            out->group_count > 1 ? (int64_t)(g * out->line_count * out->stride) : 0;
-    for (size_t i = 0; i < out->line_count; i++)
-        out->line_offset[i] = (int64_t)(i * out->stride);
-    for (size_t k = 0; k < k_count; k++)
-        out->k_offset[k] = (int64_t)(k / run * padded + k % run);
-    for (size_t k = 0; k < out->stride; k++)
-        out->place_offset[k] = (int64_t)k;
-    struct making making = {.out = out,
-                            .factor = factor,
-                            .k_count = k_count,
-                            .block = scaling->k ? unit : out->stride,
-                            .tile = scaling->lines ? (size_t)scaling->lines : 1,
-                            .rounding = rounding};
-    if (scaling->tensor_scale || scaling->k + scaling->lines == 0)
-        making.largest = find_largest_of(factor->tensor);
-    if (scaling->tensor_scale && making.largest > 0) {
-        const float top = scaling->rule == ULP_SCALE_FOUR_SIX ? 256 : 448;
-        out->tensor_scale =
-            (float)ulp_math_max(making.largest / ((float)scaling->element.max_finite * top),
-                                0x1p-126);
-    }
-    const size_t tiles = ulp_size_divide_up(out->line_count, making.tile);
-    return ulp_parallel_for(pool, out->group_count * tiles,
-                            ulp_grain((double)(out->stride * making.tile) * 3), scale_tiles,
-                            &making, error);
+    lay_cells(&making, problem->batch_count);
+    scale_tensor(&making);
+    return run ? round_all(&making, pool, error) : ULP_OK;
 }
 
 void ulp_scaled_free(struct ulp_scaled *scaled)
 {
-    void *const parts[] = {scaled->scale,       scaled->shift,    scaled->batch_offset,
-                           scaled->line_offset, scaled->k_offset, scaled->place_offset};
+    void *const parts[] = {scaled->scale,    scaled->exponent,     scaled->line_cell,
+                           scaled->run_cell, scaled->batch_offset, scaled->line_offset,
+                           scaled->k_offset};
     ulp_tensor_free(&scaled->elements);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         ulp_free(parts[i]);
     *scaled = (struct ulp_scaled){0};
+}
+
+/* ---- elements in rows ---- */
+
+size_t ulp_scaled_row_count(const struct ulp_scaled *s)
+{
+    return s->group_count * (s->shared ? s->run : s->cell_count);
+}
+size_t ulp_scaled_row_length(const struct ulp_scaled *s)
+{
+    return s->shared ? s->cell_count : s->run;
+}
+
+void ulp_scaled_row_scales(const struct ulp_scaled *s, size_t row, size_t first, size_t count,
+                           float *out)
+{
+    if (s->shared) {
+        const float *scale =
+            s->scale + row / s->run * s->cell_count * s->run_blocks + row % s->run / s->block;
+        for (size_t i = 0; i < count; i++)
+            out[i] = scale[(first + i) * s->run_blocks];
+        return;
+    }
+    const float *scale = s->scale + row * s->run_blocks;
+    for (size_t i = 0; i < count; i++)
+        out[i] = scale[(first + i) / s->block];
 }
 
 struct back {
@@ -313,26 +352,29 @@ struct back {
 static enum ulp_status scale_back(void *context, size_t first, size_t last, int worker,
                                   struct ulp_error *error)
 {
+    enum { PIECE = 512 };
     (void)worker, (void)error;
     const struct back *back = context;
     const struct ulp_scaled *s = back->scaled;
-    const size_t block = s->block_count ? s->stride / s->block_count : 0;
-    for (size_t line = first; line < last; line++) {
-        float *x = line_of(s, 0, line);
-        double *wide = back->wide ? back->wide + line * s->stride : NULL;
-        const float *scale = scales_of(s, 0, line);
-        for (size_t k = 0; k < s->stride; k++) {
-            const float whole = scale[k / block] * s->tensor_scale;
+    const size_t length = ulp_scaled_row_length(s);
+    for (size_t row = first; row < last; row++)
+        for (size_t at = 0; at < length; at += PIECE) {
+            const size_t count = ulp_size_min(PIECE, length - at);
+            float *x = (float *)s->elements.data + row * length + at, scale[PIECE];
+            double *wide = back->wide ? back->wide + row * length + at : NULL;
+            ulp_scaled_row_scales(s, row, at, count, scale);
+            for (size_t i = 0; i < count; i++) {
+                const float whole = scale[i] * s->tensor_scale;
+                if (wide)
+                    wide[i] = (double)x[i] * (double)whole;
+                else
+                    x[i] *= whole;
+            }
             if (wide)
-                wide[k] = (double)x[k] * (double)whole;
+                ulp_round_doubles(back->format, ULP_ROUND_NEAREST_EVEN, wide, count, 0, 0, 0);
             else
-                x[k] *= whole;
+                ulp_round_floats(back->format, ULP_ROUND_NEAREST_EVEN, x, count, 0, 0, 0);
         }
-        if (wide)
-            ulp_round_doubles(back->format, ULP_ROUND_NEAREST_EVEN, wide, s->stride, 0, 0, 0);
-        else
-            ulp_round_floats(back->format, ULP_ROUND_NEAREST_EVEN, x, s->stride, 0, 0, 0);
-    }
     return ULP_OK;
 }
 
@@ -351,8 +393,9 @@ enum ulp_status ulp_scaled_back(struct ulp_scaled *scaled, const struct ulp_form
         back.wide = wide.data;
     }
     if (status == ULP_OK)
-        status = ulp_parallel_for(pool, scaled->group_count * scaled->line_count,
-                                  ulp_grain((double)scaled->stride * 2), scale_back, &back, error);
+        status = ulp_parallel_for(pool, ulp_scaled_row_count(scaled),
+                                  ulp_grain((double)ulp_scaled_row_length(scaled) * 2), scale_back,
+                                  &back, error);
     if (element == ULP_ELEMENT_F64) {
         ulp_tensor_free(&scaled->elements);
         scaled->elements = wide;

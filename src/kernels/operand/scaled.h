@@ -1,5 +1,9 @@
 /* A factor rounded to a format with scales: its lines gathered, blocks measured, elements rounded.
- */
+ *
+ * A line is cut into runs, within which blocks lie: the channels of a convolution at one position
+ * of the kernel, else all of k. The elements of a run are a cell. Lines of a convolution share
+ * cells, each of which is rounded once: cells are then the places of the tensor where a run begins,
+ * else every line has its own. */
 #ifndef ULP_KERNELS_OPERAND_SCALED_H
 #define ULP_KERNELS_OPERAND_SCALED_H
 
@@ -8,16 +12,22 @@
 
 struct ulp_scaled {
     const struct ulp_scaling *scaling;
-    /* Elements as floats, [group][line][stride]: k in the problem's order, each of its runs filled
-     * up with zeros to whole blocks. A group is a batch; one, when all batches are the same. A
-     * block whose scale is NaN has elements that are NaN. */
+    /* Elements as floats, [group][cell][run], or [group][run][cell] of cells that lines share. A
+     * group is a batch; one, when all batches are the same. A block whose scale is NaN has elements
+     * that are NaN. */
     struct ulp_tensor elements;
-    size_t group_count, line_count, stride, block_count; /* blocks of a line */
-    float *scale;   /* [group][line][block], powers of two among them as they are */
-    int16_t *shift; /* of power-of-two scales: their exponents */
+    size_t group_count, line_count, cell_count, run, run_count;
+    size_t block, run_blocks; /* places of a run that share a scale, and how many such blocks */
+    size_t block_count;       /* of a line: those of its runs */
+    bool shared;
+    float *scale; /* [group][cell][block of the run] */
     float tensor_scale;
-    /* of elements: of a batch, of a line, of the problem's k, and of all places of a line */
-    int64_t *batch_offset, *line_offset, *k_offset, *place_offset;
+    /* of elements that a unit reads with their scales (kernels/scaled_contract.c); NULL: none */
+    int16_t *exponent;
+    /* the first cell of a line, and what each of its runs adds */
+    int64_t *line_cell, *run_cell;
+    /* of elements: of a batch, of a line, of k */
+    int64_t *batch_offset, *line_offset, *k_offset;
 };
 
 /* factor: batch_count x line_count x problem->k elements in F32, or in F64 that hold floats, of
@@ -35,17 +45,35 @@ static inline const struct ulp_scaling *ulp_scaled_choose(const struct ulp_arith
     return arithmetic->weights.name[0] ? &arithmetic->weights
                                        : &arithmetic->scaling[problem->weights == 1 ? !side : side];
 }
-/* The factor as rounded: k as the problem has it, or all places. */
-static inline struct ulp_factor ulp_scaled_factor(const struct ulp_scaled *s, bool all_places)
+/* Where the scale of a line's block is. */
+static inline size_t ulp_scaled_block(const struct ulp_scaled *s, size_t batch, size_t line,
+                                      size_t block)
+{
+    const size_t group = s->group_count > 1 ? batch : 0,
+                 cell = (size_t)(s->line_cell[line] + s->run_cell[block / s->run_blocks]);
+    return (group * s->cell_count + cell) * s->run_blocks + block % s->run_blocks;
+}
+/* The block of a line that k is in. */
+static inline size_t ulp_scaled_block_of(const struct ulp_scaled *s, size_t k)
+{
+    return k / s->run * s->run_blocks + k % s->run / s->block;
+}
+/* The factor as rounded. */
+static inline struct ulp_factor ulp_scaled_factor(const struct ulp_scaled *s)
 {
     return (struct ulp_factor){.tensor = &s->elements,
                                .batch_offset = s->batch_offset,
                                .line_offset = s->line_offset,
-                               .k_offset = all_places ? s->place_offset : s->k_offset,
-                               .shift = all_places ? s->shift : NULL,
+                               .k_offset = s->k_offset,
+                               .exponent = s->exponent,
                                .ready = true};
 }
 void ulp_scaled_free(struct ulp_scaled *scaled);
+/* Elements as they lie: rows, and the scales of `count` elements of one from `first` on. */
+size_t ulp_scaled_row_count(const struct ulp_scaled *s);
+size_t ulp_scaled_row_length(const struct ulp_scaled *s);
+void ulp_scaled_row_scales(const struct ulp_scaled *s, size_t row, size_t first, size_t count,
+                           float *out);
 /* Elements become the numbers they stand for, rounded to nearest even to the format, in that
  * element, F32 or F64. */
 enum ulp_status ulp_scaled_back(struct ulp_scaled *scaled, const struct ulp_format *format,

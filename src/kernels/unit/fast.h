@@ -56,8 +56,9 @@ enum {
     ULP_UNIT_ENDS_CHAIN = 2,       /* sum += c, c = 0 */
     ULP_UNIT_ENDS_SLICE = 4,       /* total += sum, sum = 0 */
 };
+/* run > 0: blocks that share a scale begin anew after so many k; 0: they do not. */
 enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
-                                       const struct ulp_schedule *schedule, size_t k,
+                                       const struct ulp_schedule *schedule, size_t k, size_t run,
                                        struct ulp_budget *budget, struct ulp_error *error);
 void ulp_unit_layout_free(struct ulp_unit_layout *layout);
 

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
@@ -80,8 +81,9 @@ struct work {
     const int64_t *row_out, *column_out;
     struct ulp_output output;
     run_fn *run;
-    size_t group_count, stride,
-        per_scale; /* groups of a line, its places, groups that share a scale */
+    size_t group_count, stride, per_scale; /* groups of a line, its places; groups of a scale */
+    int64_t *group_k;                      /* [group] its first k; -1: none */
+    uint8_t *group_used;
     float alpha;
     struct line lines; /* of all rows */
     char *memory;      /* a panel for each worker */
@@ -89,31 +91,44 @@ struct work {
 };
 
 /* One scale: Exp and Sig as the unit reads them; NaN stays NaN. */
-static void split_scale(const struct ulp_scaled *s, float scale, int64_t *exponent,
-                        double *significand)
+static inline void split_scale(const struct ulp_scaled *s, float scale, int64_t *exponent,
+                               double *significand)
 {
     const int emin = ulp_scaling_is_power(s->scaling) ? -127 : -6;
-    const int e = scale > 0 ? ilogbf(scale) : emin;
-    *exponent = e > emin ? e : emin;
-    *significand = ldexp((double)scale, -(int)*exponent);
+    const int field = (int)(ulp_float_bits(scale) >> 23 & 255), e = field ? field - 127 : emin;
+    *exponent = scale > 0 && e > emin ? e : emin;
+    *significand = (double)scale * ulp_double_from((uint64_t)(1023 - *exponent) << 52); /* exact */
 }
 
-static const float *scales_of(const struct ulp_scaled *s, size_t line)
+/* Where the groups' k are: those of a run are filled up to whole blocks. */
+static void lay_groups(const struct work *work)
 {
-    return s->scale + line * s->block_count;
+    const size_t run = work->rows->run, per_run = work->group_count / work->rows->run_count;
+    for (size_t g = 0; g < work->group_count; g++) {
+        const size_t in_run = g % per_run * GROUP,
+                     used = in_run < run ? ulp_size_min(GROUP, run - in_run) : 0;
+        work->group_used[g] = (uint8_t)used;
+        work->group_k[g] = used ? (int64_t)(g / per_run * run + in_run) : 0;
+    }
 }
 
-static int64_t find_nonzero(const float *x)
+/* A group of a line, its elements `step` apart in `out`: which of them are not zero. */
+static inline __attribute__((always_inline)) int64_t read_group(int16_t *out, size_t step,
+                                                                const float *x, const int64_t *k,
+                                                                size_t count)
 {
-    int64_t mask = 0;
-    for (int i = 0; i < GROUP; i++)
-        mask |= (int64_t)(x[i] != 0) << i;
-    return mask;
+    int64_t nonzero = 0;
+    for (size_t i = 0; i < count; i++) {
+        const float y = x[k[i]];
+        out[i * step] = y == y ? (int16_t)(int32_t)(2 * y) : 0;
+        nonzero |= (int64_t)(y != 0) << i;
+    }
+    return nonzero;
 }
 
-static int16_t twice(float x)
+static const float *line_of(const struct ulp_scaled *s, size_t batch, size_t line)
 {
-    return x == x ? (int16_t)(2 * x) : 0;
+    return (const float *)s->elements.data + s->batch_offset[batch] + s->line_offset[line];
 }
 
 static enum ulp_status read_rows(void *context, size_t first, size_t last, int worker,
@@ -121,39 +136,53 @@ static enum ulp_status read_rows(void *context, size_t first, size_t last, int w
 {
     (void)worker, (void)error;
     const struct work *work = context;
-    for (size_t line = first; line < last; line++) {
-        const float *x = (const float *)work->rows->elements.data + line * work->rows->stride;
-        const size_t group = line * work->group_count;
-        for (size_t k = 0; k < work->stride; k++)
-            work->lines.twice[line * work->stride + k] = k < work->rows->stride ? twice(x[k]) : 0;
+    const struct ulp_scaled *rows = work->rows;
+    for (size_t at = first; at < last; at++) {
+        const size_t batch = at / rows->line_count, line = at % rows->line_count;
+        const float *x = line_of(rows, batch, line);
+        memset(work->lines.twice + at * work->stride, 0, work->stride * sizeof(int16_t));
         for (size_t g = 0; g < work->group_count; g++) {
-            split_scale(work->rows, scales_of(work->rows, line)[g / work->per_scale],
-                        &work->lines.exponent[group + g], &work->lines.significand[group + g]);
-            work->lines.nonzero[group + g] =
-                work->lines.significand[group + g] != 0 ? find_nonzero(x + g * GROUP) : 0;
+            const size_t group = at * work->group_count + g;
+            const float scale =
+                rows->scale[ulp_scaled_block(rows, batch, line, g / work->per_scale)];
+            split_scale(rows, scale, &work->lines.exponent[group], &work->lines.significand[group]);
+            const int64_t nonzero =
+                read_group(work->lines.twice + at * work->stride + g * GROUP, 1, x,
+                           rows->k_offset + work->group_k[g], work->group_used[g]);
+            work->lines.nonzero[group] = work->lines.significand[group] != 0 ? nonzero : 0;
         }
     }
     return ULP_OK;
 }
 
-static void read_panel(const struct work *work, struct panel *panel, size_t line, size_t count)
+static void read_panel(const struct work *work, struct panel *panel, size_t batch, size_t line,
+                       size_t count)
 {
+    const struct ulp_scaled *columns = work->columns;
+    const float *x[COLUMNS];
+    size_t cell[COLUMNS];
     memset(panel->twice, 0, work->stride * sizeof *panel->twice);
     memset(panel->scales, 0, work->group_count * sizeof *panel->scales);
     for (size_t j = 0; j < count; j++) {
-        const float *x =
-            (const float *)work->columns->elements.data + (line + j) * work->columns->stride;
-        const float *scale = scales_of(work->columns, line + j);
-        for (size_t k = 0; k < work->stride; k++)
-            ((int16_t *)&panel->twice[k])[j] = twice(x[k]);
-        for (size_t g = 0; g < work->group_count; g++) {
-            struct scales *s = &panel->scales[g];
+        x[j] = line_of(columns, batch, line + j);
+        cell[j] = ulp_scaled_block(columns, batch, line + j, 0);
+    }
+    for (size_t g = 0; g < work->group_count; g++) {
+        const size_t block = g / work->per_scale, /* from the line's first one */
+            at = (size_t)(columns->run_cell[block / columns->run_blocks] - columns->run_cell[0]) *
+                     columns->run_blocks +
+                 block % columns->run_blocks;
+        struct scales *s = &panel->scales[g];
+        for (size_t j = 0; work->group_used[g] > 0 && j < count; j++) {
             int64_t exponent;
             double significand;
-            split_scale(work->columns, scale[g / work->per_scale], &exponent, &significand);
+            split_scale(columns, columns->scale[cell[j] + at], &exponent, &significand);
             ((int64_t *)s->exponent)[j] = exponent;
             ((double *)s->significand)[j] = significand;
-            ((int64_t *)s->nonzero)[j] = significand != 0 ? find_nonzero(x + g * GROUP) : 0;
+            const int64_t nonzero =
+                read_group((int16_t *)&panel->twice[g * GROUP] + j, COLUMNS, x[j],
+                           columns->k_offset + work->group_k[g], work->group_used[g]);
+            ((int64_t *)s->nonzero)[j] = significand != 0 ? nonzero : 0;
         }
     }
 }
@@ -192,10 +221,9 @@ static enum ulp_status run_panels(void *context, size_t first, size_t last, int 
                           (struct scales *)(void *)(memory + work->stride * sizeof(shorts))};
     for (size_t item = first; item < last; item++) {
         const size_t batch = item / panels, column = item % panels * COLUMNS,
-                     count = ulp_size_min(COLUMNS, work->columns->line_count - column),
-                     shift = work->columns->group_count > 1 ? batch * work->columns->line_count : 0;
+                     count = ulp_size_min(COLUMNS, work->columns->line_count - column);
         if (item == first || work->columns->group_count > 1 || panels > 1)
-            read_panel(work, &panel, shift + column, count);
+            read_panel(work, &panel, batch, column, count);
         run_panel(work, &panel, batch, column, count);
     }
     return ULP_OK;
@@ -213,6 +241,8 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
                  {&work->lines.nonzero, lines, work->group_count * sizeof(int64_t)},
                  {&work->lines.exponent, lines, work->group_count * sizeof(int64_t)},
                  {&work->lines.significand, lines, work->group_count * sizeof(double)},
+                 {&work->group_k, work->group_count, sizeof *work->group_k},
+                 {&work->group_used, work->group_count, sizeof *work->group_used},
                  {&work->memory, (size_t)ulp_pool_thread_count(pool), work->panel_bytes}};
     void *memory[sizeof parts / sizeof *parts] = {NULL};
     enum ulp_status status = ULP_OK;
@@ -222,6 +252,8 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
         if (status == ULP_OK)
             memcpy(parts[i].to, &memory[i], sizeof memory[i]);
     }
+    if (status == ULP_OK)
+        lay_groups(work);
     if (status == ULP_OK)
         status =
             ulp_parallel_for(pool, lines, ulp_grain((double)work->stride), read_rows, work, error);
@@ -241,7 +273,8 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
 {
     struct ulp_format fp32;
     const bool swapped = problem->m > problem->n; /* columns are the longer side */
-    const size_t stride = sides[0].stride;
+    const size_t stride =
+        sides[0].run_count * ulp_size_round_up(sides[0].run, (size_t)sides[0].scaling->k);
     struct work work = {.problem = problem,
                         .rows = &sides[swapped],
                         .columns = &sides[!swapped],

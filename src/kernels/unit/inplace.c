@@ -118,6 +118,15 @@ static bool find_exponents(const struct inplace *inplace, int16_t *exponent, con
     return finite;
 }
 
+/* Exponents that the factor has: of elements start, start + step, ... */
+static void take_exponents(const struct inplace *inplace, int16_t *exponent, const int16_t *source,
+                           size_t start, size_t count)
+{
+    const size_t step = (size_t)inplace->map->step, extent = inplace->map->extent;
+    for (size_t i = 0; i < count && start + i * step < extent; i++)
+        exponent[i] = source[start + i * step];
+}
+
 static size_t first_element(const struct inplace *inplace, size_t batch)
 {
     const int64_t *offset = inplace->work->columns.pack.factor->batch_offset;
@@ -162,6 +171,9 @@ static enum ulp_status decode_parts(void *context, size_t first, size_t last, in
                 ulp_round_floats(&pack->format, pack->rounding, value, count, 0, 0, 0);
             finite = work->instance->find_exponents(inplace->exponent + place, value, count, emin);
         }
+        if (pack->factor->exponent)
+            take_exponents(inplace, inplace->exponent + place, pack->factor->exponent + offset,
+                           part * step + plane, count);
         inplace->special[item] = !finite;
     }
     return ULP_OK;

@@ -9,17 +9,25 @@
 /* Elements are decoded so many at a time: a constant, which compilers vectorise. */
 enum { CHUNK = ULP_UNIT_COLUMNS };
 
-/* One block with the k from `first` on, of halves those whose k mod 4 is 2 * half or the next; with
- * layout->slot_k NULL it is only counted. */
-static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count, size_t half)
+/* How places of a sum hold k: runs of `run`, each filled up to `padded` places. */
+struct runs {
+    size_t run, padded;
+};
+
+/* One block with the k of places from `first` on, of halves those whose place mod 4 is 2 * half or
+ * the next; with layout->slot_k NULL it is only counted. */
+static void add_block(struct ulp_unit_layout *layout, struct runs runs, size_t first, size_t count,
+                      size_t half)
 {
     const size_t block = (size_t)layout->unit.block;
     if (layout->slot_k) {
         int64_t *slot_k = layout->slot_k + layout->block_count * block;
         size_t used = 0;
-        for (size_t i = 0; i < count; i++)
-            if (!layout->halves || i % 4 / 2 == half)
-                slot_k[used++] = (int64_t)(first + i);
+        for (size_t i = 0; i < count; i++) {
+            const size_t in_run = (first + i) % runs.padded;
+            if ((!layout->halves || i % 4 / 2 == half) && in_run < runs.run)
+                slot_k[used++] = (int64_t)((first + i) / runs.padded * runs.run + in_run);
+        }
         layout->block_used[layout->block_count] = (uint8_t)used;
         while (used < block)
             slot_k[used++] = -1;
@@ -29,9 +37,10 @@ static void add_block(struct ulp_unit_layout *layout, size_t first, size_t count
 }
 
 static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
-                    const struct ulp_schedule *schedule, size_t k)
+                    const struct ulp_schedule *schedule, size_t k_count, struct runs runs)
 {
-    const size_t length = ulp_unit_slice_length(unit, k, schedule), block = (size_t)unit->block;
+    const size_t k = k_count / runs.run * runs.padded,
+                 length = ulp_unit_slice_length(unit, k, schedule), block = (size_t)unit->block;
     const size_t interval = schedule->promote > 0 ? (size_t)schedule->promote : length;
     layout->block_count = 0;
     for (size_t slice = 0, slice_end; slice < k; slice = slice_end) {
@@ -40,9 +49,9 @@ static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
             chain_end = slice_end - chain < interval ? slice_end : chain + interval;
             for (size_t first = chain; first < chain_end; first += block) {
                 size_t count = chain_end - first < block ? chain_end - first : block;
-                add_block(layout, first, count, 0);
+                add_block(layout, runs, first, count, 0);
                 if (layout->halves)
-                    add_block(layout, first, count, 1);
+                    add_block(layout, runs, first, count, 1);
                 if (layout->halves && layout->slot_k)
                     layout->block_end[layout->block_count - 1] |= ULP_UNIT_ENDS_INSTRUCTION;
             }
@@ -55,16 +64,21 @@ static void lay_out(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
 }
 
 enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const struct ulp_unit *unit,
-                                       const struct ulp_schedule *schedule, size_t k,
+                                       const struct ulp_schedule *schedule, size_t k, size_t run,
                                        struct ulp_budget *budget, struct ulp_error *error)
 {
+    const size_t own = run ? run
+                       : k ? k
+                           : 1,
+                 multiple = unit->scale_block ? (size_t)unit->scale_block : 1;
+    const struct runs runs = {own, ulp_size_round_up(own, multiple)};
     *layout = (struct ulp_unit_layout){.unit = *unit, .halves = unit->kind == ULP_UNIT_HALVES};
     if (layout->halves) {
         layout->unit.kind = ULP_UNIT_TRUNCATED;
         layout->unit.input = "f16";
         layout->unit.block = unit->block / 2;
     }
-    lay_out(layout, unit, schedule, k);
+    lay_out(layout, unit, schedule, k, runs);
     void *slot_k = NULL, *panel_offset = NULL, *block_used = NULL, *block_end = NULL;
     if (!ulp_size_mul(layout->block_count, (size_t)layout->unit.block, &layout->slot_count) ||
         !ulp_size_add(layout->slot_count, CHUNK - 1, &layout->slot_stride))
@@ -87,7 +101,7 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         ulp_unit_layout_free(layout);
         return status;
     }
-    lay_out(layout, unit, schedule, k);
+    lay_out(layout, unit, schedule, k, runs);
     layout->one_chain = layout->dense = !layout->halves;
     for (size_t slot = 0; slot < k; slot++)
         layout->dense &= layout->slot_k[slot] == (int64_t)slot;
@@ -138,41 +152,26 @@ static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, i
            factor->padding[ulp_factor_offset(factor, batch, line, (size_t)k)];
 }
 
-/* The exponent of the scale of a line's slot. */
-static int find_shift(const struct ulp_pack *pack, const struct ulp_unit_layout *layout,
-                      size_t batch, size_t line, size_t slot)
-{
-    const int64_t k = layout->slot_k[slot];
-    return k < 0
-               ? 0
-               : pack->factor->shift[ulp_factor_offset(pack->factor, batch, line, (size_t)k) / 32];
-}
-
-/* Values and exponents of a row times its scales; x * 2^shift is exact, as the value that it was
- * rounded from had FP32's range. */
-static void scale_row(float *value, int32_t *exponent, const struct ulp_unit_layout *layout,
-                      const struct ulp_pack *pack, size_t batch, size_t line)
+/* Exponents that the factor has, for those found from values: of a row, and of a panel. */
+static void take_row(int32_t *exponent, const struct ulp_unit_layout *layout,
+                     const struct ulp_pack *pack, size_t batch, size_t line)
 {
     for (size_t slot = 0; slot < layout->slot_count; slot++)
-        if (value[slot] != 0) {
-            const int shift = find_shift(pack, layout, batch, line, slot);
-            value[slot] = ldexpf(value[slot], shift);
-            exponent[slot] = (int32_t)((uint32_t)(uint16_t)(exponent[slot] + shift) * 0x10001u);
-        }
+        if (layout->slot_k[slot] >= 0)
+            exponent[slot] =
+                (int32_t)((uint32_t)(uint16_t)pack->factor->exponent[ulp_factor_offset(
+                              pack->factor, batch, line, (size_t)layout->slot_k[slot])] *
+                          0x10001u);
 }
 
-static void scale_panel(const struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
-                        const struct ulp_pack *pack, struct ulp_pack_range range)
+static void take_panel(const struct ulp_unit_panel *panel, const struct ulp_unit_layout *layout,
+                       const struct ulp_pack *pack, struct ulp_pack_range range)
 {
     for (size_t slot = 0; slot < layout->slot_count; slot++)
-        for (size_t j = 0; j < range.line_count; j++)
-            if (panel->value[slot * CHUNK + j] != 0) {
-                const int shift = find_shift(pack, layout, range.batch, range.line + j, slot);
-                float *const value = &panel->value[slot * CHUNK + j];
-                *value = ldexpf(*value, shift);
-                panel->exponent[slot * CHUNK + j] =
-                    (int16_t)(panel->exponent[slot * CHUNK + j] + shift);
-            }
+        for (size_t j = 0; layout->slot_k[slot] >= 0 && j < range.line_count; j++)
+            if (panel->value[slot * CHUNK + j] != 0) /* not what is special */
+                panel->exponent[slot * CHUNK + j] = pack->factor->exponent[ulp_factor_offset(
+                    pack->factor, range.batch, range.line + j, (size_t)layout->slot_k[slot])];
 }
 
 /* A row's codes where it has NaN, Inf or marked padding; the others are found. */
@@ -230,9 +229,8 @@ void ulp_unit_decode_rows(const struct ulp_unit_instance *instance, struct ulp_u
                 rows->exponent[i * stride + slot + s] =
                     (int32_t)((uint32_t)(uint16_t)code[s] * 0x10001u);
         }
-        if (pack->factor->shift)
-            scale_row(value, rows->exponent + i * stride, layout, pack, range.batch,
-                      range.line + i);
+        if (pack->factor->exponent)
+            take_row(rows->exponent + i * stride, layout, pack, range.batch, range.line + i);
         if (!finite || padding)
             mark_row(rows, layout, pack, range.batch, range.line + i, i, padding);
     }
@@ -294,6 +292,6 @@ void ulp_unit_decode_panel(const struct ulp_unit_instance *instance, struct ulp_
                                   emin) ||
         special_rows)
         mark_panel(instance, panel, layout, pack, range);
-    if (pack->factor->shift)
-        scale_panel(panel, layout, pack, range);
+    if (pack->factor->exponent)
+        take_panel(panel, layout, pack, range);
 }

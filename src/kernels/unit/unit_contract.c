@@ -53,7 +53,7 @@ static double cost_of_column_map(const struct ulp_unit_work *work,
 static bool find_column_map(const struct ulp_unit_work *work, struct ulp_unit_column_map *map)
 {
     const struct ulp_pack *pack = &work->columns.pack;
-    return work->arithmetic->rounding != ULP_ROUND_STOCHASTIC && !pack->factor->shift &&
+    return work->arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
            pack->factor->tensor->element == ULP_ELEMENT_F32 &&
            !(pack->round && pack->rounding == ULP_ROUND_STOCHASTIC) &&
            ulp_unit_column_map_measure(map, pack->factor, work->columns.count, work->problem->k);
@@ -124,7 +124,7 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
                                   struct ulp_error *error)
 {
-    const bool scaled = unit->kind == ULP_UNIT_SCALED && problem->a.shift && problem->b.shift;
+    const bool scaled = unit->kind == ULP_UNIT_SCALED && problem->a.exponent && problem->b.exponent;
     if (unit->kind != ULP_UNIT_TRUNCATED && unit->kind != ULP_UNIT_HALVES && !scaled)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "arithmetic %s: contractions do not run on the unit %s.%s.%s.%s",
@@ -139,7 +139,7 @@ enum ulp_status ulp_unit_contract(unsigned cpu, const struct ulp_unit *unit,
     enum ulp_status status = make_output(&work, error);
     if (status == ULP_OK)
         status = ulp_unit_layout_create(&work.layout, unit, &arithmetic->schedule, problem->k,
-                                        ulp_pool_scratch(pool), error);
+                                        scaled ? problem->k_run : 0, ulp_pool_scratch(pool), error);
     if (status == ULP_OK && problem->onto && (!work.layout.one_chain || problem->store))
         status =
             ulp_fail(error, ULP_ERROR_UNSUPPORTED,

@@ -256,7 +256,7 @@ void ulp_round_floats(const struct ulp_format *format, enum ulp_rounding roundin
         x[i] = (float)replace_before(format, x[i]);
     round_floats(format, rounding, x, n, seed, stream, first);
     for (size_t i = 0; format->lacks == ULP_LACKS_NAN && i < n; i++)
-        x[i] = (float)replace_after(x[i]);
+        x[i] = x[i] == x[i] ? x[i] : -0.0F;
 }
 
 void ulp_round_doubles(const struct ulp_format *format, enum ulp_rounding rounding, double *x,
