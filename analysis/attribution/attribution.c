@@ -107,6 +107,10 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
     if (status != ULP_OK)
         return status;
     weigh(cotangents, item->kept.data, values, count, shares, &course->condition[node]);
+    const float *graph =
+        course->attributor->beside ? (const float *)item->kept.data + 2 * count : NULL;
+    for (size_t i = 0; graph && i < count; i++)
+        course->causes[node][ULP_SHARE_GRAPH] += cotangents[i] * (double)graph[i];
     course->share[node] += shares[0];
     course->gain[node] += shares[1];
     *part += shares[0];

@@ -31,7 +31,8 @@ struct ulp_introduced {
     struct ulp_introduced *next;
     size_t execution, count;
     int position;
-    /* floats: `count` of P(p) - R(p), then `count` of P(p) less R(p) as it would be stored */
+    /* floats: `count` of P(p) - R(p), then `count` of P(p) less R(p) as it would be stored; beside
+     * an original, whose values r are, the first with R(r) - r, which is added as `count` more */
     struct ulp_attributed_bytes kept;
 };
 
@@ -119,6 +120,7 @@ struct ulp_attributor {
     const struct ulp_tensor_set *inputs; /* of the sample */
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
     bool causes;                         /* shares are taken apart */
+    const struct ulp_tensor_set *beside; /* the truth of values, by name; NULL: the reference's */
 };
 
 /* How many groups of targets there are. */
@@ -208,6 +210,9 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
                                       int thread_count, struct ulp_attributor **out,
                                       struct ulp_error *error);
 void ulp_attributor_free(struct ulp_attributor *attributor);
+/* Of the next sample: its run is given these values (ulp_run_options.given), which are the truth.
+ * Shares are not taken apart then. */
+void ulp_attributor_beside(struct ulp_attributor *attributor, const struct ulp_tensor_set *values);
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
 enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error);

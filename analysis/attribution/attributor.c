@@ -110,6 +110,12 @@ struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
     return (struct ulp_observer){.context = attributor, .node_done = ulp_attribution_collect};
 }
 
+void ulp_attributor_beside(struct ulp_attributor *attributor, const struct ulp_tensor_set *values)
+{
+    attributor->beside = values;
+    attributor->causes = false;
+}
+
 void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
 {
     attributor->verify_count = count;

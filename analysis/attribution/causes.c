@@ -236,7 +236,8 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
     for (size_t g = 0; g < ulp_attribution_groups(attributor); g++)
         for (size_t n = 0; n < attributor->plan->node_count; n++) {
             const struct ulp_course *course = &courses[g];
-            course->causes[n][ULP_SHARE_RESULT] = course->share[n] - course->gain[n];
+            course->causes[n][ULP_SHARE_RESULT] =
+                course->share[n] - course->gain[n] - course->causes[n][ULP_SHARE_GRAPH];
             course->causes[n][ULP_SHARE_INSIDE] = course->gain[n];
         }
     if (!lane->owed_any)

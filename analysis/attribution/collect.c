@@ -194,13 +194,50 @@ static enum ulp_status form_introduced(struct ulp_attributor *attributor,
     return status;
 }
 
+/* The original's value of an output of the main graph; NULL: it is not known. */
+static const struct ulp_tensor *find_beside(const struct ulp_attributor *attributor,
+                                            const struct ulp_plan_node *node,
+                                            const struct ulp_event *event, size_t o)
+{
+    const struct ulp_tensor *computed = event->values[o].entire,
+                            *value = attributor->beside && node->block == attributor->plan->main
+                                         ? ulp_tensor_set_find(attributor->beside,
+                                                               event->output_names[o])
+                                         : NULL;
+    return value && ulp_element_is_float(computed->element) &&
+                   ulp_tensor_same_shape(value, computed)
+               ? value
+               : NULL;
+}
+
+/* What the node makes of the original's values otherwise than the original; zeros where those are
+ * not known. */
+static enum ulp_status add_graph(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                 const struct ulp_tensor *computed, const struct ulp_tensor *truth,
+                                 float *out, struct ulp_error *error)
+{
+    const size_t count = computed->count;
+    float *graph = out + 2 * count;
+    struct difference job = {.a = computed, .b = truth, .out = graph};
+    if (!truth) {
+        memset(graph, 0, count * sizeof *graph);
+        return ULP_OK;
+    }
+    const enum ulp_status status = form_difference(attributor, &job, error);
+    lane->nonfinite |= job.unequal;
+    for (size_t i = 0; i < count; i++)
+        out[i] += graph[i];
+    return status;
+}
+
 static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane, const struct ulp_event *event,
                                        size_t l, size_t o, struct ulp_attributed_settled *settled,
                                        struct ulp_error *error)
 {
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
-    const size_t count = value->entire->count;
+    const struct ulp_plan_node *node = &attributor->plan->nodes[event->index];
+    const size_t count = value->entire->count, bytes = (attributor->beside ? 3 : 2) * sizeof(float);
     const bool known = settled && settled->introduced.bytes;
     struct ulp_introduced *item;
     enum ulp_status status = ulp_attribution_room(attributor, lane, 1, sizeof *item, &item, error);
@@ -213,13 +250,15 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     lane->introduced[event->index] = item;
     struct ulp_attributed_bytes *kept = settled ? &settled->introduced : &item->kept;
     if (!known)
-        status =
-            ulp_attribution_room(attributor, lane, count, 2 * sizeof(float), &kept->data, error);
+        status = ulp_attribution_room(attributor, lane, count, bytes, &kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
         status = form_introduced(attributor, lane, &event->arithmetics[l], value->entire,
                                  value->here, kept->data, error);
+    if (status == ULP_OK && !lane->reason && attributor->beside)
+        status = add_graph(attributor, lane, event->values[o].entire,
+                           find_beside(attributor, node, event, o), kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
-        status = ulp_attribution_settle(attributor, lane, kept, count * 2 * sizeof(float), error);
+        status = ulp_attribution_settle(attributor, lane, kept, count * bytes, error);
     if (settled)
         ulp_attribution_share(&item->kept, kept);
     return status;
@@ -261,7 +300,8 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
 {
     const struct ulp_plan_node *node = &attributor->plan->nodes[event->index];
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
-    const struct ulp_tensor *reference = event->values[o].entire;
+    const struct ulp_tensor *beside = find_beside(attributor, node, event, o),
+                            *reference = beside ? beside : event->values[o].entire;
     struct ulp_attributed *lane = &attributor->lanes[l - 1];
     const int slot = node->step->outputs[event->output_positions[o]];
     const bool main = node->block == attributor->plan->main;

@@ -240,7 +240,7 @@ static const struct ulp_field audit_node[] = {
     {.name = "share", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, share)},
     {.name = "gain", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, gain)},
     {.name = "condition", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, condition)},
-    {.name = "causes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, causes), .key = word_share_cause, .length = 6},
+    {.name = "causes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, causes), .key = word_share_cause, .length = 7},
     {.name = "share_worst", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, share_worst)},
     {.name = "decision", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, decision)},
     {.name = "missing", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_audit_node, missing)},
@@ -260,7 +260,7 @@ static const struct ulp_field node_shares[] = {
     {.name = "share_worst", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_node_shares, share_worst)},
     {.name = "decision", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_node_shares, decision)},
     {.name = "missing", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_node_shares, missing)},
-    {.name = "causes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_node_shares, causes), .key = word_share_cause, .length = 6},
+    {.name = "causes", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_node_shares, causes), .key = word_share_cause, .length = 7},
     {.name = "stops", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_node_shares, stops)},
 };
 const struct ulp_struct ulp_struct_node_shares = {

@@ -113,7 +113,7 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
         return;
     }
     find_causes(node->causes, node->share, &first, &second);
-    if (first < 0)
+    if (first < 0 || (first == ULP_SHARE_INSIDE && second < 0)) /* which says nothing */
         return;
     ulp_text_show(out, ", by %s", name_cause(first, false));
     if (first == ULP_SHARE_RESULT && second < 0 && node->condition >= SENSITIVE)

@@ -145,7 +145,7 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
     const struct ulp_audit_options *options = session->options;
     enum ulp_status status = ULP_OK;
     ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
-    if (options->shares)
+    if (options->shares && !options->original)
         status = run_again(session, truths, out, error);
     if (options->original && status == ULP_OK)
         status = find_pairs(session, out, error);
@@ -166,9 +166,10 @@ static enum ulp_status check_options(const struct ulp_audit_options *options,
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a quick audit looks at the model's own FP64 reference: without "
                         "certificate and reference model");
-    if (options->shares && options->original)
+    if (options->verify && options->original)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "shares are of the model's own reference: without a reference model");
+                        "shares are verified against the model's own reference: without a "
+                        "reference model");
     return options->certify ? ulp_certify_check(reference, error) : ULP_OK;
 }
 
@@ -188,7 +189,8 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                                   .options = options,
                                   .follows = true,
                                   .context = &truths,
-                                  .ends = options->shares ? keep_truth : NULL};
+                                  .ends =
+                                      options->shares && !options->original ? keep_truth : NULL};
     enum ulp_status status = ulp_options_read(&plans.options, sizeof plans.options,
                                               sizeof plans.options, options->plan, error);
     if (status == ULP_OK)

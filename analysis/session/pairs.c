@@ -7,6 +7,7 @@
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"
 #include "analysis/session/advise.h"
+#include "analysis/session/twin.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "ops/product/quantize_rows.h"
@@ -38,62 +39,6 @@ struct pairing {
 
 /* ---- which there are ---- */
 
-/* The QuantizeLinear whose integers the step reads as they are; NULL: there is none. */
-static const struct ulp_step *find_quantizer(const struct ulp_block *block,
-                                             const struct ulp_step *dequantizer)
-{
-    const struct ulp_step *at = ulp_block_producer(block, dequantizer->inputs[0]);
-    while (at && (strcmp(at->bound.op->name, "Identity") == 0 || ulp_casts_amounts(block, at)))
-        at = ulp_block_producer(block, at->inputs[0]);
-    return at && ulp_is_quantizer(at->bound.op) ? at : NULL;
-}
-
-/* The original's constant that options.pairs say; NULL: none. */
-static const struct ulp_tensor *find_named(const struct pairing *pairing, int slot)
-{
-    const struct ulp_audit_options *options = pairing->session->options;
-    const struct ulp_block *block = pairing->plan->main, *other = pairing->original->main;
-    for (size_t p = 0; p < options->pair_count; p++)
-        for (size_t s = 0; s < other->slot_count; s++)
-            if (block->slots[slot].name && other->slots[s].name && other->slots[s].constant &&
-                strcmp(options->pairs[p].audited, block->slots[slot].name) == 0 &&
-                strcmp(options->pairs[p].original, other->slots[s].name) == 0 &&
-                ulp_tensor_same_shape(other->slots[s].constant, &block->slots[slot].shape))
-                return other->slots[s].constant;
-    return NULL;
-}
-
-/* The constant that stands in the original where the pair's readers read: input i of the step that
- * computes a value of the same name. NULL: there is none of that shape. */
-static const struct ulp_tensor *find_weight(const struct pairing *pairing,
-                                            const struct ulp_step *dequantizer)
-{
-    const struct ulp_block *block = pairing->plan->main, *other = pairing->original->main;
-    const int slot = dequantizer->outputs[0];
-    const struct ulp_tensor *named = find_named(pairing, slot);
-    if (named)
-        return named;
-    for (size_t s = 0; s < block->step_count; s++)
-        for (size_t i = 0; i < block->steps[s].own_input_count; i++) {
-            const struct ulp_step *reader = &block->steps[s];
-            if (reader->inputs[i] != slot || reader->outputs[0] < 0)
-                continue;
-            const char *name = block->slots[reader->outputs[0]].name;
-            for (size_t t = 0; name && t < other->step_count; t++) {
-                const struct ulp_step *twin = &other->steps[t];
-                if (!twin->output_count || twin->outputs[0] < 0 || i >= twin->own_input_count ||
-                    twin->inputs[i] < 0 || !other->slots[twin->outputs[0]].name ||
-                    strcmp(other->slots[twin->outputs[0]].name, name) != 0)
-                    continue;
-                const struct ulp_tensor *constant = other->slots[twin->inputs[i]].constant;
-                if (constant && ulp_type_is_float(constant->type) &&
-                    ulp_tensor_same_shape(constant, &block->slots[slot].shape))
-                    return constant;
-            }
-        }
-    return NULL;
-}
-
 static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *error)
 {
     const struct ulp_block *block = pairing->plan->main;
@@ -105,8 +50,11 @@ static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *err
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0)
             continue;
         struct paired *pair = &pairing->items[pairing->count];
-        *pair = (struct paired){.quantizer = find_quantizer(block, step), .dequantizer = step};
-        const struct ulp_tensor *weight = pair->quantizer ? NULL : find_weight(pairing, step);
+        *pair = (struct paired){.quantizer = ulp_twin_quantizer(block, step), .dequantizer = step};
+        const struct ulp_tensor *weight =
+            pair->quantizer ? NULL
+                            : ulp_twin_weight(pairing->session->options, pairing->plan,
+                                              pairing->original, step);
         if (weight) {
             pair->floats = ulp_tensor_view(weight);
             pair->there = true;

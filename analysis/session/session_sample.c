@@ -5,6 +5,7 @@
 #include "analysis/audit/certify.h"
 #include "analysis/quick/quick.h"
 #include "analysis/session/session.h"
+#include "analysis/session/twin.h"
 #include "analysis/timings/timings.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -21,6 +22,7 @@ struct one {
     struct ulp_auditor *auditor;
     struct ulp_departure *departure;   /* NULL: a reference model, whose decisions may be others */
     struct ulp_attributor *attributor; /* NULL: no shares */
+    struct ulp_tensor_set weights;     /* of the original, for shares beside it */
     struct ulp_quick *quick;           /* NULL: the reference is not looked at */
     struct ulp_certificate certificate;
     struct ulp_run_cost cost;
@@ -52,7 +54,8 @@ void ulp_session_close(const struct ulp_session *session, size_t index)
 
 size_t ulp_session_runs(const struct ulp_session *session)
 {
-    return 1 + session->options->certify + (session->options->original != NULL);
+    const struct ulp_audit_options *options = session->options;
+    return 1 + options->certify + (options->original ? 1 + options->shares : 0);
 }
 
 void ulp_session_begin_run(const struct ulp_session *session, size_t sample, size_t run,
@@ -110,6 +113,7 @@ static enum ulp_status open_one(struct one *one, struct ulp_error *error)
 static void close_one(struct one *one)
 {
     free(one->certificate.node);
+    ulp_tensor_set_free(&one->weights);
     ulp_attributor_free(one->attributor);
     ulp_quick_free(one->quick);
     ulp_departure_free(one->departure);
@@ -134,6 +138,8 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     for (size_t s = 0; status == ULP_OK && s < plan->main->slot_count; s++)
         if (plan->main->slots[s].constant && plan->main->slots[s].name)
             ulp_truth_note(one->session->truth, plan->main->slots[s].name);
+    if (status == ULP_OK && one->attributor)
+        status = ulp_twin_weights(one->options, one->plan, plan, &one->weights, error);
     if (status == ULP_OK)
         status = ulp_plan_run(plan, one->inputs, &run, observers, count, NULL, NULL, error);
     ulp_plan_free(plan);
@@ -171,7 +177,7 @@ static size_t list_observers(const struct one *one, struct ulp_observer *out)
         const struct ulp_observer checking = ulp_quick_observer(one->quick);
         out[count++] = ulp_timer_watch(timer, ULP_TIMED_CERTIFYING, &checking);
     }
-    if (one->attributor) {
+    if (one->attributor && !session->truth) {
         const struct ulp_observer attributing = ulp_attributor_observer(one->attributor);
         out[count++] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
     }
@@ -202,6 +208,35 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
     return status;
 }
 
+/* Beside an original every node's inputs are the original's values in the reference, too, so that
+ * what a node makes of them otherwise than the original is its own share. */
+static enum ulp_status share_beside(struct one *one, struct ulp_error *error)
+{
+    struct ulp_tensor_set values = {0};
+    const struct ulp_run_options run = {.thread_count = one->options->thread_count,
+                                        .audit = true,
+                                        .given = &values};
+    const struct ulp_observer attributing = ulp_attributor_observer(one->attributor);
+    struct ulp_observer observers[] = {ulp_timer_watch(one->options->timer, ULP_TIMED_ATTRIBUTING,
+                                                       &attributing),
+                                       {0}};
+    if (one->options->progress)
+        observers[1] = *one->options->progress;
+    begin_run(one);
+    enum ulp_status status =
+        ulp_twin_values(one->session->truth, one->plan, one->inputs, &one->weights, &values, error);
+    if (status == ULP_OK) {
+        ulp_attributor_beside(one->attributor, &values);
+        status = ulp_attributor_sample(one->attributor, one->inputs, error);
+    }
+    if (status == ULP_OK)
+        status = ulp_plan_run(one->plan, one->inputs, &run, observers, 2, NULL, NULL, error);
+    if (status == ULP_OK)
+        status = ulp_attributor_sweep(one->attributor, error);
+    ulp_tensor_set_free(&values);
+    return status;
+}
+
 static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
 {
     struct ulp_observer observers[OBSERVERS_MAX];
@@ -209,13 +244,16 @@ static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
     begin_run(one);
     enum ulp_status status =
         ulp_auditor_sample(one->auditor, one->session->samples->items[one->index].name, error);
-    if (status == ULP_OK && one->attributor)
+    const bool own = one->attributor && !one->session->truth;
+    if (status == ULP_OK && own)
         status = ulp_attributor_sample(one->attributor, one->inputs, error);
     if (status == ULP_OK)
         status = walk_lanes(one, observers, count, error);
     ulp_timer_phase(one->options->timer, ULP_TIMED_ATTRIBUTING);
-    if (status == ULP_OK && one->attributor)
+    if (status == ULP_OK && own)
         status = ulp_attributor_sweep(one->attributor, error);
+    else if (status == ULP_OK && one->attributor)
+        status = share_beside(one, error);
     if (status == ULP_OK)
         status = follow(one, observers, error);
     return status;

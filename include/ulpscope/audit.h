@@ -150,6 +150,10 @@ enum ulp_share_cause {
     ULP_SHARE_RESULT,
     ULP_SHARE_INSIDE, /* all but the result, where it was not taken apart: small parts, integer sums
                        */
+    /* with options.original: what the node makes of the original's values otherwise than the
+     * original does: a Cast or a quantiser of the graph's own, other weights. All else that happens
+     * inside is INSIDE then */
+    ULP_SHARE_GRAPH,
     ULP_SHARE_CAUSES
 };
 /* "weights", as in report.json; and when not NULL, of all nodes ("rounding of weights and
@@ -327,7 +331,7 @@ struct ulp_audit_lane {
         /* its sqnr_db there, and that of the worst one without them; -infinity: not finite */
         double sqnr_db, before_db;
         size_t ran, left_out; /* samples: of other shapes than the first, or beyond 16 */
-    } remedy; /* [whole] */
+    } remedy;                 /* [whole] */
     /* With options.original: the pairs of QuantizeLinear and DequantizeLinear, and weights that
      * only the latter reads, by what they cost in the first sample, most first */
     size_t qdq_pair_count;
@@ -558,7 +562,8 @@ struct ulp_audit_options {
      *     entire = P(p) - r,  carried = R(p) - r,  introduced = P(p) - R(p);  entire is their sum
      *
      * where P and R evaluate the audited model's node, so that carried contains what the rewriting
-     * changed before it. single does not use the original. Without shares and without `quick`. */
+     * changed before it. single does not use the original. Shares are of the nodes' part in
+     * P(p) - r of the outputs. Without `verify` and without `quick`. */
     const struct ulp_model *original;
     /* values of other names in the original; a name that the models do not compute is refused */
     const struct ulp_audit_pair {

@@ -68,8 +68,8 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
         {o->quick, o->certify || o->reference_model,
          "--quick looks at the model's own FP64 reference: leave out --certify and "
          "--reference-model"},
-        {o->attribute == ATTRIBUTE_YES, o->reference_model,
-         "--attribute is of the model's own reference: leave out --reference-model"}};
+        {o->verify, o->reference_model,
+         "--verify is of the model's own reference: leave out --reference-model"}};
     REFUSE_COMBINATIONS(state, rows);
 }
 
@@ -79,8 +79,6 @@ static void settle_attribute(struct audit_options *options)
     if (options->attribute == ATTRIBUTE_DEFAULT &&
         (options->output || options->verify || options->group))
         options->attribute = ATTRIBUTE_YES;
-    if (options->attribute == ATTRIBUTE_DEFAULT && options->reference_model)
-        options->attribute = ATTRIBUTE_NO;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)

@@ -1,0 +1,146 @@
+/* What a quantised or converted model's values are in its original. */
+#include "analysis/session/twin.h"
+
+#include <string.h>
+
+#include "ops/product/quantize_rows.h"
+#include "run/pass/amounts.h"
+
+const struct ulp_step *ulp_twin_quantizer(const struct ulp_block *block,
+                                          const struct ulp_step *dequantizer)
+{
+    const struct ulp_step *at = ulp_block_producer(block, dequantizer->inputs[0]);
+    while (at && (strcmp(at->bound.op->name, "Identity") == 0 || ulp_casts_amounts(block, at)))
+        at = ulp_block_producer(block, at->inputs[0]);
+    return at && ulp_is_quantizer(at->bound.op) ? at : NULL;
+}
+
+/* The original's constant that options.pairs say; NULL: none. */
+static const struct ulp_tensor *find_named(const struct ulp_audit_options *options,
+                                           const struct ulp_block *block,
+                                           const struct ulp_block *other, int slot)
+{
+    for (size_t p = 0; p < options->pair_count; p++)
+        for (size_t s = 0; s < other->slot_count; s++)
+            if (block->slots[slot].name && other->slots[s].name && other->slots[s].constant &&
+                strcmp(options->pairs[p].audited, block->slots[slot].name) == 0 &&
+                strcmp(options->pairs[p].original, other->slots[s].name) == 0 &&
+                ulp_tensor_same_shape(other->slots[s].constant, &block->slots[slot].shape))
+                return other->slots[s].constant;
+    return NULL;
+}
+
+const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options,
+                                         const struct ulp_plan *plan,
+                                         const struct ulp_plan *original,
+                                         const struct ulp_step *dequantizer)
+{
+    const struct ulp_block *block = plan->main, *other = original->main;
+    const int slot = dequantizer->outputs[0];
+    const struct ulp_tensor *named = find_named(options, block, other, slot);
+    if (named)
+        return named;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].own_input_count; i++) {
+            const struct ulp_step *reader = &block->steps[s];
+            if (reader->inputs[i] != slot || reader->outputs[0] < 0)
+                continue;
+            const char *name = block->slots[reader->outputs[0]].name;
+            for (size_t t = 0; name && t < other->step_count; t++) {
+                const struct ulp_step *twin = &other->steps[t];
+                if (!twin->output_count || twin->outputs[0] < 0 || i >= twin->own_input_count ||
+                    twin->inputs[i] < 0 || !other->slots[twin->outputs[0]].name ||
+                    strcmp(other->slots[twin->outputs[0]].name, name) != 0)
+                    continue;
+                const struct ulp_tensor *constant = other->slots[twin->inputs[i]].constant;
+                if (constant && ulp_type_is_float(constant->type) &&
+                    ulp_tensor_same_shape(constant, &block->slots[slot].shape))
+                    return constant;
+            }
+        }
+    return NULL;
+}
+
+/* ---- what the original says of every value ---- */
+
+enum ulp_status ulp_twin_weights(const struct ulp_audit_options *options,
+                                 const struct ulp_plan *plan, const struct ulp_plan *original,
+                                 struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0 ||
+            ulp_twin_quantizer(block, step))
+            continue;
+        const struct ulp_tensor *weight = ulp_twin_weight(options, plan, original, step);
+        struct ulp_tensor copy = {0};
+        if (weight)
+            status = ulp_tensor_copy(&copy, weight, ulp_model_budget(plan->model), error);
+        if (weight && status == ULP_OK)
+            status = ulp_tensor_set_add(out, block->slots[step->outputs[0]].name, &copy, error);
+        ulp_tensor_free(&copy);
+    }
+    return status;
+}
+
+/* The slot's floats in the original; NULL: they are not known. */
+static const struct ulp_tensor *find_source(const struct ulp_block *block,
+                                            const struct ulp_tensor_set *inputs,
+                                            const struct ulp_tensor_set *known, int slot)
+{
+    const struct ulp_plan_slot *from = slot >= 0 ? &block->slots[slot] : NULL;
+    return !from            ? NULL
+           : from->constant ? from->constant
+           : from->given    ? ulp_tensor_set_find(inputs, from->name)
+                            : ulp_tensor_set_find(known, from->name);
+}
+
+/* Of a value that the original does not have: what its node would hand on if it rounded nothing. */
+static const struct ulp_tensor *find_unrounded(const struct ulp_block *block,
+                                               const struct ulp_step *step,
+                                               const struct ulp_tensor_set *inputs,
+                                               const struct ulp_tensor_set *known)
+{
+    const struct ulp_step *quantizer =
+        ulp_is_dequantizer(step->bound.op) ? ulp_twin_quantizer(block, step) : NULL;
+    return quantizer ? find_source(block, inputs, known, quantizer->inputs[0])
+           : strcmp(step->bound.op->name, "Cast") == 0
+               ? find_source(block, inputs, known, step->inputs[0])
+               : NULL;
+}
+
+static enum ulp_status add_known(const struct ulp_plan_slot *slot, const struct ulp_tensor *value,
+                                 struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    struct ulp_tensor view = ulp_tensor_view(value);
+    view.type = slot->shape.type; /* what the model declares rounds nothing here */
+    return ulp_tensor_set_add(out, slot->name, &view, error);
+}
+
+enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_plan *plan,
+                                const struct ulp_tensor_set *inputs,
+                                const struct ulp_tensor_set *weights, struct ulp_tensor_set *out,
+                                struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t o = 0; o < block->steps[s].output_count && status == ULP_OK; o++) {
+            const struct ulp_step *step = &block->steps[s];
+            const struct ulp_plan_slot *slot =
+                step->outputs[o] >= 0 ? &block->slots[step->outputs[o]] : NULL;
+            if (!slot || slot->constant || !slot->name || !ulp_type_is_float(slot->shape.type))
+                continue;
+            const struct ulp_tensor *value = ulp_tensor_set_find(weights, slot->name);
+            if (!value)
+                value = ulp_truth_find(truth, slot->name, 0, &slot->shape);
+            if (!value && o == 0)
+                value = find_unrounded(block, step, inputs, out);
+            if (value && ulp_type_is_float(value->type) &&
+                ulp_tensor_same_shape(value, &slot->shape))
+                status = add_known(slot, value, out, error);
+        }
+    return status;
+}

@@ -1,0 +1,31 @@
+/* A model that was converted or quantised beside its original. */
+#ifndef ULP_ANALYSIS_TWIN_H
+#define ULP_ANALYSIS_TWIN_H
+
+#include <ulpscope/audit.h>
+
+#include "analysis/audit/truth.h"
+#include "run/plan/plan.h"
+
+/* The QuantizeLinear whose integers the step reads as they are; NULL: there is none. */
+const struct ulp_step *ulp_twin_quantizer(const struct ulp_block *block,
+                                          const struct ulp_step *dequantizer);
+/* The constant that stands in the original where the dequantizer's readers read: what options.pairs
+ * say, or input i of the step that computes a value of the same name. NULL: there is none of that
+ * shape. */
+const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options,
+                                         const struct ulp_plan *plan,
+                                         const struct ulp_plan *original,
+                                         const struct ulp_step *dequantizer);
+/* Copies of those constants, by the names of what the dequantizers of `plan` give. */
+enum ulp_status ulp_twin_weights(const struct ulp_audit_options *options,
+                                 const struct ulp_plan *plan, const struct ulp_plan *original,
+                                 struct ulp_tensor_set *out, struct ulp_error *error);
+/* Views of what the original has for the floats of the plan's main graph, by their names: the
+ * truth, weights, and behind Casts and pairs of quantisers what stands before them. */
+enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_plan *plan,
+                                const struct ulp_tensor_set *inputs,
+                                const struct ulp_tensor_set *weights, struct ulp_tensor_set *out,
+                                struct ulp_error *error);
+
+#endif
