@@ -10,35 +10,36 @@
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "base/options.h"
-#include "base/text/suggest.h"
+#include "number/function/math.h"
 
 /* What a plan is searched for, and what "met" means in figures, where nothing is asked. */
 static const char *const fine[] = {"sqnr_db=40"};
 
 /* ---- what is asked ---- */
 
-static const char *rule_name(const void *context, size_t r)
+static bool is_rule(const char *name)
 {
-    struct ulp_lint_rule rule;
-    (void)context;
-    return ulp_lint_rule(r, &rule) ? rule.id : "";
+    const char *rule;
+    for (size_t r = 0; (rule = ulp_lint_edit_rule(r)); r++)
+        if (strcmp(rule, name) == 0)
+            return true;
+    return false;
 }
 
 static enum ulp_status check_rules(const char *const *rules, size_t count, struct ulp_error *error)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct ulp_text near = {0};
-        if (ulp_lint_rule_find(rules[i]) >= 0)
-            continue;
-        ulp_suggest_names(&near, rules[i], ulp_lint_row_count, rule_name, NULL);
-        const enum ulp_status status =
-            ulp_fail(error, ULP_ERROR_USAGE,
-                     "there is no rule '%s'%s: ulpscope lint --list has them", rules[i],
-                     near.data ? near.data : "");
-        ulp_text_free(&near);
-        return status;
-    }
-    return ULP_OK;
+    struct ulp_text known = {0};
+    enum ulp_status status = ULP_OK;
+    const char *rule;
+    for (size_t r = 0; (rule = ulp_lint_edit_rule(r)); r++)
+        if (!known.data || !strstr(known.data, rule))
+            ulp_text_add(&known, "%s%s", r ? ", " : "", rule);
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        if (!is_rule(rules[i]))
+            status = ulp_fail(error, ULP_ERROR_USAGE, "no edit answers a rule '%s': expected %s",
+                              rules[i], known.data ? known.data : "another");
+    ulp_text_free(&known);
+    return status;
 }
 
 static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_error *error)
@@ -222,12 +223,18 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
                             struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
-    const struct ulp_lint_options looking = {.dims = x->options->dims,
+    const struct ulp_target *target =
+        x->options->target ? ulp_target_find(x->options->target) : NULL;
+    const struct ulp_lint_options looking = {.targets = target ? target->bit : 0,
+                                             .dims = x->options->dims,
                                              .dim_count = x->options->dim_count,
                                              .inputs = x->samples[0].inputs};
+    const struct ulp_format *storage = &x->arithmetic.storage;
+    const double epsilon =
+        ulp_math_exp2(storage->emin - (storage->subnormals ? storage->precision - 1 : 0));
     struct ulp_fix_judged after;
     struct ulp_keeps keeps;
-    enum ulp_status status = ulp_lint_propose(x->model, &looking, &x->proposals, error);
+    enum ulp_status status = ulp_lint_propose(x->model, &looking, epsilon, &x->proposals, error);
     if (status == ULP_OK)
         status = ulp_fix_try_edits(x, before, &after, error);
     if (status == ULP_OK)
@@ -256,6 +263,8 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
         status = begin(x, error);
     if (status == ULP_OK)
         status = ulp_fix_open(x, &before, error);
+    if (status == ULP_ERROR_LIMIT)
+        return ulp_fail_at(error, status, "%s", "nothing is fixed (ulpscope doctor says why)");
     if (status == ULP_OK)
         status = ulp_fix_report(x, &before, &x->fix->before, error);
     if (status != ULP_OK)
@@ -280,7 +289,8 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
                            .options = options,
                            .samples = samples,
                            .sample_count = sample_count,
-                           .fix = out};
+                           .fix = out,
+                           .shared.budget = ulp_model_budget(model)};
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     const bool begun = ulp_files_hold();
     if (status == ULP_OK)
@@ -293,6 +303,7 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
     ulp_emulation_close(&x.emulation);
     ulp_lint_proposals_free(&x.proposals);
     ulp_model_free(x.edited);
+    ulp_names_free(&x.shared);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_fix_free(out);

@@ -67,6 +67,23 @@ enum ulp_status ulp_fix_load(struct ulp_fixing *x, const bool *taken, struct ulp
     return status;
 }
 
+/* What is in the given model and in the one with all edits. */
+static enum ulp_status share_values(struct ulp_fixing *x, struct ulp_error *error)
+{
+    struct ulp_model *all = NULL;
+    struct ulp_names kept = {.budget = ulp_model_budget(x->model)};
+    enum ulp_status status = ulp_fix_load(x, x->taken, &all, error);
+    bool added = true;
+    for (size_t v = 0; status == ULP_OK && v < all->graph->value_count && added; v++)
+        added = ulp_names_add(&kept, all->graph->values[v].name, 0);
+    for (size_t v = 0; status == ULP_OK && v < x->model->graph->value_count && added; v++)
+        added = ulp_names_find(&kept, x->model->graph->values[v].name) < 0 ||
+                ulp_names_add(&x->shared, x->model->graph->values[v].name, 0);
+    ulp_names_free(&kept);
+    ulp_model_free(all);
+    return status == ULP_OK && !added ? ulp_out_of_memory(error) : status;
+}
+
 static bool any(const struct ulp_fixing *x, const bool *taken)
 {
     bool found = false;
@@ -122,13 +139,11 @@ static enum ulp_status leave_out(struct ulp_fixing *x, size_t of, bool rule, boo
                                  struct ulp_error *error)
 {
     struct ulp_fix_judged without = *before;
-    const bool exact = x->proposals.items[of].said.exact;
     for (size_t i = 0; i < x->proposals.count; i++)
         rest[i] = x->taken[i] && !is_of(x, i, of, rule);
     const enum ulp_status status = any(x, rest) ? judge(x, rest, &without, NULL, error) : ULP_OK;
     const double gain = ulp_fix_gain(&without, all);
-    /* an identity that may be one of several that are needed stays; of one rule all or none do */
-    const bool drop = gain < GAIN_LEAST ? rule || !exact : isnan(gain) && !exact;
+    const bool drop = gain < GAIN_LEAST;
     for (size_t i = 0; i < x->proposals.count && status == ULP_OK; i++) {
         if (!is_of(x, i, of, rule))
             continue;
@@ -178,16 +193,23 @@ static enum ulp_status choose(struct ulp_fixing *x, bool *rest, const struct ulp
     return status;
 }
 
-enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
+enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *given,
                                   struct ulp_fix_judged *out, struct ulp_error *error)
 {
-    *out = *before;
+    struct ulp_fix_judged again = *given;
+    const struct ulp_fix_judged *before = &again;
+    *out = *given;
     enum ulp_status status = list_edits(x, error);
     bool *rest = ulp_arena_take(x->fix->memory, x->proposals.count + 1, sizeof *rest);
     if (!rest)
         return ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = measure_changes(x, rest, error);
+    if (status == ULP_OK && any(x, x->taken) && isinf(given->worst.ratio)) {
+        status = share_values(x, error);
+        if (status == ULP_OK)
+            status = ulp_fix_judge(x, x->model, NULL, &again, error);
+    }
     if (status == ULP_OK && any(x, x->taken))
         status = judge(x, x->taken, out, NULL, error);
     if (status == ULP_OK && any(x, x->taken))

@@ -48,15 +48,43 @@ static enum ulp_status finish(struct ulp_fixing *x, struct ulp_fix_judged *out,
     return ULP_OK;
 }
 
-static enum ulp_status run(const struct ulp_fixing *x, struct ulp_plans *plans, size_t sample,
-                           struct ulp_tensor_set *outputs, struct ulp_error *error)
+/* Where no output can say what is better, how far values stay finite does. */
+struct counting {
+    const struct ulp_fixing *x;
+    size_t *count;
+};
+
+static enum ulp_status count_nonfinite(void *context, const struct ulp_event *event,
+                                       struct ulp_error *error)
 {
+    const struct counting *counting = context;
+    const size_t first = (event->lane_count - 1) * event->output_count;
+    (void)error;
+    for (size_t o = 0; o < event->output_count; o++) {
+        const struct ulp_tensor *value = event->values[first + o].entire;
+        *counting->count += value &&
+                            ulp_names_find(&counting->x->shared, event->output_names[o]) >= 0 &&
+                            ulp_judge_count_nonfinite(value);
+    }
+    return ULP_OK;
+}
+
+/* nonfinite: values of the last lane are added; NULL: not wanted. */
+static enum ulp_status run(const struct ulp_fixing *x, struct ulp_plans *plans, size_t sample,
+                           size_t *nonfinite, struct ulp_tensor_set *outputs,
+                           struct ulp_error *error)
+{
+    struct counting counting = {x, nonfinite};
+    const struct ulp_observer observers[] = {{.context = &counting,
+                                              .node_done = nonfinite ? count_nonfinite : NULL},
+                                             x->options->progress ? *x->options->progress
+                                                                  : (struct ulp_observer){0}};
     const struct ulp_run_options options = {.thread_count = x->options->thread_count};
     struct ulp_plan *plan;
     enum ulp_status status = ulp_plans_choose(plans, x->samples[sample].inputs, &plan, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, x->samples[sample].inputs, &options, x->options->progress,
-                              x->options->progress ? 1 : 0, outputs, NULL, error);
+        status = ulp_plan_run(plan, x->samples[sample].inputs, &options, observers, 2, outputs,
+                              NULL, error);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", x->samples[sample].name);
 }
 
@@ -67,7 +95,7 @@ static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
         struct ulp_tensor_set outputs[2] = {{0}};
-        status = run(x, &emulation->plans, s, outputs, error);
+        status = run(x, &emulation->plans, s, &out->nonfinite, outputs, error);
         emulation->truths[s] = outputs[0];
         lowered[s] = outputs[1];
     }
@@ -126,7 +154,7 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
     for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
         struct ulp_tensor_set outputs = {0};
         struct ulp_judgement judgement;
-        status = run(x, &plans, s, &outputs, error);
+        status = run(x, &plans, s, &out->nonfinite, &outputs, error);
         if (status == ULP_OK)
             status = ulp_emulation_judge(&x->emulation, &outputs, &x->emulation.truths[s],
                                          &judgement, error);
@@ -186,8 +214,12 @@ bool ulp_fix_is_met(const struct ulp_fixing *x, const struct ulp_fix_judged *jud
 double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_judged *with)
 {
     const double before = without->worst.ratio, after = with->worst.ratio;
+    if (isinf(before) && isinf(after))
+        return without->nonfinite == with->nonfinite  ? 0
+               : without->nonfinite > with->nonfinite ? INFINITY
+                                                      : -INFINITY;
     if (isinf(before) || isinf(after))
-        return isinf(before) && isinf(after) ? NAN : isinf(before) ? INFINITY : -INFINITY;
+        return isinf(before) ? INFINITY : -INFINITY;
     return before == after ? 0 : 20 * (ulp_math_log10(before) - ulp_math_log10(after));
 }
 
@@ -199,7 +231,7 @@ enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *mod
     *out = 0;
     for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
         struct ulp_tensor_set outputs = {0};
-        status = run(x, &plans, s, &outputs, error);
+        status = run(x, &plans, s, NULL, &outputs, error);
         const struct ulp_tensor_set *truths = &x->emulation.truths[s];
         for (size_t o = 0; o < truths->count && status == ULP_OK; o++) {
             struct ulp_metrics metrics;

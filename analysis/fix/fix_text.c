@@ -43,10 +43,9 @@ void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
 
 static void say_gain(struct ulp_text *out, const struct ulp_fix_edit *edit)
 {
-    if (isnan(edit->gain))
-        ulp_text_add(out, "not finite with it or without");
-    else if (isinf(edit->gain))
-        ulp_text_add(out, edit->gain > 0 ? "only with it all is finite" : "with it less is finite");
+    if (isinf(edit->gain))
+        ulp_text_add(out, edit->gain > 0 ? "only with it outputs can be compared"
+                                         : "with it less is finite");
     else
         ulp_text_add(out, "%+.1f dB", edit->gain);
 }

@@ -19,6 +19,8 @@ struct ulp_fixing {
     struct ulp_lint_proposals proposals;
     bool *taken;              /* by proposal */
     char *draft, *draft_data; /* paths that edited models have until one is written */
+    /* values that edited models have, too: what is not finite is counted among them */
+    struct ulp_names shared;
     struct ulp_model *edited; /* with those taken; NULL: there are none */
 };
 
@@ -26,6 +28,7 @@ struct ulp_fixing {
 struct ulp_fix_judged {
     struct ulp_judgement worst;
     enum ulp_grade grade;
+    size_t nonfinite; /* of the shared values, in all samples */
 };
 /* Open the emulation: exact results, and how the model comes out as it is. */
 enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
@@ -39,7 +42,8 @@ enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_
                                struct ulp_fix_state *out, struct ulp_error *error);
 /* Is it what was asked for? */
 bool ulp_fix_is_met(const struct ulp_fixing *x, const struct ulp_fix_judged *judged);
-/* How many dB `with` has more; infinity: only that is finite; NaN: neither is. */
+/* How many dB `with` has more; infinity: only that is finite, or more of its nodes are where
+ * neither is. */
 double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_judged *with);
 /* What the model changes in exact arithmetic: the rms over the output's, of the worst output. */
 enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model, double *out,

@@ -9,47 +9,36 @@
 #include "run/idiom/idiom.h"
 #include "tensor/tensor.h"
 
-/* What stands for a mask from now on, and for an epsilon: FP16's least normal number. */
+/* What stands for a mask from now on, and (of lint --fix) for an epsilon: FP16's least normal
+ * number. */
 #define MASK -1e4
 #define EPSILON 0x1p-14
 
-/* One more edit of a proposal that has begun. */
-static void add_part(struct ulp_lint_proposals *p, const struct ulp_edit *edit)
+const char *ulp_lint_edit_rule(size_t index)
 {
-    if (!ulp_plan_grow(p->lint.arena, &p->edits, p->edit_count, &p->edit_capacity,
-                       sizeof *p->edits)) {
-        p->lint.failed = true;
-        return;
-    }
-    p->edits[p->edit_count++] = *edit;
-    p->items[p->count - 1].edit_count++;
+    static const char *const rules[] = {"decomposed-layernorm", "decomposed-rmsnorm",
+                                        "decomposed-gelu",      "decomposed-softmax",
+                                        "constant-beyond-fp16", "eps-zero",
+                                        "length-in-float"};
+    const size_t count = sizeof rules / sizeof *rules;
+    return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }
 
-/* The first edit of a proposal. */
-static void propose(struct ulp_lint_proposals *p, const struct ulp_edit *edit, const char *rule,
-                    struct ulp_lint_place place, bool exact, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
-static void propose(struct ulp_lint_proposals *p, const struct ulp_edit *edit, const char *rule,
-                    struct ulp_lint_place place, bool exact, const char *format, ...)
+/* One node in the place of another; inputs: values of the main graph. */
+static struct ulp_edit_part *take_part(struct ulp_lint_proposals *p, const char *op,
+                                       const int *inputs, size_t count)
 {
-    struct ulp_text text = {0};
-    va_list list;
-    va_start(list, format);
-    ulp_text_show_list(&text, format, list);
-    va_end(list);
-    const char *kept =
-        text.data && !text.failed ? ulp_arena_text(p->lint.arena, text.data, text.length) : NULL;
-    ulp_text_free(&text);
-    if (!kept ||
-        !ulp_plan_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
-        p->lint.failed = true;
-        return;
-    }
-    p->items[p->count++] = (struct ulp_lint_proposal){
-        .said = {.rule = rule, .node = place.node->name, .text = kept, .exact = exact},
-        .first = p->edit_count};
-    add_part(p, edit);
+    struct ulp_edit_part *part = ulp_arena_take(p->lint.arena, 1, sizeof *part);
+    p->lint.failed |= !part;
+    if (!part)
+        return NULL;
+    part->op = op;
+    for (size_t i = 0; i < count; i++)
+        part->inputs[part->input_count++].number = inputs[i];
+    return part;
 }
+
+/* ---- operators written out as several nodes ---- */
 
 /* ---- operators written out as several nodes ---- */
 
@@ -102,13 +91,8 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
     const struct ulp_step *root = &block->steps[idiom->root];
     const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape,
                             *y = &block->slots[root->outputs[0]].shape;
-    struct ulp_edit edit = {.node = root->node,
-                            .op = row->op,
-                            .approximate = row->approximate,
-                            .has_axis = row->axis,
-                            .axis = idiom->axis,
-                            .has_epsilon = row->normalises,
-                            .epsilon = (float)idiom->epsilon};
+    int inputs[3];
+    size_t count = 0;
     if (root->call || ulp_model_opset(p->lint.model, "") < row->opset ||
         x->type == ULP_TYPE_UNDEFINED || x->type != y->type || !ulp_tensor_same_shape(x, y) ||
         idiom->step_count < 2 || (row->axis && idiom->axis < 0) ||
@@ -116,12 +100,26 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
         (row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis))
         return;
     for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
-        edit.inputs[edit.input_count++] = find_value(&p->lint, block, idiom->holes[holes[i]]);
-        if (edit.inputs[i] < 0)
+        inputs[count++] = find_value(&p->lint, block, idiom->holes[holes[i]]);
+        if (inputs[i] < 0)
             return;
     }
+    struct ulp_edit_part *part = take_part(p, row->op, inputs, count);
+    if (!part)
+        return;
+    if (row->axis)
+        ulp_build_attribute(part, "axis", ULP_ATTRIBUTE_INT)->i = idiom->axis;
+    if (row->normalises)
+        ulp_build_attribute(part, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->epsilon;
+    if (row->approximate)
+        ulp_build_attribute(part, "approximate", ULP_ATTRIBUTE_STRING)->s = row->approximate;
+    const struct ulp_edit edit = {.node = root->node, .parts = part, .part_count = 1};
+    for (size_t i = 0; i < idiom->step_count; i++)
+        if (!block->steps[idiom->steps[i]].call)
+            p->covered[block->steps[idiom->steps[i]].node->index] = true;
     const struct ulp_lint_place place = {&p->lint.graphs[0], root->node};
-    propose(p, &edit, row->rule, place, true, "%zu nodes are one %s", idiom->step_count, row->op);
+    ulp_lint_propose_edit(p, &edit, row->rule, place, true, false, "%zu nodes are one %s",
+                          idiom->step_count, row->op);
 }
 
 static void replace_idioms(struct ulp_lint_proposals *p)
@@ -137,71 +135,6 @@ static void replace_idioms(struct ulp_lint_proposals *p)
 
 /* ---- nodes and constants ---- */
 
-static void replace_log(struct ulp_lint_proposals *p, struct ulp_lint_place place)
-{
-    const struct ulp_lint_place softmax = ulp_lint_source(place, 0);
-    const struct ulp_attribute *axis =
-        softmax.node ? ulp_node_attribute(softmax.node, "axis") : NULL;
-    if (!ulp_lint_is(place, "Log") || !ulp_lint_is(softmax, "Softmax"))
-        return;
-    const struct ulp_edit edit = {.node = place.node,
-                                  .op = "LogSoftmax",
-                                  .inputs = {ulp_lint_input(softmax, 0)},
-                                  .input_count = 1,
-                                  .has_axis = axis && axis->kind == ULP_ATTRIBUTE_INT,
-                                  .axis = axis ? axis->i : 0};
-    propose(p, &edit, "log-of-softmax", place, true, "the logarithm of '%s' is one LogSoftmax",
-            softmax.node->name);
-}
-
-/* Of the main graph's values, as they are planned; 0: it is not known. */
-static int find_rank(const struct ulp_lint *lint, const char *name)
-{
-    const struct ulp_block *block = lint->plan ? lint->plan->main : NULL;
-    for (size_t s = 0; block && s < block->slot_count; s++)
-        if (strcmp(block->slots[s].name, name) == 0)
-            return block->slots[s].shape.type == ULP_TYPE_UNDEFINED ? 0
-                                                                    : block->slots[s].shape.rank;
-    return 0;
-}
-
-/* A scale of one dimension gives one to the product of two vectors, but not to either. */
-static bool keeps_rank(const struct ulp_lint *lint, struct ulp_lint_place product,
-                       const struct ulp_tensor *scale)
-{
-    bool matrix = false;
-    for (size_t i = 0; i < 2; i++)
-        matrix |=
-            find_rank(lint, ulp_lint_value_name(product.graph, ulp_lint_input(product, i))) >= 2;
-    return scale->rank == 0 || (scale->rank == 1 && matrix);
-}
-
-/* (q @ k) * c becomes (q * c) @ k: the product's node scales, the scale's multiplies. */
-static void move_scale(struct ulp_lint_proposals *p, struct ulp_lint_place place)
-{
-    int constant;
-    if (!ulp_lint_scales_late(place, &constant))
-        return;
-    const struct ulp_lint_place product = ulp_lint_source(place, (size_t)(1 - constant));
-    const struct ulp_tensor *scale =
-        ulp_lint_constant(place.graph, ulp_lint_input(place, (size_t)constant));
-    if (product.graph != place.graph || !scale || !keeps_rank(&p->lint, product, scale))
-        return;
-    const struct ulp_edit first = {.node = product.node,
-                                   .op = place.node->op_type,
-                                   .inputs = {ulp_lint_input(product, 0),
-                                              ulp_lint_input(place, (size_t)constant)},
-                                   .input_count = 2},
-                          second = {.node = place.node,
-                                    .op = "MatMul",
-                                    .inputs = {ulp_lint_output(product, 0),
-                                               ulp_lint_input(product, 1)},
-                                    .input_count = 2};
-    propose(p, &first, "scale-after-product", place, true,
-            "'%s' is scaled before the product, by its first factor", product.node->name);
-    add_part(p, &second);
-}
-
 /* change NULL: the elements are not set yet. */
 static struct ulp_tensor *change_constant(struct ulp_lint_proposals *p,
                                           const struct ulp_tensor *from, double (*change)(double))
@@ -216,11 +149,6 @@ static struct ulp_tensor *change_constant(struct ulp_lint_proposals *p,
     for (size_t i = 0; change && i < from->count; i++)
         data[i] = (float)change(ulp_tensor_get(from, i));
     return to;
-}
-
-static double raise_epsilon(double x)
-{
-    return copysign(EPSILON, x);
 }
 
 static double bound_mask(double x)
@@ -269,13 +197,13 @@ static void replace_variance(struct ulp_lint_proposals *p, struct ulp_lint_place
     }
     if (p->lint.failed)
         return;
-    propose(
-        p, &edits[0], "constant-beyond-fp16", place, true,
+    ulp_lint_propose_edit(
+        p, &edits[0], "constant-beyond-fp16", place, true, false,
         "the scale '%s' is divided by the deviations, for the variance '%s', which reaches %.3g, "
         "is 1 less the epsilon",
         ulp_lint_value_name(place.graph, scale), ulp_lint_value_name(place.graph, variance),
         ulp_lint_figures(place.graph, variance)->largest);
-    add_part(p, &edits[1]);
+    ulp_lint_propose_more(p, &edits[1]);
 }
 
 /* Is every reader one of these operators? */
@@ -314,17 +242,21 @@ static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint
     for (size_t i = 0; figures->overflowing && i < constant->count; i++)
         most = ulp_math_max(most, ulp_tensor_get(constant, i));
     if (constant->count == 1 && figures->vanishing && protects_alone(p, graph, value)) {
-        edit.tensor = change_constant(p, constant, raise_epsilon);
+        edit.tensor = change_constant(p, constant, NULL);
         if (edit.tensor)
-            propose(p, &edit, "eps-zero", reader, false, "epsilon '%s' is %g instead of %g",
-                    ulp_lint_value_name(graph, value), EPSILON, ulp_tensor_get(constant, 0));
+            *(float *)edit.tensor->data = (float)copysign(p->epsilon, ulp_tensor_get(constant, 0));
+        if (edit.tensor)
+            ulp_lint_propose_edit(p, &edit, "eps-zero", reader, false, false,
+                                  "epsilon '%s' is %g instead of %g",
+                                  ulp_lint_value_name(graph, value), p->epsilon,
+                                  ulp_tensor_get(constant, 0));
     } else if (figures->overflowing && most <= 0 && figures->largest >= 1e6 &&
                is_read_by(graph, value, masking)) {
         edit.tensor = change_constant(p, constant, bound_mask);
         if (edit.tensor)
-            propose(p, &edit, "constant-beyond-fp16", reader, false,
-                    "%zu of %zu elements of mask '%s' are %g", figures->overflowing,
-                    constant->count, ulp_lint_value_name(graph, value), MASK);
+            ulp_lint_propose_edit(p, &edit, "constant-beyond-fp16", reader, false, false,
+                                  "%zu of %zu elements of mask '%s' are %g", figures->overflowing,
+                                  constant->count, ulp_lint_value_name(graph, value), MASK);
     }
 }
 
@@ -335,29 +267,34 @@ static void look(struct ulp_lint_proposals *p)
         const struct ulp_lint_place place = {main, &main->graph->nodes[n]};
         if (n == 0)
             ulp_lint_in_idiom(&p->lint, place); /* finds them */
-        replace_log(p, place);
-        move_scale(p, place);
         replace_variance(p, place);
     }
     replace_idioms(p);
+    ulp_lint_whole_numbers(p);
+    ulp_lint_rewrite(p);
     for (size_t v = 0; v < main->graph->value_count; v++)
         if (is_stored(main, (int)v))
             replace_constant(p, main, (int)v);
 }
 
 enum ulp_status ulp_lint_propose(const struct ulp_model *model,
-                                 const struct ulp_lint_options *options,
+                                 const struct ulp_lint_options *options, double epsilon,
                                  struct ulp_lint_proposals *out, struct ulp_error *error)
 {
     static const struct ulp_lint_options defaults;
     *out = (struct ulp_lint_proposals){.lint = {.model = model,
                                                 .options = options ? options : &defaults,
-                                                .targets = ULP_TARGET_ALL}};
+                                                .targets = ULP_TARGET_ALL},
+                                       .epsilon = epsilon};
     enum ulp_status status = ulp_arena_create(&out->lint.arena, ulp_model_budget(model), error);
     if (status == ULP_OK)
         status = ulp_lint_view(&out->lint, error);
     if (status == ULP_OK)
+        out->covered =
+            ulp_arena_take(out->lint.arena, model->graph->node_count + 1, sizeof *out->covered);
+    if (status == ULP_OK && out->covered)
         look(out);
+    out->lint.failed |= status == ULP_OK && !out->covered;
     return status == ULP_OK && out->lint.failed ? ulp_out_of_memory(error) : status;
 }
 
@@ -393,6 +330,8 @@ static enum ulp_status fix(struct ulp_lint_proposals *p, bool allow, const char 
     if (!taken || !said)
         return ulp_out_of_memory(error);
     for (size_t i = 0; i < p->count; i++) {
+        if (p->items[i].tried)
+            continue;
         taken[i] = allow || p->items[i].said.exact;
         if (taken[i])
             said[out->edit_count++] = p->items[i].said;
@@ -411,7 +350,7 @@ enum ulp_status ulp_lint_fix(const struct ulp_model *model, const struct ulp_lin
     ulp_environment_enter(&caller);
     struct ulp_lint_proposals proposals;
     *out = (struct ulp_lint_fixed){0};
-    enum ulp_status status = ulp_lint_propose(model, options, &proposals, error);
+    enum ulp_status status = ulp_lint_propose(model, options, EPSILON, &proposals, error);
     if (status == ULP_OK)
         status = fix(&proposals, allow_value_change, path, out, error);
     if (status == ULP_OK) {

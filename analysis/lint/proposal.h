@@ -8,6 +8,7 @@
 struct ulp_lint_proposal {
     struct ulp_lint_edit said;
     size_t first, edit_count; /* of the edits, which belong together */
+    bool tried;               /* it is only made where a run shows what it gains */
 };
 struct ulp_lint_proposals {
     struct ulp_lint lint; /* its arena holds the rest */
@@ -15,14 +16,54 @@ struct ulp_lint_proposals {
     size_t count, capacity;
     struct ulp_edit *edits;
     size_t edit_count, edit_capacity;
+    double epsilon; /* in the place of those that vanish */
+    bool *covered;  /* by node of the main graph: it is part of an operator that is put together */
 };
 
 /* Everything that could be done, in graph order by kind; free *out with ulp_lint_proposals_free,
  * also after a failure. The model and the options outlive it. */
 enum ulp_status ulp_lint_propose(const struct ulp_model *model,
-                                 const struct ulp_lint_options *options,
+                                 const struct ulp_lint_options *options, double epsilon,
                                  struct ulp_lint_proposals *out, struct ulp_error *error);
 void ulp_lint_proposals_free(struct ulp_lint_proposals *proposals);
+/* The rules that edits answer, some more than once: 0, 1, ... until NULL. */
+const char *ulp_lint_edit_rule(size_t index);
+const char *ulp_lint_rewrite_rule(size_t index); /* those of rewrite.def */
+/* building.c: one more, of one edit so far. */
+void ulp_lint_propose_edit(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit,
+                           const char *rule, struct ulp_lint_place place, bool exact, bool tried,
+                           const char *format, ...) ULP_PRINTF(7, 8);
+/* One more edit of the last one. */
+void ulp_lint_propose_more(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit);
+/* Does a proposal replace the node? */
+bool ulp_lint_is_edited(const struct ulp_lint_proposals *proposals, const struct ulp_node *node);
+/* New nodes, one after another. */
+#define ULP_BUILDING_MAX 64
+struct ulp_building {
+    struct ulp_lint_proposals *p;
+    struct ulp_edit_part parts[ULP_BUILDING_MAX];
+    size_t count;
+    bool failed; /* it cannot be built, or there is no memory */
+};
+/* A new constant of one dimension, or of none; NULL: no memory. Floats are of FP32's, integers of
+ * INT64's elements. */
+struct ulp_tensor *ulp_build_tensor(struct ulp_building *b, enum ulp_type type, int rank,
+                                    size_t count);
+/* One more node, and its result; NULL: it failed. */
+struct ulp_edit_part *ulp_build_part(struct ulp_building *b, const char *op,
+                                     const struct ulp_edit_input *inputs, size_t count,
+                                     struct ulp_edit_input *out);
+struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char *name,
+                                          enum ulp_attribute_kind kind);
+/* All of them in the place of that node. */
+void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
+                       bool exact, bool tried, const char *text);
+
+/* integers.c: what is computed in floats and is a whole number. */
+void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
+/* rewrite.c: those of rewrite.def, of nodes that nothing replaces yet. */
+void ulp_lint_rewrite(struct ulp_lint_proposals *proposals);
+
 /* The model with those that are taken; none: no file. */
 enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
                                       const char *path, struct ulp_error *error);

@@ -6,13 +6,19 @@
 #include "load/mixed/writer.h"
 
 /* AttributeProto.AttributeType */
-enum { EDIT_FLOAT = 1, EDIT_INT = 2, EDIT_STRING = 3 };
+enum { EDIT_FLOAT = 1, EDIT_INT = 2, EDIT_STRING = 3, EDIT_TENSOR = 4, EDIT_INTS = 7 };
 
 struct editing {
     struct mixed mixed; /* first: it is what the change is given */
     const struct ulp_edit *edits;
     size_t count;
-    size_t *reads; /* of each value of the main graph */
+    size_t *reads;            /* of each value of the main graph */
+    struct ulp_names dropped; /* initializers */
+    struct edit_insert {
+        size_t position; /* of the node in the file that it comes before */
+        Ulp__NodeProto *node;
+    } * inserts; /* by edit, in order */
+    size_t insert_count;
 };
 
 static const struct ulp_edit *find_edit(const struct editing *e, const struct ulp_node *node)
@@ -26,20 +32,28 @@ static const struct ulp_edit *find_edit(const struct editing *e, const struct ul
 /* ---- what is read ---- */
 
 /* Add `step` to what the node reads, by itself or in its bodies. */
-static void count_node(struct editing *e, const struct ulp_node *node, const struct ulp_edit *edit,
-                       size_t step)
+static void count_node(struct editing *e, const struct ulp_node *node, size_t step)
 {
-    const int *inputs = edit ? edit->inputs : node->inputs;
-    const size_t count = edit ? edit->input_count : node->input_count;
-    for (size_t i = 0; i < count; i++)
-        if (inputs[i] >= 0)
-            e->reads[inputs[i]] += step;
+    for (size_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] >= 0)
+            e->reads[node->inputs[i]] += step;
     for (size_t a = 0; a < node->attribute_count; a++) {
         const struct ulp_graph *body = node->attributes[a].graph;
         for (size_t v = 0; body && v < body->value_count; v++)
             if (body->values[v].outer >= 0)
                 e->reads[body->values[v].outer] += step;
     }
+}
+
+/* What takes its place. */
+static void count_parts(struct editing *e, const struct ulp_edit *edit, size_t step)
+{
+    for (size_t p = 0; p < edit->part_count; p++)
+        for (size_t i = 0; i < edit->parts[p].input_count; i++) {
+            const struct ulp_edit_input *input = &edit->parts[p].inputs[i];
+            if (input->kind == ULP_EDIT_VALUE && input->number >= 0)
+                e->reads[input->number] += step;
+        }
 }
 
 static bool is_read(const struct editing *e, const struct ulp_node *node)
@@ -50,6 +64,36 @@ static bool is_read(const struct editing *e, const struct ulp_node *node)
     return false;
 }
 
+/* The file's nodes but those dropped, each behind the new ones that it reads. */
+static enum ulp_status put_nodes(struct editing *e, const bool *dropped, struct ulp_error *error)
+{
+    struct mixed *mixed = &e->mixed;
+    Ulp__GraphProto *proto = mixed->proto->graph;
+    void *memory = NULL;
+    size_t count = 0;
+    const enum ulp_status status =
+        ulp_allocate_zero(&memory, proto->n_node + e->insert_count + 1, sizeof *proto->node,
+                          mixed->budget, "the model that is written", error);
+    Ulp__NodeProto **nodes = memory;
+    if (status != ULP_OK)
+        return status;
+    for (size_t p = 0; p < proto->n_node; p++) {
+        for (size_t i = 0; i < e->insert_count && !dropped[p]; i++)
+            if (e->inserts[i].position == p && e->inserts[i].node) {
+                nodes[count++] = e->inserts[i].node;
+                e->inserts[i].node = NULL;
+            }
+        if (dropped[p])
+            ulp_unpack_free(&mixed->loader.unpacker, proto->node[p]);
+        else
+            nodes[count++] = proto->node[p];
+    }
+    ulp_free(proto->node);
+    proto->node = nodes;
+    proto->n_node = count;
+    return ULP_OK;
+}
+
 /* Nodes from the last on: those that only replaced ones read are read no more. */
 static enum ulp_status drop_nodes(struct editing *e, const struct ulp_graph *graph,
                                   struct ulp_error *error)
@@ -57,19 +101,18 @@ static enum ulp_status drop_nodes(struct editing *e, const struct ulp_graph *gra
     struct mixed *mixed = &e->mixed;
     Ulp__GraphProto *proto = mixed->proto->graph;
     bool *dropped = ulp_arena_take(mixed->arena, proto->n_node + 1, sizeof *dropped);
-    size_t count = 0;
     e->reads = ulp_arena_take(mixed->arena, 2 * graph->value_count + 1, sizeof *e->reads);
     if (!dropped || !e->reads)
         return ulp_out_of_memory(error);
     size_t *before = e->reads + graph->value_count;
     for (size_t n = 0; n < graph->node_count; n++)
-        count_node(e, &graph->nodes[n], NULL, 1);
+        count_node(e, &graph->nodes[n], 1);
     memcpy(before, e->reads, graph->value_count * sizeof *before);
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct ulp_edit *edit = find_edit(e, &graph->nodes[n]);
         if (edit) {
-            count_node(e, &graph->nodes[n], NULL, (size_t)-1);
-            count_node(e, &graph->nodes[n], edit, 1);
+            count_node(e, &graph->nodes[n], (size_t)-1);
+            count_parts(e, edit, 1);
         }
     }
     for (size_t o = 0; o < graph->output_count; o++)
@@ -79,18 +122,16 @@ static enum ulp_status drop_nodes(struct editing *e, const struct ulp_graph *gra
         bool was_read = false;
         for (size_t o = 0; o < node->output_count; o++)
             was_read |= node->outputs[o] >= 0 && before[node->outputs[o]];
-        if (!was_read || is_read(e, node) || find_edit(e, node))
+        const struct ulp_edit *edit = find_edit(e, node);
+        if (!was_read || is_read(e, node))
             continue;
         dropped[node->position] = true;
-        count_node(e, node, NULL, (size_t)-1);
-    }
-    for (size_t p = 0; p < proto->n_node; p++)
-        if (dropped[p])
-            ulp_unpack_free(&mixed->loader.unpacker, proto->node[p]);
+        if (edit)
+            count_parts(e, edit, (size_t)-1);
         else
-            proto->node[count++] = proto->node[p];
-    proto->n_node = count;
-    return ULP_OK;
+            count_node(e, node, (size_t)-1);
+    }
+    return put_nodes(e, dropped, error);
 }
 
 /* Initializers that only dropped nodes read. */
@@ -105,12 +146,12 @@ static enum ulp_status drop_initializers(struct editing *e, const struct ulp_gra
         e->reads[graph->inputs[i]]++; /* before IR 4 an initializer is an input, too */
     for (size_t v = 0; v < graph->value_count; v++)
         if (graph->values[v].initializer && before[v] && !e->reads[v] &&
-            ulp_names_find(&mixed->names, graph->values[v].name) < 0 &&
-            !ulp_names_add(&mixed->names, graph->values[v].name, 0))
+            ulp_names_find(&e->dropped, graph->values[v].name) < 0 &&
+            !ulp_names_add(&e->dropped, graph->values[v].name, 0))
             return ulp_out_of_memory(error);
     for (size_t i = 0; i < proto->n_initializer; i++) {
         const char *name = mixed_text(mixed, proto->initializer[i]->name);
-        if (name && ulp_names_find(&mixed->names, name) >= 0)
+        if (name && ulp_names_find(&e->dropped, name) >= 0)
             ulp_unpack_free(&mixed->loader.unpacker, proto->initializer[i]);
         else
             proto->initializer[count++] = proto->initializer[i];
@@ -142,63 +183,162 @@ static void drop_declarations(struct editing *e, const struct ulp_graph *graph)
 
 /* ---- edits ---- */
 
-static enum ulp_status set_attributes(struct mixed *mixed, Ulp__NodeProto *proto,
-                                      const struct ulp_edit *edit, struct ulp_error *error)
+static enum ulp_status set_ints(struct mixed *mixed, Ulp__AttributeProto *proto,
+                                const struct ulp_attribute *attribute, struct ulp_error *error)
 {
+    void *ints = NULL;
+    const enum ulp_status status = ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t),
+                                                     mixed->budget, "an attribute", error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(ints, attribute->ints, attribute->count * sizeof(int64_t));
+    proto->ints = ints;
+    proto->n_ints = attribute->count;
+    return ULP_OK;
+}
+
+static enum ulp_status set_attribute(struct mixed *mixed, Ulp__NodeProto *node,
+                                     const struct ulp_attribute *attribute, struct ulp_error *error)
+{
+    const int32_t type = attribute->kind == ULP_ATTRIBUTE_INT     ? EDIT_INT
+                         : attribute->kind == ULP_ATTRIBUTE_FLOAT ? EDIT_FLOAT
+                         : attribute->kind == ULP_ATTRIBUTE_INTS  ? EDIT_INTS
+                                                                  : EDIT_STRING;
+    Ulp__AttributeProto *proto;
+    const enum ulp_status status =
+        mixed_attribute(mixed, node, attribute->name, type, &proto, error);
+    if (status != ULP_OK)
+        return status;
+    proto->has_i = type == EDIT_INT;
+    proto->i = attribute->i;
+    proto->has_f = type == EDIT_FLOAT;
+    proto->f = attribute->f;
+    proto->has_s = type == EDIT_STRING;
+    if (type == EDIT_INTS)
+        return set_ints(mixed, proto, attribute, error);
+    return type == EDIT_STRING ? mixed_set_text(mixed, &proto->s, attribute->s, error) : ULP_OK;
+}
+
+/* Before the node at that position, which the edit replaces; *out: its message, the list's. */
+static enum ulp_status insert(struct editing *e, size_t position, const char *name, const char *op,
+                              Ulp__NodeProto **out, struct ulp_error *error)
+{
+    struct mixed *mixed = &e->mixed;
+    void *outputs = NULL;
+    enum ulp_status status = mixed_new(mixed, out, &ulp__node_proto__descriptor, error);
+    if (status != ULP_OK)
+        return status;
+    e->inserts[e->insert_count++] = (struct edit_insert){position, *out};
+    status = ulp_allocate_zero(&outputs, 1, sizeof *(*out)->output, mixed->budget,
+                               "the model that is written", error);
+    (*out)->output = outputs;
+    (*out)->n_output = status == ULP_OK;
+    (*out)->has_op_type = (*out)->has_name = true;
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &(*out)->op_type, op, error);
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &(*out)->name, name, error);
+    return status == ULP_OK ? mixed_set_text(mixed, &(*out)->output[0], name, error) : status;
+}
+
+static enum ulp_status insert_constant(struct editing *e, size_t position, const char *owner,
+                                       const struct ulp_tensor *tensor, const char **name,
+                                       struct ulp_error *error)
+{
+    Ulp__NodeProto *node;
     Ulp__AttributeProto *attribute;
-    enum ulp_status status = ULP_OK;
-    for (size_t a = 0; a < proto->n_attribute; a++)
-        ulp_unpack_free(&mixed->loader.unpacker, proto->attribute[a]);
-    proto->n_attribute = 0;
-    if (edit->has_axis)
-        status = mixed_attribute(mixed, proto, "axis", EDIT_INT, &attribute, error);
-    if (edit->has_axis && status == ULP_OK) {
-        attribute->has_i = true;
-        attribute->i = edit->axis;
+    struct mixed *mixed = &e->mixed;
+    enum ulp_status status = mixed_fresh(mixed, owner, "Constant", name, error);
+    if (status == ULP_OK)
+        status = insert(e, position, *name, "Constant", &node, error);
+    if (status == ULP_OK)
+        status = mixed_attribute(mixed, node, "value", EDIT_TENSOR, &attribute, error);
+    if (status != ULP_OK)
+        return status;
+    return ulp_type_is_float(tensor->type)
+               ? mixed_new_tensor(mixed, &attribute->t, "", tensor, tensor->type, error)
+               : mixed_same_tensor(mixed, &attribute->t, "", tensor, error);
+}
+
+/* names: what the parts before give. */
+static enum ulp_status set_part(struct editing *e, size_t position, const struct ulp_edit *edit,
+                                size_t part, Ulp__NodeProto *proto, const char *const *names,
+                                struct ulp_error *error)
+{
+    struct mixed *mixed = &e->mixed;
+    const struct ulp_graph *graph = mixed->request->model->graph;
+    const struct ulp_edit_part *from = &edit->parts[part];
+    void *inputs = NULL;
+    enum ulp_status status = ulp_allocate_zero(&inputs, from->input_count + 1, sizeof *proto->input,
+                                               mixed->budget, "the model that is written", error);
+    if (status != ULP_OK)
+        return status;
+    proto->input = inputs;
+    for (size_t i = 0; i < from->input_count && status == ULP_OK; i++, proto->n_input++) {
+        const struct ulp_edit_input *input = &from->inputs[i];
+        const char *name = "";
+        if (input->kind == ULP_EDIT_TENSOR)
+            status = insert_constant(e, position, edit->node->name, input->tensor, &name, error);
+        else if (input->kind == ULP_EDIT_PART)
+            name = names[input->number];
+        else if (input->number >= 0)
+            name = graph->values[input->number].name;
+        if (status == ULP_OK)
+            status = mixed_set_text(mixed, &proto->input[i], name, error);
     }
-    if (edit->has_epsilon && status == ULP_OK)
-        status = mixed_attribute(mixed, proto, "epsilon", EDIT_FLOAT, &attribute, error);
-    if (edit->has_epsilon && status == ULP_OK) {
-        attribute->has_f = true;
-        attribute->f = edit->epsilon;
-    }
-    if (edit->approximate && status == ULP_OK)
-        status = mixed_attribute(mixed, proto, "approximate", EDIT_STRING, &attribute, error);
-    if (edit->approximate && status == ULP_OK) {
-        attribute->has_s = true;
-        status = mixed_set_text(mixed, &attribute->s, edit->approximate, error);
-    }
+    for (size_t a = 0; a < from->attribute_count && status == ULP_OK; a++)
+        status = set_attribute(mixed, proto, &from->attributes[a], error);
     return status;
 }
 
-static enum ulp_status edit_node(struct mixed *mixed, const struct ulp_graph *graph,
-                                 const struct ulp_edit *edit, struct ulp_error *error)
+/* Room for as many nodes as edits may insert. */
+static enum ulp_status take_inserts(struct editing *e, struct ulp_error *error)
 {
-    const size_t position = (size_t)edit->node->position;
+    size_t most = 1;
+    for (size_t i = 0; i < e->count; i++)
+        most += e->edits[i].part_count * (1 + ULP_EDIT_INPUTS_MAX);
+    e->inserts = ulp_arena_take(e->mixed.arena, most, sizeof *e->inserts);
+    return e->inserts ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status edit_node(struct editing *e, const struct ulp_edit *edit,
+                                 struct ulp_error *error)
+{
+    struct mixed *mixed = &e->mixed;
+    const size_t position = (size_t)edit->node->position, last = edit->part_count - 1;
     Ulp__NodeProto *proto =
         position < mixed->proto->graph->n_node ? mixed->proto->graph->node[position] : NULL;
+    const char **names = ulp_arena_take(mixed->arena, edit->part_count, sizeof *names);
     if (!proto || !mixed_is_text(proto->op_type, edit->node->op_type))
         return mixed_fail_changed(error);
-    enum ulp_status status = mixed_set_text(mixed, &proto->op_type, edit->op, error);
+    enum ulp_status status = names ? ULP_OK : ulp_out_of_memory(error);
+    for (size_t p = 0; p < last && status == ULP_OK; p++) {
+        Ulp__NodeProto *part;
+        /* what it reads is inserted before it */
+        const size_t before = e->insert_count;
+        status = mixed_fresh(mixed, edit->node->name, edit->parts[p].op, &names[p], error);
+        if (status == ULP_OK)
+            status = insert(e, position, names[p], edit->parts[p].op, &part, error);
+        if (status == ULP_OK)
+            status = set_part(e, position, edit, p, part, names, error);
+        if (status != ULP_OK)
+            return status;
+        const struct edit_insert own = e->inserts[before];
+        memmove(&e->inserts[before], &e->inserts[before + 1],
+                (e->insert_count - before - 1) * sizeof own);
+        e->inserts[e->insert_count - 1] = own;
+    }
     for (size_t i = 0; i < proto->n_input; i++)
         ulp_free(proto->input[i].data);
-    proto->n_input = 0;
-    ProtobufCBinaryData *inputs = NULL;
-    if (status == ULP_OK) {
-        void *memory = NULL;
-        status = ulp_allocate_zero(&memory, edit->input_count, sizeof *inputs, mixed->budget,
-                                   "the model that is written", error);
-        inputs = memory;
-    }
-    if (status != ULP_OK)
-        return status;
     ulp_free(proto->input);
-    proto->input = inputs;
-    for (size_t i = 0; i < edit->input_count && status == ULP_OK; i++, proto->n_input++)
-        status =
-            mixed_set_text(mixed, &proto->input[i],
-                           edit->inputs[i] < 0 ? "" : graph->values[edit->inputs[i]].name, error);
-    return status == ULP_OK ? set_attributes(mixed, proto, edit, error) : status;
+    proto->input = NULL;
+    proto->n_input = 0;
+    for (size_t a = 0; a < proto->n_attribute; a++)
+        ulp_unpack_free(&mixed->loader.unpacker, proto->attribute[a]);
+    proto->n_attribute = 0;
+    if (status == ULP_OK)
+        status = mixed_set_text(mixed, &proto->op_type, edit->parts[last].op, error);
+    return status == ULP_OK ? set_part(e, position, edit, last, proto, names, error) : status;
 }
 
 static enum ulp_status edit_constant(struct mixed *mixed, const struct ulp_graph *graph,
@@ -223,9 +363,11 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
     struct editing *e = (struct editing *)mixed;
     const struct ulp_graph *graph = mixed->request->model->graph;
     Ulp__GraphProto *proto = mixed->proto->graph;
-    enum ulp_status status = ULP_OK;
+    enum ulp_status status = mixed_collect_names(mixed, error);
+    if (status == ULP_OK)
+        status = take_inserts(e, error);
     for (size_t i = 0; i < e->count && status == ULP_OK; i++)
-        status = e->edits[i].node ? edit_node(mixed, graph, &e->edits[i], error)
+        status = e->edits[i].node ? edit_node(e, &e->edits[i], error)
                                   : edit_constant(mixed, graph, &e->edits[i], error);
     drop_declarations(e, graph);
     if (status == ULP_OK)
@@ -236,6 +378,9 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
         status = mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
     const enum ulp_status closed =
         mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
+    for (size_t i = 0; i < e->insert_count; i++) /* of nodes that were dropped, or of a failure */
+        ulp_unpack_free(&mixed->loader.unpacker, e->inserts[i].node);
+    ulp_names_free(&e->dropped);
     return status == ULP_OK ? closed : status;
 }
 
@@ -252,5 +397,6 @@ enum ulp_status ulp_edit_file(const struct ulp_model *model, const struct ulp_ed
                         "%s: is the model itself or has its weights, expected another name for the "
                         "copy",
                         path);
+    e.dropped.budget = ulp_model_budget(model);
     return mixed_rewrite(&e.mixed, change, error);
 }

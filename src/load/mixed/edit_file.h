@@ -6,18 +6,29 @@
 #include "graph/graph.h"
 
 #define ULP_EDIT_INPUTS_MAX 3
+#define ULP_EDIT_ATTRIBUTES_MAX 4
 
-struct ulp_edit {
-    /* becomes this operator of ai.onnx, of values of the main graph; its outputs stay. NULL: the
-     * edit is of a constant */
-    const struct ulp_node *node;
+/* What a new node reads. */
+struct ulp_edit_input {
+    enum { ULP_EDIT_VALUE, ULP_EDIT_PART, ULP_EDIT_TENSOR } kind;
+    int number; /* of a value of the main graph (-1: omitted), or of an earlier part of the edit */
+    const struct ulp_tensor *tensor; /* a new constant, of its type */
+};
+/* A new node, of ai.onnx. */
+struct ulp_edit_part {
     const char *op;
-    int inputs[ULP_EDIT_INPUTS_MAX];
+    struct ulp_edit_input inputs[ULP_EDIT_INPUTS_MAX];
     size_t input_count;
-    bool has_axis, has_epsilon;
-    int64_t axis;
-    float epsilon;
-    const char *approximate; /* of a Gelu; NULL: it has none */
+    struct ulp_attribute
+        attributes[ULP_EDIT_ATTRIBUTES_MAX]; /* numbers, texts, lists of integers */
+    size_t attribute_count;
+};
+struct ulp_edit {
+    /* these take its place, the last of them under its name and with its outputs. NULL: the edit is
+     * of a constant */
+    const struct ulp_node *node;
+    const struct ulp_edit_part *parts;
+    size_t part_count;
     /* a constant of the main graph, and its elements from now on, in the type that it has */
     int value;
     const struct ulp_tensor *tensor;

@@ -27,7 +27,7 @@ static bool add_names(struct mixed *mixed, const struct ulp_graph *graph)
     return added;
 }
 
-static enum ulp_status collect_names(struct mixed *mixed, struct ulp_error *error)
+enum ulp_status mixed_collect_names(struct mixed *mixed, struct ulp_error *error)
 {
     const struct ulp_model *model = mixed->request->model;
     bool added = add_names(mixed, model->graph);
@@ -128,7 +128,7 @@ static enum ulp_status write_model(struct mixed *mixed, struct ulp_error *error)
 
 static enum ulp_status give_types(struct mixed *mixed, struct ulp_error *error)
 {
-    enum ulp_status status = collect_names(mixed, error);
+    enum ulp_status status = mixed_collect_names(mixed, error);
     if (status == ULP_OK)
         status = change_graph(mixed, error);
     if (status == ULP_OK)

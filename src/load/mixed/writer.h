@@ -104,6 +104,8 @@ static inline bool mixed_is_float(enum ulp_type type)
 typedef enum ulp_status mixed_change(struct mixed *mixed, struct ulp_error *error);
 enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct ulp_error *error);
 enum ulp_status mixed_fail_changed(struct ulp_error *error);
+/* Every name of the model, for mixed_fresh. */
+enum ulp_status mixed_collect_names(struct mixed *mixed, struct ulp_error *error);
 
 /* message.c: messages, whose memory protobuf-c frees with the model's. */
 enum ulp_status mixed_new(struct mixed *mixed, void *out,

@@ -1,0 +1,104 @@
+/* Proposals, and new nodes of an edit, one after another. */
+#include "analysis/lint/proposal.h"
+#include "run/plan/plan.h"
+#include "tensor/tensor.h"
+
+void ulp_lint_propose_more(struct ulp_lint_proposals *p, const struct ulp_edit *edit)
+{
+    if (!ulp_plan_grow(p->lint.arena, &p->edits, p->edit_count, &p->edit_capacity,
+                       sizeof *p->edits)) {
+        p->lint.failed = true;
+        return;
+    }
+    p->edits[p->edit_count++] = *edit;
+    p->items[p->count - 1].edit_count++;
+}
+
+void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *edit,
+                           const char *rule, struct ulp_lint_place place, bool exact, bool tried,
+                           const char *format, ...)
+{
+    struct ulp_text text = {0};
+    va_list list;
+    va_start(list, format);
+    ulp_text_show_list(&text, format, list);
+    va_end(list);
+    const char *kept =
+        text.data && !text.failed ? ulp_arena_text(p->lint.arena, text.data, text.length) : NULL;
+    ulp_text_free(&text);
+    if (!kept ||
+        !ulp_plan_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
+        p->lint.failed = true;
+        return;
+    }
+    p->items[p->count++] = (struct ulp_lint_proposal){
+        .said = {.rule = rule, .node = place.node->name, .text = kept, .exact = exact},
+        .first = p->edit_count,
+        .tried = tried};
+    ulp_lint_propose_more(p, edit);
+}
+
+bool ulp_lint_is_edited(const struct ulp_lint_proposals *p, const struct ulp_node *node)
+{
+    bool is = false;
+    for (size_t e = 0; e < p->edit_count; e++)
+        is |= p->edits[e].node == node;
+    return is;
+}
+
+struct ulp_tensor *ulp_build_tensor(struct ulp_building *b, enum ulp_type type, int rank,
+                                    size_t count)
+{
+    struct ulp_tensor *tensor = ulp_arena_take(b->p->lint.arena, 1, sizeof *tensor);
+    void *data = ulp_arena_take(b->p->lint.arena, count + 1, sizeof(int64_t));
+    const bool floats = ulp_type_is_float(type);
+    b->failed |= !tensor || !data;
+    if (b->failed)
+        return NULL;
+    *tensor = (struct ulp_tensor){.type = type,
+                                  .element = floats ? ULP_ELEMENT_F32 : ULP_ELEMENT_I64,
+                                  .element_bytes = floats ? sizeof(float) : sizeof(int64_t),
+                                  .rank = rank,
+                                  .dims = {(int64_t)count},
+                                  .count = count,
+                                  .data = data};
+    return tensor;
+}
+
+struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char *name,
+                                          enum ulp_attribute_kind kind)
+{
+    struct ulp_attribute *attribute = &part->attributes[part->attribute_count++];
+    *attribute = (struct ulp_attribute){.name = name, .kind = kind};
+    return attribute;
+}
+
+struct ulp_edit_part *ulp_build_part(struct ulp_building *b, const char *op,
+                                     const struct ulp_edit_input *inputs, size_t count,
+                                     struct ulp_edit_input *out)
+{
+    const char *kept = ulp_arena_text(b->p->lint.arena, op, strlen(op));
+    *out = (struct ulp_edit_input){.kind = ULP_EDIT_PART, .number = (int)b->count};
+    b->failed |= !kept || b->count == ULP_BUILDING_MAX;
+    if (b->failed)
+        return NULL;
+    struct ulp_edit_part *part = &b->parts[b->count++];
+    *part = (struct ulp_edit_part){.op = kept, .input_count = count};
+    memcpy(part->inputs, inputs, count * sizeof *inputs);
+    return part;
+}
+
+void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
+                       bool exact, bool tried, const char *text)
+{
+    struct ulp_lint_proposals *p = b->p;
+    if (b->failed || !b->count)
+        return;
+    struct ulp_edit_part *parts = ulp_arena_take(p->lint.arena, b->count, sizeof *parts);
+    p->lint.failed |= !parts;
+    if (!parts)
+        return;
+    memcpy(parts, b->parts, b->count * sizeof *parts);
+    const struct ulp_edit edit = {.node = place.node, .parts = parts, .part_count = b->count};
+    ulp_lint_propose_edit(p, &edit, rule, place, exact, tried, "%s", text);
+}

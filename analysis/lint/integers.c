@@ -1,0 +1,174 @@
+/* Whole numbers that are computed in floats, back in integers: lengths, and what is left of a
+ * quantised number less its zero point. */
+#include <math.h>
+
+#include "analysis/lint/proposal.h"
+#include "tensor/tensor.h"
+
+static bool is_whole(const struct ulp_tensor *constant)
+{
+    bool whole = ulp_type_is_float(constant->type) && constant->rank <= 1;
+    for (size_t i = 0; i < constant->count && whole; i++) {
+        const double x = ulp_tensor_get(constant, i);
+        whole = x == floor(x) && fabs(x) < 0x1p31;
+    }
+    return whole;
+}
+
+static struct ulp_edit_input whole_constant(struct ulp_building *b, enum ulp_type type,
+                                            const struct ulp_tensor *from)
+{
+    struct ulp_tensor *tensor = ulp_build_tensor(b, type, from->rank, from->count);
+    for (size_t i = 0; tensor && i < from->count; i++)
+        ((int64_t *)tensor->data)[i] = (int64_t)ulp_tensor_get(from, i);
+    return (struct ulp_edit_input){.kind = ULP_EDIT_TENSOR, .tensor = tensor};
+}
+
+static struct ulp_edit_input join(struct ulp_building *b, const char *op, struct ulp_edit_input x,
+                                  struct ulp_edit_input y)
+{
+    struct ulp_edit_input out;
+    ulp_build_part(b, op, (struct ulp_edit_input[]){x, y}, 2, &out);
+    return out;
+}
+
+static struct ulp_edit_input cast(struct ulp_building *b, struct ulp_edit_input x, int64_t type)
+{
+    struct ulp_edit_input out;
+    struct ulp_edit_part *part = ulp_build_part(b, "Cast", &x, 1, &out);
+    if (part)
+        ulp_build_attribute(part, "to", ULP_ATTRIBUTE_INT)->i = type;
+    return out;
+}
+
+static bool is_integer(enum ulp_type type)
+{
+    return type == ULP_TYPE_INT64 || type == ULP_TYPE_INT32 || type == ULP_TYPE_INT16 ||
+           type == ULP_TYPE_INT8 || type == ULP_TYPE_UINT16 || type == ULP_TYPE_UINT8;
+}
+
+/* ---- lengths ---- */
+
+static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_lint_graph *graph,
+                                     int value, int depth);
+
+/* floor(x / c), as integers have it for every sign: x less what is left of it, divided; Ceil: by
+ * what is left of -x. */
+static struct ulp_edit_input divide(struct ulp_building *b, struct ulp_lint_place quotient,
+                                    bool ceils, int depth)
+{
+    double c = 0;
+    const bool divides = ulp_lint_is(quotient, "Div");
+    const struct ulp_edit_input none = {.number = -1};
+    if ((!divides && !ulp_lint_is(quotient, "Mul")) ||
+        !ulp_lint_scalar(quotient.graph, ulp_lint_input(quotient, 1), &c))
+        b->failed = true;
+    c = divides ? c : 1 / c;
+    b->failed |= !(c >= 1 && c == floor(c) && c < 0x1p31);
+    if (b->failed)
+        return none;
+    const struct ulp_edit_input x =
+        convert(b, quotient.graph, ulp_lint_input(quotient, 0), depth + 1);
+    struct ulp_tensor *tensor = ulp_build_tensor(b, ULP_TYPE_INT64, 0, 1);
+    const struct ulp_edit_input divisor = {.kind = ULP_EDIT_TENSOR, .tensor = tensor};
+    struct ulp_edit_input negative = x;
+    if (!tensor)
+        return none;
+    *(int64_t *)tensor->data = (int64_t)c;
+    if (ceils)
+        ulp_build_part(b, "Neg", &x, 1, &negative);
+    return join(b, "Div", join(b, ceils ? "Add" : "Sub", x, join(b, "Mod", negative, divisor)),
+                divisor);
+}
+
+/* The float value as INT64. */
+static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_lint_graph *graph,
+                                     int value, int depth)
+{
+    enum { DEPTH_MAX = 24 };
+    static const char *const exact[] = {"Add", "Sub", "Mul", NULL}, *const rounding[] = {"Floor",
+                                                                                         "Ceil",
+                                                                                         NULL};
+    const struct ulp_edit_input none = {.number = -1};
+    const struct ulp_lint_place place = ulp_lint_producer(graph, value);
+    const struct ulp_tensor *constant = ulp_lint_constant(graph, value);
+    b->failed |= depth == DEPTH_MAX || value < 0 || (!constant && place.graph != graph);
+    if (constant && is_whole(constant) && !b->failed)
+        return whole_constant(b, ULP_TYPE_INT64, constant);
+    if (b->failed || constant || !place.node) {
+        b->failed = true;
+        return none;
+    }
+    if (ulp_lint_is(place, "Cast") && is_integer(ulp_lint_type(graph, ulp_lint_input(place, 0))))
+        return cast(b, (struct ulp_edit_input){.number = ulp_lint_input(place, 0)}, ULP_TYPE_INT64);
+    if (ulp_lint_is_any(place, rounding)) {
+        const struct ulp_lint_place inside = ulp_lint_source(place, 0);
+        if (ulp_lint_is(inside, "Div") || (ulp_lint_is(inside, "Mul") && inside.graph == graph))
+            return divide(b, inside, ulp_lint_is(place, "Ceil"), depth);
+        return convert(b, graph, ulp_lint_input(place, 0), depth + 1);
+    }
+    if (!ulp_lint_is_any(place, exact)) {
+        b->failed = true;
+        return none;
+    }
+    const struct ulp_edit_input x = convert(b, graph, ulp_lint_input(place, 0), depth + 1),
+                                y = convert(b, graph, ulp_lint_input(place, 1), depth + 1);
+    return b->failed ? none : join(b, place.node->op_type, x, y);
+}
+
+/* A Cast of what is computed from integers, whole at each step. */
+static void convert_length(struct ulp_lint_proposals *p, struct ulp_lint_place place)
+{
+    const int input = ulp_lint_is(place, "Cast") ? ulp_lint_input(place, 0) : -1;
+    const enum ulp_type to = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
+    struct ulp_building b = {.p = p};
+    if (input < 0 || !is_integer(to) || ulp_lint_constant(place.graph, input) ||
+        !ulp_type_is_float(ulp_lint_type(place.graph, input)) || ulp_lint_opset(place) < 10 ||
+        ulp_lint_is(ulp_lint_source(place, 0), "Cast"))
+        return;
+    const struct ulp_edit_input whole = convert(&b, place.graph, input, 0);
+    if (b.failed)
+        return;
+    cast(&b, whole, (int64_t)to);
+    ulp_build_propose(&b, place, "length-in-float", true, true, "it is computed in integers");
+}
+
+/* ---- quantised numbers ---- */
+
+/* From this on FP16 does not hold every whole number. */
+#define WHOLE 2048
+
+static void convert_zero_point(struct ulp_lint_proposals *p, struct ulp_lint_place place)
+{
+    const struct ulp_lint_place from =
+        ulp_lint_is(place, "Sub") ? ulp_lint_source(place, 0) : (struct ulp_lint_place){0};
+    const int quantised = ulp_lint_is(from, "Cast") ? ulp_lint_input(from, 0) : -1;
+    const struct ulp_tensor *zero =
+        quantised < 0 ? NULL : ulp_lint_constant(place.graph, ulp_lint_input(place, 1));
+    const enum ulp_type to = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
+    struct ulp_building b = {.p = p};
+    bool large = false;
+    for (size_t i = 0; zero && i < zero->count; i++)
+        large |= fabs(ulp_tensor_get(zero, i)) >= WHOLE;
+    if (!large || !is_whole(zero) || from.graph != place.graph || !ulp_type_is_float(to) ||
+        !is_integer(ulp_lint_type(place.graph, quantised)))
+        return;
+    const struct ulp_edit_input q =
+        cast(&b, (struct ulp_edit_input){.number = quantised}, ULP_TYPE_INT32);
+    const struct ulp_edit_input rest = join(&b, "Sub", q, whole_constant(&b, ULP_TYPE_INT32, zero));
+    cast(&b, rest, (int64_t)to);
+    ulp_build_propose(&b, place, "constant-beyond-fp16", true, true,
+                      "the zero point is subtracted in integers");
+}
+
+void ulp_lint_whole_numbers(struct ulp_lint_proposals *p)
+{
+    const struct ulp_lint_graph *main = &p->lint.graphs[0];
+    for (size_t n = 0; n < main->graph->node_count; n++) {
+        const struct ulp_lint_place place = {main, &main->graph->nodes[n]};
+        if (*place.node->domain)
+            continue;
+        convert_length(p, place);
+        convert_zero_point(p, place);
+    }
+}

@@ -1,0 +1,306 @@
+/* Edits of the lint: each row of rewrite.def, and what integers.c converts, finds its pattern,
+ * leaves its twin alone, and computes the same in exact arithmetic: on random inputs both models
+ * are run in MPFR with 128 bits. Not all rows are exact in FP32 and narrower: that is why they are
+ * there. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/lint/proposal.h"
+#include "tensor/tensor.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/test.h"
+
+struct rewrite_case {
+    const char *rule;
+    int opset;
+    const char *targets;
+    const char *found, *clean; /* clean: is not edited by the rule; NULL: none */
+    const char *op;            /* one of the edited model's, which the found one has not */
+};
+
+#define XY(shape) "(float[" shape "] x) => (float[" shape "] y) "
+static const struct rewrite_case cases[] = {
+    {"log-of-softmax", 13, NULL, XY("2,5") "{ s = Softmax <axis = 0> (x) y = Log(s) }",
+     XY("2,5") "{ s = Sigmoid(x) y = Log(s) }", "LogSoftmax"},
+    {"exponential-plain", 13, "coreml-ane", XY("2,5") "{ s = Softmax <axis = 0> (x) y = Log(s) }",
+     XY("2,5") "{ s = Sigmoid(x) y = Log(s) }", "ReduceMax"},
+    {"exponential-plain", 17, "coreml-ane", XY("2,5") "{ y = Softplus(x) }",
+     XY("2,5") "{ y = Softsign(x) }", "Relu"},
+    {"exponential-plain", 13, "coreml-ane",
+     "(float[2,5] x) => (float[2] y) { y = ReduceLogSumExp <axes = [1], keepdims = 0> (x) }",
+     "(float[2,5] x) => (float[2] y) { y = ReduceSum <keepdims = 0> (x) }", "ReduceMax"},
+    {"scale-after-product", 17, NULL,
+     "(float[3,4] x, float[4,3] z) => (float[3,3] y) <float k = {0.125}> { p = MatMul(x, z) y = "
+     "Mul(k, p) }",
+     "(float[3,4] x, float[4,3] z) => (float[3,3] y) <float k = {8}> { p = MatMul(x, z) y = Mul(k, "
+     "p) }",
+     NULL},
+    {"scale-after-product", 17, NULL,
+     "(float[3,4] x, float[4,3] z) => (float[3,3] y) <float k = {8}> { p = MatMul(x, z) y = Div(p, "
+     "k) }",
+     "(float[3,4] x, float[4,3] z) => (float[3,3] y) <float k = {0.125}> { p = MatMul(x, z) y = "
+     "Div(p, k) }",
+     NULL},
+    {"scale-after-product", 13, NULL,
+     "(float[3,4] x, float[4,3] z) => (float[3,3] y) <int64[1] a = {1}> { e = Exp(x) s = "
+     "ReduceSum(e, a) "
+     "p = MatMul(e, z) y = Div(p, s) }",
+     "(float[3,4] x, float[4,3] z) => (float[3,3] y) <int64[1] a = {0}> { e = Exp(z) s = "
+     "ReduceSum(e, a) "
+     "p = MatMul(x, z) y = Div(p, s) }",
+     NULL},
+    {"scale-after-product", 17, NULL,
+     XY("2,5") "<float k = {127}, float[5] kk = {0.5, 0.25, 0.5, 0.25, 0.125}> { p = Mul(k, x) y = "
+               "Mul(p, kk) }",
+     XY("2,5") "<float k = {0.5}, float[5] kk = {0.5, 0.25, 0.5, 0.25, 0.125}> { p = Mul(k, x) y = "
+               "Mul(p, kk) }",
+     NULL},
+    {"scale-after-sum", 13, NULL,
+     "(float[2,5] x) => (float[2] y) <int64[1] a = {1}, float k = {5}> { s = ReduceSum <keepdims = "
+     "0> (x, a) y = Div(s, k) }",
+     "(float[2,5] x) => (float[2] y) <int64[1] a = {1}, float k = {0.5}> { s = ReduceSum <keepdims "
+     "= 0> (x, a) y = Div(s, k) }",
+     NULL},
+    {"scale-after-sum", 11, NULL,
+     "(float[2,5] x) => (float[2,1] y) <float k = {0.25}> { s = ReduceSum <axes = [1]> (x) y = "
+     "Mul(s, k) }",
+     "(float[2,5] x) => (float[2,1] y) <float k = {2}> { s = ReduceSum <axes = [1]> (x) y = Mul(s, "
+     "k) }",
+     NULL},
+    {"inverse-scale", 13, NULL,
+     XY("2,5") "<float k = {127}> { a = Abs(x) m = ReduceMax <axes = [1]> (a) i = Div(k, m) y = "
+               "Mul(x, i) }",
+     XY("2,5") "<float k = {127}> { a = Abs(x) m = ReduceMax <axes = [1]> (a) i = Div(m, k) y = "
+               "Mul(x, i) }",
+     NULL},
+    {"inverse-scale", 18, NULL,
+     XY("2,5") "<float k = {127}, int64[1] o = {1}> { a = Abs(x) m = ReduceMax(a, o) i = Div(k, m) "
+               "y = Div(x, i) }",
+     XY("2,5") "<float k = {127}, int64[1] o = {1}> { a = Abs(x) m = ReduceMax(a, o) i = Div(m, k) "
+               "y = Div(x, i) }",
+     NULL},
+    {"variance-cancels", 13, NULL,
+     "(float[2,5] x) => (float[2,1] y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = "
+     "ReduceMean <axes = [1]> (x) "
+     "m = Mul(n, n) y = Sub(r, m) }",
+     "(float[2,5] x) => (float[2,5] y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = "
+     "ReduceMean <axes = [0]> (x) "
+     "m = Mul(n, n) y = Sub(r, m) }",
+     NULL},
+    {"variance-cancels", 18, NULL,
+     "(float[2,5] x) => (float[2,1] y) <float two = {2}, int64[1] a = {1}> { q = Pow(x, two) r = "
+     "ReduceMean(q, a) "
+     "n = ReduceMean(x, a) m = Pow(n, two) y = Sub(r, m) }",
+     "(float[2,5] x) => (float[2,1] y) <float two = {3}, int64[1] a = {1}> { q = Pow(x, two) r = "
+     "ReduceMean(q, a) "
+     "n = ReduceMean(x, a) m = Pow(n, two) y = Sub(r, m) }",
+     "Mul"},
+    {"square-in-half", 13, NULL,
+     XY("2,5") "<float e = {1e-5}> { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) s = Add(e, r) d "
+               "= Sqrt(s) y = Div(x, d) }",
+     XY("2,5") "<float e = {1e-5}> { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) s = Add(e, r) d "
+               "= Sqrt(s) y = Div(q, d) }",
+     "ReduceMax"},
+    {"square-in-half", 18, NULL,
+     XY("2,5") "<float e = {1e-5}, float two = {2}, int64[1] a = {0}> { q = Pow(x, two) r = "
+               "ReduceMean(q, a) s = Add(r, e) "
+               "d = Sqrt(s) y = Div(x, d) }",
+     XY("2,5") "<float e = {1e-5}, float two = {3}, int64[1] a = {0}> { q = Pow(x, two) r = "
+               "ReduceMean(q, a) s = Add(r, e) "
+               "d = Sqrt(s) y = Div(x, d) }",
+     "ReduceMax"},
+    {"exp-in-half", 13, NULL,
+     "(float[2,5] x) => (float[2] y) <int64[1] a = {1}> { e = Exp(x) s = ReduceSum <keepdims = 0> "
+     "(e, a) y = Log(s) }",
+     "(float[2,5] x) => (float[2] y) <int64[1] a = {1}> { e = Sigmoid(x) s = ReduceSum <keepdims = "
+     "0> (e, a) y = Log(s) }",
+     "ReduceMax"},
+    {"exp-in-half", 18, NULL,
+     XY("2,5") "<int64 a = {1}> { e = Exp(x) s = CumSum <reverse = 1> (e, a) y = Log(s) }",
+     XY("2,5") "<int64 a = {1}> { e = Sigmoid(x) s = CumSum(e, a) y = Log(s) }", "ReduceMax"},
+    {"exp-in-half", 13, NULL,
+     XY("2,5") "<int64 a = {1}, float k = {0.7}> { e = Exp(x) s = CumSum(e, a) m = Max(s, k) y = "
+               "Log(m) }",
+     XY("2,5") "<int64 a = {1}, float k = {0.7}> { e = Exp(x) s = CumSum(e, a) m = Min(s, k) y = "
+               "Log(m) }",
+     "ReduceMax"},
+    {"exp-in-half", 13, NULL,
+     "(float[2,5] x) => (float[2,1] y) <int64[1] a = {1}, float k = {4}> { e = Exp(x) s = "
+     "ReduceSum(e, a) m = Max(k, s) y = Log(m) }",
+     "(float[2,5] x) => (float[2,1] y) <int64[1] a = {1}, float k = {4}> { e = Exp(x) s = "
+     "ReduceSum(e, a) m = Min(k, s) y = Log(m) }",
+     "ReduceMax"},
+    {"length-in-float", 13, NULL,
+     "(int64[9] n) => (int64[9] y) <float one = {1}, float two = {2}> { f = Cast <to = 1> (n) a = "
+     "Sub(f, one) b = Div(a, two) "
+     "c = Floor(b) d = Add(c, one) y = Cast <to = 7> (d) }",
+     "(int64[9] n) => (int64[9] y) <float one = {0.5}, float two = {2}> { f = Cast <to = 1> (n) a "
+     "= Sub(f, one) b = Div(a, two) "
+     "c = Floor(b) d = Add(c, one) y = Cast <to = 7> (d) }",
+     "Mod"},
+    {"length-in-float", 17, NULL,
+     "(int64[9] n) => (int32[9] y) <float third = {0.25}, float[1] two = {2}> { f = Cast <to = 1> "
+     "(n) a = Mul(two, f) b = Mul(a, third) "
+     "c = Ceil(b) y = Cast <to = 6> (c) }",
+     "(int64[9] n) => (int32[9] y) <float third = {0.25}, float[1] two = {2}> { f = Cast <to = 1> "
+     "(n) a = Mul(two, f) b = Mul(a, third) "
+     "c = Round(b) y = Cast <to = 6> (c) }",
+     "Neg"},
+    {"constant-beyond-fp16", 13, NULL,
+     "(float[2,5] x) => (float[2,5] y) <float s = {0.125}, float k = {65535}> { q = "
+     "QuantizeLinear(x, s) "
+     "w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
+     "(float[2,5] x) => (float[2,5] y) <float s = {0.125}, float k = {65535.5}> { q = "
+     "QuantizeLinear(x, s) "
+     "w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
+     NULL},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* How many of the proposals are of the case's rule. */
+static size_t propose(const struct rewrite_case *c, const struct ulp_model *model,
+                      struct ulp_lint_proposals *out)
+{
+    const struct ulp_lint_options options = {.targets =
+                                                 c->targets ? ulp_target_find(c->targets)->bit : 0};
+    struct ulp_error error;
+    ck_ulp_ok(ulp_lint_propose(model, &options, 0x1p-24, out, &error), error);
+    size_t count = 0;
+    for (size_t i = 0; i < out->count; i++)
+        count += strcmp(out->items[i].said.rule, c->rule) == 0;
+    return count;
+}
+
+static bool has(const struct ulp_model *model, const char *op)
+{
+    for (size_t n = 0; n < model->graph->node_count; n++)
+        if (strcmp(model->graph->nodes[n].op_type, op) == 0)
+            return true;
+    return false;
+}
+
+/* Integers and floats on both sides of 0. */
+static void run(const struct ulp_model *model, struct ulp_tensor_set *out)
+{
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_arithmetic exact;
+    struct ulp_plan *plan = NULL;
+    struct ulp_error error;
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        struct ulp_tensor tensor = {0};
+        ck_ulp_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, info.dims,
+                                    &error),
+                  error);
+        for (size_t e = 0; e < tensor.count; e++)
+            if (info.type == ULP_TYPE_INT64)
+                ((int64_t *)tensor.data)[e] = (int64_t)e - 4;
+            else
+                ((float *)tensor.data)[e] = (float)(((e + 3 * i) * 7 % 11) - 4.75F) / 3;
+        ck_ulp_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &error), error);
+    }
+    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &exact, &error), error);
+    ck_ulp_ok(ulp_plan_create(model, &exact, 1, NULL, &plan, &error), error);
+    const struct ulp_run_options options = {.thread_count = 1};
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, out, NULL, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+}
+
+/* Each node rounds to 128 bits, and nothing here cancels more than a few of them: what is left is
+ * that elements are read as doubles, of which those of nearly equal values may be neighbours. */
+static void compare(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b, int number)
+{
+    ck_assert_uint_eq(a->count, b->count);
+    for (size_t o = 0; o < a->count; o++) {
+        const struct ulp_tensor *x = &a->items[o].tensor, *y = &b->items[o].tensor;
+        double largest = 0;
+        ck_assert_uint_eq(x->count, y->count);
+        ck_assert_int_eq(x->rank, y->rank);
+        for (size_t e = 0; e < x->count; e++)
+            largest = fmax(largest, fabs(ulp_tensor_get(x, e)));
+        ck_assert(largest > 0);
+        for (size_t e = 0; e < x->count; e++) {
+            const double difference = fabs(ulp_tensor_get(x, e) - ulp_tensor_get(y, e));
+            ck_assert_msg(difference <= 0x1p-51 * largest,
+                          "case %d: element %zu is %.17g, not %.17g", number, e,
+                          ulp_tensor_get(y, e), ulp_tensor_get(x, e));
+        }
+    }
+}
+
+START_TEST(edits)
+{
+    const struct rewrite_case *c = &cases[_i];
+    struct ulp_error error;
+    struct proto bytes = onnx_text(c->opset, c->found);
+    struct ulp_model *model = NULL, *edited = NULL;
+    struct ulp_lint_proposals proposals;
+    proto_write(&bytes, test_folder("found.onnx"));
+    proto_free(&bytes);
+    ck_ulp_ok(ulp_model_load(test_folder("found.onnx"), NULL, &model, &error), error);
+    const size_t count = propose(c, model, &proposals);
+    bool *taken = calloc(proposals.count + 1, sizeof *taken);
+    ck_assert_msg(count == 1, "case %d (%s): %zu edits", _i, c->rule, count);
+    for (size_t i = 0; i < proposals.count; i++) {
+        taken[i] = strcmp(proposals.items[i].said.rule, c->rule) == 0;
+        ck_assert(!taken[i] || proposals.items[i].said.exact);
+    }
+    ck_ulp_ok(ulp_lint_write_edited(&proposals, taken, test_folder("edited.onnx"), &error), error);
+    ck_ulp_ok(ulp_model_load(test_folder("edited.onnx"), NULL, &edited, &error), error);
+    ck_assert_msg(!c->op || (has(edited, c->op) && !has(model, c->op)), "case %d: no %s", _i,
+                  c->op);
+    struct ulp_tensor_set before = {0}, after = {0};
+    run(model, &before);
+    run(edited, &after);
+    compare(&before, &after, _i);
+    ulp_tensor_set_free(&before);
+    ulp_tensor_set_free(&after);
+    ulp_lint_proposals_free(&proposals);
+    ulp_model_free(edited);
+    ulp_model_free(model);
+    free(taken);
+}
+END_TEST
+
+START_TEST(twins)
+{
+    const struct rewrite_case *c = &cases[_i];
+    struct ulp_model *model = onnx_text_load(c->opset, c->clean);
+    struct ulp_lint_proposals proposals;
+    ck_assert_msg(!propose(c, model, &proposals), "case %d (%s): its twin is edited", _i, c->rule);
+    ulp_lint_proposals_free(&proposals);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* A row without a case fails. */
+START_TEST(rows)
+{
+    const char *rule;
+    size_t count = 0;
+    for (size_t r = 0; (rule = ulp_lint_rewrite_rule(r)); r++, count++) {
+        size_t of_rows = 0, of_cases = 0;
+        for (size_t k = 0; ulp_lint_rewrite_rule(k); k++)
+            of_rows += strcmp(ulp_lint_rewrite_rule(k), rule) == 0;
+        for (size_t c = 0; c < CASES; c++)
+            of_cases += strcmp(cases[c].rule, rule) == 0;
+        ck_assert_msg(of_cases >= of_rows, "%s: %zu rows, %zu cases", rule, of_rows, of_cases);
+    }
+    ck_assert_uint_gt(count, 15);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rewrite");
+    TCase *tests = tcase_create("rewrite");
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
+    tcase_add_loop_test(tests, edits, 0, CASES);
+    tcase_add_loop_test(tests, twins, 0, CASES);
+    tcase_add_test(tests, rows);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
