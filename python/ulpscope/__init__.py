@@ -8,7 +8,7 @@ doc/python.md has the rest. The functions are the library's (libulpscope); error
 """
 
 from . import records
-from ._errors import CancelledError, Error, InputError, LimitError, OutOfMemoryError, UnsupportedError, UsageError
+from ._errors import CancelledError, Error, InputError, LimitError, MissingPackageError, NotFoundError, OutOfMemoryError, UnsupportedError, UsageError
 from ._fit import fit
 from ._library import decode as _decode, lib as _lib
 from ._model import Model, Value
@@ -30,7 +30,9 @@ __all__ = [
     "Doctor",
     "Fix",
     "LintResult",
+    "MissingPackageError",
     "Model",
+    "NotFoundError",
     "OutOfMemoryError",
     "Overflow",
     "Probe",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _declarations as d
-from ._errors import UsageError
+from ._errors import InputError, UsageError
 from ._library import call, decode, lib
 
 Array = npt.NDArray[Any]
@@ -69,12 +69,29 @@ def dtype_of(type_: int) -> np.dtype[Any] | None:
     return np.dtype(name) if name is not None and hasattr(np, name + "_" if name == "bool" else name) else None
 
 
+def as_array(x: Any, dtype: Any = None) -> Array:
+    """What numpy makes of it; of a tensor of PyTorch, on any device, its values."""
+    if type(x).__module__.partition(".")[0] == "torch":
+        x = x.detach().cpu()
+        if str(x.dtype) in _TORCH:
+            x = x.float()  # which holds every value of these types
+    try:
+        return np.asarray(x, dtype)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise InputError(f"numpy makes no array of a {type(x).__name__}: {error}") from None
+
+
+# PyTorch's dtypes that numpy has not
+_TORCH = {f"torch.{name}": name for name in ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu")}
+
+
 def to_tensor(array: Any) -> tuple[Any, Array]:
     """A tensor over the array's memory, and the array that must outlive it."""
-    given = np.asarray(array)
-    row = BY_DTYPE.get(given.dtype) or TYPES.get(given.dtype.name)
+    given = as_array(array)
+    named = _TORCH.get(str(getattr(array, "dtype", "")), given.dtype.name)
+    row = TYPES[named] if named != given.dtype.name else BY_DTYPE.get(given.dtype) or TYPES.get(named)
     if row is None:
-        raise TypeError(f"arrays of {given.dtype} are not numbers that ONNX has a type for")
+        raise InputError(f"arrays of {given.dtype} are not numbers that ONNX has a type for")
     type_, memory = row
     kept = given if given.dtype == memory and given.flags.carray else np.require(given, memory, ["C", "A"])
     return wrap(type_, kept), kept

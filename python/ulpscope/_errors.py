@@ -19,6 +19,16 @@ class InputError(Error, ValueError):
     """A file or an array is unreadable or malformed, or does not fit the model."""
 
 
+class NotFoundError(Error, KeyError):
+    """A result has nothing of that name."""
+
+    __str__ = Exception.__str__  # KeyError's is the repr of it
+
+
+class MissingPackageError(Error, ImportError):
+    """A Python package is needed that is not there."""
+
+
 class UnsupportedError(Error, NotImplementedError):
     """A valid model uses something that this version does not compute."""
 

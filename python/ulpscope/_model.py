@@ -9,10 +9,8 @@ from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, Sequence, Union
 
-import numpy as np
-
 from . import _declarations as d
-from ._arrays import Array, TensorSet, copy_array, dtype_of, take_set, type_name
+from ._arrays import Array, TensorSet, as_array, copy_array, dtype_of, take_set, type_name
 from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
@@ -22,8 +20,8 @@ from ._shared import models, output
 
 Inputs = Mapping[str, Any]
 Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
-# nodes in another arithmetic: {"op:Softmax": "fp32"}, with the patterns of --keep
-Keep = Mapping[str, ArithmeticName]
+# nodes in another arithmetic: {"op:Softmax": "fp32"}, with the patterns of --keep; or what `plan` found
+Keep = Union[Mapping[str, ArithmeticName], Search]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class _Keeps:
     """Kept nodes for the library, with what they point to."""
 
     def __init__(self, keep: Keep | None) -> None:
-        entries = list((keep or {}).items())
+        entries = list((keep.keep if isinstance(keep, Search) else keep or {}).items())
         self._patterns = [pattern.encode() for pattern, _ in entries]
         self.items = (d.ulp_keep * max(len(entries), 1))()
         for item, pattern, (_, arithmetic) in zip(self.items, self._patterns, entries):
@@ -71,6 +69,8 @@ class Model:
 
     def __init__(self, source: str | os.PathLike[str] | bytes | Any) -> None:
         model = ctypes.c_void_p()
+        if not isinstance(source, (str, bytes, os.PathLike)) and not hasattr(source, "SerializeToString"):
+            raise UsageError(f"a model: expected a path, the bytes of a file or an onnx.ModelProto, not a {type(source).__name__}")
         if hasattr(source, "SerializeToString"):
             source = source.SerializeToString()
         if isinstance(source, bytes):
@@ -133,11 +133,15 @@ class Model:
         for i in range(lib.ulp_model_input_count(self._model)):
             info = lib.ulp_model_input(self._model, i)
             types[decode(info.name)] = dtype_of(info.type)
-        return TensorSet({name: x if hasattr(x, "dtype") else np.asarray(x, types.get(name)) for name, x in inputs.items()})
+        if not isinstance(inputs, Mapping):
+            raise UsageError(f"inputs: expected arrays by name, as {{{', '.join(f'{name!r}: ...' for name in types)}}}, not a {type(inputs).__name__}")
+        return TensorSet({name: x if hasattr(x, "dtype") else as_array(x, types.get(name)) for name, x in inputs.items()})
 
     def _samples(self, samples: Samples) -> tuple[list[str], list[TensorSet]]:
         if isinstance(samples, Mapping) and not all(isinstance(v, Mapping) for v in samples.values()):
             samples = [samples]
+        if not isinstance(samples, (Mapping, Sequence)) or isinstance(samples, (str, bytes)):
+            raise UsageError(f"samples: expected arrays by name, or several such, not a {type(samples).__name__}")
         if not samples and lib.ulp_model_input_count(self._model):
             raise InputError("there is no sample")
         named = samples if isinstance(samples, Mapping) else {f"sample {i}": s for i, s in enumerate(samples)}
@@ -192,6 +196,7 @@ class Model:
         *,
         reference: ArithmeticName | None = None,
         keep: Keep | None = None,
+        plan: Search | None = None,
         attribute: bool = True,
         certify: bool = False,
         quick: bool = False,
@@ -201,11 +206,14 @@ class Model:
     ) -> Audit:
         """Every node in every arithmetic against the reference (mpfr:128 unless given): what it introduces, what it carries, its
         share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Samples may
-        have any shapes that leave the same nodes to compute.
+        have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
 
         quick: an FP64 reference whose own error is looked at: whether it was enough (Audit.quick). timings: where the time goes (Audit.timings)."""
         if quick and reference not in (None, "fp64"):
             raise UsageError("quick=True takes the FP64 reference: leave out reference")
+        if plan is not None and keep is not None:
+            raise UsageError("plan and keep both say which nodes are kept: give one")
+        keep = plan if plan is not None else keep
         names, sets = self._samples(samples)
         lanes = [find_arithmetic("fp64" if quick else reference or "mpfr:128"), *map(find_arithmetic, _list(arithmetics))]
         structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
@@ -626,6 +634,8 @@ class Model:
 
 
 def _list(values: Any) -> list[Any]:
+    if not isinstance(values, Iterable) and not isinstance(values, Arithmetic):
+        raise UsageError(f"{values!r}: expected a name, or several")
     return [values] if isinstance(values, (str, Arithmetic)) else list(values)
 
 

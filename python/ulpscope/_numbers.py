@@ -10,7 +10,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _declarations as d
-from ._arrays import BY_DTYPE, TYPES, Array, TensorSet, new_array, take_array, to_tensor, wrap
+from ._arrays import BY_DTYPE, TYPES, Array, TensorSet, as_array, new_array, take_array, to_tensor, wrap
 from ._errors import UsageError
 from ._library import call, decode, lib
 
@@ -130,12 +130,18 @@ ArithmeticName = Union[str, Arithmetic]
 _find_named = lru_cache(maxsize=64)(Format)
 
 
+def _named(kind: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise UsageError(f"{kind} {name!r}: expected a name")
+    return name
+
+
 def find_format(name: FormatName) -> Format:
-    return name if isinstance(name, Format) else _find_named(name)
+    return name if isinstance(name, Format) else _find_named(_named("format", name))
 
 
 def find_arithmetic(name: ArithmeticName) -> Arithmetic:
-    return name if isinstance(name, Arithmetic) else Arithmetic(name)
+    return name if isinstance(name, Arithmetic) else Arithmetic(_named("arithmetic", name))
 
 
 def find_mode(mode: str) -> int:
@@ -174,7 +180,7 @@ def round(  # noqa: A001  the name that others have for it
     format_ = find_format(format)
     tensor, kept = to_tensor(x)
     if out is None:
-        out = new_array(kept.shape, _carrier(format_, np.asarray(x)))
+        out = new_array(kept.shape, _carrier(format_, kept))
     if not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64) or out.shape != kept.shape:
         raise UsageError("out: expected an array of float32 or float64 with the shape of x")
     wrapped = _result(out)
@@ -191,7 +197,7 @@ def encode(x: Any, format: FormatName, *, threads: int = 0) -> Array:
     ['0x38', '0xfe', '0x7f']
     """
     format_ = find_format(format)
-    tensor, kept = to_tensor(np.asarray(x, dtype=None if hasattr(x, "dtype") else np.float64))
+    tensor, kept = to_tensor(x if hasattr(x, "dtype") else as_array(x, np.float64))
     if kept.dtype.kind in "iu":
         tensor, kept = to_tensor(kept.astype(np.float64))
     bits = next((b for b in (8, 16, 32) if b >= format_.bits), 32)
@@ -215,6 +221,18 @@ def decode_bits(patterns: Any, format: FormatName, *, threads: int = 0) -> Array
     return values
 
 
+def _common(a: Array, b: Array) -> Any:
+    """A dtype for both that MatMul has: FP32 where numpy knows none (ml_dtypes' beside each other) and of FP8, INT32 of short integers,
+    which hold all of their values."""
+    try:
+        common = np.result_type(a, b)
+    except TypeError:
+        return np.dtype(np.float32)
+    if common.kind in "iu" and common.itemsize < 4:
+        return np.dtype(np.int32)
+    return np.dtype(np.float32) if common.name.startswith(("float8", "float4")) else common
+
+
 def matmul(a: Any, b: Any, arithmetic: ArithmeticName, *, threads: int = 0) -> Array:
     """a b with the shapes of numpy.matmul, as a MatMul node computes it in the arithmetic.
 
@@ -223,11 +241,9 @@ def matmul(a: Any, b: Any, arithmetic: ArithmeticName, *, threads: int = 0) -> A
     (4096.0, 2048.0)
     """
     arithmetic_ = find_arithmetic(arithmetic)
-    given = [np.asarray(a), np.asarray(b)]
-    if given[0].dtype != given[1].dtype:
-        given = [array.astype(np.result_type(*given)) for array in given]
-    left, kept_left = to_tensor(given[0])
-    right, kept_right = to_tensor(given[1])
+    given = [as_array(a), as_array(b)]
+    common = _common(*given)
+    (left, kept_left), (right, kept_right) = (to_tensor(array.astype(common, copy=False)) for array in given)
     out = d.ulp_tensor()
     call("ulp_array_matmul", *map(ctypes.byref, (out, arithmetic_.struct, left, right)), threads)
     del kept_left, kept_right
@@ -259,7 +275,7 @@ def units() -> list[Unit]:
 
 def _patterns(array: Any, bits: int) -> Array:
     """Raw patterns: an unsigned array as it is, floats of that width as their bits."""
-    given = np.asarray(array)
+    given = as_array(array)
     if given.dtype.kind not in "fV" or given.dtype.name not in TYPES or given.dtype.itemsize * 8 != bits:
         return given
     return np.require(given, given.dtype.newbyteorder("="), ["C"]).view(f"uint{bits}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import os
 import pathlib
+import re
 import tempfile
 from ctypes import byref, c_bool
 from dataclasses import dataclass
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from . import _declarations as d, records
 from ._arrays import Array
+from ._errors import UsageError
 from ._library import Owner, call, decode, free, lib, text
 from ._shared import Record, elements, frame_of, output
+from ._tiles import GRADES, Tile, axes, decibels, kept, page
 
 if TYPE_CHECKING:
     import pandas
@@ -23,13 +25,32 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Result")
 
 
+@dataclass(frozen=True)
+class Saved:
+    """In place of the library's object, of a result that was pickled."""
+
+    text: str
+    narrow: str
+    files: dict[str, bytes]
+
+    @property
+    def value(self) -> Any:
+        raise UsageError("this result was pickled: it has its figures, summary(), report(), write() and frame(); for more the library needs the result itself")
+
+
 class Result(Record):
     """What has a text of its own and files."""
 
-    _owner: Owner
+    _owner: Owner | Saved
     _text: ClassVar[str]
     _write: ClassVar[str]
     _file: ClassVar[str]  # its JSON
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Result._line  # type: ignore[assignment]  # a dataclass's own would have every figure
+
+    def _line(self) -> str:
+        return f"<ulpscope.{type(self).__name__}: {self._headline()}>"
 
     @classmethod
     def take(cls: type[R], *owners: Owner | None) -> R:
@@ -39,12 +60,38 @@ class Result(Record):
         vars(result).update(_owner=owners[0], _owners=owners)
         return result
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and joblib: the figures, the text and the files, which need no library where they are read."""
+        state = dict(vars(self))
+        owner = state.pop("_owner")
+        state.pop("_owners", None)
+        if not isinstance(owner, Saved):
+            with tempfile.TemporaryDirectory() as folder:
+                if hasattr(self, "_write"):
+                    self.write(pathlib.Path(folder, self._file) if isinstance(self, OneFile) else folder)
+                files = {path.name: path.read_bytes() for path in sorted(pathlib.Path(folder).iterdir())}
+            owner = Saved(self.summary(), self.summary(100), files)
+        return {**state, "_owner": owner}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
     def summary(self, width: int = 0) -> str:
         """What the program prints, the verdict first. width: columns; 0: names are not cut."""
+        if isinstance(self._owner, Saved):
+            return self._owner.narrow if width else self._owner.text
+        return self._summary(width)
+
+    def _summary(self, width: int) -> str:
         return text(self._text, byref(self._owner.value), width, c_bool(False))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """The files that the program writes, into the folder, which is made when missing."""
+        if isinstance(self._owner, Saved):
+            pathlib.Path(path).mkdir(exist_ok=True)
+            for name, data in self._owner.files.items():
+                pathlib.Path(path, name).write_bytes(data)
+            return
         call(self._write, byref(self._owner.value), os.fsencode(path))
 
     def report(self) -> dict[str, Any]:
@@ -63,8 +110,16 @@ class Result(Record):
     def __str__(self) -> str:
         return self.summary(100)
 
+    def _headline(self) -> str:
+        """The verdict up to where it goes on with more."""
+        first = self.summary().partition("\n")[0]
+        return re.split(r"; |\. (?=[A-Z])", first)[0].rstrip(".;:")
+
+    def _tiles(self) -> list[Tile]:
+        return []
+
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary(100))}</pre>"
+        return page(self._headline(), self._tiles(), self.summary(100))
 
 
 class OneFile(Result):
@@ -72,7 +127,18 @@ class OneFile(Result):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """All figures as JSON. A file that a Model in use is read from is refused."""
+        if isinstance(self._owner, Saved):
+            pathlib.Path(os.fsdecode(output(path))).write_bytes(self._owner.files[self._file])
+            return
         call(self._write, byref(self._owner.value), output(path))
+
+
+_RANK = ["broken", "borderline", "fine", "not judged"]
+
+
+def _worst(lane: records.AuditLane) -> records.AuditOutput:
+    """The output that its verdict is about."""
+    return min(lane.outputs, key=lambda o: (_RANK.index(o.judged.grade), o.judged.sqnr_db if not math.isnan(o.judged.sqnr_db) else math.inf))
 
 
 @dataclass(frozen=True)
@@ -103,6 +169,41 @@ class Audit(records.Audit, Result):
         """The arithmetic's nodes by their share in the error of the outputs (of several: of attribution.output), the largest first."""
         return sorted((n for n in self[arithmetic].nodes if not math.isnan(n.share)), key=lambda n: -abs(n.share))
 
+    def _headline(self) -> str:
+        model = os.path.basename(self.model_path)
+        return f"{model}: {', '.join(f'{lane.name} {_worst(lane).judged.grade}' if lane.outputs else lane.name for lane in self.lanes)}"
+
+    def _tiles(self) -> list[Tile]:
+        """Of the arithmetic that is judged worst."""
+        lanes = [lane for lane in self.lanes if lane.outputs]
+        if not lanes:
+            return []
+        lane = min(lanes, key=lambda lane: _RANK.index(_worst(lane).judged.grade))
+        output, remedy = _worst(lane), lane.remedy
+        judged, level = output.judged, GRADES.get(output.judged.grade, "plain")
+        tiles = [Tile(lane.name, judged.grade, judged.text or "", level)]
+        if remedy and remedy.nodes:
+            tiles += [decibels(judged.sqnr_db, remedy.sqnr_db, f"{remedy.output}, with {len(remedy.nodes)} nodes in FP32", level), kept(len(remedy.nodes), len(lane.nodes), "that is the remedy")]
+        elif not math.isnan(judged.sqnr_db):
+            tiles.append(decibels(None, judged.sqnr_db, output.name, level))
+        if judged.task == "classify":
+            tiles.append(Tile("first choices changed", f"{judged.top1_flips:.0f} of {judged.rows:.0f}", output.name, level if judged.top1_flips else "good"))
+        rooms = [(o.range.headroom_bits, n.name) for n in lane.nodes for o in n.outputs if not math.isnan(o.range.headroom_bits)]
+        if rooms:
+            least, name = min(rooms)
+            tiles.append(Tile("least headroom", f"{least:.1f} bits", name, "bad" if least < 0 else "warn" if least < 1 else "good"))
+        return tiles
+
+    def plot(self, arithmetic: str | int = 0, ax: Any = None) -> Any:
+        """Error along the depth: what each node introduces and carries, over the rms of its result. Needs matplotlib; returns the axes."""
+        ax, lane = axes(ax), self[arithmetic]
+        for view, style in (("introduced", "."), ("carried", "-")):
+            points = [max((getattr(o, view).rms / o.range.ref_rms for o in n.outputs if o.range.ref_rms > 0), default=math.nan) for n in lane.nodes]
+            ax.semilogy([n.index for n in lane.nodes], [p if p > 0 else math.nan for p in points], style, label=view)
+        ax.set(xlabel="node", ylabel="rms error / rms", title=f"{os.path.basename(self.model_path)} in {lane.name}")
+        ax.legend()
+        return ax
+
     def times(self) -> str:
         """Of timings=True: where the time went, as text."""
         return text("ulp_timings_text", self._owner.value.timings, 1) if self.timings else ""
@@ -112,6 +213,15 @@ class Overflow(records.OverflowForecast, Result):
     """What will overflow, from the reference's values alone."""
 
     _text, _write, _file = "ulp_overflow_text", "ulp_overflow_write", "overflow.json"
+
+    def _tiles(self) -> list[Tile]:
+        tiles = []
+        for lane in self.lanes:
+            level = "bad" if lane.harmful_count else "warn" if lane.born_count else "good"
+            tiles.append(Tile(f"{lane.name}: nodes that overflow", str(lane.born_count), f"{lane.harmful_count} make results wrong", level))
+            if len(lane.remedies) > 1:
+                tiles.append(decibels(lane.remedies[0].sqnr_db, lane.remedies[1].sqnr_db, lane.remedies[1].what))
+        return tiles
 
 
 class Proof(records.Proof, Result):
@@ -131,8 +241,12 @@ class LintResult(records.LintResult, OneFile):
 
     _write, _file = "ulp_lint_write_json", "lint.json"
 
-    def summary(self, width: int = 0) -> str:
+    def _summary(self, width: int) -> str:
         return text("ulp_lint_text", byref(self._owner.value), 0, width, c_bool(False))
+
+    def _tiles(self) -> list[Tile]:
+        levels = {"error": "bad", "warning": "warn", "note": "plain"}
+        return [Tile(f"{word}s", str(self.counts.get(word, 0)), "", level if self.counts.get(word) else "good") for word, level in levels.items()]
 
 
 class Doctor(records.Doctor, Result):
@@ -143,6 +257,10 @@ class Doctor(records.Doctor, Result):
     @property
     def fine(self) -> bool:
         return self.grade == "fine"
+
+    def _tiles(self) -> list[Tile]:
+        causes = [Tile("cause", cause.reason, cause.node or "") for cause in self.causes[:1]]
+        return [Tile(self.arithmetic, self.grade, self.reason, GRADES.get(self.grade, "plain")), *causes]
 
     def html(self, path: str | os.PathLike[str]) -> None:
         """One page of all steps."""
@@ -181,6 +299,12 @@ class Comparison(records.Comparison, Result):
 
     _text, _write, _file = "ulp_comparison_text", "ulp_comparison_write", "compare.json"
 
+    def _tiles(self) -> list[Tile]:
+        return [
+            Tile(os.path.basename(file.name), "explained" if file.explained else "not explained", f"by {file.by}" if file.by else f"first: {file.first_unexplained}" if file.first_unexplained else "", "good" if file.explained else "bad")
+            for file in self.files
+        ]
+
 
 class Search(records.Search, Result):
     """The cheapest allocation that was found with which the outputs meet the tolerances: of a plan, or of bits. The files are those for runtimes, too (doc/plan.md)."""
@@ -191,8 +315,42 @@ class Search(records.Search, Result):
     def _file(self) -> str:  # type: ignore[override]
         return "plan.json" if self.by_node or self.scaled else "bits.json"
 
-    def summary(self, width: int = 0) -> str:
+    #: its nodes by the patterns of --keep, in the arithmetics that it gives them: for `keep=` and `plan=` of a Model's methods
+    keep: dict[str, str]
+
+    @classmethod
+    def take(cls, *owners: Owner | None) -> Search:
+        result: Search = super().take(*owners)
+        struct = result._owner.value
+        vars(result)["keep"] = {decode(e.pattern): decode(e.arithmetic) for e in elements(struct.entries, struct.entry_count)}
+        return result
+
+    def _summary(self, width: int) -> str:
         return text("ulp_search_text", byref(self._owner.value))
+
+    def _headline(self) -> str:
+        return re.sub(r" \([^()]*\)", "", super()._headline())
+
+    def _tiles(self) -> list[Tile]:
+        tiles, after = [], max(self.samples, key=lambda s: s.ratio, default=None)
+        before = max(self.before_samples, key=lambda s: s.ratio, default=None)
+        if self.grade_text:
+            tiles.append(Tile("verdict", self.grade, self.grade_text.partition(" ")[2].strip("()"), GRADES.get(self.grade, "plain")))
+        if after and after.metric == "sqnr_db":
+            tiles.append(decibels(before.value if before else None, after.value, after.output, "good" if self.met else "bad"))
+        if self.by_node:
+            tiles.append(kept(len(self.kept), self.node_count, f"{self.kept_macs / self.macs:.2%} of the multiply-adds" if self.macs else ""))
+        else:
+            tiles.append(Tile("mean bits", f"{self.bits:.1f}", f"mantissa {self.mantissa:.1f}"))
+        return tiles
+
+    def plot(self, ax: Any = None) -> Any:
+        """The least error that was seen for what is paid (frontier=True of a plan); 1 is the tolerance. Needs matplotlib; returns the axes."""
+        ax, points = axes(ax), [p for p in self.frontier if p.ratio > 0]
+        ax.semilogy([p.cost for p in points], [p.ratio for p in points], "o-")
+        ax.axhline(1, linestyle="--", color="grey")
+        ax.set(xlabel=f"cost by {self.cost}", ylabel="error / tolerance", title=os.path.basename(self.model_path))
+        return ax
 
     def frame(self) -> pandas.DataFrame:
         """A row for each kept node of a plan, else for each layer."""
@@ -208,15 +366,25 @@ class Study(records.Study, OneFile):
         """The setting of that name, as a sweep or the arithmetic has it."""
         return next((s for s in self.settings if setting in (s.name, s.text)), None) or super().__getitem__(setting)
 
+    _worst: list[int]
+
+    @classmethod
+    def take(cls, *owners: Owner | None) -> Study:
+        result: Study = super().take(*owners)
+        struct = result._owner.value
+        vars(result)["_worst"] = [int(lib.ulp_study_worst(byref(struct), byref(s))) for s in elements(struct.series, struct.series_count)]
+        return result
+
     def worst(self, series: int) -> str:
         """The output that the conclusion about a series is about."""
-        struct = self._owner.value
-        return self.places[int(lib.ulp_study_worst(byref(struct), byref(struct.series[series])))].name
+        return self.places[self._worst[series]].name
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """All figures as JSON (doc/study.md), as CSV where the name ends in .csv, as a page where it ends in .html.
         A file that a Model in use is read from is refused."""
         end = pathlib.Path(path).suffix
+        if isinstance(self._owner, Saved) and end not in (".csv", ".html"):
+            return super().write(path)
         writer = {".csv": "ulp_study_write_csv", ".html": "ulp_study_write_html"}.get(end, self._write)
         call(writer, byref(self._owner.value), output(path))
 
@@ -224,6 +392,19 @@ class Study(records.Study, OneFile):
         """A row for each setting and place: relative, metrics.max_abs, trials.bits, ..."""
         kinds = {place.name: place.kind for place in self.places}
         return frame_of({**row, "kind": kinds[row["point"]]} for row in self._rows())
+
+    def plot(self, ax: Any = None) -> Any:
+        """The error of the worst output over what each series sweeps. Needs matplotlib; returns the axes."""
+        ax = axes(ax)
+        for i, series in enumerate(self.series):
+            place = self.worst(i)
+            points = sorted((x, self.settings[s].points[place].relative) for x, s in zip(series.x, series.settings) if not math.isnan(x))
+            if points:
+                ax.semilogy(*zip(*points), "o-", label=series.name)
+                ax.set_xlabel(series.axis)
+        ax.set_ylabel("rms error / rms")
+        ax.legend()
+        return ax
 
     def laws(self) -> pandas.DataFrame:
         """A row for each series and place with a law."""
@@ -250,5 +431,5 @@ class Fit(records.Fit, Result):
         """The simplest arithmetic that gives every bit; None: there is none."""
         return self.candidates[0].name if self.consistent else None
 
-    def summary(self, width: int = 0) -> str:
+    def _summary(self, width: int) -> str:
         return text("ulp_fit_text", byref(self._owner.value), None, None, 12)

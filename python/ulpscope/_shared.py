@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
 import weakref
 from typing import TYPE_CHECKING, Any, ClassVar, Iterator, TypeVar
 
-from ._errors import UsageError
+from ._errors import MissingPackageError, NotFoundError, UsageError
 from ._library import decode, lib
 
 if TYPE_CHECKING:
@@ -33,8 +34,15 @@ def find(items: list[T] | dict[str, T], key: str | int) -> T:
         for item in items:
             if getattr(item, "name", None) == key:
                 return item
-        raise KeyError(key)
-    return items[key]  # type: ignore[index]
+    else:
+        try:
+            return items[key]  # type: ignore[index]
+        except (LookupError, TypeError):
+            pass
+    names = list(items) if isinstance(items, dict) else [name for item in items if (name := getattr(item, "name", None)) is not None]
+    near = difflib.get_close_matches(str(key), names, 3) or names[:3]
+    told = f"{'there are' if len(names) > 1 else 'there is'} {', '.join(map(repr, near))}{f' and {len(names) - len(near)} more' if len(names) > len(near) else ''}" if near else "there is none at all"
+    raise NotFoundError(f"there is no {key!r}: {told}")
 
 
 class Record:
@@ -72,7 +80,7 @@ def frame_of(rows: Iterator[dict[str, Any]]) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
-        raise ImportError("frame() needs pandas: pip install pandas") from None
+        raise MissingPackageError("frame() needs pandas: pip install pandas") from None
     return pandas.DataFrame(list(rows))
 
 

@@ -16,6 +16,7 @@ import onnx.helper
 from onnx.backend.base import Backend, BackendRep
 
 from ._arrays import Array
+from ._errors import UsageError
 from ._model import Model
 from ._numbers import ArithmeticName
 
@@ -61,7 +62,7 @@ class UlpscopeBackend(Backend):  # type: ignore[misc]
         cls, model: onnx.ModelProto, device: str = "CPU", *, arithmetic: ArithmeticName = "model", threads: int = 0, **_kwargs: Any
     ) -> UlpscopeRep:
         if not cls.supports_device(device):
-            raise ValueError(f"device {device!r}: expected CPU")
+            raise UsageError(f"device {device!r}: expected CPU")
         return UlpscopeRep(model, arithmetic, threads)
 
     @classmethod

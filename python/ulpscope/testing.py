@@ -7,6 +7,8 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from ._model import Model
+from ._arrays import as_array
+from ._errors import MissingPackageError
 from ._numbers import ArithmeticName
 from ._results import Comparison
 
@@ -15,7 +17,7 @@ def _model(op: str, arrays: Sequence[Any], count: int, attributes: Mapping[str, 
     try:
         from onnx import TensorProto, helper
     except ImportError:
-        raise ImportError("ulpscope.testing makes a model of one node with the package onnx: pip install onnx") from None
+        raise MissingPackageError("ulpscope.testing makes a model of one node with the package onnx: pip install onnx") from None
     inputs = [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for i, a in enumerate(arrays)]
     outputs = [helper.make_tensor_value_info(f"y{i}", TensorProto.UNDEFINED, None) for i in range(count)]
     node = helper.make_node(op, [i.name for i in inputs], [o.name for o in outputs], op, domain=domain, **attributes)
@@ -49,8 +51,8 @@ def assert_explained(
     >>> assert_explained(made, "MatMul", list(numbers), "bf16@h200").files[0].explained
     True
     """
-    arrays = [np.asarray(array) for array in inputs]
-    results = [np.asarray(array) for array in (actual if isinstance(actual, (list, tuple)) else [actual])]
+    arrays = [as_array(array) for array in inputs]
+    results = [as_array(array) for array in (actual if isinstance(actual, (list, tuple)) else [actual])]
     model = _model(op, arrays, len(results), attributes or {}, domain, opset)
     given = {f"x{i}": array for i, array in enumerate(arrays)}
     recorded = {"actual": {f"y{i}": array for i, array in enumerate(results)}}

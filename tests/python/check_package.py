@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -95,7 +96,7 @@ class Numbers(unittest.TestCase):
         overlapping = np.ones(9, np.float32)
         with self.assertRaises(ValueError):
             ulpscope.round(overlapping[:8], "fp16", out=overlapping[1:])
-        with self.assertRaises(TypeError):
+        with self.assertRaisesRegex(ulpscope.InputError, "not numbers that ONNX has a type for"):
             ulpscope.round(np.array(["a"]), "fp16")
         saturating = ulpscope.Format("fp16", saturate=True, subnormals=False)
         self.assertEqual(ulpscope.round([1e9, 1e-7], saturating).tolist(), [65504.0, 0.0])
@@ -276,6 +277,10 @@ class Models(unittest.TestCase):
         self.assertEqual(node, lane.nodes[node.index])
         self.assertTrue(audit.check("max_abs=1e-9") and not audit.check("max_abs=1e9"))
         self.assertRegex(audit._repr_html_(), r"(?s)<pre>fp16,keep=op:Softmax=fp32: broken \(classify: .*overflows")
+        self.assertEqual(repr(audit), "<ulpscope.Audit: model.onnx: fp16,keep=op:Softmax=fp32 broken, bf16,keep=op:Softmax=fp32 fine>")
+        judged = lane.outputs[0].judged
+        for said in (f"{judged.top1_flips:.0f} of {judged.rows:.0f}", f"{judged.sqnr_db:.1f} → ", "least headroom", judged.text):
+            self.assertIn(said, audit._repr_html_())
         self.assertAlmostEqual(sum(n.share for n in audit.ranking(lane.name)), 1 - lane.attribution.residual, delta=0.2)
 
     def several(self, folder):
@@ -400,7 +405,8 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(ulpscope.LimitError, "input patches holds NaN or infinity"):
             model.scales({name: np.full_like(value, np.nan) for name, value in INPUTS.items()})
         for result in (forecast, plan, doctor, model.lint(), tolerance, model.prove("fp16")):
-            self.assertEqual(result._repr_html_()[:5], "<pre>")
+            self.assertIn("<pre>", result._repr_html_())
+            self.assertRegex(repr(result), r"^<ulpscope\.[A-Z][A-Za-z]+: [^\n]{10,300}>$")
             self.assertEqual(result.report()["schema"], 2)
             self.assertGreater(len(str(result)), 40)
 
@@ -425,7 +431,7 @@ class Models(unittest.TestCase):
     def test_records_are_the_json(self):
         model = ulpscope.Model(MODEL)
         self.nodes = [name for name, _ in model.nodes]
-        self.apart = ("targets", "others")  # names in JSON, bits in the struct; without the recording itself
+        self.apart = ("targets", "others", "keep")  # names in JSON, bits in the struct; without the recording itself; a list of nodes by arithmetic
         right = model.run(INPUTS, "bf16", values="*")
         for result, least in (
             (model.audit([INPUTS, INPUTS], ["fp16", "bf16"], keep={"op:Softmax": "fp32"}, certify=True, timings=True), 5000),
@@ -465,6 +471,63 @@ class Models(unittest.TestCase):
         recorded = model.run(good, "fp16")
         with self.assertRaisesRegex(ulpscope.LimitError, f"input {name} .*NaN or infinity"):
             model.compare({"bad": recorded}, bad, "fp16")
+
+    def test_plan_is_taken(self):
+        """What a plan keeps, given to the methods that keep nodes: the figures that the plan said."""
+        model = ulpscope.Model(MODEL)
+        plan = model.plan(INPUTS, "sqnr_db=50")
+        said = plan.samples[0].value
+        audit = model.audit(INPUTS, "fp16", plan=plan)
+        self.assertEqual(audit.lanes[0].outputs[0].entire.sqnr_db, said)
+        self.assertEqual([audit.lanes[0].nodes[k.index].name for k in plan.kept], [k.name for k in plan.kept])
+        self.assertEqual(model.audit(INPUTS, "fp16", keep=plan.keep, attribute=False).lanes[0].outputs[0].entire.sqnr_db, said)
+        kept, plain = (model.run(INPUTS, "fp16", keep=k)["logits"] for k in (plan, None))
+        self.assertTrue(same(kept, model.run(INPUTS, "fp16", keep=dict(plan.keep))["logits"]) and not same(kept, plain))
+        with self.assertRaisesRegex(ulpscope.UsageError, "give one"):
+            model.audit(INPUTS, "fp16", plan=plan, keep={"op:Add": "fp32"})
+
+    def test_pickle(self):
+        """Results travel with their figures, texts and files."""
+        model = ulpscope.Model(MODEL)
+        recorded = model.run(INPUTS, "bf16")
+        results = (model.audit(INPUTS, "fp16"), model.plan(INPUTS, "sqnr_db=50"), model.lint(), model.overflow(INPUTS), model.prove("fp16"), model.tolerance(INPUTS, "bf16"),
+                   model.study(INPUTS, "e8m{4..6}"), model.compare({"r": recorded}, INPUTS, "bf16", trials=2), model.doctor(INPUTS))
+        for result in results:
+            again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(result))))
+            self.assertEqual((again.summary(), repr(again), again.report(), again._repr_html_()), (result.summary(), repr(result), result.report(), result._repr_html_()))
+            with tempfile.TemporaryDirectory() as folder:
+                written = []
+                for name, one in (("a", result), ("b", again)):
+                    path = pathlib.Path(folder, name)
+                    one.write(path)
+                    written.append({f.name: f.read_bytes() for f in path.iterdir()} if path.is_dir() else path.read_bytes())
+                self.assertEqual(*written)
+        audit, plan = (pickle.loads(pickle.dumps(result)) for result in results[:2])
+        self.assertEqual(audit.lanes[0].nodes[5].outputs[0].range, results[0].lanes[0].nodes[5].outputs[0].range)
+        self.assertEqual(model.audit(INPUTS, "fp16", plan=plan, attribute=False).lanes[0].outputs[0].entire.sqnr_db, plan.samples[0].value)
+        self.assertEqual(pickle.loads(pickle.dumps(results[6])).worst(0), "logits")
+        with self.assertRaisesRegex(ulpscope.UsageError, "was pickled"):
+            audit.check("max_abs=1")
+
+    def test_plots(self):
+        try:
+            import matplotlib
+        except ImportError:
+            with self.assertRaisesRegex(ulpscope.MissingPackageError, "matplotlib"):
+                ulpscope.Model(MODEL).audit(INPUTS).plot()
+            self.skipTest("no matplotlib: nothing is drawn")
+        matplotlib.use("Agg")
+        model = ulpscope.Model(MODEL)
+        audit = model.audit(INPUTS, ["fp16", "tf32"])
+        introduced, carried = audit.plot("tf32").get_lines()
+        output = audit["tf32"].nodes[9].outputs[0]
+        self.assertEqual(introduced.get_ydata()[9], output.introduced.rms / output.range.ref_rms)
+        self.assertEqual(carried.get_ydata()[9], output.carried.rms / output.range.ref_rms)
+        study = model.study(INPUTS, "e8m{4..6}")
+        (line,) = study.plot().get_lines()
+        self.assertEqual([list(line.get_xdata()), list(line.get_ydata())], [[4, 5, 6], [study[f"e8m{m}"]["logits"].relative for m in (4, 5, 6)]])
+        plan = model.plan(INPUTS, "sqnr_db=60", frontier=True)
+        self.assertEqual(list(plan.plot().get_lines()[0].get_ydata()), [p.ratio for p in plan.frontier if p.ratio > 0])
 
     def test_bits(self):
         model = ulpscope.Model(MODEL)
@@ -599,6 +662,73 @@ class Models(unittest.TestCase):
         self.assertEqual(len(study.frame()), 3 * len(study.settings[0].points))
         self.assertEqual(list(study.frame()[study.frame().kind == "output"].setting), ["e8m4", "e8m5", "e8m6"])
         self.assertEqual(len(study.laws()), len(study.settings[0].points))
+
+
+class Arrays(unittest.TestCase):
+    """Whatever holds numbers is taken everywhere, with its exact values."""
+
+    def each(self, array):
+        values = np.asarray(array.float().detach() if hasattr(array, "detach") else array).astype(np.float32)
+        self.assertTrue(same(ulpscope.round(array, "fp32"), values))
+        self.assertEqual(ulpscope.encode(array, "bf16").tolist(), ulpscope.encode(values, "bf16").tolist())
+        self.assertTrue(same(ulpscope.matmul(array, array, "fp32"), ulpscope.matmul(values, values, "fp32")))
+        self.assertTrue(same(ulpscope.matmul(array, np.eye(4, dtype=np.float32), "fp32"), values))
+        if values.dtype.kind == "f" and str(array.dtype).find("int") < 0:
+            inputs = dict(INPUTS)
+            name = next(iter(inputs))
+            given = np.resize(values, inputs[name].shape)
+            cast = given.astype(array.dtype) if isinstance(array, np.ndarray) else type(array)(given).to(array.dtype)
+            model = ulpscope.Model(MODEL)
+            self.assertTrue(same(model.run({name: cast}, "fp32")["logits"], model.run({name: given}, "fp32")["logits"]))
+            self.assertEqual(model.audit({name: cast}, "fp16", attribute=False).lanes[0].outputs[0].entire, model.audit({name: given}, "fp16", attribute=False).lanes[0].outputs[0].entire)
+
+    numbers = np.array([[1.5, -2, 0.25, 3], [0, 1, -1, 2], [4, 0.5, -0.5, 1], [1, 1, 2, -3]], np.float32)
+
+    def test_numpys(self):
+        self.each(self.numbers.astype(np.float16))
+        self.each(self.numbers.astype(np.float64))
+        self.each(self.numbers.astype(np.int8))
+
+    def test_ml_dtypes(self):
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("no ml_dtypes")
+        for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            self.each(self.numbers.astype(getattr(ml_dtypes, name)))
+        self.assertEqual(ulpscope.round(self.numbers.astype(ml_dtypes.float4_e2m1fn), "fp32").tolist(), self.numbers.astype(ml_dtypes.float4_e2m1fn).astype(np.float32).tolist())
+
+    def test_torch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("no torch")
+        tensor = torch.tensor(self.numbers)
+        for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn, torch.int8):
+            self.each(tensor.to(dtype))
+        self.each(tensor.clone().requires_grad_())
+
+    def test_others_are_refused(self):
+        model = ulpscope.Model(MODEL)
+        audit = model.audit(INPUTS, "fp16", attribute=False)
+        for call, said in (
+            (lambda: ulpscope.round([[1], [1, 2]], "fp16"), "numpy makes no array"),
+            (lambda: ulpscope.round([1], 16), "expected a name"),
+            (lambda: ulpscope.matmul([["a"]], [["b"]], "fp16"), "not numbers"),
+            (lambda: ulpscope.Model(None), "expected a path"),
+            (lambda: model.run(INPUTS, 16), "expected a name"),
+            (lambda: model.run(3), "expected arrays by name"),
+            (lambda: model.run([1, 2]), "expected arrays by name"),
+            (lambda: model.audit("inputs.npz"), "expected arrays by name"),
+            (lambda: model.audit(INPUTS, 16), "expected a name"),
+            (lambda: model.audit(INPUTS, None), "expected a name"),
+            (lambda: model.run({"patches": [["x"]]}), "numpy makes no array"),
+            (lambda: audit["fp61"], r"there is no 'fp61': there is 'fp16'"),
+            (lambda: audit["fp16"]["block/norm1/Som"], r"there is no 'block/norm1/Som': there are 'block/norm1/Sum'"),
+            (lambda: audit[3], "there is no 3"),
+        ):
+            with self.assertRaisesRegex(ulpscope.Error, said):
+                call()
 
 
 class Errors(unittest.TestCase):
