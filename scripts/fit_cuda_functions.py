@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Fit a model of CUDA's erff to what an NVIDIA H200 returned, and print src/number/function/cuda_coefficients.h.
+"""Fit models of CUDA's functions to what an NVIDIA H200 returned, and print src/number/function/cuda_coefficients.h.
 
-    scripts/fit_cuda_functions.py DATA/gpu/h200_unary.npz > src/number/function/cuda_coefficients.h
+    scripts/fit_cuda_functions.py DATA/gpu/h200_unary.npz tests/data/mufu > src/number/function/cuda_coefficients.h
 
-Nothing but the recorded results goes in; no coefficient is taken from anywhere else. The recordings are f32.x (16,384 inputs) with f32.ex2.approx,
-f32.fast_expf and f32.erff. The outputs of GELU, in which erf is cancelled, are not fitted to: stderr says how many of them follow.
+Nothing but the recorded results goes in; no coefficient is taken from anywhere else: f32.x (16,384 inputs) with f32.erff, and the special-function unit for every significand (scripts/record_mufu.py). The outputs of GELU, in which erf
+is cancelled, are not fitted to: stderr says how many of them follow.
 
-ex2: the exponent unit of the GPU. Found by trying: x is cut to 23 fraction bits, a negative one as its ones' complement unless 0 is left; the leading
-  six of them choose one of 64 parabolas in the other 17; the result is rounded to nearest. Parabolas by linear programming (least sum of
-  what lies outside), coefficients then rounded to the multiples that lose nothing: 4 and 1 units of 2^-23.
+units: ex2 and rsqrt. The leading six bits of the significand (rsqrt: and the exponent's last) choose a parabola in the other 17, d: the result is the whole part of c0 + c1 d + c2 s, s being the square of d without the partial products below
+  2^-15: each bit of d lowers the mean by c2 / 2^16, its lowest by half and bit 9, whose own square falls out, by twice that, which is how the form was found. c1 and c2 are whole numbers of units in the last place, c0 of quarters, plus one
+  number for each function. Every result follows, 2^23 and 2^24 of them, but 1 / sqrt(4^k), which is exact. rcp has the same form with seven bits and 16.
 erf: with t = |x| below a threshold near 1, t + t P(t^2), above, 1 - ex2(-(t + t Q(t))), P and Q of degree 6 by Horner's rule with fused multiply-adds. Degree
   5 leaves several times as many results unexplained. Each result gives the range in which P or Q lies; linear programming finds the
   function, fit_cuda_search.c the floats.
@@ -26,7 +26,7 @@ import scipy.sparse
 from scipy.optimize import linprog
 
 F32 = np.float32
-SEGMENTS, DEGREE = 64, 6
+DEGREE = 6
 
 
 def say(*words):
@@ -47,42 +47,60 @@ def fit_outside_least(matrix, low, high, width, bounds):
     return result.x[:terms]
 
 
-# ---- ex2 ----
+# ---- units ----
+
+def square(place):
+    """The unit's square of 17 bits in units of 2^19: products of two bits that weigh less are left out."""
+    high, low = place >> 9, place & 511
+    total = (high * high - (high & 1)) >> 1
+    for bit in range(10, 17):
+        total += (low >> (18 - bit)) * (place >> bit & 1)
+    return total
+
+
+def evaluate_unit(table, segment, place):
+    c = table[segment]
+    return np.floor(c[:, 0] + place / 2.0**17 * c[:, 1] + square(place) / 2.0**15 * c[:, 2]).astype(np.int64)
+
+
+def fit_unit(name, units):
+    """The table [segment][3] that gives every recorded result, of which units [segment][2^17] are the whole parts."""
+    place = np.arange(1 << 17)
+    x, cut = place / 2.0**17, square(place) / 2.0**15
+    start = np.linalg.lstsq(np.stack([x**0, x, x * x], 1), units.T + 0.5, rcond=None)[0].T
+    table = np.zeros((len(units), 3))
+    for segment, own in enumerate(units):
+        near, widest = np.rint(start[segment]), -np.inf
+        for second, first in ((near[2] + i, near[1] + j) for i in (0, -1, 1) for j in (0, -1, 1)):
+            rest = own - first * x - second * cut
+            low, high = rest[1:].max(), rest[1:].min() + 1  # of the constant; place 0 may be an exact power of two
+            if high - low > widest:
+                widest, table[segment] = high - low, (np.round((low + high) / 2, 5), first, second)
+            if widest > 0:
+                break
+    segments = np.repeat(np.arange(len(units)), len(place))
+    say(f"{name}: {np.sum(evaluate_unit(table, segments, np.tile(place, len(units))) != units.ravel())} of {units.size} differ")
+    return table
+
+
+def recorded_units(path, exact, scale):
+    """Significands that scripts/record_mufu.py wrote, by segments."""
+    with np.load(path) as file:
+        x = np.arange(file["low"], file["high"], dtype=np.uint32).view(F32)
+        y = (exact(x.astype(float)).astype(F32).view(np.int32) + file["ulps"]).astype(np.int32).view(F32)
+    return (y * F32(scale)).astype(np.int64).reshape(-1, 1 << 17)
+
 
 def split(x):
     """Integer part, number of the parabola, and place in it, 0 to 2^17."""
     fixed = np.trunc(np.abs(x.astype(float)) * 2**23).astype(np.int64)
     fixed = np.where((x < 0) & (fixed > 0), ~fixed, fixed)
-    return fixed >> 23, fixed >> 17 & SEGMENTS - 1, (fixed & 0x1FFFF).astype(float)
+    return fixed >> 23, fixed >> 17 & 63, fixed & 0x1FFFF
 
 
 def ex2(table, x):
     exponent, segment, place = split(x)
-    c = table[segment]
-    place /= 2.0**17
-    return np.ldexp(1 + np.floor(c[:, 0] + place * (c[:, 1] + place * c[:, 2]) + 0.5) / 2**23, exponent)
-
-
-def fit_ex2(data):
-    with np.errstate(over="ignore"):
-        x = np.r_[data["f32.x"], data["f32.x"] * F32(np.log2(np.e))]
-    y = np.r_[data["f32.ex2.approx"], data["f32.fast_expf"]]
-    usable = np.isfinite(x) & (np.abs(x) < 125) & (np.abs(x) > 2.0**-22)
-    x, y = x[usable], y[usable].astype(float)
-    exponent, segment, place = split(x)
-    units = (np.ldexp(y, -exponent) - 1) * 2**23
-    table = np.zeros((SEGMENTS, 3))
-    for k in range(SEGMENTS):
-        own = segment == k
-        d = place[own] / 2.0**17
-        c = fit_outside_least(np.stack([d**0, d, d * d], 1), units[own] - 0.5, units[own] + 0.5, np.ones(len(d)), [(None, None)] * 3)
-        c[1], c[2] = 4 * np.rint(c[1] / 4), np.rint(c[2])
-        low = np.sort(units[own] - 0.5 - d * (c[1] + d * c[2]))  # of c[0], for each result
-        tries = np.arange(np.floor(c[0] - 1), c[0] + 1, 1 / 64)
-        right = np.searchsorted(low, tries, "right") - np.searchsorted(low + 1, tries, "left")
-        table[k] = tries[np.argmax(right)], c[1], c[2]
-    say(f"ex2: {np.mean(ex2(table, x) == y):.3%} of {len(x)} equal")
-    return table
+    return np.ldexp(evaluate_unit(table, segment, place) / 2.0**23, exponent)
 
 
 # ---- erf ----
@@ -198,20 +216,21 @@ def report(data, model):
         count("torch.f32.gelu", gelu(data["f32.x"]), data["torch.f32.gelu"])
 
 
-def write(model):
-    table, threshold, small, large = model
+def write(units, model):
+    _, threshold, small, large = model
 
     def row(values):
         return ", ".join(values)
 
     print("/* Generated by scripts/fit_cuda_functions.py: fitted to results recorded on an NVIDIA H200. */")
     print("#ifndef ULP_NUMBER_FUNCTION_CUDA_COEFFICIENTS_H\n#define ULP_NUMBER_FUNCTION_CUDA_COEFFICIENTS_H")
-    print("\n/* The parabolas of ex2, in units of 2^-23: what is added to 1 is x0 + x1 d + x2 d^2, 0 <= d < 1 the place in the segment. */")
-    for k, name in enumerate(("ex2_constant", "ex2_linear", "ex2_square")):
-        print(f"static const double {name}[{SEGMENTS}] = {{")
-        for i in range(0, SEGMENTS, 8):
-            print("    " + row(f"{v:.12g}" for v in table[i:i + 8, k]) + ",")
-        print("};")
+    print("\n/* The parabolas of the units, constant, linear and square: the result's whole units. ex2: of 2^-23; rsqrt: of 2^-24, even exponents first. */")
+    for name, table in units.items():
+        for k, part in enumerate(("constant", "linear", "square")):
+            print(f"static const double {name}_{part}[{len(table)}] = {{")
+            for i in range(0, len(table), 8):
+                print("    " + row(f"{v:.14g}" for v in table[i:i + 8, k]) + ",")
+            print("};")
     print("\n/* erf, lowest coefficient first: of t^2 below the threshold, of t from there on. */")
     print(f"#define ERF_THRESHOLD {float(threshold).hex().replace('0000000p', 'p')}f")
     for name, c in (("erf_near", small), ("erf_far", large)):
@@ -220,18 +239,20 @@ def write(model):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    data = np.load(sys.argv[1])
+    data, folder = np.load(sys.argv[1]), sys.argv[2]
+    units = {"ex2": fit_unit("ex2", recorded_units(os.path.join(folder, "mufu_ex2_fraction.npz"), np.exp2, 2**22)),
+             "rsqrt": fit_unit("rsqrt", recorded_units(os.path.join(folder, "mufu_rsqrt.npz"), lambda x: 1 / np.sqrt(x), 2**24))}
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "search.so")
         subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-o", path,
                         os.path.join(os.path.dirname(os.path.abspath(__file__)), "fit_cuda_search.c"), "-lm"], check=True)
         library = ctypes.CDLL(path)
         library.fit_search.restype = ctypes.c_long
-        model = fit_erf(data, fit_ex2(data), library)
+        model = fit_erf(data, units["ex2"], library)
     report(data, model)
-    write(model)
+    write(units, model)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     scripts/record_bits.py RUNNER DATA OUT.npz [MODEL...]
 
 RUNNER: a folder with onnx_in_torch.py, whose Net(path).run(feeds, dtype, single=table) returns every tensor of an ONNX graph by name. DATA: models/NAME and generated/NAME with model.onnx and inputs.npz or
-test_data_set_0. Each network runs in FP64, then in FP16, BF16 and FP32 with TF32 allowed: on its own values ("whole") and each node on the FP64 run's values rounded to the type ("single").
+test_data_set_0; what scripts/make_decoder.py writes, too. Each network runs in FP64, then in FP16, BF16 and FP32 with TF32 allowed: on its own values ("whole") and each node on the FP64 run's values rounded to the type ("single").
 
 OUT.npz: `meta`, JSON as bytes: {torch, device, runs: [{model, type, nodes: [{node, op, output, shape}]}]}, and of run R the arrays rR.hash [node][3], the first 8 bytes of the SHA-256 of what the node had as single inputs (its float inputs one
 behind the other, constants too), of the single result and of the whole one, and rR.part [node][2][64], elements of these two at places linspace(0, n - 1, 64), as bits. -0 counts as 0, and NaN as one NaN. tests/compare_bits.py reads it."""
@@ -49,6 +49,47 @@ def feeds_of(folder, model):
     return {name: numpy_helper.to_array(onnx.load_tensor(file)) for name, file in zip(names, files)}
 
 
+def normalised(x, weight, given):
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, given.get("epsilon", 1e-5))
+
+
+def skip_normalised(read, given):
+    total = read[0] + read[1]
+    return [normalised(total, read[2], given), None, None, total]
+
+
+def turned(x, cos, sin):
+    """The halves of each head turned by the positions' angles, in FP32, stored once."""
+    wide = torch.promote_types(x.dtype, torch.float32)
+    (a, b), cos, sin = x.to(wide).chunk(2, -1), cos.to(wide), sin.to(wide)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).to(x.dtype)
+
+
+def grouped_query(read, given):
+    """GroupQueryAttention over one sequence as PyTorch's scaled_dot_product_attention has it."""
+    query, key, value, past_key, past_value = read[:5]
+    past, tokens = past_key.shape[2], query.shape[1]
+
+    def heads(x, count):
+        return x.reshape(1, tokens, count, -1).transpose(1, 2)
+
+    query, key, value = (heads(x, given[count]) for x, count in ((query, "num_heads"), (key, "kv_num_heads"), (value, "kv_num_heads")))
+    angles = [x[past:past + tokens] for x in read[7:9]]
+    query, key = turned(query, *angles), turned(key, *angles)
+    key, value = torch.cat([past_key, key], 2), torch.cat([past_value, value], 2)
+    each = given["num_heads"] // given["kv_num_heads"]
+    mask = None if past == 0 or tokens == 1 else torch.ones(tokens, past + tokens, dtype=torch.bool, device=query.device).tril(past)
+    out = torch.nn.functional.scaled_dot_product_attention(query, key.repeat_interleave(each, 1), value.repeat_interleave(each, 1), mask, scale=given["scale"], is_causal=past == 0 and tokens > 1)
+    return [out.transpose(1, 2).reshape(1, tokens, -1), key, value]
+
+
+DECODER = {  # operators of scripts/make_decoder.py that RUNNER has not
+    "SimplifiedLayerNormalization": lambda read, given: normalised(*read[:2], given),
+    "SkipSimplifiedLayerNormalization": skip_normalised,
+    "GroupQueryAttention": grouped_query,
+}
+
+
 def record(runner, folder, name, arrays, runs):
     path = os.path.join(folder, "model.onnx")
     net, is_float = runner.Net(path), runner.isf
@@ -77,6 +118,7 @@ def main():
     runner_folder, data, out, *wanted = sys.argv[1:]
     sys.path.insert(0, runner_folder)
     import onnx_in_torch as runner  # pylint: disable=import-outside-toplevel
+    runner.OPS.update(DECODER)
     arrays, runs = {}, []
     with torch.no_grad():
         for folder in sorted(glob.glob(os.path.join(data, "models", "*", "")) + glob.glob(os.path.join(data, "generated", "*", ""))):

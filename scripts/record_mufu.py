@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Record the special-function unit of an NVIDIA GPU for every significand: ex2, rcp, rsqrt, lg2 and tanh (.approx.ftz.f32).
 
-    scripts/record_mufu.py FOLDER
+    scripts/record_mufu.py FOLDER [NAME...]
 
 Writes FOLDER/mufu_NAME.npz with `low`, `high` (the first input's bits, and one behind the last's) and `ulps`: by how many units in the last place the
 result is away from the correctly rounded one, input by input in the order of bits. Needs CuPy and, for the correctly rounded values, numpy's doubles:
@@ -15,6 +15,7 @@ import numpy as np
 
 FUNCTIONS = {  # name: instruction, function in FP64, first input, one behind the last
     "ex2": ("ex2.approx.ftz.f32", cupy.exp2, 0.0, 1.0),
+    "ex2_fraction": ("ex2.approx.ftz.f32", cupy.exp2, 1.0, 2.0),
     "ex2_negative": ("ex2.approx.ftz.f32", cupy.exp2, -0.0, -1.0),
     "rcp": ("rcp.approx.ftz.f32", lambda x: 1 / x, 1.0, 2.0),
     "rsqrt": ("rsqrt.approx.ftz.f32", lambda x: 1 / cupy.sqrt(x), 1.0, 4.0),
@@ -26,16 +27,17 @@ def bits_of(x):
     return int(np.float32(x).view(np.uint32))
 
 
-def main(folder):
+def main(folder, *names):
     out = pathlib.Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    for name, (instruction, exact, low, high) in FUNCTIONS.items():
+    for name in names or FUNCTIONS:
+        instruction, exact, low, high = FUNCTIONS[name]
         kernel = cupy.RawKernel(
             'extern "C" __global__ void f(const float *x, float *y, size_t n) {'
             " for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)"
             f' asm("{instruction} %0, %1;" : "=f"(y[i]) : "f"(x[i])); }}', "f")
         first, behind = bits_of(low), bits_of(high)
-        if name.startswith("ex2"):  # below 2^-24 the result is 1; every exponent from there
+        if name in ("ex2", "ex2_negative"):  # below 2^-24 the result is 1; every exponent from there
             first += bits_of(2.0**-25)
         x = cupy.arange(first, behind, dtype=cupy.uint32).view(cupy.float32)
         y = cupy.empty_like(x)
@@ -52,6 +54,6 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__.splitlines()[2].strip())
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Record into how many slices of k cuBLAS cuts FP16 and BF16 products on an NVIDIA GPU, by shape, and some results.
+"""Record into how many slices of k cuBLAS cuts products on an NVIDIA GPU, by shape and type, and some results.
 
-    scripts/record_split_k.py OUT.json VALUES.npz
+    scripts/record_split_k.py OUT.json VALUES.npz [TYPE...]
 
 OUT.json: rows [type, op, m, n, k, kernel, grid, cut]: the product's kernel with its grid, and whether a second one adds slices; op is matmul
 (x [m, k] times w [k, n]) or linear (w [n, k], transposed). Shapes are a grid of m, n and k, and 400 drawn ones; the contents do not matter.
@@ -23,7 +23,7 @@ DEPTHS = [2048, 2304, 2560, 2816, 3072, 3584, 4096, 5120, 6144, 8192, 11008, 143
 VALUES = """1x64x3072 1x64x4096 17x64x4096 512x128x4096 1x64x8192 512x64x8192 8x1024x4096 17x1024x4096 64x1024x4096 8x2048x4096 8x3072x3072 16x4096x4096 17x512x8192 64x768x8192
     256x768x8192 1x1024x8192 64x1024x8192 256x1024x8192 1x2048x8192 64x2048x8192 100x2048x8192 1x3072x8192 64x3072x8192 8x4096x8192 64x4096x8192 128x512x8192 512x512x8192 256x256x8192
     1x192x5600 7x152x7696 8x256x6144 16x1024x11008 1x4096x11008 1x4096x14336 16x4096x14336 128x4096x14336 1x1024x28672 4x64x3200""".split()
-TYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
+TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "tf32": torch.float32}
 KEPT = 256  # elements of a result
 
 
@@ -32,7 +32,8 @@ def operands(m, n, k):
     return generator.standard_normal((m, k), np.float32), generator.standard_normal((k, n), np.float32)
 
 
-def multiply(op, x, w):
+def multiply(kind, op, x, w):
+    torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
     return x @ w if op == "matmul" else torch.nn.functional.linear(x, w)
 
 
@@ -54,7 +55,7 @@ def record(cases, memory):
         for kind, op, m, n, k in cases:
             x, w = memory[kind][:m * k].view(m, k), memory[kind][:n * k].view((k, n) if op == "matmul" else (n, k))
             torch.cuda._sleep(1)  # pylint: disable=protected-access
-            multiply(op, x, w)
+            multiply(kind, op, x, w)
         torch.cuda.synchronize()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         run()
@@ -71,10 +72,11 @@ def record(cases, memory):
     return found
 
 
-def main(out, values):
+def main(out, values, *types):
+    types = {kind: TYPES[kind] for kind in types or TYPES}
     print(torch.cuda.get_device_name(), torch.__version__, flush=True)
-    memory = {kind: torch.zeros(28672 * 8192, dtype=dtype, device=DEVICE) for kind, dtype in TYPES.items()}
-    cases = [(kind, op, *shape) for shape in shapes() for op in ("matmul", "linear") for kind in TYPES]
+    memory = {kind: torch.zeros(28672 * 8192, dtype=dtype, device=DEVICE) for kind, dtype in types.items()}
+    cases = [(kind, op, *shape) for shape in shapes() for op in ("matmul", "linear") for kind in types]
     rows = []
     for first in range(0, len(cases), 500):
         part = cases[first:first + 500]
@@ -88,14 +90,15 @@ def main(out, values):
     for text in VALUES:
         m, n, k = (int(number) for number in text.split("x"))
         x, w = (torch.from_numpy(array) for array in operands(m, n, k))
-        for kind, dtype in TYPES.items():
+        for kind, dtype in types.items():
             for op in ("matmul", "linear"):
-                y = multiply(op, x.to(DEVICE, dtype), (w if op == "matmul" else w.t().contiguous()).to(DEVICE, dtype))
-                arrays[f"{kind}.{op}.{text}"] = y[:max(1, KEPT // n), :KEPT].contiguous().view(torch.int16).cpu().numpy()
+                y = multiply(kind, op, x.to(DEVICE, dtype), (w if op == "matmul" else w.t().contiguous()).to(DEVICE, dtype))
+                part = y[:max(1, KEPT // n), :KEPT].contiguous()
+                arrays[f"{kind}.{op}.{text}"] = part.view(torch.int16 if part.element_size() == 2 else torch.int32).cpu().numpy()
     np.savez_compressed(values, **arrays)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__.splitlines()[2].strip())
     main(*sys.argv[1:])

@@ -237,6 +237,9 @@ struct ulp_arithmetic {
     /* Conv of one channel a group, or of 1 to 3 channels, sums and adds its bias as PyTorch's
      * kernels and cuDNN's do; false: on the matrix unit as other products */
     bool conv_torch;
+    /* BatchNormalization as PyTorch's kernel computes it, with CUDA's reciprocal root; false: as
+     * the operator is written, each step rounded */
+    bool norms_torch;
     enum ulp_constants constants;
     /* BatchNormalization's known parameters become scale / sqrt(variance + epsilon) and a shift in
      * FP32, as a converter folds them, and these are lowered; false: the parameters are */
@@ -270,7 +273,8 @@ struct ulp_arithmetic {
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
  * (cuda beside a matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
- *   attention=whole|flash2|cudnn|efficient|math, recurrence=plain|cudnn and conv=plain|torch
+ *   attention=whole|flash2|cudnn|efficient|math, recurrence=plain|cudnn, conv=plain|torch,
+ *   norms=plain|torch
  *   (beside a matrix unit that sums in FP32),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common,
  *   batchnorm=computed|folded, qdq-scales=declared|lowered.

@@ -92,6 +92,7 @@ struct ulp_bound {
     /* of op->formula, or of op->epilogue; operands: [acc], inputs, attributes, derived */
     struct ulp_tape *tape;
     struct ulp_tape *plain;     /* of op->plain */
+    struct ulp_tape *torch;     /* of op->torch */
     struct ulp_tape **formulas; /* parallel to op->formulas */
     struct ulp_prepared *prepared;
     bool shares_tapes; /* another's, with what is prepared of them, which is freed with that one */
@@ -200,6 +201,7 @@ struct ulp_operator {
     ulp_infer_fn *infer;
     ulp_rows_fn *rows; /* with formula; NULL: elementwise with broadcasting */
     const char *formula;
+    const char *torch; /* the formula under norms=torch; NULL: none */
     const char *plain; /* the formula under exponentials=plain, of the same outputs; NULL: none */
     ulp_run_fn *run;
     const char *epilogue; /* with run = a contraction: formula over "acc", inputs and attributes */

@@ -86,7 +86,7 @@ expect 2 "a plan for no target" "$program" plan "$model" -i "$inputs" --for trt9
 shows err "known: trt8" "a plan for no target"
 expect 2 "a plan for a target and an arithmetic" "$program" plan "$model" -i "$inputs" --for trt -a fp16 --tolerance sqnr_db=40
 expect 0 "a plan for a target" "$program" plan "$model" -i "$inputs" --for torch@a100 --tolerance sqnr_db=30 -q
-shows out "fp16@a100,epilogue=rounded,attention=cudnn,recurrence=cudnn,conv=torch,constants=ieee" "a plan for a target"
+shows out "fp16@a100,epilogue=rounded,attention=cudnn,recurrence=cudnn,conv=torch,norms=torch,constants=ieee" "a plan for a target"
 expect 2 "a runtime and arithmetics" "$program" audit "$model" --for trt -a fp16
 # Node by node the normalisation of this network overflows, in one kernel it does not.
 expect 0 "fusion compared" "$program" audit "$model" -i "$inputs" --fuse-compare -a torch:fp16 -q

@@ -26,6 +26,11 @@ static double softplus_by_libm(double x)
     return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
 }
 
+static double rsqrt_by_libm(double x)
+{
+    return 1 / sqrt(x);
+}
+
 static const struct function {
     enum ulp_primitive primitive;
     double (*libm)(double);
@@ -49,6 +54,7 @@ static const struct function {
     {ULP_PRIMITIVE_ERF, erf},
     {ULP_PRIMITIVE_SIGMOID, sigmoid_by_libm},
     {ULP_PRIMITIVE_SOFTPLUS, softplus_by_libm},
+    {ULP_PRIMITIVE_RSQRT, rsqrt_by_libm},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 

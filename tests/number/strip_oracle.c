@@ -208,16 +208,17 @@ typedef int binary_fn(mpfr_t, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t);
 
 /* MPFR's functions, which return the ternary value. */
 static unary_fn *const unary[ULP_PRIMITIVE_COUNT] = {
-    [ULP_PRIMITIVE_NEG] = mpfr_neg,     [ULP_PRIMITIVE_ABS] = mpfr_abs,
-    [ULP_PRIMITIVE_SQRT] = mpfr_sqrt,   [ULP_PRIMITIVE_EXP] = mpfr_exp,
-    [ULP_PRIMITIVE_EXPM1] = mpfr_expm1, [ULP_PRIMITIVE_LOG] = mpfr_log,
-    [ULP_PRIMITIVE_LOG1P] = mpfr_log1p, [ULP_PRIMITIVE_SIN] = mpfr_sin,
-    [ULP_PRIMITIVE_COS] = mpfr_cos,     [ULP_PRIMITIVE_TAN] = mpfr_tan,
-    [ULP_PRIMITIVE_ASIN] = mpfr_asin,   [ULP_PRIMITIVE_ACOS] = mpfr_acos,
-    [ULP_PRIMITIVE_ATAN] = mpfr_atan,   [ULP_PRIMITIVE_SINH] = mpfr_sinh,
-    [ULP_PRIMITIVE_COSH] = mpfr_cosh,   [ULP_PRIMITIVE_TANH] = mpfr_tanh,
-    [ULP_PRIMITIVE_ASINH] = mpfr_asinh, [ULP_PRIMITIVE_ACOSH] = mpfr_acosh,
-    [ULP_PRIMITIVE_ATANH] = mpfr_atanh, [ULP_PRIMITIVE_ERF] = mpfr_erf,
+    [ULP_PRIMITIVE_NEG] = mpfr_neg,        [ULP_PRIMITIVE_ABS] = mpfr_abs,
+    [ULP_PRIMITIVE_SQRT] = mpfr_sqrt,      [ULP_PRIMITIVE_EXP] = mpfr_exp,
+    [ULP_PRIMITIVE_EXPM1] = mpfr_expm1,    [ULP_PRIMITIVE_LOG] = mpfr_log,
+    [ULP_PRIMITIVE_LOG1P] = mpfr_log1p,    [ULP_PRIMITIVE_SIN] = mpfr_sin,
+    [ULP_PRIMITIVE_COS] = mpfr_cos,        [ULP_PRIMITIVE_TAN] = mpfr_tan,
+    [ULP_PRIMITIVE_ASIN] = mpfr_asin,      [ULP_PRIMITIVE_ACOS] = mpfr_acos,
+    [ULP_PRIMITIVE_ATAN] = mpfr_atan,      [ULP_PRIMITIVE_SINH] = mpfr_sinh,
+    [ULP_PRIMITIVE_COSH] = mpfr_cosh,      [ULP_PRIMITIVE_TANH] = mpfr_tanh,
+    [ULP_PRIMITIVE_ASINH] = mpfr_asinh,    [ULP_PRIMITIVE_ACOSH] = mpfr_acosh,
+    [ULP_PRIMITIVE_ATANH] = mpfr_atanh,    [ULP_PRIMITIVE_ERF] = mpfr_erf,
+    [ULP_PRIMITIVE_RSQRT] = mpfr_rec_sqrt,
 };
 static binary_fn *const binary[ULP_PRIMITIVE_COUNT] = {
     [ULP_PRIMITIVE_ADD] = mpfr_add, [ULP_PRIMITIVE_SUB] = mpfr_sub,

@@ -118,6 +118,7 @@ static const struct monotone {
     [ULP_PRIMITIVE_TRUNC] = {true, false, EVERYWHERE, EVERYWHERE},
     [ULP_PRIMITIVE_ROUND] = {true, false, EVERYWHERE, EVERYWHERE},
     [ULP_PRIMITIVE_SQRT] = {true, false, 0, INFINITY, 0, INFINITY},
+    [ULP_PRIMITIVE_RSQRT] = {true, true, 0x1p-1022, INFINITY, 0, INFINITY},
     [ULP_PRIMITIVE_EXP] = {true, false, EVERYWHERE, 0, INFINITY},
     [ULP_PRIMITIVE_EXPM1] = {true, false, EVERYWHERE, -1, INFINITY},
     [ULP_PRIMITIVE_LOG] = {true, false, 0x1p-1022, INFINITY, EVERYWHERE},

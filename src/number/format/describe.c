@@ -418,6 +418,10 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
                       "multiply-adds in FP32, beside the matrix unit. The bias of the former is "
                       "added before the one rounding; in FP16 with 32 channels or more to the "
                       "rounded sum.");
+    if (a->norms_torch)
+        put_paragraph(page, "norms",
+                      "BatchNormalization is fma(scale (x - mean), rsqrt(variance + epsilon), "
+                      "bias), its reciprocal root being the GPU's own.");
     if (a->recurrence_cudnn)
         put_paragraph(page, "recurrence",
                       "LSTM and GRU round where cuDNN's kernels store: sums over the input always, "

@@ -63,6 +63,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_ATTENTION] = a->attention;
     choice[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
     choice[ULP_PART_CONV] = a->conv_torch;
+    choice[ULP_PART_NORMS] = a->norms_torch;
     choice[ULP_PART_CONSTANTS] = a->constants;
     choice[ULP_PART_BATCHNORM] = a->batchnorm_folded;
     choice[ULP_PART_SCALES] = a->scales_lowered;
@@ -89,6 +90,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_ATTENTION] = a->attention != ULP_ATTENTION_WHOLE;
     request.given[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
     request.given[ULP_PART_CONV] = a->conv_torch;
+    request.given[ULP_PART_NORMS] = a->norms_torch;
     request.given[ULP_PART_FUSE] = request.given[ULP_PART_INNER] =
         request.given[ULP_PART_INNER_CONSTANTS] = a->fuse != ULP_FUSE_NONE;
     return request;

@@ -29,6 +29,7 @@ static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
                                               "efficient", "math",   NULL};
 static const char *const recurrence_names[] = {"plain", "cudnn", NULL};
 static const char *const conv_names[] = {"plain", "torch", NULL};
+static const char *const norms_names[] = {"plain", "torch", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
@@ -138,6 +139,9 @@ static const struct part_row {
                        .meaning =
                            "every Conv on the matrix unit, or depthwise ones and those of 1 to 3 "
                            "channels as PyTorch's and cuDNN's kernels sum them"},
+    [ULP_PART_NORMS] = {"norms=", norms_names,
+                        .meaning = "BatchNormalization as the operator is written, or as PyTorch's "
+                                   "kernel computes it: one reciprocal root, one fused step"},
     [ULP_PART_CONSTANTS] = {"constants=", ulp_constants_names,
                             .meaning =
                                 "those beyond the largest value: that value, infinite, or as "
@@ -401,7 +405,8 @@ void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_CO
         request->given[ULP_PART_FUSE] && request->choice[ULP_PART_FUSE] == ULP_FUSE_NONE;
     for (size_t i = 0; i < sizeof inside / sizeof *inside && none; i++)
         request->given[inside[i]] &= said[inside[i]];
-    static const enum ulp_part kernels[] = {ULP_PART_ATTENTION, ULP_PART_RECURRENCE, ULP_PART_CONV};
+    static const enum ulp_part kernels[] = {ULP_PART_ATTENTION, ULP_PART_RECURRENCE, ULP_PART_CONV,
+                                            ULP_PART_NORMS};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         request->brought[kernels[i]] = !said[kernels[i]];
 }

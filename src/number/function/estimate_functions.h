@@ -153,6 +153,10 @@ INLINE double KIND(take_asinh)(double x)
     const double y = KIND(take_log1p)(m + square / (1 + __builtin_sqrt(1 + square)));
     return with_sign(m <= FLT_MAX ? y : UNDECIDED, x);
 }
+INLINE double KIND(take_rsqrt)(double x)
+{
+    return x > 0 && x <= FLT_MAX ? 1 / __builtin_sqrt(x) : UNDECIDED;
+}
 INLINE double KIND(take_acosh)(double x)
 {
     const double d = x - 1, y = KIND(take_log1p)(d + __builtin_sqrt(d * (x + 1)));

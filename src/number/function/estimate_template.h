@@ -48,6 +48,7 @@ ESTIMATE(ATANH, take_atanh)
 ESTIMATE(ERF, take_erf)
 ESTIMATE(SIGMOID, take_sigmoid)
 ESTIMATE(SOFTPLUS, take_softplus)
+ESTIMATE(RSQRT, take_rsqrt)
 
 ATTRIBUTES static void NAMED(estimate_POW)(double *restrict out, const double *restrict a,
                                            const double *restrict b, size_t n)

@@ -133,6 +133,7 @@ static int compute_softplus(mpfr_t out, mpfr_srcptr x, mpfr_rnd_t rounding)
 
 static unary_fn *const unary_functions[ULP_PRIMITIVE_COUNT] = {
     [ULP_PRIMITIVE_SQRT] = mpfr_sqrt,
+    [ULP_PRIMITIVE_RSQRT] = mpfr_rec_sqrt,
     [ULP_PRIMITIVE_EXP] = mpfr_exp,
     [ULP_PRIMITIVE_EXPM1] = mpfr_expm1,
     [ULP_PRIMITIVE_LOG] = mpfr_log,

@@ -14,7 +14,7 @@
 /* clang-format off */
 #define ULP_UNARY_FUNCTIONS(X) \
     X(EXP) X(EXPM1) X(LOG) X(LOG1P) X(SIN) X(COS) X(TAN) X(ASIN) X(ACOS) X(ATAN) X(SINH) X(COSH) \
-    X(TANH) X(ASINH) X(ACOSH) X(ATANH) X(ERF) X(SIGMOID) X(SOFTPLUS)
+    X(TANH) X(ASINH) X(ACOSH) X(ATANH) X(ERF) X(SIGMOID) X(SOFTPLUS) X(RSQRT)
 /* clang-format on */
 
 /* out = f(a[, b]) correctly rounded to out's precision; the ternary value as MPFR's functions

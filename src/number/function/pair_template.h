@@ -175,6 +175,10 @@ FUNCTION PAIR NAMED(take_tanh)(V x)
     const PAIR f = NAMED(take_expm1)(2 * NAMED(choose)(m > most, most, m));
     return NAMED(flip_pair)(NAMED(divide)(f, NAMED(add_number)(f, 2)), x);
 }
+FUNCTION PAIR NAMED(take_rsqrt)(V x)
+{
+    return NAMED(divide)(NAMED(single)(NAMED(spread)(1)), NAMED(root)(NAMED(single)(x)));
+}
 /* log1p(m + m^2 / (1 + sqrt(1 + m^2))) */
 FUNCTION PAIR NAMED(take_asinh)(V x)
 {
@@ -298,6 +302,7 @@ LOOP(ATANH, NAMED(take_atanh)(x), m < 1, x == 0, x, NEVER, REL, 0)
 LOOP(ERF, NAMED(take_erf)(x), m <= ERF_MAX, x == 0, x, m > ERF_MAX, ULP_PAIR_ERROR_ERF, 0)
 LOOP(SIGMOID, NAMED(take_sigmoid)(x), m <= 600, x == 0, 0.5, x > SIGMOID_MAX, REL, 0)
 LOOP(SOFTPLUS, NAMED(take_softplus)(x), m <= 600, NEVER, 0, NEVER, REL, 0)
+LOOP(RSQRT, NAMED(take_rsqrt)(x), (x >= 0x1p-900) & (x <= 0x1p900), x == 1, 1, NEVER, REL, 0)
 LOOP(POW, NAMED(take_pow)(x, y),
      (m >= DBL_MIN) & (m <= DBL_MAX) & (NAMED(magnitude)(y) <= 0x1p300) &
          ((x > 0) | (((y + SHIFTER) - SHIFTER == y) & (NAMED(magnitude)(y) < 0x1p51))),

@@ -226,6 +226,8 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
     if (status == ULP_OK)
         status = make_tape(&b, out->op->plain, outputs, output_count, &out->plain);
     if (status == ULP_OK)
+        status = make_tape(&b, out->op->torch, outputs, output_count, &out->torch);
+    if (status == ULP_OK)
         status = parse_formulas(&b);
     if (status != ULP_OK)
         ulp_unbind(out);
@@ -251,6 +253,7 @@ bool ulp_bind_share(struct ulp_bound *bound, const struct ulp_bound *other)
     ulp_unbind(bound);
     bound->tape = other->tape;
     bound->plain = other->plain;
+    bound->torch = other->torch;
     bound->formulas = other->formulas;
     bound->prepared = other->prepared;
     bound->shares_tapes = true;
@@ -264,12 +267,13 @@ void ulp_unbind(struct ulp_bound *bound)
     if (!bound->shares_tapes) {
         ulp_tape_free(bound->tape);
         ulp_tape_free(bound->plain);
+        ulp_tape_free(bound->torch);
     }
     for (size_t i = 0; !bound->shares_tapes && bound->formulas && bound->op->formulas[i]; i++)
         ulp_tape_free(bound->formulas[i]);
     if (!bound->shares_tapes && bound->prepared)
         ulp_prepared_free(bound->prepared);
-    bound->tape = bound->plain = NULL;
+    bound->tape = bound->plain = bound->torch = NULL;
     bound->formulas = NULL;
     bound->prepared = NULL;
 }

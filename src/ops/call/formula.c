@@ -230,8 +230,9 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     if (ulp_type_is_float(call->out[0].type))
         status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
     const struct ulp_bound *bound = call->bound;
-    const struct ulp_tape *tape =
-        bound->plain && arithmetic.plain_exponentials ? bound->plain : bound->tape;
+    const struct ulp_tape *tape = bound->plain && arithmetic.plain_exponentials ? bound->plain
+                                  : bound->torch && arithmetic.norms_torch      ? bound->torch
+                                                                                : bound->tape;
     return status == ULP_OK ? run_tape(call, tape, &bound->prepared->plans, &arithmetic, rows,
                                        operands, outputs, error)
                             : status;

@@ -236,6 +236,9 @@ static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error 
 /* As coremltools writes it (apple/coremltools#2728). */
 #define PLAIN_LOG_SOFTMAX "e = exp(x - row_max(x)); log(e / row_sum(e))"
 #define BATCH_NORM "(x - mean) / sqrt(var + epsilon) * scale + bias"
+/* As PyTorch 2.11 computes it: with the GPU's reciprocal root every channel of 32 recorded ones has
+ * the bits of FP32 (h200_layers.npz). */
+#define TORCH_BATCH_NORM "fma(scale * (x - mean), rsqrt(var + epsilon), bias)"
 #define GROUP_NORM "d = x - row_mean(x); scale * (d / sqrt(row_mean(d * d) + epsilon)) + bias"
 
 /* clang-format off */
@@ -244,20 +247,20 @@ const struct ulp_operator ulp_ops_normalize[] = {
      .inputs = "x scale bias mean var", .outputs = "y",
      .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1",
      .infer = infer_batch_norm,
-     .formula = BATCH_NORM},
+     .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
     {.name = "BatchNormalization", .since = 7, .when = "spatial=1",
      .inputs = "x scale bias mean var", .outputs = "y",
      .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1",
      .infer = infer_batch_norm,
-     .rows = rows_channels, .formula = BATCH_NORM},
+     .rows = rows_channels, .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
     {.name = "BatchNormalization", .since = 9, .inputs = "x scale bias mean var", .outputs = "y",
      .attributes = "epsilon:float=1e-5; momentum:float=0.9", .infer = infer_batch_norm,
      .rows = rows_channels,
-     .formula = BATCH_NORM},
+     .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
     {.name = "BatchNormalization", .since = 14, .when = "training_mode=0",
      .inputs = "x scale:f bias:f mean:f var:f",
      .outputs = "y", .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0",
-     .infer = infer_batch_norm, .rows = rows_channels, .formula = BATCH_NORM},
+     .infer = infer_batch_norm, .rows = rows_channels, .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
     {.name = "BatchNormalization", .since = 14, .when = "training_mode=1",
      .inputs = "x scale:f bias:f input_mean:f input_var:f",
      .outputs = "y running_mean? running_var?",

@@ -89,7 +89,7 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
         out.compute = ladder->wide.compute;
         out.place = ladder->wide.place;
         out.cuda_functions = false;
-        out.plain_exponentials = false;
+        out.plain_exponentials = out.norms_torch = false;
     }
     return out;
 }

@@ -131,6 +131,7 @@ static const struct monotone {
     [ULP_PRIMITIVE_TRUNC] = {.run = truncate_of},
     [ULP_PRIMITIVE_ROUND] = {.run = even_of},
     [ULP_PRIMITIVE_SQRT] = {.run = mpfr_sqrt, .has_low = true, .low = 0},
+    [ULP_PRIMITIVE_RSQRT] = {.run = mpfr_rec_sqrt, .falls = true, .has_low = true, .low = 0},
     [ULP_PRIMITIVE_EXP] = {.run = mpfr_exp},
     [ULP_PRIMITIVE_EXPM1] = {.run = mpfr_expm1},
     [ULP_PRIMITIVE_LOG] = {.run = mpfr_log, .has_low = true, .low = 0},
